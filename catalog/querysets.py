@@ -5,7 +5,7 @@ from typing import Self
 from django.db.models import Q
 
 from acl.rights.rights_statement import RightsTables, UsableQuerySet
-from catalog.readiness.obstacles import can_run_sql
+from catalog.readiness.obstacles import SKILLS_RUN, can_run_sql, runs_here_sql
 
 # Runtime capabilities that no sweep has retired yet. An index holds those that are not retired;
 # OFFSET 0 keeps the planner from reading all capabilities where it overestimates how many ended.
@@ -21,6 +21,8 @@ TABLES = RightsTables(
     capability_user="catalog_capabilityuserpermission",
     capability_group="catalog_capabilitygrouppermission",
     can_run=can_run_sql(integration="i", user="%(user)s::bigint"),
+    runs_here=runs_here_sql(integration="i"),
+    runs_itself=SKILLS_RUN,
     ended=_ENDED,
 )
 

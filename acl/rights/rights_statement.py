@@ -38,6 +38,10 @@ class RightsTables:
     # True where a call could be sent now, as SQL over `i`, an integration, and the parameter
     # `user`: acl does not know what integrations need.
     can_run: str
+    # True where Pegboard carries out the calls of `i`, an integration, and of `c`, a capability,
+    # whatever its integration: the others are only described.
+    runs_here: str
+    runs_itself: str
     # Ids of capabilities whose time is over, by the clock of the statement, as a query.
     ended: str
 
@@ -97,7 +101,7 @@ capability_grant AS (
    AND g.permission_id = (SELECT id FROM permission WHERE codename = 'use_capability')
 ),
 live AS MATERIALIZED (         -- one row per live integration; verdict: 0 no, 1 asks first, 2 runs
-  SELECT i.id, r.rank, d.granted,
+  SELECT i.id, r.rank, d.granted, {runs_here} AS runs_here,
          {verdict_of_integration} AS verdict
   FROM who CROSS JOIN {integration} i
   LEFT JOIN integration_rule r ON r.id = i.id LEFT JOIN integration_grant g ON g.id = i.id
@@ -154,7 +158,8 @@ _DECIDED_AMONG = """decided AS (
 _DIGEST = """
 rights_digest AS MATERIALIZED (
   SELECT encode(sha256(convert_to(concat_ws(';',
-    COALESCE((SELECT string_agg(concat_ws(':', id, rank, granted), ',' ORDER BY id) FROM live), ''),
+    COALESCE((SELECT string_agg(concat_ws(':', id, rank, granted, runs_here), ',' ORDER BY id)
+              FROM live), ''),
     COALESCE((SELECT string_agg(concat_ws(':', id, rank, granted), ',' ORDER BY id)
               FROM exception), ''),
     COALESCE((SELECT string_agg(id::text, ',' ORDER BY id) FROM ended), '')
@@ -268,6 +273,11 @@ _ENDED = """
 ended (id) AS MATERIALIZED (
   {ended}
 )"""
+# What Pegboard only describes is left out where nobody would carry it out.
+_CARRIED_OUT = (
+    " AND (NOT %(only_here)s::bool OR {runs_itself}"
+    " OR c.integration_id = ANY (ARRAY(SELECT id FROM live WHERE runs_here)))"
+)
 USABLE_AT_ALL = _IN_A_STATE.format("approved")
 _USABLE_BUT_KEPT_OUT = _IN_A_STATE.format("quarantined")
 
@@ -290,9 +300,10 @@ def rights_sql(
     `among` limits `usable` to the ids of an expression `asked`, which stands before. `digest` adds
     `rights_digest`: while it and the catalogue's version are the same, so is `usable`.
     """
+    in_the_state = _USABLE_BUT_KEPT_OUT if kept_out else USABLE_AT_ALL
     names = _parts(tables) | {
         "named": ", r.id AS rule_id, path.distance" if named else "",
-        "usable_at_all": _USABLE_BUT_KEPT_OUT if kept_out else USABLE_AT_ALL,
+        "usable_at_all": in_the_state + _CARRIED_OUT.format(runs_itself=tables.runs_itself),
     }
     names["decided"] = (_DECIDED_AMONG if among else _DECIDED).format(**names)
     answer = f"{_RULES.rstrip()},{_VERDICTS}" + (f",{_DIGEST}" if digest else "")
@@ -349,12 +360,18 @@ def names_in(tables: RightsTables) -> dict[str, str]:
 
 
 def rights_parameters(
-    caller: Caller, *, unavailable: bool = False, kind: str = "", connected: bool = False
+    caller: Caller,
+    *,
+    unavailable: bool = False,
+    kind: str = "",
+    connected: bool = False,
+    only_here: bool = False,
 ) -> dict[str, Any]:
     """Return the parameters of `rights_sql`.
 
     `unavailable` keeps what is not available, for pages that say why; `connected` leaves out what
-    could not be called now, for want of a connection, a secret or an account.
+    could not be called now, for want of a connection, a secret or an account; `only_here` what
+    Pegboard describes and does not carry out.
     """
     return {
         "user": caller.user_id,
@@ -364,6 +381,7 @@ def rights_parameters(
         "unavailable": unavailable,
         "kind": kind,
         "connected": connected,
+        "only_here": only_here,
     }
 
 

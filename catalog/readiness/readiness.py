@@ -85,6 +85,8 @@ class ToolReadiness:
     def mark(self) -> str:
         """Return in brief what a model must know before a call, in English, or ""."""
         marks = ["asks first"] if self.asks_first else []
+        if not self.is_tried:
+            marks.append("cannot run now")
         if self.is_failing:
             with override("en"):
                 age = self._failing_for.replace("\xa0", " ")

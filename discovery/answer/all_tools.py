@@ -35,15 +35,19 @@ ORDER BY c.full_name COLLATE "C", c.id
 """  # noqa: S608 - the names of our own tables
 
 
-def measure(caller: Caller, *, kind: str = "") -> tuple[int, int]:
+def measure(caller: Caller, *, kind: str = "", only_here: bool = False) -> tuple[int, int]:
     """Return the number of usable capabilities and the tokens of their definitions."""
-    [(count, tokens)] = _query(_measure_sql(united=caller.is_united), caller, kind, {})
+    rights = _rights(caller, kind, only_here=only_here)
+    [(count, tokens)] = rows_of(_measure_sql(united=caller.is_united), rights)
     return count, int(tokens)
 
 
-def read(caller: Caller, *, kind: str = "", schemas: bool = True) -> list[Tool]:
+def read(
+    caller: Caller, *, kind: str = "", only_here: bool = False, schemas: bool = True
+) -> list[Tool]:
     """Return all usable tools by full name, with or without their schemas."""
-    rows = _query(_read_sql(united=caller.is_united), caller, kind, {"schemas": schemas})
+    rights = _rights(caller, kind, only_here=only_here)
+    rows = rows_of(_read_sql(united=caller.is_united), rights | {"schemas": schemas})
     return list(starmap(_tool, rows))
 
 
@@ -63,7 +67,7 @@ def _tool(
     )
 
 
-def _query(statement: str, caller: Caller, kind: str, more: dict[str, Any]) -> list[Any]:
+def _rights(caller: Caller, kind: str, *, only_here: bool) -> dict[str, Any]:
     kind = "" if kind in {"any", "all"} else kind
-    rights = rights_parameters(caller, kind=kind, connected=True)
-    return rows_of(statement, {**rights, **facts_parameters(), **more})
+    rights = rights_parameters(caller, kind=kind, connected=True, only_here=only_here)
+    return {**rights, **facts_parameters()}

@@ -5,7 +5,7 @@ Whatever the mode, it contains only what the caller may use at this moment.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from acl.platform.strict_json import write_json
 from acl.rights.caller import Caller
@@ -30,6 +30,13 @@ from discovery.answer.prompt import (
 from discovery.metatools.all_metatools import EXPLORING, META_TOOLS
 from discovery.metatools.metatool import MetaTool
 from discovery.select.selection import Asked, Selection
+
+
+class _ReadTools(Protocol):
+    """A reading of all tools, with or without their schemas."""
+
+    def __call__(self, *, schemas: bool) -> list[Tool]: ...
+
 
 # Tools that a model needs to use another one that it knows by name.
 _USE_TOOLS = ("get_tool", "execute_tool")
@@ -106,6 +113,7 @@ def inject(
         caller=asked.caller,
         provider=provider,
         kind=asked.kind,
+        only_here=asked.only_here,
         context_window=context_window,
         forced="direct" if deferred and mode == AUTO else mode,
         known=(len(selection.selected) + selection.excluded_count, selection.tokens_all),
@@ -136,6 +144,7 @@ def inject_everything(
     caller: Caller,
     provider: str,
     kind: str = "any",
+    only_here: bool = False,
     context_window: int | None = None,
     forced: str | None = None,
     known: tuple[int, int] | None = None,
@@ -144,7 +153,7 @@ def inject_everything(
 
     `known` is the number of capabilities and their tokens, if the caller has read them already.
     """
-    count, full_tokens = known or all_tools.measure(caller, kind=kind)
+    count, full_tokens = known or all_tools.measure(caller, kind=kind, only_here=only_here)
     choice = choose_mode(
         full_tokens=full_tokens,
         count=count,
@@ -152,21 +161,23 @@ def inject_everything(
         forced=forced,
         most_tools=_most_tools(provider),
     )
-    injection = _everything_in(choice, caller, provider, kind, count)
+
+    def read(*, schemas: bool) -> list[Tool]:
+        return all_tools.read(caller, kind=kind, only_here=only_here, schemas=schemas)
+
+    injection = _everything_in(choice, provider, count, read)
     while forced in {None, AUTO} and _is_too_much(injection):
         choice = step_down(injection.choice, injection.tokens)
-        injection = _everything_in(choice, caller, provider, kind, count)
+        injection = _everything_in(choice, provider, count, read)
     return injection
 
 
-def _everything_in(
-    choice: ModeChoice, caller: Caller, provider: str, kind: str, count: int
-) -> Injection:
+def _everything_in(choice: ModeChoice, provider: str, count: int, read: _ReadTools) -> Injection:
     if choice.mode == "direct":
-        tools = all_tools.read(caller, kind=kind)
+        tools = read(schemas=True)
         return _rendered_injection(choice, tools, render_direct(tools), provider)
     if choice.mode == "compact_direct":
-        lines = render_compact(all_tools.read(caller, kind=kind, schemas=False))
+        lines = render_compact(read(schemas=False))
         use_tools = [tool for tool in EXPLORING if tool.name in _USE_TOOLS]
         return _rendered_injection(choice, as_tools(use_tools), lines, provider)
     return _rendered_injection(choice, as_tools(EXPLORING), render_discovery(count), provider)

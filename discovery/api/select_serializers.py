@@ -53,6 +53,11 @@ class MessageSerializer(StrictSerializer):
     kind = serializers.ChoiceField(
         KINDS, default="any", help_text="`any` and `all` mean every kind."
     )
+    client_executes = Flag(
+        default=True,
+        help_text="False if your application cannot carry out calls: what Pegboard only describes"
+        " is not available to it then.",
+    )
     use_graph = Flag(
         default=True,
         help_text="Whether relations raise scores and dependencies are added.",
@@ -74,7 +79,10 @@ class SelectRequestSerializer(MessageSerializer):
     """A message, with the size and level of detail of its answer."""
 
     max_tools = Number(required=False, min_value=1, max_value=50)
-    only_available = Flag(default=True)
+    only_available = Flag(
+        default=True,
+        help_text="Leave out what could not be called now. Otherwise it comes last, and says why.",
+    )
     detail = serializers.ChoiceField(
         DETAILS, default="full_schema", help_text="Level of detail of `selected`."
     )
@@ -139,6 +147,7 @@ def build_message_request(request: Request, body: dict[str, Any]) -> Asked:
         history=tuple(body.get("history", ())),
         kind=body["kind"],
         use_graph=body["use_graph"],
+        client_executes=body["client_executes"],
     )
 
 
@@ -148,6 +157,7 @@ def build_selection_request(request: Request, body: dict[str, Any]) -> Asked:
         build_message_request(request, body),
         max_tools=body.get("max_tools", settings.PEGBOARD_MAX_TOOLS),
         only_available=body["only_available"],
+        only_connected=body["only_available"],
     )
 
 

@@ -32,6 +32,7 @@ class CandidateQuery:
     kind: str = ""
     unavailable: bool = False
     connected: bool = False
+    only_here: bool = False
     use_graph: bool = False
     use_experience: bool = False
 
@@ -64,7 +65,11 @@ class CandidateQuery:
     def rights(self) -> dict[str, Any]:
         """Return the parameters of the rights."""
         return rights_parameters(
-            self.caller, unavailable=self.unavailable, kind=self.kind, connected=self.connected
+            self.caller,
+            unavailable=self.unavailable,
+            kind=self.kind,
+            connected=self.connected,
+            only_here=self.only_here,
         )
 
 

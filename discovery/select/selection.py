@@ -93,10 +93,18 @@ class Asked:
     kind: str = "any"
     only_available: bool = True
     only_connected: bool = True
+    # True if who asks carries out the calls of what Pegboard only describes, so that it is
+    # available to them.
+    client_executes: bool = True
     use_graph: bool = True
     # The full name of one that is looked at, too, although nothing brings it among the candidates:
     # for those who ask why it is not selected.
     beside: str = ""
+
+    @property
+    def only_here(self) -> bool:
+        """Return True if nobody would carry out what Pegboard only describes."""
+        return self.only_available and not self.client_executes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

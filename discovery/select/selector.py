@@ -149,6 +149,7 @@ def _find(asked: Asked, texts: Sequence[str], embedded: EmbeddedTexts | None) ->
         kind="" if asked.kind in {"any", "all"} else asked.kind,
         unavailable=not asked.only_available,
         connected=asked.only_connected,
+        only_here=asked.only_here,
         use_graph=asked.use_graph and settings.PEGBOARD_GRAPH_BOOST > 0,
         use_experience=settings.PEGBOARD_LEARNING,
     )
@@ -228,7 +229,7 @@ def _explain_all(
     said = message_words(texts[0])
     selected = [_explain(item, twins, texts, said) for item, twins in placed]
     selected += [_explain_needed(item) for item in needed]
-    return tuple(sorted(selected, key=lambda item: (item.readiness.is_failing, -item.score)))
+    return tuple(sorted(selected, key=lambda item: (not item.readiness.is_offered, -item.score)))
 
 
 def _tell_approvers(selected: Sequence[Selected], caller: Caller) -> tuple[Selected, ...]:

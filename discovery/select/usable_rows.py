@@ -93,7 +93,7 @@ class UsableRowsCache:
         return self._keep(query, found)
 
     def _keep(self, query: CandidateQuery, found: UsableRows) -> UsableRows:
-        key = (found.digest, query.kind, query.unavailable)
+        key = (found.digest, query.kind, query.unavailable, query.only_here)
         found = self._sets.get(key) or found
         self._sets.keep(key, found)
         self._digests.keep(_asking(query), key)
@@ -101,7 +101,7 @@ class UsableRowsCache:
 
 
 def _asking(query: CandidateQuery) -> Hashable:
-    return query.caller, query.kind, query.unavailable, query.connected
+    return query.caller, query.kind, query.unavailable, query.connected, query.only_here
 
 
 _caches: list[UsableRowsCache] = []

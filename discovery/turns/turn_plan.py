@@ -222,11 +222,12 @@ def _discovered(
 def _everything(wanted: Wanted, course: Strategy, found: DiscoveryResult) -> Plan:
     """Plan to offer everything usable; degraded if discovery was meant to answer."""
     asked = wanted.asked
-    count, tokens = all_tools.measure(asked.caller, kind=asked.kind)
+    count, tokens = all_tools.measure(asked.caller, kind=asked.kind, only_here=asked.only_here)
     injection = inject_everything(
         caller=asked.caller,
         provider=wanted.provider,
         kind=asked.kind,
+        only_here=asked.only_here,
         context_window=wanted.context_window,
         known=(count, tokens),
     )

@@ -10,12 +10,9 @@ from django.utils.translation import gettext as _
 
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
-from catalog.readiness.obstacles import Obstacle
+from catalog.readiness.obstacles import OWN_TOOLS, Obstacle
 from catalog.readiness.readiness import SEVERAL
 from marketplace.models import Installation
-
-# The integration of the starter collection whose tools Pegboard answers.
-OWN_TOOLS = "tool_discovery"
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,6 +161,7 @@ def _card_json(card: Card, viewer: Viewer) -> dict[str, Any]:
         "integration": installed.slug if installed else None,
         "installed_version": installed.version if installed and viewer.is_admin else None,
         "has_update": card.has_update,
+        "described_only": listing.is_described_only,
         "held": listing.is_held,
     }
 

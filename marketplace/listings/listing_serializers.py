@@ -69,6 +69,9 @@ class ListingSerializer(serializers.Serializer[Any]):
     )
     installed_version = serializers.CharField(allow_null=True, help_text="For admins.")
     has_update = serializers.BooleanField(help_text="For admins.")
+    described_only = serializers.BooleanField(
+        help_text="Whether Pegboard only describes its tools: the client carries out their calls."
+    )
     held = serializers.BooleanField(
         help_text="For admins: hidden from everyone else until an admin has reviewed its text."
     )

@@ -116,6 +116,11 @@ class Listing(models.Model):
         """True if nobody but admins may read it."""
         return self.review not in self.PASSED
 
+    @property
+    def is_described_only(self) -> bool:
+        """True if nothing of it runs here: neither a server nor a skill."""
+        return not self.transport and self.kind != "skill"
+
 
 class ListingVersion(models.Model):
     """A version of a listing, with everything needed to install it."""

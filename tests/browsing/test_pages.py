@@ -80,6 +80,30 @@ def test_everyone_may_look_and_only_admins_see_how_it_is_installed(
     assert not Installation.objects.exists()
 
 
+def test_listing_that_is_a_description_says_so_on_its_card_its_page_and_in_the_api(
+    as_alice: Client, time: Listing
+) -> None:
+    for kind in ("extension", "skill"):
+        ListingFactory.create(slug=kind, title=kind, kind=kind, transport="", source=time.source)
+
+    page = words(as_alice, "/marketplace/")
+    cards = {
+        slug: page.split(f"/marketplace/listings/{slug}/")[1] for slug in ("extension", "time")
+    }
+    answers = as_alice.get("/api/v1/listings").json()["items"]
+
+    assert ["described only" in card.split("</li>")[0] for card in cards.values()] == [True, False]
+    assert page.count("described only") == 1
+    assert {one["slug"]: one["described_only"] for one in answers} == {
+        "extension": True,
+        "skill": False,
+        "time": False,
+    }
+    told = "Your application carries out their calls."
+    assert told in words(as_alice, "/marketplace/listings/extension/")
+    assert told not in words(as_alice, "/marketplace/listings/time/")
+
+
 def test_form_begins_one_installation_however_often_it_is_sent(
     as_admin: Client, admin: User, support: Group, time: Listing
 ) -> None:

@@ -73,10 +73,38 @@ def by_select(world: World) -> Said:
         assert direct["side_effect"] == "read"
     _check_prompt(answer["prompt"], shown)
     found = {number_of(name): _offered(world, one) for name, one in shown.items()}
-    others = world.post("select", {**asked, "only_available": False})["selected"]
-    hidden = {number_of(one["full_name"]): one["readiness"] for one in others}
-    assert found.items() <= hidden.items()
     return found
+
+
+def by_select_without_client(world: World) -> Said:
+    """Ask for an application that carries out nothing: only what is ready or asks first is
+    available to it, and a failing server is tried."""
+    asked = {"message": _all_names(world), "max_tools": 50, "client_executes": False}
+    shown = world.post("select", asked)["selected"]
+    plan = world.post("plan", {**asked, "selection_mode": "discovered"})["selected"]
+    assert {one["full_name"] for one in plan} == {one["full_name"] for one in shown}
+    message = {"message": asked["message"], "client_executes": False}
+    tier = world.post("discover", {**message, "tier1_top": 20, "tier1_tokens": 4000})["tier1"]
+    assert {one["full_name"] for one in tier["capabilities"]} == {one["full_name"] for one in shown}
+    found = {number_of(one["full_name"]): _offered(world, one) for one in shown}
+    assert set(found.values()) <= {"ready", "asks_first", "failing"}
+    body = {"message": "errand", "mode": "compact_direct", "format": "mcp"}
+    everything = world.post("select", {**body, "client_executes": False})["prompt"]
+    assert {number_of(name) for name in re.findall(r"__do_\d+", everything)} == set(found)
+    return found
+
+
+def by_select_of_everything(world: World) -> Said:
+    """Ask for what is not available, too: it comes last, and says why."""
+    asked = {"message": _all_names(world), "max_tools": 50, "only_available": False}
+    answer = world.post("select", asked)
+    shown = answer["selected"]
+    is_available = [one["available"] for one in shown]
+    assert is_available == sorted(is_available, reverse=True)
+    for one in shown:
+        follow(world.client, one)
+    _check_prompt(answer["prompt"], {one["full_name"]: one for one in shown})
+    return {number_of(one["full_name"]): one["readiness"] for one in shown}
 
 
 def _all_names(world: World) -> str:
@@ -399,6 +427,8 @@ SURFACES: dict[Callable[[World], Said], str] = {
     by_meta_lists: "connected",
     by_search: "connected",
     by_select: "offered",
+    by_select_without_client: "carried out here",
+    by_select_of_everything: "every",
     by_plan: "offered",
     by_discover: "offered",
     by_playground: "offered",

@@ -92,6 +92,7 @@ def _compare(world: World, states: list[ToolState], policy: str) -> None:
         "usable": usable,
         "connected": connected,
         "offered": offered,
+        "carried out here": {n: one for n, one in offered.items() if n in served},
         "listed": surfaces.without({*NEEDING, "failing"}, served),
         "served": served,
         "servers": servers,

@@ -99,6 +99,7 @@ def random_query(caller: Caller, random: Random) -> CandidateQuery:
         kind=random.choice(["", "", "tool", "skill"]),
         unavailable=random.random() < 0.3,
         connected=random.random() < 0.3,
+        only_here=random.random() < 0.3,
         use_graph=random.random() < 0.8,
         use_experience=random.random() < 0.3,
     )

@@ -115,7 +115,7 @@ def test_what_is_not_connected_is_left_out_and_not_counted(shop: Shop) -> None:
     assert len(statements) == 4
     counted = [len(each.selected) + each.excluded_count for each in (before, without, looking)]
     assert counted == [counted[0], counted[0] - tools, counted[0]]
-    assert names(looking)[0] == "gmail__send_email"
+    assert "gmail__send_email" in names(looking)[-tools:]  # what cannot run comes last
 
 
 def test_blocked_is_never_selected(shop: Shop) -> None:

@@ -24,6 +24,7 @@ class Message(Caller, total=False):
 
     history: Sequence[str]
     kind: Kind | Literal["any"]
+    client_executes: bool
     use_graph: bool
     format: Format
     context_window: int
