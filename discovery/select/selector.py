@@ -81,7 +81,7 @@ def select_capabilities(asked: Asked) -> Selection:
         candidates.found, texts=texts, names=names_in(asked.message), use=use, model=model
     )
     noted = _note(embedded, ranked, votes)
-    support = support_of(ranked, use, background, model)
+    support = support_of(ranked, use, background, model, message=texts[0])
     fit = _fit(asked, reading, embedded, ranked, support)
     scores = [item.judged.score for item in ranked]
     worth = partial(cut, scores, by_words=support.by_words, share=support.share)

@@ -69,7 +69,7 @@ def read_verdicts(name: str, catalog: Path, embedder: OnnxEmbedder) -> list[Verd
         scores = [one.score for one in judge(evidence, features, scale)]
         ahead = margin(cosines, nearness_to(abilities, embedded)) or 0.0
         found = _Found(ahead, max(map(max, cosines)), scale.share(len(texts) - 1))
-        fits = is_enough(ahead, least=scale.least_margin)
+        fits = is_enough(ahead, least=scale.limit(len(queries[0])))
         verdicts.append(_verdict(row, identifiers, scores, found, fits=fits))
     return verdicts
 

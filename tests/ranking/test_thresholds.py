@@ -49,6 +49,11 @@ def test_margin_is_of_the_best_candidate_in_its_best_clause() -> None:
     assert not is_enough(-0.2, least=-0.14)
 
 
+def test_long_messages_may_be_further_behind() -> None:
+    assert TRAINED.limit(20) == TRAINED.limit(15) < TRAINED.limit(3) < TRAINED.limit(0)
+    assert GENERAL.limit(20) == GENERAL.limit(0)
+
+
 @pytest.mark.parametrize("cosines", [[], [(None, None)]])
 def test_without_vectors_nothing_is_known_so_words_decide(cosines: list[tuple[None, ...]]) -> None:
     assert margin(cosines, (0.4, 0.8)) is None

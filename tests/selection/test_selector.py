@@ -118,6 +118,23 @@ def test_what_is_not_connected_is_left_out_and_not_counted(shop: Shop) -> None:
     assert "gmail__send_email" in names(looking)[-tools:]  # what cannot run comes last
 
 
+def test_descriptions_are_available_to_applications_that_carry_out_calls(shop: Shop) -> None:
+    """A newcomer's chat backend does; whoever does not gets what Pegboard runs itself."""
+    message = "search my mail, and review the code that I changed"
+
+    found = shop.ask(message)
+    here = shop.ask(message, client_executes=False)
+    all_of_it = shop.ask(message, client_executes=False, only_available=False)
+
+    assert {"gmail__search_emails", "code-review"} <= {*names(found)}
+    assert {item.readiness.state for item in found.selected} >= {"described_only", "ready"}
+    assert "code-review" in names(here)
+    assert {item.readiness.state for item in here.selected} == {"ready"}
+    assert names(all_of_it) == names(found)
+    counted = [len(each.selected) + each.excluded_count for each in (found, here)]
+    assert counted[0] > counted[1] > 0
+
+
 def test_blocked_is_never_selected(shop: Shop) -> None:
     Capability.objects.filter(full_name="weather").update(ai_access="blocked")
 

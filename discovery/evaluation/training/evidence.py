@@ -77,6 +77,7 @@ class Asked(NamedTuple):
 
     message: str
     relevant: Sequence[str]
+    history: Sequence[str] = ()
 
 
 def find_evidence(
@@ -90,8 +91,8 @@ def find_evidence(
     texts = ["\n".join(embedding_text(each).split("\n")[:readings]) for each in capabilities]
     vectors, documents = embed_documents(embedder, texts), _documents(capabilities)
     identifiers = np.array([each.identifier for each in capabilities])
-    for message, relevant in asked:
-        reading = read(message)
+    for message, relevant, history in asked:
+        reading = read(message, history)
         queries = [lexical.query_vector(text) for text in reading.texts]
         cosines = vectors @ embed_reading(reading, embedder).T
         words = np.asarray((documents @ _matrix(queries).T).todense())

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from catalog import lexical
 from catalog.readiness.obstacles import Obstacle
 from discovery.select.candidate_rows import Candidate, Candidates
 from discovery.select.ranking import answer_places, relation_gains
@@ -93,8 +94,10 @@ def support_of(
     use: Mapping[int, float],
     background: Sequence[float] | None,
     model: str,
+    *,
+    message: str,
 ) -> Support:
-    """Compare the best candidates with the background.
+    """Compare the best candidates with the background, which `message` was compared with.
 
     A name in the message is enough, and so is a call that went well for a similar message.
     """
@@ -104,7 +107,8 @@ def support_of(
     shown = any(item.exact_name for item in ranked) or any(gain > 0 for gain in use.values())
     scale = scale_of(model)
     clauses = len(ranked[0].judged.clause_scores) if ranked else 0
-    enough = shown or is_enough(found, least=scale.least_margin)
+    words = len(lexical.query_vector(message))
+    enough = shown or is_enough(found, least=scale.limit(words))
     return Support(enough, found is None, scale.share(clauses))
 
 

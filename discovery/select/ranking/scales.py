@@ -7,6 +7,7 @@ from catalog.embedding.model_provenance import read_provenance
 from discovery.select.ranking.thresholds import SHARE_OF_ODDS
 
 _LARGEST_SHARE = 0.7
+_MOST_WORDS = 15  # longer messages are no further from a short text
 
 
 class Scale(NamedTuple):  # one per model, since cosines of different models are not comparable
@@ -26,12 +27,18 @@ class Scale(NamedTuple):  # one per model, since cosines of different models are
     evenness: float = 0.7
     # Weight of the whole message, relative to all clauses but one.
     whole: float = 2.0
-    # How far the best candidate's cosine may be behind the common abilities', if it fits at all.
-    least_margin: float = -0.145
+    # How far the best candidate's cosine may be behind the common abilities', if it fits at all,
+    # and how much further for each informative word: a long message is less like any short text.
+    least_margin: float = -0.126
+    margin_by_word: float = 0.003
     # Share of the best's odds that is worth a place, and its growth with each clause after the
     # first: each clause's best has a place anyway, so the rest is worth less.
-    share_of_odds: float = 0.17
-    share_growth: float = 1.17
+    share_of_odds: float = 0.176
+    share_growth: float = 1.21
+
+    def limit(self, words: int) -> float:
+        """Return the lowest margin at which a message with so many informative words fits."""
+        return self.least_margin - self.margin_by_word * min(words, _MOST_WORDS)
 
     def share(self, clauses: int) -> float:
         """Return the share of the best's odds that is worth a place."""
@@ -40,7 +47,15 @@ class Scale(NamedTuple):  # one per model, since cosines of different models are
 
 # With untrained weights, clauses are no reason to send less: on seal-tools it cost six points.
 GENERAL = Scale(
-    0.4, 0.57, 0.18, 0.15, 0.6, least_margin=-0.16, share_of_odds=SHARE_OF_ODDS, share_growth=1.0
+    0.4,
+    0.57,
+    0.18,
+    0.15,
+    0.6,
+    least_margin=-0.16,
+    margin_by_word=0.0,
+    share_of_odds=SHARE_OF_ODDS,
+    share_growth=1.0,
 )
 # Models trained to choose tools need words less, and understand clauses better by themselves. Only
 # the logistic curve is fitted to each such model. The weighing was chosen on messages that the
@@ -48,9 +63,10 @@ GENERAL = Scale(
 TRAINED = GENERAL._replace(
     word_weight=0.3,
     whole=1.5,
-    least_margin=-0.145,
-    share_of_odds=0.17,
-    share_growth=1.17,
+    least_margin=-0.126,
+    margin_by_word=0.003,
+    share_of_odds=0.176,
+    share_growth=1.21,
 )
 
 

@@ -48,7 +48,8 @@ def margin(
 def is_enough(margin: float | None, *, least: float) -> bool:
     """Return False if the best candidate is too far behind the background to fit.
 
-    `least` is the model's own limit (`Scale.least_margin`). Without vectors, words decide alone.
+    `least` is the model's own limit for the message (`Scale.limit`). Without vectors, words decide
+    alone.
     """
     return margin is None or margin >= least
 
