@@ -19,7 +19,7 @@ from catalog.effects.verbs import Verb, find_base, find_verb, is_noun_too
 
 _NAME_WEIGHT, _LATER_IN_NAME, _NOUN_IN_NAME, _LONE_NOUN = 2.6, 2.2, 1.3, 1.0
 _SECOND_IN_NAME = 1.8
-_DESCRIPTION_WEIGHT, _LATER_IN_DESCRIPTION, _SECOND_IN_DESCRIPTION = 2.0, 1.3, 1.6
+_DESCRIPTION_WEIGHT, _LATER_IN_DESCRIPTION, _SECOND_IN_DESCRIPTION = 2.15, 1.3, 1.6
 _NOUN_WEIGHT = 1.2
 _CONTRADICTION = 1.8  # allows no `read`, as `classifier._CONTRADICTS` says
 _FAR = 30  # words of a sentence that open with praise of the tool, before its verb
@@ -28,6 +28,7 @@ _REPEATED = 0.5
 _PROMISE_WEIGHT, _WARNING_WEIGHT = 1.8, 1.2
 _METHOD_WEIGHT = 2.2
 _HINT_WEIGHT = 1.5
+_WAITING_WEIGHT, _RUN_WEIGHT = 1.5, 1.2
 
 _PROMISES = re.compile(
     r"\bread[- ]only\b|\b(?:does|do|will) not (?:modify|change|write|alter|delete)\b"
@@ -62,10 +63,19 @@ def effect_evidence(definition: Classifiable, *, name: str = "") -> tuple[Eviden
         *from_name,
         *_from_description(definition.description, {one.quote for one in from_name}),
     ]
-    if _is_arithmetic(words, sentence):
-        from_texts = [_as_arithmetic(one) for one in from_texts]
+    arguments = {name.lower() for name in property_names(definition.input_schema)}
+    for applies, verbs in (
+        (_is_arithmetic(words, sentence), vocabulary.ARITHMETIC),
+        (len(words) == 1 and bool(arguments & vocabulary.DURATIONS), vocabulary.WAITING),
+        (_edits_text(words, sentence, arguments), vocabulary.TEXT_EDITING),
+    ):
+        if applies:
+            from_texts = [_as_reading(one, verbs) for one in from_texts]
+    if not from_texts and (code := _first_of(sorted(arguments), vocabulary.RUN)):
+        from_texts = [Evidence("schema", "write", _RUN_WEIGHT, code)]
     return (
         *from_texts,
+        *_from_conversion(words, sentence, arguments),
         *_from_method(definition, words),
         *_from_schema(definition.input_schema),
         *_from_annotations(definition.annotations),
@@ -82,8 +92,31 @@ def _is_arithmetic(name: Sequence[str], sentence: Sequence[str]) -> bool:
     )
 
 
-def _as_arithmetic(one: Evidence) -> Evidence:
-    return replace(one, says="read") if one.quote in vocabulary.ARITHMETIC else one
+def _from_conversion(
+    name: Sequence[str], sentence: Sequence[str], arguments: Set[str]
+) -> Iterator[Evidence]:
+    """Yield that a converter of files writes one: "converts a video to the given format"."""
+    verb = find_verb(sentence[0]) if sentence else find_base(name[0]) if name else None
+    if (
+        verb
+        and verb.base in vocabulary.CONVERTING
+        and (place := _first_of(sorted(arguments), vocabulary.INPUT_FILES))
+        and _first_of((*name, *sentence), vocabulary.MEDIA)
+    ):
+        yield Evidence("schema", "write", _CONTRADICTION, place)
+
+
+def _edits_text(name: Sequence[str], sentence: Sequence[str], arguments: Set[str]) -> bool:
+    """Return True for "truncate text" and its like, where the text is an argument."""
+    words = {*name, *sentence[:8]}
+    return bool(arguments & vocabulary.TEXTS and words & {"string", "text", "whitespace"})
+
+
+def _as_reading(one: Evidence, verbs: Set[str]) -> Evidence:
+    if one.quote not in verbs:
+        return one
+    weight = max(one.weight, _WAITING_WEIGHT) if verbs is vocabulary.WAITING else one.weight
+    return replace(one, says="read", weight=weight)
 
 
 def _from_name(words: Sequence[str]) -> Iterator[Evidence]:
@@ -95,6 +128,10 @@ def _from_name(words: Sequence[str]) -> Iterator[Evidence]:
         yield Evidence("name", "read", _NOUN_WEIGHT, answer)
         return
     if not found:
+        if "by" in words[1:-1]:  # "trades by name"
+            yield Evidence("name", "read", _NOUN_WEIGHT, "by")
+        elif noun := _first_of(words, vocabulary.REASONING):
+            yield Evidence("name", "read", _NOUN_WEIGHT, noun)
         return
     leading = _leading(found)
     lead_at, lead = max(leading, key=lambda one: (_name_weight(one[0], one[1], words), -one[0]))
@@ -102,6 +139,8 @@ def _from_name(words: Sequence[str]) -> Iterator[Evidence]:
     yield from _generated("name", lead, words[lead_at + 1 :])
     for at, verb in found:
         if at == lead_at or verb.effect in ("read", lead.effect) or is_noun_too(verb):
+            continue
+        if words[at + 1 : at + 2] and words[at + 1] in vocabulary.MEASURES:
             continue
         # "get_or_create", "find_and_delete": the second verb is what the tool may do as well.
         weight = _NAME_WEIGHT if verb.effect == "delete" else _SECOND_IN_NAME
@@ -151,7 +190,10 @@ def _from_description(description: str, named: Set[str]) -> Iterator[Evidence]:
         weight *= _REPEATED if lead.base in named else 1
         yield _evidence("description", lead, weight * lead.strength)
         yield from _generated("description", lead, words[lead_at + 1 : 12])
-    elif noun := _first_of(words[:5], vocabulary.ANSWERS):
+    elif noun := (
+        _first_of(words[:5], vocabulary.ANSWERS)
+        or _first_of(words[:14], vocabulary.INQUIRIES | vocabulary.REASONING)
+    ):
         yield Evidence("description", "read", _NOUN_WEIGHT, noun)
     else:
         yield from _from_inside(description)
@@ -161,7 +203,7 @@ def _from_description(description: str, named: Set[str]) -> Iterator[Evidence]:
 
 def _generated(source: Source, verb: Verb, words: Sequence[str]) -> Iterator[Evidence]:
     """Weigh what is generated: a key is kept by somebody, a poem is an answer."""
-    if verb.base not in ("gen", "generate"):
+    if verb.base not in ("gen", "generate", "render"):
         return
     if noun := _first_of(words[:4], vocabulary.KEPT):
         yield Evidence(source, "write", _KEPT_WEIGHT, noun)

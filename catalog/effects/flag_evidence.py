@@ -91,6 +91,7 @@ def _foreign(
     if (
         effect not in ("read", "unknown")
         or set(name) & vocabulary.NOT_FOREIGN
+        or "official" in sentence[:14]
         or _computes(name, sentence)
     ):
         return
@@ -122,8 +123,11 @@ def _private(
 
 
 def _computes(name: _Words, sentence: _Words) -> bool:
+    """Return True if it works on its arguments alone, by its name's verb or else its sentence's."""
     verbs = (find_verb(word) for word in (*name[:1], *sentence[:1]))
-    return any(verb is not None and verb.base in vocabulary.COMPUTING for verb in verbs)
+    # "get" says nothing of what is done: get_square_root.
+    first = next((verb for verb in verbs if verb and verb.base != "get"), None)
+    return first is not None and first.base in vocabulary.COMPUTING
 
 
 def _runs_code(name: _Words, sentence: _Words) -> bool:

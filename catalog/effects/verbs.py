@@ -41,7 +41,7 @@ _CLEAR: dict[Effect, str] = {
         navigate optimise optimize organise organize override overwrite partition patch
         pause pay perform pin place post preheat press promote provision publish purchase
         purify push put reassign rebase rebook reboot rebuild reconnect record redeem
-        refresh refund register reindex reload rename render renew rent reopen reorder
+        refresh refund register reindex reload rename renew rent reopen reorder
         repair replace reply repost reschedule reserve respond restart restore restrict
         resume retry rollback rotate save scale schedule scroll sell send set share shutdown
         sign signup sleep spawn stage start stop store submit subscribe suspend swap swipe
@@ -58,15 +58,16 @@ _CLEAR: dict[Effect, str] = {
 # Words that are as often nouns, or that say little about what changes.
 _VAGUE: dict[Effect, str] = {
     "read": """
-        access ask combine compose design draw dump echo encrypt format help info is load
-        log plan profile report reverse review roll score select sniff sort split stat stats
+        access ask collect combine compose design draw dump echo encrypt format help info is load
+        log plan profile report reverse review roll say score select sniff sort split stat
+        stats
         status summary synthesize test think time track type view wait watch
     """,
     "write": """
-        align build call change choose click collect complete control copy download draft
-        end exit export follow force handle interact introduce leave log make mark open
+        align build call change choose click complete control copy download draft
+        end eval exit export follow force handle interact introduce leave log make mark open
         operate order patch perform place play post prepare print process record refresh
-        render resolve respond run scroll secure share sign sleep switch tag trade train
+        resolve respond run scroll secure share sign sleep switch tag trade train
         transfer turn type use vote water work
     """,
     "delete": """
@@ -74,7 +75,7 @@ _VAGUE: dict[Effect, str] = {
     """,
 }
 # An answer made up on the spot, or something made to stay: the word does not say.
-_HARDLY: dict[Effect, str] = {"read": "gen generate"}
+_HARDLY: dict[Effect, str] = {"read": "gen generate render"}
 # As a name's first word, a vague word is a verb more often than not; these are not even then.
 _NOUNS = """
     access answer archive audit balance block book broadcast build call change charge check

@@ -70,7 +70,47 @@ INQUIRIES = _words(
     """
     analysis assessment audit audits calculation check checks comparison connection connectivity
     diagnostics estimation evaluation inspection integration lookup measurement reachability
-    regression scan search searches select simulation validation
+    regression review scan scanner search searches select simulation validation
+    """
+)
+# Tools that a model thinks with, and that keep nothing.
+REASONING = _words(
+    """
+    argumentation brainstorming debate reasoning thinking thought thoughts
+    """
+)
+# Verbs that only let time pass, given how long.
+WAITING = _words(
+    """
+    sleep wait
+    """
+)
+DURATIONS = _words(
+    """
+    delay duration duration_ms duration_seconds milliseconds minutes ms seconds time timeout
+    """
+)
+# Verbs that work on the text that they are given, and those arguments.
+TEXT_EDITING = _words(
+    """
+    clean strip trim truncate
+    """
+)
+TEXTS = _words(
+    """
+    content input string text
+    """
+)
+# After a verb they make a noun of it: "upload speed", "update time".
+MEASURES = _words(
+    """
+    count latency progress rate rates size speed statistics stats status time times
+    """
+)
+# Run by a tool that has no verb and takes them.
+RUN = _words(
+    """
+    cmd code command commands script shell_command
     """
 )
 READING = _words(
@@ -98,6 +138,22 @@ SAVING = _words(
     outputdir outputdirectory outputfile outputpath save_as save_dir save_path save_to savepath
     """
 )
+# Kinds of files that a conversion makes: it writes one where it is given a path.
+MEDIA = _words(
+    """
+    audio docx gif image images jpg mp3 mp4 pdf png pptx video videos webm xlsx
+    """
+)
+CONVERTING = _words(
+    """
+    compress convert
+    """
+)
+INPUT_FILES = _words(
+    """
+    input input_file input_file_path input_path inputfile inputpath
+    """
+)
 # Verbs that hand something over to someone else, whatever it is.
 SENDING = _words(
     """
@@ -116,8 +172,9 @@ RECIPIENTS = _words(
 FOREIGN = _words(
     """
     answers article articles blog blogs changelog chat chats comment comments conversation
-    conversations discussion discussions email emails feed forum html inbox internet issue issues
-    listings mail message messages news page pages paper papers post posts pull readme review
+    conversations discussion discussions docs documentation email emails feed forum html inbox
+    internet issue issues listings mail message messages news package packages page pages paper
+    papers post posts pull readme registry release releases review
     reviews rss social subreddit thread threads ticket tickets timeline transcript transcripts
     tweet tweets url urls video videos web webpage webpages website websites wiki
     """

@@ -58,5 +58,6 @@ if __name__ == "__main__":
             _write(confusion(tuned=is_half, earlier=is_earlier), title)
     _write(fresh_confusion("1", "2"), "now, labelled afterwards, rounds 1 and 2")
     _write(fresh_confusion("3"), "now, labelled afterwards, round 3")
+    _write(fresh_confusion("4", "5"), "now, labelled afterwards, rounds 4 and 5")
     for key, count in sorted(flag_hits().items()):
         sys.stdout.write(f"{key}: {count}\n")

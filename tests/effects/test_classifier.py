@@ -139,6 +139,32 @@ def test_an_argument_for_a_target_file_tells_of_writing() -> None:
     assert (plain.effect, saving.effect) == ("read", "unknown")
 
 
+@pytest.mark.parametrize(
+    ("name", "description", "takes", "effect"),
+    [
+        ("sleep", "Wait for some time.", ("milliseconds",), "read"),
+        ("sleep", "Put the computer to sleep.", ("delay",), "write"),
+        ("measure_upload_speed", "", ("url",), "read"),
+        ("get_or_create_report", "", ("id",), "write"),
+        ("truncate_text", "Truncate text to a length.", ("text", "length"), "read"),
+        ("truncate_table", "Truncate a table.", ("text",), "delete"),
+        ("structured_argumentation", "", ("claim", "premises"), "read"),
+        ("python_repl", "An interactive session.", ("code",), "write"),
+        ("trades_by_name", "", ("name",), "read"),
+        ("render_chart", "Renders an image of a chart.", ("data",), "read"),
+        ("convert_video", "Converts a video to a format.", ("input_path",), "unknown"),
+        ("convert_units", "Converts feet to metres.", ("input",), "read"),
+    ],
+)
+def test_words_around_a_verb_say_what_it_does(
+    name: str, description: str, takes: tuple[str, ...], effect: str
+) -> None:
+    found = assessed(name, description, input_schema=arguments(*takes)).effect
+
+    # A tool that changes something may be unknown, which counts as a write, and never reads.
+    assert found == effect or (effect == "write" and found == "unknown")
+
+
 def test_a_declared_effect_wins_over_words() -> None:
     found = assess(definition("delete_file"), declared="read")
 

@@ -34,7 +34,7 @@ def test_every_disagreement_of_the_passes_is_settled() -> None:
 
 @pytest.mark.parametrize(
     ("tuned", "not_read", "changing", "reads"),
-    [(True, 0.99, 0.97, 0.89), (False, 0.97, 0.97, 0.85)],
+    [(True, 0.99, 0.97, 0.9), (False, 0.99, 0.97, 0.9)],
 )
 def test_effects_are_called_right(
     *, tuned: bool, not_read: float, changing: float, reads: float
@@ -63,10 +63,11 @@ def test_labelled_afterwards_are_the_samples_and_these_definitions() -> None:
 def test_tools_labelled_afterwards_are_called_right() -> None:
     counts = fresh_confusion()
 
-    assert sum(counts.values()) == 180
+    assert sum(counts.values()) == 300
     assert counts["write", "read"] == counts["delete", "read"] == 0
     assert _share(counts, "write", "write") >= 0.93
-    assert _share(counts, "read", "read") >= 0.83
+    assert _share(counts, "read", "read") >= 0.9
+    assert _share(fresh_confusion("1", "2", "3"), "write", "write") >= 0.97
 
 
 def test_flags_are_called_right() -> None:
@@ -74,7 +75,7 @@ def test_flags_are_called_right() -> None:
     hits = flag_hits()
 
     assert _recall(hits, "reaches_outside") >= 0.85
-    assert _recall(hits, "returns_foreign_text") >= 0.5
+    assert _recall(hits, "returns_foreign_text") >= 0.65
     assert _recall(hits, "reads_private_data") >= 0.7
 
 
