@@ -7,6 +7,7 @@ Nested in it are the cells. Then it may make no namespaces any more, as with Doc
 
 import json
 import os
+import re
 import secrets
 import subprocess
 import sys
@@ -36,6 +37,11 @@ Said = dict[str, Any]
 @pytest.fixture(scope="module")
 def said() -> Said:
     """Answers of Pegboard in the container: with namespaces, then without."""
+    if (
+        os.geteuid() == 0
+        and not PROJECT.stat().st_mode & (PROJECT / "manage.py").stat().st_mode & 4
+    ):
+        pytest.skip("Only this account may read the project, and the container has another.")
     profile, content = profile_of(), os.pipe()
     os.write(content[1], profile)
     os.close(content[1])
@@ -46,7 +52,7 @@ def said() -> Said:
         )
     finally:
         os.close(content[0])
-    if b"bwrap: " in done.stderr and not done.stdout:
+    if not done.stdout and re.search(rb"^(bwrap|unshare|setpriv): ", done.stderr, re.MULTILINE):
         pytest.skip(f"No container can be made here: {done.stderr.decode()[-200:]}")
     assert done.returncode == 0, done.stderr.decode()
     told: Said = json.loads(done.stdout)
