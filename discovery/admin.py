@@ -25,6 +25,7 @@ from discovery.models import (
     OutcomeAlert,
     Quota,
     ServerRequest,
+    TaughtMessage,
     ToolExample,
     TrustedValue,
     Turn,
@@ -135,6 +136,16 @@ class FirstRunAdmin(ReadOnlyAdmin):
     list_display = ("user", "tried_at", "hidden_at")
     list_select_related = ("user",)
     search_fields = ("user__username",)
+
+
+@admin.register(TaughtMessage)
+class TaughtMessageAdmin(ReadOnlyAdmin):
+    """Taught messages; the page Teach changes them."""
+
+    list_display = ("created_at", "group", "user", "message", "state")
+    list_filter = ("state", "group")
+    list_select_related = ("group", "user")
+    search_fields = ("message", "user__username", "group__name")
 
 
 @admin.register(Experience)

@@ -83,7 +83,7 @@ DELETE FROM discovery_experience WHERE id IN (
            row_number() OVER (PARTITION BY capability_id ORDER BY id DESC) AS place
     FROM discovery_experience
     WHERE capability_id = ANY (%(called)s) AND group_id = %(group)s AND user_id = %(user)s
-      AND model_id = %(model)s) own
+      AND model_id = %(model)s AND taught_id IS NULL) own
   WHERE distance < %(same)s OR place >= %(most)s)
 """
 
@@ -95,13 +95,13 @@ GROUP_FACTOR = 10
 
 
 def delete_expired() -> int:
-    """Delete what has expired; return the number of experiences."""
+    """Delete what has expired; return the number of experiences. Taught ones do not expire."""
     now = timezone.now()
     Turn.objects.filter(noted__isnull=False, created_at__lt=now - timedelta(days=NOTE_DAYS)).update(
         noted=None
     )
     days = timedelta(days=settings.PEGBOARD_LEARNING_DAYS)
-    old, _ = Experience.objects.filter(created_at__lt=now - days).delete()
+    old, _ = Experience.objects.filter(created_at__lt=now - days, taught__isnull=True).delete()
     return old + _delete_surplus()
 
 
@@ -115,6 +115,6 @@ _SURPLUS = """
 DELETE FROM discovery_experience WHERE id IN (
   SELECT id FROM (
     SELECT id, row_number() OVER (PARTITION BY group_id ORDER BY id DESC) AS place
-    FROM discovery_experience) own
+    FROM discovery_experience WHERE taught_id IS NULL) own
   WHERE place > %(most)s)
 """

@@ -15,7 +15,7 @@ from acl.rights.caller import Caller
 from catalog.models import Capability
 from discovery.learning.memory import MOST_CHECKED
 from discovery.learning.past_use import LEVELS, OFF, REPEAT_WEIGHT, VoteGains, choose_level
-from discovery.models import Experience
+from discovery.models import Experience, TaughtMessage
 
 MOST_NAMED = 50
 
@@ -90,19 +90,25 @@ def review(*, caller: Caller) -> Review:
 
 @transaction.atomic
 def reset(*, by: User | None, group: Group) -> int:
-    """Delete all experiences of a group; return their number."""
+    """Delete all experiences of a group, and what it was taught; return the experiences' number."""
     number, _ = Experience.objects.filter(group=group).delete()
+    TaughtMessage.objects.filter(group=group).delete()
     record(by=by, action="learning.reset", target=group.name, details={"experiences": number})
     return number
 
 
 @transaction.atomic
 def forget(*, by: User | None, experiences: QuerySet[Experience]) -> None:
-    """Delete some experiences; the audit log gets their number per group."""
+    """Delete some experiences; the audit log gets their number per group.
+
+    A taught message goes with any of its experiences, or it would be learned again.
+    """
     numbers = experiences.order_by().values_list("group__name").annotate(number=Count("pk"))
     for name, number in sorted(numbers):
         record(by=by, action="learning.forget", target=name, details={"experiences": number})
-    Experience.objects.filter(pk__in=experiences.values("pk")).delete()
+    keys = list(experiences.order_by().values_list("pk", flat=True))
+    TaughtMessage.objects.filter(experiences__in=keys).delete()
+    Experience.objects.filter(pk__in=keys).delete()
 
 
 def _sum_gains(comparable: QuerySet[Experience]) -> tuple[VoteGains, int]:

@@ -20,6 +20,7 @@ _CTES = f"""memory AS MATERIALIZED (
   FROM discovery_experience x
   WHERE x.group_id = %(group)s::bigint AND x.model_id = (SELECT id FROM model)
     AND (x.capability_id IN (SELECT id FROM usable)) IS TRUE
+    AND x.turn <> ALL (%(apart)s::uuid[])
   ORDER BY x.id DESC LIMIT {{most}}
 ),
 called AS MATERIALIZED (

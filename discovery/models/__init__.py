@@ -9,6 +9,7 @@ from discovery.models.outcome import Called, Outcome
 from discovery.models.outcome_alert import OutcomeAlert
 from discovery.models.quota import Quota
 from discovery.models.server_request import ServerRequest
+from discovery.models.taught_message import TaughtMessage
 from discovery.models.tool_example import ToolExample
 from discovery.models.turn import Turn
 
@@ -24,6 +25,7 @@ __all__ = [
     "OutcomeAlert",
     "Quota",
     "ServerRequest",
+    "TaughtMessage",
     "ToolExample",
     "TrustedValue",
     "Turn",

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from pgvector import HalfVector, SparseVector, Vector
@@ -21,7 +22,7 @@ class CandidateQuery:
 
     `vectors` has a row for the message and one for each clause, by `model`; None means words alone.
     `words` has a lexical query for the same texts. `names` are full names that the message contains
-    literally. `use_experience` needs vectors.
+    literally. `use_experience` needs vectors. Experiences of the turns in `apart` do not count.
     """
 
     caller: Caller
@@ -35,6 +36,7 @@ class CandidateQuery:
     only_here: bool = False
     use_graph: bool = False
     use_experience: bool = False
+    apart: Sequence[UUID] = ()
 
     @property
     def vector_count(self) -> int:
@@ -60,6 +62,7 @@ class CandidateQuery:
         }
         if self.experiences:
             parameters["h0"] = _binary(HalfVector(vectors[0]))
+            parameters["apart"] = list(self.apart)
         return parameters
 
     def rights(self) -> dict[str, Any]:

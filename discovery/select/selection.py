@@ -100,6 +100,8 @@ class Asked:
     # The full name of one that is looked at, too, although nothing brings it among the candidates:
     # for those who ask why it is not selected.
     beside: str = ""
+    # Turns whose experiences do not count: to measure what a message gains from all others.
+    apart: tuple[UUID, ...] = ()
 
     @property
     def only_here(self) -> bool:

@@ -152,6 +152,7 @@ def _find(asked: Asked, texts: Sequence[str], embedded: EmbeddedTexts | None) ->
         only_here=asked.only_here,
         use_graph=asked.use_graph and settings.PEGBOARD_GRAPH_BOOST > 0,
         use_experience=settings.PEGBOARD_LEARNING,
+        apart=asked.apart,
     )
     return find_by_index(query) or find_candidates(query)
 

@@ -320,6 +320,7 @@ CELERY_BEAT_SCHEDULE = {
     # A few at a time, between what capabilities wait for.
     "sweep-listings": _every(10, task_names.SWEEP_LISTINGS),
     "forget-experiences": _every(3600, task_names.FORGET_EXPERIENCES),
+    "learn-taught": _every(PEGBOARD_SWEEP_SECONDS, task_names.LEARN_TAUGHT),
 }
 
 AUTHENTICATION_BACKENDS = [

@@ -141,6 +141,7 @@ TASKS: dict[str, tuple[Any, frozenset[str]]] = {
     "catalog.expire_capabilities": (None, NOTHING),
     "marketplace.sweep_listings": (None, NOTHING),
     "discovery.forget_experiences": (None, NOTHING),
+    "discovery.learn_taught": (None, NOTHING),
 }
 # Tasks that reach a server once it is confirmed; otherwise the test would prove nothing.
 REACHING = {

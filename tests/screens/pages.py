@@ -117,6 +117,7 @@ _ADMIN = [
     Screen("insights-tools", "/insights/tools/"),
     Screen("insights-use", "/insights/use/"),
     Screen("insights-quotas", "/insights/quotas/"),
+    Screen("insights-teach", "/insights/teach/"),
     Screen("access", "/access/"),
     Screen("access-nothing-fits", "/access/?q=nothing+like+it"),
     Screen("access-groups", "/access/groups/"),

@@ -23,12 +23,14 @@ from acl.oauth.issuing import new_tokens, store_tokens
 from acl.oauth.registration import register_client
 from acl.platform.strict_json import write_json
 from acl.rights.access_requests import decline_request
+from acl.rights.caller import Caller
 from catalog.embedding.stored_models import register_configured_model
 from catalog.formats.openapi.openapi_format import read_api
 from catalog.lifecycle.runtime_state import retire
 from catalog.models import (
     ApiDocument,
     Capability,
+    EmbeddingModel,
     Integration,
     OutgoingHost,
     Rule,
@@ -39,7 +41,9 @@ from catalog.registration.definition_comparison import store_definitions
 from catalog.runtime.runtime_capabilities import Maker, create_capability
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.health_history import record_health
-from discovery.models import Call
+from discovery.models import Call, TaughtMessage
+from discovery.teaching.message_proposals import import_messages, open_proposals
+from discovery.teaching.taught_messages import Decision, decide
 from marketplace.additions.stored_additions import store_server
 from marketplace.listings.listing_store import store_listings
 from marketplace.listings.search_index import describe_missing
@@ -126,7 +130,22 @@ def build() -> World:
     _assistants(world)
     _notifications(world)
     _risks()
+    _taught(world)
     return world
+
+
+def _taught(world: World) -> None:
+    """Teach a message to Support, and propose two more."""
+    caller = Caller(world.root.pk, world.support.pk)
+    import_messages(caller=caller, lines=["Write an e-mail to the landlord about the boiler"])
+    confirmed = {
+        one.pk: Decision(one.message, ("gmail__send_mail",)) for one in open_proposals(caller)
+    }
+    decide(by=world.root, caller=caller, decisions=confirmed)
+    TaughtMessage.objects.update(
+        learned_by=EmbeddingModel.objects.get(active=True), places_before=[3], places_after=[1]
+    )
+    import_messages(caller=caller, lines=["write an e-mail to a customer", f"open {LONG}"])
 
 
 def _notifications(world: World) -> None:

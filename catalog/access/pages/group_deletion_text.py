@@ -40,7 +40,7 @@ _WORDS: tuple[tuple[frozenset[str], Any], ...] = (
         ),
     ),
     (
-        frozenset({"discovery.experience"}),
+        frozenset({"discovery.experience", "discovery.taughtmessage"}),
         ngettext_lazy("%(n)d learned example", "%(n)d learned examples", "n"),
     ),
 )

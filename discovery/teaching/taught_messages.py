@@ -1,0 +1,180 @@
+"""Taught messages: confirming, dropping and forgetting them, and what they changed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from acl.audit.recorder import record
+from acl.platform.jobs.task_names import LEARN_TAUGHT
+from acl.platform.jobs.task_queue import send_on_commit
+from acl.rights.caller import Caller
+from catalog.models import Capability, EmbeddingModel
+from discovery.models import TaughtMessage
+from discovery.teaching.message_proposals import clean_message, open_proposals
+
+MOST_TAUGHT = 500
+MOST_TOOLS = 10
+DEPTH = 5  # the figures' recall@5
+
+
+class TeachingRefusedError(Exception):
+    """A decision that cannot be saved, with the proposal's id and the field that is wrong."""
+
+    def __init__(self, pk: UUID, field: str, told: str) -> None:
+        super().__init__(told)
+        self.pk = pk
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What an admin decided about a proposal; without tools it is dropped."""
+
+    message: str = ""
+    tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaughtFigures:
+    """What teaching changes for the taught messages themselves.
+
+    Each message's `after` counts all others and not itself, so that it does not merely repeat what
+    it was told. Recall is that of its tools among the first five.
+    """
+
+    number: int
+    pending: int
+    recall_before: float
+    recall_after: float
+    better: int
+    worse: int
+
+    @property
+    def before_percent(self) -> float:
+        """Return the recall before in per cent."""
+        return 100 * self.recall_before
+
+    @property
+    def after_percent(self) -> float:
+        """Return the recall after in per cent."""
+        return 100 * self.recall_after
+
+
+@transaction.atomic
+def decide(*, by: User, caller: Caller, decisions: Mapping[UUID, Decision]) -> int:
+    """Save decisions about the caller's own proposals; return how many are taught.
+
+    Raises TeachingRefusedError, and saves nothing, where a message is empty or a tool is not one
+    that the caller may use.
+    """
+    proposals = open_proposals(caller).filter(pk__in=decisions).select_for_update(of=["self"])
+    taught = 0
+    for proposal in proposals:
+        decision = decisions[proposal.pk]
+        if decision.tools:
+            _confirm(caller, proposal, decision)
+            taught += 1
+        else:
+            _close(proposal, TaughtMessage.State.DROPPED)
+    if taught:
+        _tell(by, caller, "learning.teach", taught)
+    return taught
+
+
+def _confirm(caller: Caller, proposal: TaughtMessage, decision: Decision) -> None:
+    message = clean_message(decision.message)
+    if not message:
+        raise TeachingRefusedError(proposal.pk, "message", _("Enter a message."))
+    if _confirmed(caller.group_id).count() >= MOST_TAUGHT:
+        told = _("A group has at most %(number)s taught messages. Forget some first.")
+        raise TeachingRefusedError(proposal.pk, "message", told % {"number": MOST_TAUGHT})
+    others = TaughtMessage.objects.filter(group=proposal.group_id, user=proposal.user_id)
+    if others.filter(message=message).exclude(pk=proposal.pk).exists():
+        raise TeachingRefusedError(proposal.pk, "message", _("There is this message already."))
+    tools = find_tools(caller, proposal.pk, decision.tools)
+    proposal.message = message
+    _close(proposal, TaughtMessage.State.CONFIRMED)
+    proposal.tools.set(tools)
+
+
+def find_tools(caller: Caller, pk: UUID, names: Sequence[str]) -> list[Capability]:
+    """Return the tools of these full names; unknown ones and others' look alike."""
+    if len(names) > MOST_TOOLS:
+        told = _("At most %(number)s tools serve one message.") % {"number": MOST_TOOLS}
+        raise TeachingRefusedError(pk, "tools", told)
+    found = list(Capability.objects.usable_by(caller).filter(full_name__in=names))
+    missing = sorted(set(names) - {one.full_name for one in found})
+    if missing:
+        told = _("You can use no tool called “%(name)s”.") % {"name": missing[0]}
+        raise TeachingRefusedError(pk, "tools", told)
+    return found
+
+
+def _close(proposal: TaughtMessage, state: TaughtMessage.State) -> None:
+    proposal.state, proposal.decided_at = state, timezone.now()
+    proposal.save(update_fields=["message", "state", "decided_at"])
+
+
+@transaction.atomic
+def forget_taught(*, by: User, caller: Caller, pk: UUID) -> int:
+    """Forget a taught message that the caller sees; return 1, or 0 where there is none."""
+    taught = shown_messages(caller).filter(pk=pk).first()
+    if taught is None:
+        return 0
+    taught.delete()
+    _tell(by, caller, "learning.unteach", 1)
+    return 1
+
+
+def _tell(by: User, caller: Caller, action: str, number: int) -> None:
+    """Record the change, and have the group's figures made anew."""
+    group = by.groups.get(pk=caller.group_id)
+    record(by=by, action=action, target=group.name, details={"messages": number})
+    # Every message's place depends on all others, so all are pending again.
+    _confirmed(caller.group_id).update(learned_by=None)
+    send_on_commit(LEARN_TAUGHT)
+
+
+def _confirmed(group_id: int) -> QuerySet[TaughtMessage]:
+    return TaughtMessage.objects.filter(group=group_id, state=TaughtMessage.State.CONFIRMED)
+
+
+def shown_messages(caller: Caller) -> QuerySet[TaughtMessage]:
+    """Return the group's taught messages, newest first, all of whose tools the caller may use."""
+    usable = Capability.objects.usable_by(caller, unavailable=True).values("pk")
+    other = TaughtMessage.tools.through._default_manager.exclude(capability__in=usable)
+    shown = _confirmed(caller.group_id).exclude(pk__in=other.values("taughtmessage"))
+    return shown.order_by("-decided_at", "pk")
+
+
+def taught_figures(caller: Caller) -> TaughtFigures:
+    """Return what the shown messages have changed, as of when they were last learned."""
+    model = EmbeddingModel.objects.filter(active=True).values_list("pk", flat=True).first()
+    rows = list(shown_messages(caller).values_list("learned_by", "places_before", "places_after"))
+    measured = [(before, after) for by, before, after in rows if by and before]
+    pairs = [(recall_of(before), recall_of(after)) for before, after in measured]
+    moves = [_sum(before) - _sum(after) for before, after in measured]
+    return TaughtFigures(
+        number=len(rows),
+        pending=sum(by != model for by, _before, _after in rows),
+        recall_before=fmean(before for before, _ in pairs) if pairs else 0.0,
+        recall_after=fmean(after for _, after in pairs) if pairs else 0.0,
+        better=sum(move > 0 for move in moves),
+        worse=sum(move < 0 for move in moves),
+    )
+
+
+def recall_of(places: Sequence[int]) -> float:
+    """Return the share of the tools that are among the first five."""
+    return sum(0 < place <= DEPTH for place in places) / len(places)
+
+
+def _sum(places: Sequence[int]) -> int:
+    return sum(place or 21 for place in places)  # beyond the twenty that are ranked
