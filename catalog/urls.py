@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from catalog.access.api import explanation_api, grant_api, rule_api
+from catalog.access.api import explanation_api, grant_api, merge_api, rule_api
 from catalog.lookups import graph_api, lookup_api
 from catalog.runtime import runtime_api
 
@@ -30,6 +30,7 @@ urlpatterns = [
     path("access/explain", explanation_api.ExplainView.as_view(), name="api-access-explain"),
     path("access/reach", explanation_api.ReachView.as_view(), name="api-access-reach"),
     path("access/holders", explanation_api.HoldersView.as_view(), name="api-access-holders"),
+    path("groups/<int:pk>/merge", merge_api.GroupMergeView.as_view(), name="api-group-merge"),
     path("access/grants", grant_api.GrantsView.as_view(), name="api-access-grants"),
     path("access/rules", rule_api.RulesView.as_view(), name="api-access-rules"),
     path("access/rules/<int:pk>", rule_api.RuleView.as_view(), name="api-access-rule"),

@@ -3,6 +3,7 @@
 __all__ = [
     "adapters",
     "backends",
+    "default_groups",
     "groups",
     "invitations",
     "lockout",

@@ -18,6 +18,7 @@ from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
+from acl.accounts.default_groups import join_default_groups
 from acl.accounts.people import PeopleRefused, is_address_taken
 from acl.audit.recorder import record
 from acl.delegation import DelegationRefused, check_groups, check_role
@@ -136,6 +137,7 @@ def _create(invitation: Invitation, username: str, password: str) -> User:
     # The link went to the address, or the admin who vouches for it gave it on.
     EmailAddress.objects.create(user=person, email=invitation.email, verified=True, primary=True)
     person.groups.set(invitation.groups.all())
+    join_default_groups(person=person)
     return person
 
 

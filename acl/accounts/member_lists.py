@@ -1,5 +1,6 @@
 """Lists of people that an admin pastes, to add them all to a group or to invite them."""
 
+import csv
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ MOST_ENTRIES = 500
 MOST_CHARACTERS = 50_000
 # Lines, cells of a CSV file, and the lists of mail programs: `Ann Lee <ann@example.com>; …`.
 _SEPARATORS = re.compile(r"[\n\r,;\t]+")
+# Headings of the column that names a person, in a CSV file with headings.
+_NAMING = ("email", "e-mail", "email address", "mail", "user", "username", "user name", "login")
+_DELIMITERS = (",", ";", "\t")
 _IN_BRACKETS = re.compile(r"<([^<>]*)>")
 
 
@@ -57,6 +61,22 @@ def read_list(text: str, group: Group) -> ReadList:
         addresses=tuple(free),
         unknown=tuple(entry for entry in others if entry.lower() not in free),
     )
+
+
+def read_table(text: str) -> str:
+    """Return the column of a CSV file that names people, one a line; other texts as they are."""
+    head, _, _rest = text.partition("\n")
+    delimiter = max(_DELIMITERS, key=head.count)
+    try:
+        rows = list(csv.reader(text.splitlines(), delimiter=delimiter))
+    except csv.Error:
+        return text
+    headings = [cell.strip().lower() for cell in rows[0]] if rows else []
+    naming = next((name for name in _NAMING if name in headings), None)
+    if naming is None:
+        return text
+    column = headings.index(naming)
+    return "\n".join(row[column] for row in rows[1:] if column < len(row))
 
 
 @transaction.atomic

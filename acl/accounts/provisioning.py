@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models.functions import Lower
 from django.utils.translation import gettext as _
 
+from acl.accounts.default_groups import join_default_groups
 from acl.accounts.people import PeopleRefused, deactivate, is_name_taken
 from acl.audit.recorder import record
 from acl.delegation import (
@@ -48,7 +49,7 @@ class ProvisionedAddress:
 
 @transaction.atomic
 def provision_person(*, by: Actor, username: str) -> User:
-    """Create a person without a password, an address, a group or a rank."""
+    """Create a person without a password, an address or a rank, in the groups that all join."""
     check_role(by, Invitation.Role.MEMBER)
     person = User(username=_checked_name(username))
     if is_name_taken(person.username):
@@ -57,6 +58,7 @@ def provision_person(*, by: Actor, username: str) -> User:
     _check_fields(person)
     person.save()
     record(by=person_behind(by), action="person.provisioned", target=person.username)
+    join_default_groups(person=person)
     return person
 
 

@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from unfold.admin import StackedInline, TabularInline
 from unfold.forms import AdminPasswordChangeForm
 
+from acl.accounts.default_groups import join_default_groups
 from acl.accounts.people import end_sessions
 from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
 from acl.admin.power_forms import GroupPowerForm, NewPersonForm, PersonPowerForm
@@ -68,6 +69,12 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):
         super().save_model(request, obj, form, change)
         if not obj.is_active:
             end_sessions(obj)
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Save the groups of the form; a new person also joins those that everyone joins."""
+        super().save_related(request, form, formsets, change)
+        if not change:
+            join_default_groups(person=form.instance)
 
 
 @admin.register(Permission)

@@ -11,6 +11,7 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from acl.accounts.default_groups import set_joined_by_default
 from acl.accounts.groups import (
     LONGEST_NAME,
     GroupRefused,
@@ -41,12 +42,15 @@ class GroupSerializer(serializers.ModelSerializer[Group]):
         source="is_open",
         help_text="Its members may use every integration that is not restricted.",
     )
+    joined_by_default = serializers.BooleanField(
+        source="is_joined", help_text="New people join it, by whatever door they come."
+    )
     members = serializers.IntegerField()
     spaces = serializers.IntegerField(source="places")
 
     class Meta:
         model = Group
-        fields = ("id", "name", "open", "members", "spaces")
+        fields = ("id", "name", "open", "joined_by_default", "members", "spaces")
 
 
 class GroupPageSerializer(serializers.Serializer[Any]):
@@ -71,6 +75,7 @@ class ChangeGroupSerializer(StrictSerializer):
 
     name = Text(max_length=LONGEST_NAME, required=False)
     open = Flag(required=False)
+    joined_by_default = Flag(required=False)
 
 
 class GroupDeletionSerializer(serializers.Serializer[Any]):
@@ -171,6 +176,8 @@ class GroupView(AdminView):
                 rename_group(by=by, group=group, name=data["name"])
             if "open" in data:
                 set_open(by=by, group=group, is_open=data["open"])
+            if "joined_by_default" in data:
+                set_joined_by_default(by=by, group=group, joined=data["joined_by_default"])
         return Response(GroupSerializer(_groups().get(pk=pk)).data)
 
     @extend_schema(
@@ -273,6 +280,7 @@ class MemberView(AdminView):
 def _groups() -> QuerySet[Group]:
     return Group.objects.annotate(
         is_open=Coalesce("policy__open_default", False),
+        is_joined=Coalesce("policy__joined_by_default", False),
         members=Count("user", filter=Q(user__is_active=True), distinct=True),
         places=Count("spaces", distinct=True),
     )

@@ -25,6 +25,14 @@ class GroupPolicy(models.Model):
         "Otherwise only what the group or the member has been given.",
     )
 
+    # Set by its service only, which asks whether the admin has as much power as the group.
+    joined_by_default = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="New people join it, by whatever door they come.",
+    )
+
     # In the migration `0003_every_group_has_a_root`, at commit: who makes both by hand may.
     triggers: ClassVar[Triggers] = (
         DatabaseTrigger(

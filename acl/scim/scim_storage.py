@@ -27,6 +27,7 @@ from scim2_models import (
 from scim2_models.path import CompareOperator, Comparison
 from scim2_server.storage import ScimStorage, SearchPage
 
+from acl.accounts.default_groups import join_default_groups
 from acl.accounts.groups import create_group, delete_group, is_group_name_taken, rename_group
 from acl.accounts.people import add_to_group, deactivate, reactivate, take_out_of_group
 from acl.accounts.provisioning import (
@@ -143,6 +144,7 @@ class DatabaseStorage(ScimStorage):
         gone = auth.User.objects.filter(username__iexact=name, scim__deleted_at__isnull=False)
         if (person := gone.first()) is not None:
             reactivate(by=self._by, person=person)
+            join_default_groups(person=person)
         else:
             person = provision_person(by=self._holder, username=name)
         ScimRecord.objects.update_or_create(user=person, defaults={"deleted_at": None})

@@ -108,7 +108,7 @@ def preview(changes: Sequence[Change]) -> Preview:
             _write(change)
         after = [load_access_modes(members.caller, integrations) for members in asked]
         transaction.set_rollback(True)
-    return _preview(_differences(asked, before, after), left)
+    return sum_up(find_differences(asked, before, after), left)
 
 
 @transaction.atomic
@@ -228,7 +228,7 @@ def _rule(change: Change) -> Rule:
 Key = tuple[int, Space | None, int, int, frozenset[int]]
 
 
-def _differences(
+def find_differences(
     asked: list[MemberClass], before: list[dict[int, int]], after: list[dict[int, int]]
 ) -> dict[Key, list[int]]:
     """Return the users of each shift."""
@@ -243,7 +243,8 @@ def _differences(
     return shifts
 
 
-def _preview(shifts: dict[Key, list[int]], left: int) -> Preview:
+def sum_up(shifts: dict[Key, list[int]], left: int) -> Preview:
+    """Return the shifts as gains and losses; `left` people were not evaluated."""
     gains = [(key, users) for key, users in shifts.items() if key[3] > key[2]]
     losses = [(key, users) for key, users in shifts.items() if key[3] < key[2]]
     more = max(0, len(gains) - MOST_SHIFTS) + max(0, len(losses) - MOST_SHIFTS)

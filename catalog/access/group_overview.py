@@ -32,6 +32,7 @@ class GroupRow:
 
     group: Group
     is_open: bool
+    is_joined: bool
     members: int
     spaces: int
 
@@ -100,11 +101,15 @@ def list_groups(*, words: str, page: int) -> GroupList:
     page = min(max(1, page), pages)
     rows = groups.annotate(
         is_open=F("policy__open_default"),
+        is_joined=F("policy__joined_by_default"),
         members=Count("user", filter=Q(user__is_active=True), distinct=True),
         places=Count("spaces", distinct=True),
     ).order_by("name", "pk")[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
     return GroupList(
-        tuple(GroupRow(row, bool(row.is_open), row.members, row.places) for row in rows),
+        tuple(
+            GroupRow(row, bool(row.is_open), bool(row.is_joined), row.members, row.places)
+            for row in rows
+        ),
         count,
         page,
         pages,

@@ -93,6 +93,7 @@ class GroupEntry(Part):
 
     name: Name
     default: Literal["open", "allow-listed"] | None = None
+    joined_by_default: bool | None = None
     spaces: list[SpaceEntry] | None = Field(default=None, max_length=MOST)
     integrations: list[Reference] | None = Field(default=None, max_length=MOST)
     tools: list[Tool] | None = Field(default=None, max_length=MOST)

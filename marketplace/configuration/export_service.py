@@ -93,6 +93,7 @@ def redact_header(name: str, value: str) -> str:
 
 def _groups() -> list[Values]:
     policies = dict(GroupPolicy.objects.values_list("group", "open_default"))
+    joined = set(GroupPolicy.objects.filter(joined_by_default=True).values_list("group", flat=True))
     spaces = _spaces()
     integrations = _granted(IntegrationGroupPermission, "group", "slug")
     tools = _granted(CapabilityGroupPermission, "group", "full_name")
@@ -101,6 +102,7 @@ def _groups() -> list[Values]:
         {
             "name": group.name,
             "default": "open" if policies.get(group.pk) else "allow-listed",
+            "joined_by_default": group.pk in joined,
             "spaces": spaces[group.pk],
             "integrations": integrations[group.pk],
             "tools": tools[group.pk],

@@ -2,6 +2,7 @@
 
 from django.contrib.auth.models import Group
 
+from acl.accounts.default_groups import set_joined_by_default
 from acl.accounts.groups import create_group, delete_group
 from acl.accounts.spaces import (
     create_space,
@@ -44,6 +45,8 @@ def _apply_group(work: Application, path: Path, entry: GroupEntry, group: Group 
         group = create_group(by=work.by, name=entry.name, is_open=is_open)
     elif entry.default is not None:
         set_open(by=work.by, group=group, is_open=is_open)
+    if entry.joined_by_default is not None:
+        set_joined_by_default(by=work.by, group=group, joined=entry.joined_by_default)
     if entry.spaces is not None:
         _apply_spaces(work, (*path, "spaces"), group, entry.spaces)
 

@@ -66,6 +66,7 @@ OTHERS |= {  # tests/people/test_groups_api.py
     "api-groups",
     "api-group",
     "api-group-deletion",
+    "api-group-merge",
     "api-group-members",
     "api-group-member",
     "api-spaces",

@@ -83,10 +83,10 @@ class Room:
 
 
 @contextmanager
-def room(folder: Path) -> Iterator[Room]:
+def room(folder: Path, *, also: Sequence[str] = ()) -> Iterator[Room]:
     """Embed the set's catalogue, and create a group that may use all of it."""
-    also = [Experience._meta.db_table, Turn._meta.db_table]
-    with scratch_catalog(also=also):
+    tables = [Experience._meta.db_table, Turn._meta.db_table, *also]
+    with scratch_catalog(also=tables):
         group = Group.objects.create(name="learning")
         loaded = load_path(folder / "catalog.jsonl")
         register(loaded, by=None, source="learning", group=group, send=False)

@@ -351,6 +351,8 @@ ROUTES = [
     Row("api/v1/groups", INSTALLING, "GET POST", body={"name": "Plums"}),
     Row("api/v1/groups/<int:pk>", INSTALLING, "GET PATCH DELETE", body={"open": True}, fill=GROUP),
     Row("api/v1/groups/<int:pk>/deletion", INSTALLING, fill=GROUP),
+    Row("api/v1/groups/<int:pk>/merge", INSTALLING, "GET POST", fill=GROUP,
+        query={"into": "{group}"}, body={"into": "{group}"}, answers=422),  # with itself
     Row("api/v1/groups/<int:pk>/members", INSTALLING, "GET POST", body={"users": ["{user}"]},
         fill=GROUP),
     Row("api/v1/groups/<int:pk>/members/<str:user>", INSTALLING, "DELETE",
@@ -494,10 +496,13 @@ ROUTES = [
     Row("access/groups/", ADMIN_PAGE),
     Row("access/groups/new/", ADMIN_PAGE, "GET POST", body={"name": "Plums", "default": "listed"}),
     Row("access/groups/<int:pk>/rename/", ADMIN_PAGE, "POST", fill=GROUP, body={"name": "Plums"}),
+    Row("access/groups/<int:pk>/joined/", ADMIN_PAGE, "POST", fill=GROUP, body={"joined": "on"}),
     Row("access/groups/<int:pk>/delete/", ADMIN_PAGE, "GET POST", fill=GROUP,
         body={"name": "{group}"}),
+    Row("access/groups/<int:pk>/merge/", ADMIN_PAGE, "GET POST", fill=GROUP,
+        body={"into": "{group}", "name": "{group}"}, answers=422),  # with itself
     Row("access/groups/<int:pk>/people/", ADMIN_PAGE, "GET POST", fill=GROUP,
-        body={"people": "{user}"}, takes=frozenset({"step", "invite"})),
+        body={"people": "{user}"}, takes=frozenset({"step", "invite", "file"})),
     Row("access/groups/<int:pk>/", ADMIN_PAGE, "GET POST", fill=GROUP,
         body={"name": "More", "parent": "{root_space_pk}"}),
     Row("access/groups/<int:pk>/give/", ADMIN_PAGE, "GET POST", fill=GROUP,

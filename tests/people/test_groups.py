@@ -2,10 +2,11 @@
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from acl.accounts.groups import GroupRefused, create_group, delete_group, rename_group
-from acl.accounts.member_lists import MOST_ENTRIES, read_list
+from acl.accounts.member_lists import MOST_ENTRIES, read_list, read_table
 from acl.accounts.people import PeopleRefused
 from acl.keys.key_lifecycle import create_key
 from acl.models import ApiKey, AuditEntry, Invitation, Space
@@ -142,6 +143,28 @@ def test_thirty_people_are_added_and_invited_after_a_look(
     assert len(mails()) == 30
 
 
+def test_a_csv_file_counts_by_its_naming_column(
+    as_admin: Client, support: Group, bob: User
+) -> None:
+    table = "Name;E-Mail;Team\nBob;bob@example.com;Sales\nEve;eve@example.com;Sales\n"
+    address = f"/access/groups/{support.pk}/people/"
+    wrong = SimpleUploadedFile("people.csv", b"\xff\xfe\x00")
+
+    looked = as_admin.post(address, {"file": SimpleUploadedFile("people.csv", table.encode())})
+    refused = as_admin.post(address, {"file": wrong})
+    neither = as_admin.post(address, {})
+    shown = looked.content.decode()
+    sent = {"people": looked.context["list"], "step": "add", "invite": "on"}
+    as_admin.post(address, sent)
+
+    assert "Sales" not in shown
+    assert "1 address has no account" in shown
+    assert (looked.status_code, refused.status_code, neither.status_code) == (200, 422, 422)
+    assert bob.groups.filter(pk=support.pk).exists()
+    assert [one.email for one in Invitation.objects.all()] == ["eve@example.com"]
+    assert read_table("bob, eve@example.com") == "bob, eve@example.com"
+
+
 def test_nobody_is_invited_unless_that_is_chosen(
     as_admin: Client, support: Group, bob: User
 ) -> None:
@@ -173,3 +196,20 @@ def test_creating_needs_no_more_than_a_name(admin: User) -> None:
 
     assert not group.policy.open_default
     assert actions() == ["group.created"]
+
+
+def test_merging_shows_first_who_gains_what(
+    as_admin: Client, support: Group, alice: User, bob: User
+) -> None:
+    other = bob.groups.get()
+    page = f"/access/groups/{other.pk}/merge/"
+
+    asked = as_admin.get(page, {"into": support.name}).content.decode()
+    unknown = as_admin.get(page, {"into": "nothing"})
+    unconfirmed = as_admin.post(page, {"into": support.name, "name": "x"})
+    done = as_admin.post(page, {"into": support.name, "name": other.name})
+
+    assert "1 person joins" in asked
+    assert (unknown.status_code, unconfirmed.status_code, done.status_code) == (422, 422, 302)
+    assert bob.groups.get() == support
+    assert not Group.objects.filter(pk=other.pk).exists()

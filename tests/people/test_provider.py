@@ -18,6 +18,7 @@ from django.test import Client
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
+from acl.accounts.default_groups import set_joined_by_default
 from acl.accounts.people import deactivate
 from acl.models import AuditEntry
 from marketplace.config.env import read_settings
@@ -310,6 +311,7 @@ def test_strangers_get_accounts_where_the_operator_says_so(
     provider: Provider, chrome: Browser, everyone: Group, settings: Settings
 ) -> None:
     settings.PEGBOARD_OIDC_SIGN_UP = True
+    set_joined_by_default(by=None, group=GroupFactory.create(name="All staff"), joined=True)
     provider.knows(
         "d1",
         email="dora@example.com",
@@ -322,7 +324,7 @@ def test_strangers_get_accounts_where_the_operator_says_so(
 
     dora = User.objects.get()
     assert chrome.who() == "dora"
-    assert groups_of(dora) == {"Everyone"}
+    assert groups_of(dora) == {"Everyone", "All staff"}
     assert not dora.has_usable_password()
     assert AuditEntry.objects.get(action="person.joined").details == {"added": ["Everyone"]}
 

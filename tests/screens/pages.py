@@ -125,6 +125,7 @@ _ADMIN = [
     Screen("access-group", "/access/groups/{group_pk}/"),
     Screen("access-group-people", "/access/groups/{group_pk}/people/"),
     Screen("access-group-delete", "/access/groups/{group_pk}/delete/"),
+    Screen("access-group-merge", "/access/groups/{group_pk}/merge/?into=Finance"),
     Screen("access-group-search", "/access/groups/{group_pk}/?q=mail"),
     Screen("access-give", "/access/groups/{group_pk}/give/"),
     Screen("access-space", "/access/spaces/{space_pk}/"),

@@ -20,6 +20,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
 from acl.accounts.adapters.account_adapter import AccountAdapter
+from acl.accounts.default_groups import join_default_groups
 from acl.accounts.people import is_address_taken, person_to_link
 from acl.audit.recorder import record
 
@@ -60,8 +61,9 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # no 
     def save_user(
         self, request: HttpRequest, sociallogin: SocialLogin, form: object = None
     ) -> User:
-        """Create the person with the groups from the provider."""
+        """Create the person with the groups that everyone joins, and those from the provider."""
         user: User = super().save_user(request, sociallogin, form)
+        join_default_groups(person=user)
         apply_claims(person=user, claims=_claims(sociallogin), new=True)
         return user
 

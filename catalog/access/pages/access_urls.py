@@ -22,7 +22,13 @@ urlpatterns = [
     path("access/groups/new/", group_change_pages.new_group, name="access-group-new"),
     path("access/groups/<int:pk>/", group_pages.group, name="access-group"),
     path("access/groups/<int:pk>/rename/", group_change_pages.rename, name="access-group-rename"),
+    path(
+        "access/groups/<int:pk>/joined/",
+        group_change_pages.joined_by_default,
+        name="access-group-joined",
+    ),
     path("access/groups/<int:pk>/delete/", group_change_pages.delete, name="access-group-delete"),
+    path("access/groups/<int:pk>/merge/", group_change_pages.merge, name="access-group-merge"),
     path("access/groups/<int:pk>/give/", group_pages.give, name="access-give"),
     path("access/spaces/<int:pk>/", space_pages.space, name="access-space"),
     path("access/spaces/<int:pk>/warnings/", space_pages.warnings, name="access-warnings"),

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
+from acl.accounts.default_groups import set_joined_by_default
 from acl.accounts.groups import (
     LONGEST_NAME,
     GroupRefused,
@@ -19,6 +20,7 @@ from acl.accounts.groups import (
 )
 from acl.pages.frame import PageRequest
 from acl.pages.staff_pages import admins_only, posted, render_access
+from catalog.access.group_merge import merge_groups, preview_merge
 from catalog.access.pages.group_deletion_text import RULES_INSIDE, describe_rows
 from catalog.models import Rule
 
@@ -74,6 +76,21 @@ def rename(request: PageRequest, pk: int) -> HttpResponse:
 
 
 @admins_only
+@require_POST
+def joined_by_default(request: PageRequest, pk: int) -> HttpResponse:
+    """Set whether new people join the group, and return to its page."""
+    group, joined = get_object_or_404(Group, pk=pk), request.POST.get("joined") == "on"
+    try:
+        set_joined_by_default(by=request.user, group=group, joined=joined)
+    except GroupRefused as refused:
+        messages.error(request, str(refused))
+    else:
+        told = _("New people join %(name)s.") if joined else _("New people do not join %(name)s.")
+        messages.success(request, told % {"name": group.name})
+    return redirect("access-group", pk)
+
+
+@admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Show what goes with the group; POST with its name deletes it."""
@@ -97,6 +114,41 @@ def _delete(request: PageRequest, group: Group) -> str:
         return _("Enter the name of the group to delete it.")
     try:
         delete_group(by=request.user, group=group)
+    except GroupRefused as refused:
+        return str(refused)
+    return ""
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def merge(request: PageRequest, pk: int) -> HttpResponse:
+    """Choose a group and show what merging would do; POST with the name does it."""
+    group, refused = get_object_or_404(Group, pk=pk), ""
+    others = Group.objects.exclude(pk=pk).order_by("name", "pk")
+    given = request.POST if request.method == "POST" else request.GET
+    into = others.filter(name=given.get("into", "").strip()[:LONGEST_NAME]).first()
+    if request.method == "POST" and into:
+        refused = _merge(request, group, into)
+        if not refused:
+            said = _("%(name)s was merged into %(into)s.")
+            messages.success(request, said % {"name": group.name, "into": into.name})
+            return redirect("access-group", into.pk)
+    unknown = bool(given.get("into")) and into is None
+    preview = preview_merge(source=group, into=into) if into else None
+    lines = describe_rows(preview.going.rows) if preview else []
+    context = {"group": group, "into": into, "preview": preview, "lines": lines,
+               "refused": refused, "unknown": unknown, "names": [one.name for one in others[:200]],
+               "typed": given.get("into", "")}  # fmt: skip
+    status = 422 if refused or unknown or (request.method == "POST" and not into) else 200
+    return render_access(request, "merge.html", context, tab="groups", status=status)
+
+
+def _merge(request: PageRequest, group: Group, into: Group) -> str:
+    """Merge the groups, or return why not."""
+    if " ".join(request.POST.get("name", "").split()) != group.name:
+        return _("Enter the name of the group to delete it.")
+    try:
+        merge_groups(by=request.user, source=group, into=into)
     except GroupRefused as refused:
         return str(refused)
     return ""

@@ -102,6 +102,7 @@ def _group_page(request: PageRequest, one: Group, form: SpaceForm) -> HttpRespon
     context = {
         "group": one,
         "is_open": is_open,
+        "is_joined": policy is not None and policy.joined_by_default,
         "default_line": write_change(Change(verb="close" if is_open else "open", group=one)),
         "members": members,
         "member_count": member_count,
