@@ -6,6 +6,7 @@ from discovery.api.approval_api import ApprovalsView, ApprovalView, ApproveView,
 from discovery.api.call_api import CallEventsView, CallView, CancelCallView, ExecuteView
 from discovery.api.call_log_api import CallLogView
 from discovery.api.call_policy_api import CallPolicyView
+from discovery.api.call_use_api import CallUseView
 from discovery.api.discover_api import DiscoverView
 from discovery.api.insights_api import AlertsView, FiguresView, WindowsView
 from discovery.api.learning_api import LearningView
@@ -29,6 +30,7 @@ urlpatterns = [
     path("outcomes/alerts", AlertsView.as_view(), name="api-outcome-alerts"),
     path("figures", FiguresView.as_view(), name="api-figures"),
     path("figures/tools", ToolUseView.as_view(), name="api-figures-tools"),
+    path("figures/use", CallUseView.as_view(), name="api-figures-use"),
     path("risks", RisksView.as_view(), name="api-risks"),
     path("learning", LearningView.as_view(), name="api-learning"),
     path("meta", MetaToolsView.as_view(), name="api-meta"),

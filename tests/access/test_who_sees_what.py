@@ -53,6 +53,7 @@ OTHERS = {
     "api-outcome-alerts",
     "api-figures",
     "api-figures-tools",  # tests/insights/test_api.py
+    "api-figures-use",  # tests/pages/test_use_pages.py
     "api-keys",
     "api-key",
     "api-key-rotate",

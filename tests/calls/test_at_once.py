@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import cycle
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from pytest_django.fixtures import Settings
 
 from acl.platform.database_retry import retry_on_lost_connection
 from acl.platform.redis_circuit import redis_client
+from acl.rights.caller import Caller
 from catalog.models import Capability
 from discovery.calls import call_wait
 from discovery.calls.approvals import CannotDecideError, approve_call
@@ -22,6 +24,7 @@ from discovery.calls.call_listener import Listener
 from discovery.calls.call_state import QUEUE
 from discovery.calls.call_worker import start_call
 from discovery.calls.execution import execute
+from discovery.calls.quotas import QuotaExceededError, set_quota
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.api.conftest import client_with, new_key
@@ -132,6 +135,26 @@ def test_one_yes_is_one_call(people: People, tool: Tool, worker: list[UUID]) -> 
     assert (call.state, call.attempts) == ("completed", 1)
     assert call.result is not None
     assert call.result["content"][0]["text"] == "1: x"
+
+
+def test_calls_at_once_do_not_exceed_a_quota(people: People, tool: Tool) -> None:
+    name = tool().full_name
+    set_quota(by=None, measure="calls", soft=None, hard=7)  # all people together
+    set_quota(by=None, measure="calls", soft=None, hard=30, each_person=True)
+    callers = cycle([people.caller, Caller(people.bob.pk, people.support.pk)])
+    lock = threading.Lock()
+
+    def call() -> str:
+        with lock:
+            caller = next(callers)
+        try:
+            execute(caller=caller, full_name=name, arguments={"text": "x"})
+        except QuotaExceededError:
+            return "refused"
+        return "taken"
+
+    assert Counter(at_once(call)) == {"taken": 7, "refused": TIMES - 7}
+    assert Call.objects.count() == 7
 
 
 def test_end_is_heard_of_without_redis_too(people: People, tool: Tool, monkeypatch: Any) -> None:

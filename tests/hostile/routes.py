@@ -291,6 +291,7 @@ ROUTES = [
     Row("api/v1/outcomes/alerts", KEYS),
     Row("api/v1/figures", KEYS),
     Row("api/v1/figures/tools", KEYS),
+    Row("api/v1/figures/use", KEYS),
     Row("api/v1/risks", INSTALLING),
     Row("api/v1/discover", LOOKUP, "POST", body={**FOR_ALICE, "message": "send an email"}),
     Row("api/v1/capabilities", LOOKUP),

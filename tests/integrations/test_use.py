@@ -80,6 +80,18 @@ def test_page_says_who_uses_it_before_it_is_switched_off(people: People, as_root
         ("alice", "support", 2)
     ]
     assert "2 calls, last" in page
+    switch = "/integrations/gmail/switch/"
+    asked = as_root.post(switch, {"enabled": ""})
+    people.gmail.refresh_from_db()
+    assert asked.status_code == 200
+    assert "2 calls, last" in " ".join(asked.content.decode().split())
+    assert people.gmail.enabled
+    as_root.post(switch, {"enabled": "", "confirmed": "on"})
+    as_root.post("/integrations/wiki/switch/", {"enabled": ""})  # nobody to ask about
+    people.gmail.refresh_from_db()
+    people.wiki.refresh_from_db()
+    assert not people.gmail.enabled
+    assert not people.wiki.enabled
     assert "Nobody has called its tools" in as_root.get("/integrations/wiki/").content.decode()
 
 

@@ -14,6 +14,7 @@ from catalog.models import Capability
 from discovery.calls.quotas import set_quota
 from discovery.models import Call, Quota, Turn
 from tests.access.people import People, invite
+from tests.api.conftest import client_with, new_key
 from tests.factories import UserFactory, waiting_call
 from tests.insights.downloads import table
 
@@ -67,6 +68,32 @@ def test_admin_sees_use_by_tool_person_and_group(people: People, root: User) -> 
     assert (alice["turns"], alice["definition_tokens"]) == ("2", "940")
     assert {row["group"]: row["calls"] for row in groups} == {"support": "21", "finance": "1"}
     assert "1,905 ms" in page or "1905 ms" in page
+
+
+def test_api_tells_the_same_and_a_key_sees_its_group_only(people: People, root: User) -> None:
+    for _ in range(2):
+        called(people.alice, people.send)
+    called(people.bob, people.search, state="failed")
+    called(people.charlie, people.pay)
+    path = "/api/v1/figures/use"
+    key = client_with(new_key(people.support, "admin"))
+
+    tools = session_of(root).get(path, {"by": "tool"}).json()["items"]
+    persons = key.get(path, {"by": "person", "limit": 1}).json()
+    of_key = key.get(path, {"by": "tool"}).json()["items"]
+    wrong = [
+        key.get(path, query).status_code
+        for query in ({"by": "x"}, {"limit": 0}, {"group": "finance"})
+    ]
+
+    assert [(row["name"], row["calls"], row["failed"]) for row in tools] == [
+        ("gmail__send_email", 2, 0), ("gmail__search", 1, 1), ("payroll__pay", 1, 0),
+    ]  # fmt: skip
+    assert [row["name"] for row in persons["items"]] == ["alice"]
+    assert persons["group"] == "support"
+    assert {row["name"] for row in of_key} == {"gmail__send_email", "gmail__search"}
+    assert wrong[:2] == [400, 400]
+    assert wrong[2] >= 400
 
 
 def test_person_sees_their_own_use_and_quotas_only(people: People, root: User) -> None:

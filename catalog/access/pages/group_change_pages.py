@@ -1,5 +1,7 @@
 """Pages that create, rename and delete groups."""
 
+from collections.abc import Mapping
+
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import Group
@@ -24,6 +26,12 @@ from catalog.access.group_merge import merge_groups, preview_merge
 from catalog.access.pages.group_deletion_text import RULES_INSIDE, describe_rows
 from catalog.models import Rule
 
+# Tables of what goes over to the other group in a merge.
+_GOING_OVER = {
+    "catalog.integrationgrouppermission",
+    "catalog.capabilitygrouppermission",
+    "catalog.rule",
+}
 _NAME_NEEDED = {"required": gettext_lazy("Enter a name.")}
 
 
@@ -135,12 +143,19 @@ def merge(request: PageRequest, pk: int) -> HttpResponse:
             return redirect("access-group", into.pk)
     unknown = bool(given.get("into")) and into is None
     preview = preview_merge(source=group, into=into) if into else None
-    lines = describe_rows(preview.going.rows) if preview else []
+    lines = _merged_lines(group, preview.going.rows) if preview else []
     context = {"group": group, "into": into, "preview": preview, "lines": lines,
                "refused": refused, "unknown": unknown, "names": [one.name for one in others[:200]],
                "typed": given.get("into", "")}  # fmt: skip
     status = 422 if refused or unknown or (request.method == "POST" and not into) else 200
     return render_access(request, "merge.html", context, tab="groups", status=status)
+
+
+def _merged_lines(group: Group, rows: Mapping[str, int]) -> list[str]:
+    """Return what is deleted in a merge: grants and other groups' rules go over."""
+    inside = Rule.objects.filter(space__group=group).count()
+    kept = {label: number for label, number in rows.items() if label not in _GOING_OVER}
+    return describe_rows({**kept, RULES_INSIDE: inside})
 
 
 def _merge(request: PageRequest, group: Group, into: Group) -> str:

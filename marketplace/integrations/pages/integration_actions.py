@@ -17,6 +17,7 @@ from acl.pages.staff_pages import admins_only, posted
 from catalog.models import Integration
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
+from discovery.insights.integration_use import list_people_using
 from marketplace.installs import integration_management
 from marketplace.installs.install_requests import (
     AlreadyInstalledError,
@@ -72,9 +73,15 @@ def check(request: PageRequest, slug: str) -> HttpResponse:
 @admins_only
 @require_POST
 def switch(request: PageRequest, slug: str) -> HttpResponse:
-    """Enable or disable the integration."""
+    """Enable or disable the integration; one in use only after a look at who uses it."""
     row = get_object_or_404(Integration, slug=slug)
     on = request.POST.get("enabled") == "on"
+    if not on and row.enabled and request.POST.get("confirmed") != "on":
+        people = list_people_using(row.pk)
+        if people:
+            context = {"integration": row, "people_using": people}
+            frame = frame_of(request)
+            return render_page(request, "integrations/switch_off.html", context, frame=frame)
     try:
         integration_management.set_enabled(by=request.user, integration=row, enabled=on)
     except integration_management.NotReadyError as problem:

@@ -1,0 +1,83 @@
+"""REST API of use and cost, for admins: calls, errors, times and tokens by tool, person or group.
+
+A key sees its group's calls of its group's tools; staff see all, or those of the group they name.
+"""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.delegation.key_holder import KeyHolder
+from acl.http.request_callers import principal_of
+from acl.models import ApiKey
+from discovery.api.insights_api import find_named_group, read_period
+from discovery.api.tool_use_api import LONGEST
+from discovery.api.turn_serializers import FiguresQuerySerializer
+from discovery.insights.call_use import read_call_use
+from discovery.insights.insights_scope import InsightsScope
+
+
+class CallUseQuerySerializer(FiguresQuerySerializer):
+    """A period, a group, what to sum up by, and the length of the list."""
+
+    by = serializers.ChoiceField(("tool", "person", "group"), default="tool")
+    limit = serializers.IntegerField(default=50, min_value=1, max_value=1000)
+
+
+class CallUseItemSerializer(serializers.Serializer[Any]):
+    """Calls of a tool, a person or a group."""
+
+    name = serializers.CharField(help_text="A tool's full name, a user name or a group's name.")
+    calls = serializers.IntegerField()
+    failed = serializers.IntegerField(help_text="Calls that failed or whose outcome is unknown.")
+    p95_ms = serializers.FloatField(allow_null=True, help_text="95th percentile of milliseconds.")
+    argument_tokens = serializers.IntegerField(help_text="Estimated at four characters each.")
+    result_tokens = serializers.IntegerField(help_text="Estimated at four characters each.")
+    turns = serializers.IntegerField(help_text="Turns of a person or group; 0 for a tool.")
+    definition_tokens = serializers.IntegerField(
+        help_text="Tokens of definitions sent in those turns; 0 for a tool."
+    )
+
+
+class CallUseSerializer(serializers.Serializer[Any]):
+    """Use and cost in a period, most calls first."""
+
+    since = serializers.DateTimeField()
+    until = serializers.DateTimeField()
+    group = serializers.CharField(allow_null=True)
+    by = serializers.CharField()
+    items = CallUseItemSerializer(many=True)
+
+
+class CallUseView(APIView):
+    """Use and cost."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="get_use",
+        tags=["Figures"],
+        summary="Get use and cost",
+        parameters=[CallUseQuerySerializer],
+        responses={200: CallUseSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """List calls, errors, times and tokens by tool, person or group, most calls first."""
+        serializer = CallUseQuerySerializer(data=request.query_params.dict())
+        serializer.is_valid(raise_exception=True)
+        wanted = serializer.validated_data
+        since, until = read_period(wanted, longest=LONGEST)
+        group = find_named_group(request, wanted["group"])
+        scope = InsightsScope(
+            since=since,
+            until=until,
+            group_id=group.pk if group else None,
+            restricted=isinstance(principal_of(request), KeyHolder),
+        )
+        items = read_call_use(scope, wanted["by"], most=wanted["limit"])
+        about = {"since": since, "until": until, "group": group and group.name}
+        return Response(CallUseSerializer({**about, "by": wanted["by"], "items": items}).data)
