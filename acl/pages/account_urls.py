@@ -11,7 +11,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import path, re_path
 
 from acl.accounts.oidc import PROVIDER
-from acl.pages import account_pages, oauth_pages, session_pages
+from acl.pages import account_pages, help_pages, oauth_pages, session_pages
 
 # Some places have two names: ours, and the one that allauth asks for.
 urlpatterns = [
@@ -51,6 +51,8 @@ urlpatterns = [
     path("account/", account_pages.account, name="account"),
     path("account/", account_pages.account, name="mfa_index"),
     path("account/language/", session_pages.choose_language, name="choose-language"),
+    path("help/", help_pages.help_page, name="help"),
+    path("help/<slug:name>/", help_pages.help_page, name="help-page"),
     path("oauth/authorize", oauth_pages.authorize, name="oauth-authorize"),
     path("account/assistants/", oauth_pages.assistants, name="assistants"),
     path("account/confirm/", allauth_account.reauthenticate, name="account_reauthenticate"),

@@ -1,9 +1,13 @@
 """Markdown rendered to safe HTML: no raw HTML, no images, few kinds of links."""
 
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
 import nh3
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p",
@@ -53,3 +57,39 @@ def _clean(html: str) -> str:
         url_schemes={"https", "mailto"},
         link_rel="noopener noreferrer nofollow",
     )
+
+
+def document_html(markdown: str, *, link: Callable[[str], str | None]) -> SafeString:
+    """Return the HTML of one of our own documents, with ids at its headings.
+
+    `link` returns the address of each link's target; the text of a link without one stays.
+    """
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(markdown)
+    for before, token in pairwise(tokens):
+        if before.type == "heading_open":
+            before.attrSet("id", heading_id(token.content))
+    _set_links(tokens, link)
+    html = parser.renderer.render(tokens, parser.options, {})
+    headings = {f"h{level}": {"id"} for level in range(1, 7)}
+    cleaned = nh3.clean(
+        html,
+        tags=_TAGS | {"h1", "h2"},
+        attributes={"a": {"href"}, "ol": {"start"}, **headings},
+        url_schemes={"https", "mailto"},
+        link_rel="noopener noreferrer",
+    )
+    return mark_safe(cleaned)  # noqa: S308 - cleaned just now
+
+
+def heading_id(heading: str) -> str:
+    """Return the fragment by which documents link to a heading."""
+    kept = "".join(one for one in heading.lower() if one.isalnum() or one in "_ -")
+    return kept.replace(" ", "-")
+
+
+def _set_links(tokens: Iterable[Token], link: Callable[[str], str | None]) -> None:
+    for token in (child for each in tokens for child in each.children or ()):
+        if token.type == "link_open":
+            address = link(str(token.attrGet("href") or ""))
+            token.attrs = {} if address is None else {"href": address}

@@ -6,12 +6,14 @@ from urllib.parse import urlencode
 from django import template
 from django.core.files.storage import Storage, storages
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
 from acl.audit.entry_text import actor_text, credential_text, entry_actor_text
 from acl.models import ApiKey
+from acl.pages.help_topics import topic_of
 from acl.platform.stored_texts import translate_stored
 
 register = template.Library()
@@ -113,6 +115,15 @@ def key_groups(key: ApiKey) -> str:
 def grouped(number: int) -> str:
     """Format a number with thousands separators."""
     return f"{number:,}"
+
+
+@register.simple_tag(takes_context=True)
+def help_address(context: template.Context) -> str:
+    """Return the address of the docs' section about this page."""
+    request = context["request"]
+    match, staff = request.resolver_match, bool(getattr(request.user, "is_staff", False))
+    name, _, heading = topic_of(match.url_name if match else None, staff=staff).partition("#")
+    return reverse("help-page", args=[name]) + (f"#{heading}" if heading else "")
 
 
 @register.simple_tag(takes_context=True)

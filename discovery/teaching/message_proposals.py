@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import zip_longest
+from uuid import NAMESPACE_OID, uuid5
 
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from acl.rights.caller import Caller
 from catalog.models import Capability
@@ -118,9 +120,17 @@ def _add(caller: Caller, texts: Iterable[tuple[str, int | None]], *, most: int) 
         if len(new) >= min(most, room):
             break
         new.setdefault(text, pk)
+    now = timezone.now().isoformat()
     rows = [
-        TaughtMessage(group_id=caller.group_id, user_id=caller.user_id, message=text, source_id=pk)
-        for text, pk in islice(new.items(), min(most, room))
+        TaughtMessage(
+            # Not by chance: the same request at the same moment stores the same rows.
+            id=uuid5(NAMESPACE_OID, f"{caller.group_id}/{caller.user_id}/{now}/{text}"),
+            group_id=caller.group_id,
+            user_id=caller.user_id,
+            message=text,
+            source_id=pk,
+        )
+        for text, pk in new.items()
     ]
     TaughtMessage.objects.bulk_create(rows, ignore_conflicts=True)
     return len(rows)

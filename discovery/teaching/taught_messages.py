@@ -25,7 +25,7 @@ DEPTH = 5  # the figures' recall@5
 
 
 class TeachingRefusedError(Exception):
-    """A decision that cannot be saved, with the proposal's id and the field that is wrong."""
+    """Refused decision, with the proposal's id and the wrong field."""
 
     def __init__(self, pk: UUID, field: str, told: str) -> None:
         super().__init__(told)
@@ -35,7 +35,7 @@ class TeachingRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What an admin decided about a proposal; without tools it is dropped."""
+    """An admin's decision about a proposal; without tools it is dropped."""
 
     message: str = ""
     tools: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class TaughtFigures:
-    """What teaching changes for the taught messages themselves.
+    """Figures of taught messages, before and after teaching.
 
     Each message's `after` counts all others and not itself, so that it does not merely repeat what
     it was told. Recall is that of its tools among the first five.

@@ -193,6 +193,7 @@ COMMANDS = {
     "demo_week": "asks our own API",
     "evaluate": "reads a file",
     "select": "reads our own tables",
+    "teach": "reads a file, and writes our own tables",
     "add": "writes our own tables, and waits for a worker",
     "apply": "writes our own tables",
     "export": "reads our own tables",

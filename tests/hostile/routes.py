@@ -463,6 +463,8 @@ ROUTES = [
         body={"whose": "each", "measure": "calls", "hard": "5"},
         takes=frozenset({"user", "group", "tool", "soft"})),
     Row("insights/quotas/<int:pk>/delete/", ADMIN_PAGE, "POST", fill={"pk": "1"}, answers=404),
+    Row("help/", PAGE),
+    Row("help/<slug:name>/", PAGE, fill={"name": "today"}),
     Row("insights/teach/", ADMIN_PAGE, "GET POST",
         body={"do": "import", "lines": "Book a table in the mulberry room"},
         takes=frozenset({"number", "file", "message"})),

@@ -61,6 +61,8 @@ _ALICE = [
     Screen("assistant-consent", "/oauth/authorize?{consent}"),
     Screen("assistant-refused", "/oauth/authorize", status=400),
     Screen("account-password", "/account/password/"),
+    Screen("help", "/help/"),
+    Screen("help-section", "/help/settings/"),
     Screen("not-here", "/keys/", status=404),
 ]
 _ADMIN = [
@@ -183,3 +185,16 @@ REACHED_ELSEWHERE = {
     "^sign-in/(?P<provider_id>oidc)/callback/$", "tools/<slug:full_name>/why/",
     "playground/why/", "playground/callers/", "first-steps/",
 }  # fmt: skip
+
+
+class _Anything(dict[str, str]):
+    """A mapping with a value for each name, in the form that its route takes."""
+
+    def __missing__(self, name: str) -> str:
+        calls, additions = {"answered_call_pk", "call_pk"}, {"added", "not_added"}
+        if name in {*calls, *additions, "running", "failed", "done"}:
+            return "00000000-0000-4000-8000-000000000001"
+        return "1" if name.endswith("_pk") else "any"
+
+
+ANYTHING = _Anything()

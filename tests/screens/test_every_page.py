@@ -29,7 +29,7 @@ from tests.pages.conftest import (  # noqa: F401 - fixtures
     sign_in,
 )
 from tests.screens.looking import scrolls, serious
-from tests.screens.pages import REACHED_ELSEWHERE, SCREENS, Screen
+from tests.screens.pages import ANYTHING, REACHED_ELSEWHERE, SCREENS, Screen
 from tests.screens.sheet import WINDOWS, write_sheet
 from tests.screens.world import World, build
 
@@ -104,7 +104,7 @@ def test_every_page(
 
 
 def test_every_page_has_a_line() -> None:
-    looked_at = {resolve("/" + one.path.lstrip("/").split("?")[0].format_map(_ANY)).route
+    looked_at = {resolve("/" + one.path.lstrip("/").split("?")[0].format_map(ANYTHING)).route
                  for one in SCREENS}  # fmt: skip
 
     pages = {row.route for row in ROUTES if isinstance(row, Row) and _is_page(row)}
@@ -164,16 +164,3 @@ def _is_page(row: Row) -> bool:
         and not place.startswith(machines)
         and not any(word in place for word in files)
     )
-
-
-class _Anything(dict[str, str]):
-    """A mapping with a value for each name, in the form that its route takes."""
-
-    def __missing__(self, name: str) -> str:
-        calls, additions = {"answered_call_pk", "call_pk"}, {"added", "not_added"}
-        if name in {*calls, *additions, "running", "failed", "done"}:
-            return "00000000-0000-4000-8000-000000000001"
-        return "1" if name.endswith("_pk") else "any"
-
-
-_ANY = _Anything()

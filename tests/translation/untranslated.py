@@ -58,7 +58,9 @@ VOID = frozenset(
 STORED = re.compile(r"(?P<what>[\w.]+\.(?:told|message|reason))\b(?P<filters>.*)")
 TRANSLATING = ("|translated", "|call_message", "|call_reason", "|problem_label")
 # What a person wrote, and what is translated as it is made.
-OWN_WORDS = frozenset(["form.data.message", "proposal.reason", "selection.reason", "turn.message"])
+OWN_WORDS = frozenset(
+    ["form.data.message", "lesson.message", "proposal.reason", "selection.reason", "turn.message"]
+)
 # A literal argument of a tag that looks like a sentence: a capital first, or two words.
 LITERAL = re.compile(r"""(?<!_\()=(["'])((?:(?!\1).)*)\1""")
 SENTENCE = re.compile(r"^[A-Z][a-z]|[a-z]{2,} [a-z]{2,}")

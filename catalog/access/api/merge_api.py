@@ -21,7 +21,7 @@ _REFUSALS: Refusals = {GroupRefused: lambda refused: Unprocessable(str(refused))
 
 
 class MergeSerializer(StrictSerializer):
-    """The group that stays."""
+    """Name of the remaining group."""
 
     into = Text(max_length=150, help_text="The name of the group that members and grants go to.")
 

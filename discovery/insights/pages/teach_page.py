@@ -1,4 +1,4 @@
-"""The page on which admins teach: proposed messages, their tools, and what has changed."""
+"""Page for teaching: proposed messages, their tools, and what has changed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ _NUMBERS = (("25", "25"), ("50", "50"))
 
 
 class ProposeForm(forms.Form):
-    """How many messages to propose."""
+    """Number of messages to propose."""
 
     number = forms.ChoiceField(choices=_NUMBERS)
 
@@ -91,7 +91,7 @@ class ProposalRow:
 
     proposal: TaughtMessage
     offers: tuple[OfferedTool, ...]
-    message: str
+    words: str
     decision: str
     others: str
     wrong: Mapping[str, str]
