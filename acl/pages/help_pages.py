@@ -16,6 +16,7 @@ from acl.pages.markdown import document_html
 
 DOCS = Path(settings.BASE_DIR) / "docs"
 START = "README"
+_NOT_SERVED = "\n## Decisions\n"  # their files are for people who have the code
 _TITLE = re.compile(r"# ([^\n]{1,200})\n")
 
 
@@ -43,6 +44,8 @@ def _rendered(name: str) -> tuple[str, SafeString]:
     text = (DOCS / f"{name}.md").read_text("utf-8")
     found = _TITLE.match(text)
     body = text[found.end() :] if found else text
+    if name == START:
+        body = body.partition(_NOT_SERVED)[0]
     return found[1] if found else name, document_html(body, link=_address_of)
 
 
