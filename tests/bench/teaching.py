@@ -1,6 +1,6 @@
 """The curve of learning, from no message to 500: what a catalogue gains from taught messages.
 
-    python -m tests.bench.teaching ../shared/eval [--sets metatool …] [--seed 0] [--measured 250]
+    python -m tests.bench.teaching ../shared/eval [--sets metatool …] [--seed 0] [--raise-at 2]
 
 One half of a labelled set is taught, as by an admin on the page Teach; recall@5 of the other half
 is measured after 0, 10, 25, 50, 100, 250 and 500 messages, by the product's own rule. Beside it the
@@ -21,6 +21,7 @@ from django.test.utils import override_settings
 
 from discovery.evaluation.labelled_sets import read_queries
 from discovery.evaluation.scores import Labelled
+from discovery.learning import past_use
 from discovery.learning.learning_review import review
 from discovery.models import Experience, TaughtMessage
 from discovery.teaching.taught_learning import learn_taught
@@ -87,7 +88,12 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--measured", type=int, default=250, help="messages measured at each step")
+    parser.add_argument(
+        "--raise-at", type=float, default=past_use.TO_RAISE,
+        help="standard errors of evidence that raise the weight",
+    )  # fmt: skip
     wanted = parser.parse_args()
+    past_use.TO_RAISE = wanted.raise_at
     if "DATABASE_URL" not in os.environ:
         run_inside("tests.bench.teaching", *sys.argv[1:])
         return

@@ -30,7 +30,10 @@ def test_a_group_lives_and_ends_by_api(as_admin: Client, alice: User, bob: User)
     made = send(as_admin, "POST", "groups", {"name": "Sales", "open": True})
     assert made.status_code == 201
     pk = made.json()["id"]
-    assert made.json() == {"id": pk, "name": "Sales", "open": True, "members": 0, "spaces": 1}
+    assert made.json() == {
+        "id": pk, "name": "Sales", "open": True, "joined_by_default": False, "members": 0,
+        "spaces": 1,
+    }  # fmt: skip
     assert send(as_admin, "POST", "groups", {"name": "SALES"}).status_code == 422
 
     changed = send(as_admin, "PATCH", f"groups/{pk}", {"name": "Sellers", "open": False})
