@@ -9,7 +9,7 @@ from acl.accounts.groups import GroupRefused
 from acl.accounts.invitations import accept, invite
 from acl.accounts.provisioning import provision_person
 from acl.accounts.service_accounts import create_service_account
-from acl.models import AuditEntry
+from acl.models import AuditEntry, GroupPolicy
 from tests.factories import GroupFactory, UserFactory
 
 
@@ -54,14 +54,12 @@ def test_page_sets_the_default_and_takes_it_back(as_admin: Client, support: Grou
 
     as_admin.post(f"{page}joined/", {"joined": "on"})
     told = as_admin.get(page).content.decode(), as_admin.get("/access/groups/").content.decode()
-    support.policy.refresh_from_db()
-    assert support.policy.joined_by_default
+    was = GroupPolicy.objects.get(group=support).joined_by_default
     as_admin.post(f"{page}joined/", {"joined": "off"})
-    support.policy.refresh_from_db()
 
     assert "Every new person joins this group" in told[0]
     assert "everyone joins" in told[1]
-    assert not support.policy.joined_by_default
+    assert (was, GroupPolicy.objects.get(group=support).joined_by_default) == (True, False)
     actions = AuditEntry.objects.filter(target="group Support").values_list("action", flat=True)
     assert {"group.joined_by_default", "group.not_joined_by_default"} <= set(actions)
 
