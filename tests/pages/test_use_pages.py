@@ -79,7 +79,7 @@ def test_api_tells_the_same_and_a_key_sees_its_group_only(people: People, root: 
     key = client_with(new_key(people.support, "admin"))
 
     tools = session_of(root).get(path, {"by": "tool"}).json()["items"]
-    persons = key.get(path, {"by": "person", "limit": 1}).json()
+    persons = key.get(path, {"by": "person", "limit": "1"}).json()
     of_key = key.get(path, {"by": "tool"}).json()["items"]
     wrong = [
         key.get(f"{path}?{query}").status_code for query in ("by=x", "limit=0", "group=finance")
