@@ -6,8 +6,10 @@ __all__ = [
     "design_page",
     "extensions",
     "frame",
+    "help_topics",
     "markdown",
     "session_pages",
     "staff_pages",
     "staff_urls",
+    "text_upload",
 ]

@@ -6,6 +6,7 @@ __all__ = [
     "call_api",
     "call_log_api",
     "call_policy_api",
+    "call_use_api",
     "discover_api",
     "insights_api",
     "learning_api",

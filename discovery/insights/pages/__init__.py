@@ -1,3 +1,11 @@
 """The pages of Insights: figures, outcomes, tools, and downloads."""
 
-__all__ = ["charts", "downloads", "insights_pages", "measures", "risk_page", "use_pages"]
+__all__ = [
+    "charts",
+    "downloads",
+    "insights_pages",
+    "measures",
+    "risk_page",
+    "teach_page",
+    "use_pages",
+]
