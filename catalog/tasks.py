@@ -16,7 +16,7 @@ from catalog.embedding.stored_models import (
     request_missing_vectors,
     switch_when_complete,
 )
-from catalog.lifecycle.expiry import retire_expired
+from catalog.lifecycle.runtime_state import retire_expired
 
 IDS_PER_TASK = 100
 SWEEP_BATCH = 10_000

@@ -10,7 +10,7 @@ __all__ = [
     "member_lists",
     "oidc",
     "people",
-    "provisioning",
+    "provisioned_people",
     "service_accounts",
     "sign_in_forms",
     "spaces",

@@ -17,8 +17,8 @@ from acl.http.problems import (
     plain_problem,
     wants_problem,
 )
-from acl.platform.database_room import SECONDS_TO_RETRY as SECONDS_UNTIL_ROOM
-from acl.platform.database_room import WORDS, lacks_room, note_missing_room
+from acl.platform.database_failures import SECONDS_TO_RETRY as SECONDS_UNTIL_ROOM
+from acl.platform.database_failures import WORDS, lacks_room, note_missing_room
 
 logger = structlog.get_logger(__name__)
 

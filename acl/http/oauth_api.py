@@ -16,10 +16,9 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_POST, require_safe
 
 from acl.http.rate_counts import seconds_over
-from acl.oauth.authorization_server import authorization_server
+from acl.oauth.authorization_server import authorization_server, server_metadata
 from acl.oauth.registration import RegistrationRefused, register_client
 from acl.oauth.resources import origin_of
-from acl.oauth.server_metadata import server_metadata
 from acl.platform.client_address import client_address, network_of
 from acl.platform.strict_json import StrictJSONError, parse_json
 

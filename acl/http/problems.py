@@ -16,8 +16,8 @@ from acl.delegation import DelegationRefused
 from acl.http.rate_limits import check_stranger
 from acl.http.request_ids import current_request_id
 from acl.keys.key_lifecycle import KeyRefused
-from acl.platform.database_room import NO_ROOM, WORDS, lacks_room, note_missing_room
-from acl.platform.database_room import SECONDS_TO_RETRY as SECONDS_UNTIL_ROOM
+from acl.platform.database_failures import NO_ROOM, WORDS, lacks_room, note_missing_room
+from acl.platform.database_failures import SECONDS_TO_RETRY as SECONDS_UNTIL_ROOM
 from acl.rights.caller_lookup import CallerAmbiguous, CallerMissing, CallerRefused
 
 CONTENT_TYPE = "application/problem+json"

@@ -24,7 +24,7 @@ from acl.delegation.key_holder import KeyHolder
 from acl.models import ApiKey
 from acl.models.rank import Rank
 from acl.platform.clock import database_now
-from acl.platform.database_room import write_if_room
+from acl.platform.database_failures import write_if_room
 from acl.platform.prepared_statements import rows_of
 from acl.visible_text.plain_names import check_plain_name
 

@@ -1,10 +1,3 @@
 """OAuth 2.1 for MCP clients: registration, consent, tokens, and the connections they make."""
 
-__all__ = [
-    "authorization_server",
-    "connections",
-    "issuing",
-    "registration",
-    "resources",
-    "server_metadata",
-]
+__all__ = ["authorization_server", "connections", "issued_tokens", "registration", "resources"]

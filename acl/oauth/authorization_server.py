@@ -18,12 +18,19 @@ from authlib.oauth2.rfc7636 import CodeChallenge
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from django.http import HttpRequest
+from django.urls import reverse
 
 from acl.keys.key_lifecycle import digest_of
 from acl.models import AuthorizationCode, ClientToken, RegisteredClient
 from acl.oauth.connections import SCOPES, end_connection
-from acl.oauth.issued_rows import IssuedCode, IssuedToken, PublicClient
-from acl.oauth.issuing import new_tokens, redeem_code, store_tokens
+from acl.oauth.issued_tokens import (
+    IssuedCode,
+    IssuedToken,
+    PublicClient,
+    new_tokens,
+    redeem_code,
+    store_tokens,
+)
 from acl.oauth.resources import origin_of, read_resource
 from acl.platform.clock import database_now
 
@@ -204,6 +211,25 @@ class PegboardServer(AuthorizationServer):  # type: ignore[misc]
 def authorization_server() -> PegboardServer:
     """Return the server of this process; it keeps no state of requests."""
     return PegboardServer()
+
+
+def server_metadata(origin: str) -> dict[str, Any]:
+    """Return the document of the server at `origin`, which is its issuer too."""
+    return {
+        "issuer": origin,
+        "authorization_endpoint": origin + reverse("oauth-authorize"),
+        "token_endpoint": origin + reverse("oauth-token"),
+        "registration_endpoint": origin + reverse("oauth-register"),
+        "revocation_endpoint": origin + reverse("oauth-revoke"),
+        "scopes_supported": list(SCOPES),
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": ["none"],
+        "revocation_endpoint_auth_methods_supported": ["none"],
+        "authorization_response_iss_parameter_supported": True,
+    }
 
 
 def _named_resource(request: Any) -> str | None:

@@ -30,7 +30,7 @@ from scim2_server.storage import ScimStorage, SearchPage
 from acl.accounts.default_groups import join_default_groups
 from acl.accounts.groups import create_group, delete_group, is_group_name_taken, rename_group
 from acl.accounts.people import add_to_group, deactivate, reactivate, take_out_of_group
-from acl.accounts.provisioning import (
+from acl.accounts.provisioned_people import (
     ProvisionedAddress,
     change_person,
     deprovision_person,

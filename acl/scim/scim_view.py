@@ -28,7 +28,7 @@ from scim2_server.service import ScimService
 
 from acl.accounts.groups import GroupRefused
 from acl.accounts.people import PeopleRefused
-from acl.accounts.provisioning import NameRefused, NameTaken
+from acl.accounts.provisioned_people import NameRefused, NameTaken
 from acl.delegation import DelegationRefused
 from acl.delegation.key_holder import KeyHolder
 from acl.http.authentication import KeyAuthentication

@@ -1,3 +1,3 @@
 """Life cycle of runtime capabilities: proposed, tried, approved, promoted, retired."""
 
-__all__ = ["expiry", "runtime_state"]
+__all__ = ["runtime_state"]

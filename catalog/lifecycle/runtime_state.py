@@ -37,6 +37,7 @@ _FROM: dict[State, tuple[State, ...]] = {
 # By the clock of the statement; a sweep retires the others.
 NOT_OVER = Q(expires_at__gt=Now()) | Q(expires_at=None)
 IS_OVER = Q(expires_at__lte=Now())
+_MOST_AT_ONCE = 500
 RETIRED = "It was retired."
 EXPIRED = RuntimeCapability.EXPIRED
 
@@ -112,6 +113,13 @@ def retire(
 def expire(row: RuntimeCapability) -> bool:
     """Retire a capability if its time is over; return True if this call did."""
     return retire(by=None, row=row, reason=EXPIRED, only_if=IS_OVER)
+
+
+def retire_expired() -> int:
+    """Retire capabilities whose time is over; return how many. Safe to run twice."""
+    rows = RuntimeCapability.objects.filter(IS_OVER, state__in=LIVE).order_by("expires_at", "pk")
+    # `expire` checks again: its owner may have extended it in the meantime.
+    return sum(expire(row) for row in list(rows[:_MOST_AT_ONCE]))
 
 
 def note_tried(called: Q | Exists) -> int:

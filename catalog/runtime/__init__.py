@@ -1,3 +1,3 @@
 """Runtime capabilities: made, replaced and retired by API, through the gate."""
 
-__all__ = ["pages", "runtime_api"]
+__all__ = ["runtime_api", "runtime_pages"]

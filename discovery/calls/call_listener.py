@@ -17,7 +17,7 @@ from redis import Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from acl.platform.database_retry import retry_on_lost_connection
+from acl.platform.database_failures import retry_on_lost_connection
 from discovery.calls.call_state import QUEUE
 from discovery.calls.call_worker import start_call
 

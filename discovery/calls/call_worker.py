@@ -14,7 +14,7 @@ import structlog
 from django.conf import settings
 from django.utils.translation import gettext_noop
 
-from acl.platform.database_retry import retry_on_lost_connection
+from acl.platform.database_failures import retry_on_lost_connection
 from acl.platform.prepared_statements import columns_of, made, rows_of
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject

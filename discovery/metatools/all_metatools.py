@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 
-from discovery.metatools.discovery_tools import DESCRIBE, FIND, LIST_ALL
 from discovery.metatools.exploration_tools import (
     BROWSE_CATEGORY,
+    DESCRIBE,
     DISCOVER_CAPABILITIES,
     EXECUTE_TOOL,
+    FIND,
     GET_CALL,
     GET_TOOL,
+    LIST_ALL,
     LIST_CATEGORIES,
     SEARCH_TOOLS,
 )

@@ -8,7 +8,7 @@ from django.db.models import Exists, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 
 from acl.models import ApiKey, GroupPolicy
-from acl.platform.database_room import write_if_room
+from acl.platform.database_failures import write_if_room
 from acl.rights.caller import Caller
 from catalog.models import (
     Capability,

@@ -3,7 +3,7 @@
 from django.urls import include, path
 
 from acl.pages import design_page, session_pages
-from catalog.runtime.pages import runtime_pages
+from catalog.runtime import runtime_pages
 from catalog.servers.pages import my_secrets, sign_in_pages
 from discovery.pages import (
     approval_pages,

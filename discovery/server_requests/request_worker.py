@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from acl.models import ApiKey
-from acl.platform.database_retry import retry_on_lost_connection
+from acl.platform.database_failures import retry_on_lost_connection
 from acl.platform.jobs.job_rows import move
 from acl.platform.strict_json import write_json
 from catalog.access.server_access import may_use_server

@@ -15,7 +15,7 @@ from acl.actor.request_context import current_chain
 from acl.delegation import acts_for_others
 from acl.keys.key_lifecycle import KeyHolder
 from acl.models import chain_columns
-from acl.platform.database_room import write_if_room
+from acl.platform.database_failures import write_if_room
 from acl.platform.prepared_statements import insert_row
 from acl.rights.caller import Caller
 from catalog.models import Capability

@@ -20,7 +20,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.http.problems import DATABASE_GONE, SECONDS_TO_RETRY
-from acl.platform.database_room import was_short_of_room
+from acl.platform.database_failures import was_short_of_room
 from acl.platform.heartbeat import worker_lives
 from acl.platform.redis_circuit import attempt
 from catalog.embedding.configured_embedder import embedder_problem

@@ -13,7 +13,7 @@ import pytest
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from acl.platform.database_retry import retry_on_lost_connection
+from acl.platform.database_failures import retry_on_lost_connection
 from acl.platform.redis_circuit import redis_client
 from acl.rights.caller import Caller
 from catalog.models import Capability

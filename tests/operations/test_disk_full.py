@@ -24,7 +24,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from acl.keys.key_lifecycle import create_key
 from acl.models import ApiKey, AuditEntry
-from acl.platform.database_room import KEY, SECONDS_TO_RETRY
+from acl.platform.database_failures import KEY, SECONDS_TO_RETRY
 from discovery.models import Turn
 from marketplace.operate.backups import database_swap
 from tests.databases import superuser_conninfo

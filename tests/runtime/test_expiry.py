@@ -10,8 +10,7 @@ from django.db.models.functions import Now
 from acl.platform.clock import database_now
 from catalog.access.explanation import explain
 from catalog.access.usable_ids import usable_ids
-from catalog.lifecycle.expiry import retire_expired
-from catalog.lifecycle.runtime_state import WrongStateError, approve, promote
+from catalog.lifecycle.runtime_state import WrongStateError, approve, promote, retire_expired
 from catalog.lookups.catalog_queries import list_names
 from catalog.models import Capability, Definition, RuntimeCapability
 from catalog.registration.definition_review import (

@@ -12,7 +12,7 @@ from django.test import Client
 
 from acl.models import AuditEntry, GroupPolicy
 from acl.rights.caller import Caller
-from catalog.lifecycle.expiry import retire_expired
+from catalog.lifecycle.runtime_state import retire_expired
 from catalog.models import Capability, Definition, Integration, RuntimeCapability
 from discovery.calls.call_sweeper import sweep
 from discovery.select.selection import Asked

@@ -19,7 +19,7 @@ from acl.audit.recorder import record
 from acl.keys.key_lifecycle import create_key, revoke_key
 from acl.models import AccessRequest, Space
 from acl.oauth.connections import connect_client
-from acl.oauth.issuing import new_tokens, store_tokens
+from acl.oauth.issued_tokens import new_tokens, store_tokens
 from acl.oauth.registration import register_client
 from acl.platform.strict_json import write_json
 from acl.rights.access_requests import decline_request

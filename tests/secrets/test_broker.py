@@ -15,15 +15,15 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from catalog.models import Integration, OAuthConnection, OAuthRevocation, OAuthSignIn, Secret
+from catalog.servers.secrets.broker_client import SealedValue
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError, publish_sealing_key
-from catalog.servers.secrets.refusals import SealedValue
 from catalog.servers.secrets.sealed_values import seal, unseal, values_for
 from discovery.models import Call
 from marketplace.models import Installation
 from marketplace.operate.secret_broker import broker_server
+from marketplace.operate.secret_broker.broker_admission import RequestWindow
 from marketplace.operate.secret_broker.broker_server import SecretBroker
 from marketplace.operate.secret_broker.open_permission import may_open
-from marketplace.operate.secret_broker.request_window import RequestWindow
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, waiting_call
 
 KEY = Fernet.generate_key().decode()

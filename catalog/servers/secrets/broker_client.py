@@ -1,4 +1,4 @@
-"""Client of the secrets broker: asks for the values of sealed secrets over its socket.
+"""Client of the secrets broker: questions over its socket, values, and refusals in words.
 
 Talks only to PEGBOARD_BROKER, a Unix socket. A question and its answer are a line of JSON each.
 """
@@ -8,16 +8,49 @@ import socket
 import time
 from base64 import b64encode
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from acl.platform.strict_json import StrictJSONError, parse_json
-from catalog.servers.secrets.refusals import Refusal, SealedValue, refused
+from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 
 _SECONDS = 10.0
 # A broker that died is back after one or two seconds.
 _RECONNECT_SECONDS = 5.0
 _PAUSE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class SealedValue:
+    """Sealed bytes, and the purpose that they were sealed for: whose secret of which server."""
+
+    purpose: str
+    sealed: bytes
+
+
+class Refusal(StrEnum):
+    """Reasons to refuse a value."""
+
+    NO_KEY = "no_key"
+    OTHER_USE = "other_use"
+    NOT_NOW = "not_now"
+    TOO_MANY = "too_many"
+    NO_ANSWER = "no_answer"
+
+
+def refused(why: str) -> SecretUnavailableError:
+    """Return the error for a refusal, worded for people."""
+    words = {
+        Refusal.NO_KEY: _("A secret was encrypted with a key that no longer exists. Set it again."),
+        Refusal.OTHER_USE: _("A secret was encrypted for another use. Set it again."),
+        Refusal.NOT_NOW: _("The secrets broker refused: no call or connection needs this secret."),
+        Refusal.TOO_MANY: _("The secrets broker opened too many secrets. Try again in a minute."),
+    }
+    silent = _("The secrets broker does not respond. Try again in a moment.")
+    return SecretUnavailableError(words.get(why, silent))  # type: ignore[call-overload]
 
 
 def ask_broker(sealed: Sequence[SealedValue]) -> list[str]:

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db.models import Model, QuerySet
 
 from catalog.models import Integration, OAuthRevocation, Secret
-from catalog.servers.secrets.broker_client import ask_broker
+from catalog.servers.secrets.broker_client import Refusal, SealedValue, ask_broker, refused
 from catalog.servers.secrets.encryption_keys import (
     opening_keys,
     sealing_key,
@@ -21,7 +21,6 @@ from catalog.servers.secrets.envelope import (
     open_value,
     seal_value,
 )
-from catalog.servers.secrets.refusals import Refusal, SealedValue, refused
 
 # Columns of long-lived sealed bytes, each with the attribute that holds its purpose.
 _SEALED: list[tuple[type[Model], str, str]] = [

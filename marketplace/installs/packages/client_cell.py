@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import httpcore2
+
 from catalog.servers.cell.allowed_hosts import HostRules
 from catalog.servers.cell.cell_command import build_command
 from catalog.servers.cell.cell_plan import CLIENT_USER, PROXY_PORT, Cell
@@ -30,8 +32,10 @@ from catalog.servers.cell.file_owner import give_folder
 from catalog.servers.cell.seccomp_filter import compile_filter
 from catalog.servers.cell.visible_files import may_show, program_files, python_files
 from catalog.servers.client import process_guard
-from marketplace.installs.packages.client_proxy import open_proxy, serve
+from catalog.servers.connections.event_loop import connection_loop
+from catalog.servers.net.address_check import AllowedHosts
 from marketplace.installs.packages.index_hosts import (
+    Hosts,
     find_index_hosts,
     read_configuration,
     rules_of,
@@ -59,8 +63,8 @@ class CelledClient:
 
     def serve(self) -> None:
         """Start the proxy, once the client runs."""
-        if self.proxy:
-            serve(self.proxy)
+        if proxy := self.proxy:
+            connection_loop.begin(lambda _: proxy.serve())
 
 
 @contextmanager
@@ -86,7 +90,7 @@ def enter_cell(
     celled = build_command(
         find_bwrap(), command, cell, home=place.scratch, inside=str(place.scratch)
     )
-    with open_proxy(cell, hosts or frozenset()) as proxy:
+    with _open_proxy(cell, hosts or frozenset()) as proxy:
         environment.update(proxy.variables)
         guarded = process_guard.describe_cell(
             compile_filter(), listener=proxy.descriptor, port=PROXY_PORT, groups=cell_groups()
@@ -134,3 +138,16 @@ def _configured_files(environment: Mapping[str, str]) -> list[Path]:
     paths = [*named, *sorted(found)]
     own = Path(environment["HOME"])
     return [path for path in paths if path.exists() and path != own and may_show(path)]
+
+
+@contextmanager
+def _open_proxy(cell: Cell, hosts: Hosts) -> Iterator[CellProxy]:
+    """Open a proxy on the connections' event loop; `serve` it once the client has started."""
+    # By name alone: the operator configured these indexes, wherever a mirror has them.
+    proxy = CellProxy(cell, httpcore2.AnyIOBackend(), AllowedHosts(frozenset(hosts)))
+    connection_loop.run(lambda _: proxy.__aenter__())
+    try:
+        yield proxy
+    finally:
+        connection_loop.run(lambda _: proxy.close())
+        connection_loop.run(lambda _: proxy.__aexit__(None, None, None))

@@ -17,12 +17,11 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections
 
 from acl.platform.strict_json import parse_json
+from catalog.servers.secrets.broker_client import Refusal, SealedValue
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError, opening_keys
 from catalog.servers.secrets.envelope import CannotOpenError, OtherPurposeError, open_value
-from catalog.servers.secrets.refusals import Refusal, SealedValue
+from marketplace.operate.secret_broker.broker_admission import RequestWindow, is_trusted
 from marketplace.operate.secret_broker.open_permission import connection_of, may_open
-from marketplace.operate.secret_broker.peer_check import is_trusted
-from marketplace.operate.secret_broker.request_window import RequestWindow
 
 _THREADS = 4
 _SECONDS = 10.0

@@ -1,11 +1,14 @@
-"""Full disks of the database: reading goes on, and writing recovers once space is freed."""
+"""Failures of the database that requests and workers outlive: a full disk, a lost connection.
+
+With a full disk reading goes on, and writing recovers once space is freed.
+"""
 
 from collections.abc import Callable
 from typing import TypeVar
 
 import structlog
 from django.core.cache import cache
-from django.db import OperationalError, connection
+from django.db import InterfaceError, OperationalError, connection
 from django.utils.translation import gettext_noop
 
 Result = TypeVar("Result")
@@ -53,3 +56,16 @@ def note_missing_room(error: BaseException) -> None:
 def was_short_of_room() -> bool:
     """Return whether a write was refused for want of room within the last minute."""
     return bool(cache.get(KEY))
+
+
+def retry_on_lost_connection(work: Callable[[], None]) -> None:
+    """Run `work`, retrying once on a fresh connection. `work` must be idempotent.
+
+    For threads that keep their connection from call to call. Django checks a connection before each
+    request, which costs a statement for each part of a call; here the work itself finds out.
+    """
+    try:
+        work()
+    except (OperationalError, InterfaceError):
+        connection.close()
+        work()

@@ -1,14 +1,20 @@
-"""The process at the other end of a Unix socket, as the kernel names it."""
+"""Admission to the broker: which processes may ask, and for how many connections a minute."""
 
 import os
 import socket
 import struct
+import time
+from collections.abc import Callable
+from threading import Lock
 
 import psutil
 
 from marketplace.operate.embedded.key_cover import WRAPPER
 
 _CREDENTIALS = struct.Struct("3i")
+
+
+_SECONDS = 60.0
 
 
 def is_trusted(channel: socket.socket, *, supervisor: int | None) -> bool:
@@ -40,3 +46,24 @@ def _is_child(pid: int, supervisor: int) -> bool:
     except (psutil.Error, ValueError):
         return False
     return parent is not None and parent.pid == supervisor
+
+
+class RequestWindow:
+    """Bound on the number of different connections that something happens for within a minute."""
+
+    def __init__(self, most: int, *, now: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._now = most, now
+        self._since: dict[str, float] = {}
+        self._lock = Lock()
+
+    def admit(self, name: str) -> tuple[bool, bool]:
+        """Return whether the name is within the bound, and whether it is new in this minute."""
+        with self._lock:
+            now = self._now()
+            self._since = {one: at for one, at in self._since.items() if at > now - _SECONDS}
+            if name in self._since:
+                return True, False
+            if len(self._since) >= self._most:
+                return False, False
+            self._since[name] = now
+            return True, True

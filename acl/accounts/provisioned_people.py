@@ -1,4 +1,4 @@
-"""Provisioning: accounts that an identity provider's client creates, changes and takes away.
+"""People provisioned by an identity provider's client, which creates, changes and removes them.
 
 A provisioned person has no password. They sign in by the provider, or ask for a reset link, which
 goes to the address that the admin's client vouched for.

@@ -1,3 +1,0 @@
-"""Pages of runtime capabilities: the list, and an admin's decisions."""
-
-__all__ = ["runtime_pages"]
