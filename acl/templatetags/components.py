@@ -43,6 +43,33 @@ def nothing_here(
     return _component(context, "nothing_here", slot=content, title=title, small=small)
 
 
+@register.simple_block_tag(takes_context=True, end_name="endsection_head")
+def section_head(
+    context: template.Context,
+    content: SafeString,
+    id: str,
+    title: str,
+    *,
+    csv: str = "",
+    of: str = "",
+    when: object = True,
+) -> SafeString:
+    """Render a section's heading; the body says what it shows, `csv` has the same as a file.
+
+    Without `when`, which is true for a section with rows, there is no link to the file.
+    """
+    address = csv if when else ""
+    return _component(
+        context,
+        "section_head",
+        slot=content.strip() and content,
+        id=id,
+        title=title,
+        csv=address,
+        of=of,
+    )
+
+
 @register.simple_block_tag(takes_context=True, end_name="endconfirm")
 def confirm(
     context: template.Context,

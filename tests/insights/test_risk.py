@@ -153,6 +153,7 @@ def test_hosts_and_changed_definitions_are_listed(risky: People, root: User, adm
 
     for words in ("evil.example", "api.example", "search"):
         assert words in page
+    assert '<a href="/audit/?action=integration.network">' in page
     assert "evil.example" in log
 
 
