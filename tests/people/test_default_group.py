@@ -7,7 +7,7 @@ from django.test import Client
 from acl.accounts.default_groups import set_joined_by_default
 from acl.accounts.groups import GroupRefused
 from acl.accounts.invitations import accept, invite
-from acl.accounts.provisioning import provision_person
+from acl.accounts.provisioned_people import provision_person
 from acl.accounts.service_accounts import create_service_account
 from acl.models import AuditEntry, GroupPolicy
 from tests.factories import GroupFactory, UserFactory
