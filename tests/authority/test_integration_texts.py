@@ -245,7 +245,9 @@ def test_every_writer_of_a_text_is_known() -> None:
         for app in ("acl", "catalog", "discovery", "marketplace")
         for path in sorted((ROOT / app).rglob("*.py"))
         if "migrations" not in path.parts
-        for name in functions_that_write(ast.parse(path.read_text()))
+        for text in [path.read_text()]
+        if any(model in text for model in MODELS)
+        for name in functions_that_write(ast.parse(text))
     }
 
     assert found - set(WRITERS) == set(), "write texts through catalog/trust/gate.py"
