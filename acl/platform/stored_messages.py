@@ -79,6 +79,7 @@ MESSAGES = (
     gettext_noop("Its name contains letters of another alphabet that look like Latin ones."),
     gettext_noop("Its name looks the same as %(first)s on the same server."),
     gettext_noop("Its tools differ from the approved ones: %(first)s. Review them."),
+    gettext_noop("Nobody can be asked now."),
     gettext_noop(
         "Node and npm are not installed here. Debian has them in the packages "
         "nodejs and npm; to use another installation, name the full path of its "
@@ -97,7 +98,7 @@ MESSAGES = (
     gettext_noop("The archive %(first)s."),
     gettext_noop("The call names no target that the message has, and texts were read before it."),
     gettext_noop("The cause is unknown. The end of its log is above."),
-    gettext_noop("The client cannot be asked now."),
+    gettext_noop("The client's answer is not valid."),
     gettext_noop("The command names no package."),
     gettext_noop("The file %(first)s."),
     gettext_noop("The folder for packages (servers, in the data folder) cannot be written"),

@@ -6,6 +6,8 @@ __all__ = [
     "argument_check",
     "argument_form",
     "call_arguments",
+    "call_audience",
+    "call_channel",
     "call_differences",
     "call_listener",
     "call_log",

@@ -24,6 +24,7 @@ TOOL_ERROR = "tool_error"
 DISCONNECTED = "disconnected"
 NOT_BEGUN = "not_begun"
 FLOW_REFUSED = "flow_refused"
+STOPPED_BY_CLIENT = "stopped_by_client"
 # Reasons for leaving the approval queue (`discovery/calls/approval_queue.py`), with their texts.
 LEFT_QUEUE = {
     "user_deactivated": gettext_noop("The account of the user of this call is deactivated."),

@@ -43,7 +43,10 @@ def _expire() -> None:
 def _give_up() -> None:
     """Resolve calls whose worker died: retry reads, mark the outcome of all others as unknown."""
     seconds = 2 * settings.PEGBOARD_CALL_SECONDS + _GRACE_SECONDS
-    lost = Q(state=State.RUNNING, started_at__lt=Now() - timedelta(seconds=seconds))
+    asking = seconds + settings.PEGBOARD_ASK_SECONDS  # a person may be thinking
+    lost = Q(state=State.RUNNING, started_at__lt=Now() - timedelta(seconds=seconds)) & (
+        Q(dialogue=None) | Q(started_at__lt=Now() - timedelta(seconds=asking))
+    )
     for call in _list_calls(lost):
         if call.side_effect != "read":
             move(call, State.UNKNOWN, reason=GAVE_UP, message=UNKNOWN_OUTCOME)

@@ -3,20 +3,24 @@
 While Redis is down, Postgres is polled with backoff.
 """
 
+import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import lru_cache
 from typing import TypeVar
 from uuid import UUID
 
 from django.conf import settings
+from django.db import connection
 from redis import Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from acl.platform.prepared_statements import columns_of, made, rows_of
 from acl.platform.redis_circuit import attempt, redis_circuit
+from catalog.formats.descriptors import JSONObject
+from discovery.calls.call_channel import messages_key, take_message
 from discovery.models import Call, ServerRequest
 
 Row = TypeVar("Row", Call, ServerRequest)
@@ -24,6 +28,7 @@ Row = TypeVar("Row", Call, ServerRequest)
 _LISTEN_SECONDS = 1.0
 _KEPT_SECONDS = 120
 _PAUSE, _LONGEST_PAUSE = 0.02, 0.5
+_READ_EVERY = 5  # seconds of silence
 # At most 4 of the web server's 8 threads may long-poll, so that slow tools cannot exhaust the pool;
 # the others answer after a second that the call is still running.
 _LONG_POLLS, _SHORT_POLL_SECONDS = threading.BoundedSemaphore(4), 1.0
@@ -73,6 +78,61 @@ def iterate_states(call: Call, seconds: float) -> Iterator[Call]:
     finally:
         if long_poll:
             _LONG_POLLS.release()
+
+
+def follow_messages(call: Call, seconds: float) -> Generator[JSONObject | None, None, Call]:
+    """Yield what the call's server says, and None in every second of silence, until the call ends
+    or `seconds` have passed. Return the call.
+
+    No connection to the database is kept meanwhile.
+    """
+    deadline, silent = time.monotonic() + seconds, 0
+    _let_go()
+    while (left := deadline - time.monotonic()) > 0:
+        message, has_ended = _next_message(call.pk, min(left, _LISTEN_SECONDS))
+        if message is not None:
+            silent = 0
+            yield message
+            continue
+        silent += 1
+        # The end may have been signalled to nobody, so the row is read now and then, too.
+        if has_ended or silent % _READ_EVERY == 0:
+            call = _read(call) or call
+            _let_go()
+            if call.state in Call.ENDED:
+                break
+        yield None
+    while (message := take_message(call.pk)) is not None:
+        yield message
+    return call
+
+
+def _let_go() -> None:
+    """Give the database's connection back, as long as no transaction needs it."""
+    if not connection.in_atomic_block:
+        connection.close()
+
+
+def _next_message(pk: UUID, seconds: float) -> tuple[JSONObject | None, bool]:
+    """Return the next message, or None after `seconds`, and whether the call seems to have
+    ended."""
+    if redis_circuit.failing and not attempt(lambda redis: bool(redis.ping()), default=False):
+        time.sleep(min(seconds, _LONGEST_PAUSE))
+        return None, True
+    waiting = _client(settings.REDIS_URL)
+    try:
+        # Messages first: the end is told after the last one.
+        keys = (messages_key(pk), _key(pk))
+        found = waiting.execute_command("BLPOP", *keys, seconds)  # type: ignore[no-untyped-call]
+    except (RedisError, OSError):
+        attempt(lambda redis: redis.ping(), default=None)
+        return None, True
+    if not found:
+        return None, False
+    if found[0].decode() == keys[0]:
+        return json.loads(found[1]), False
+    notify_waiters(pk)  # others may wait for the end
+    return None, True
 
 
 def _wait(call: Row, seconds: float) -> Row:

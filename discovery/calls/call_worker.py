@@ -4,7 +4,7 @@ Uses this process's connection pool. A call that waits for its server holds no t
 returns, and a callback stores the answer.
 """
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -24,10 +24,12 @@ from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import begin_call, record_call
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from discovery.calls.call_arguments import is_unaltered
+from discovery.calls.call_audience import CallAudience, running_calls
 from discovery.calls.call_permission import permitted
 from discovery.calls.call_state import (
     CHANGED,
     NOT_THERE,
+    STOPPED_BY_CLIENT,
     TOOL_ERROR,
     UNKNOWN_OUTCOME,
     end_call,
@@ -48,9 +50,14 @@ log = structlog.get_logger(__name__)
 def start_call(pk: UUID) -> None:
     """Send a call; a thread of `_storing` stores the answer later."""
     call = _claim(pk)
-    if call is None or (calling := _send(call)) is None:
+    if call is None:
         return
-    calling.add_done_callback(lambda done: _store_later(call, done))
+    audience = _audience_of(call)
+    if (calling := _send(call, audience)) is None:
+        return
+    if call.dialogue is not None:
+        running_calls.add(pk, calling, audience)
+    calling.add_done_callback(lambda done: _store_later(call, done, audience))
 
 
 def _claim(pk: UUID) -> Call | None:
@@ -65,7 +72,7 @@ RETURNING {columns_of(Call, "c")}
     return next((made(Call, row) for row in rows_of(statement, {"pk": pk})), None)
 
 
-def _send(call: Call) -> "Future[ToolResult] | None":
+def _send(call: Call, audience: CallAudience | None) -> "Future[ToolResult] | None":
     """Send the call; None if it may not be sent, in which case the row says why."""
     capability = permitted(call)
     if capability is None:
@@ -90,7 +97,7 @@ def _send(call: Call) -> "Future[ToolResult] | None":
             seconds=settings.PEGBOARD_CALL_SECONDS,
             again=REPEATS_OF_READS if call.side_effect == "read" else 0,
             needs=getattr(capability, "needs", None),
-            dialogue=_dialogue_of(call),
+            dialogue=_dialogue_of(call, audience),
         )
     except ServerProblemError as problem:
         _fail(call, record_call(integration, problem, user_id=_account_of(call)) or problem)
@@ -99,9 +106,22 @@ def _send(call: Call) -> "Future[ToolResult] | None":
     return None
 
 
-def _dialogue_of(call: Call) -> Dialogue:
+def _audience_of(call: Call) -> CallAudience | None:
+    """Return the call's client if it holds a stream open."""
     kept = call.dialogue or {}
-    return Dialogue(frozenset(kept.get("capabilities", ())), kept.get("answers", {}))
+    is_open = kept.get("is_open", False)
+    return CallAudience(call.pk, frozenset(kept["capabilities"])) if is_open else None
+
+
+def _dialogue_of(call: Call, audience: CallAudience | None) -> Dialogue:
+    kept = call.dialogue or {}
+    return Dialogue(
+        frozenset(kept.get("capabilities", ())),
+        kept.get("answers", {}),
+        audience,
+        can_answer=audience is not None and kept.get("can_answer", False),
+        log_level=kept.get("log_level", ""),
+    )
 
 
 def _account_of(call: Call) -> int | None:
@@ -109,14 +129,18 @@ def _account_of(call: Call) -> int | None:
     return None if call.acts_for_other else call.user_id
 
 
-def _store_later(call: Call, calling: "Future[ToolResult]") -> None:
+def _store_later(call: Call, calling: "Future[ToolResult]", audience: CallAudience | None) -> None:
     # RuntimeError: the pool is shut down because the process is ending. The sweeper handles the
     # call.
     with suppress(RuntimeError):
-        _storing.submit(_store_in_thread, call, calling)
+        _storing.submit(_store_in_thread, call, calling, audience)
 
 
-def _store_in_thread(call: Call, calling: "Future[ToolResult]") -> None:
+def _store_in_thread(
+    call: Call, calling: "Future[ToolResult]", audience: CallAudience | None
+) -> None:
+    if audience is not None:
+        audience.flush()
     try:
         retry_on_lost_connection(partial(_store, call, calling))
     except Exception:
@@ -130,6 +154,9 @@ def _store(call: Call, calling: "Future[ToolResult]") -> None:
         result = calling.result()
     except ServerProblemError as failure:
         problem = failure
+    except CancelledError:
+        _end_cancelled(call)
+        return
     if call.capability is not None:
         problem = record_call(call.capability.integration, problem, user_id=_account_of(call))
     if result is None:
@@ -140,6 +167,15 @@ def _store(call: Call, calling: "Future[ToolResult]") -> None:
         end_call(call, State.FAILED, reason=TOOL_ERROR, message=_TOOL_ERROR, result_json=text)
     else:
         end_call(call, State.COMPLETED, result_json=text)
+
+
+def _end_cancelled(call: Call) -> None:
+    """Store that the client cancelled the running call: only a read certainly did nothing."""
+    if call.side_effect == "read":
+        end_call(call, State.CANCELLED, reason=STOPPED_BY_CLIENT, message=_STOPPED)
+    else:
+        message = f"{_STOPPED}\n{UNKNOWN_OUTCOME}"
+        end_call(call, State.UNKNOWN, reason=STOPPED_BY_CLIENT, message=message)
 
 
 def _fail(call: Call, problem: ServerProblemError) -> None:
@@ -163,6 +199,7 @@ def _has_error(call: Call, problem: ServerProblemError) -> bool:
 
 
 _TOOL_ERROR = gettext_noop("The tool reported an error; see its answer.")
+_STOPPED = gettext_noop("The client cancelled the call while it ran.")
 _CHANGED = gettext_noop(
     "The tool or the arguments have changed since the request. Nothing has been run. Try again."
 )

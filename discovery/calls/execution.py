@@ -6,7 +6,7 @@ holds the connections sends it.
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -35,7 +35,16 @@ from discovery.calls.quotas import check_quotas
 from discovery.metatools.all_metatools import META_TOOLS
 from discovery.models import Call, Turn
 
-__all__ = ["MOST_CONTENT", "Execution", "NotFoundError", "execute", "find_usable", "not_found"]
+__all__ = [
+    "MOST_CONTENT",
+    "BegunCall",
+    "Execution",
+    "NotFoundError",
+    "begin",
+    "execute",
+    "find_usable",
+    "not_found",
+]
 
 LONGEST_SHOWN = 200
 State, Way = Call.State, Call.Way
@@ -98,21 +107,67 @@ def execute(
     the definition awaits review, ArgumentsRefusedError, TooManyWaitingError (QuotaExceededError is
     one), and for an idempotency key KeyUsedError and StillUnderWayError.
     """
+    begun = begin(
+        caller=caller,
+        full_name=full_name,
+        arguments=arguments,
+        turn_id=turn_id,
+        idempotency_key=idempotency_key,
+        dialogue=dialogue,
+    )
+    if begun.is_under_way:
+        begun = begun.wait(wait_seconds)
+        if begun.is_under_way and not begun.is_new:
+            raise StillUnderWayError(begun.call)
+    return begun.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class BegunCall:
+    """A stored call. `notice` is of quotas near their end, or ""."""
+
+    caller: Caller
+    call: Call
+    capability: Capability
+    is_new: bool
+    notice: str
+
+    @property
+    def is_under_way(self) -> bool:
+        """Return True if the call waits for a worker or runs."""
+        return self.call.state in Call.UNDER_WAY
+
+    def wait(self, seconds: float | None = None) -> "BegunCall":
+        """Wait for the end, as long as the settings say or up to `seconds`."""
+        most = settings.PEGBOARD_CALL_WAIT_SECONDS if seconds is None else seconds
+        return replace(self, call=wait_for_end(self.call, most))
+
+    def finish(self) -> Execution:
+        """Describe the call as it is now. Raises NotFoundError if the right was withdrawn before
+        the worker sent it."""
+        if self.call.reason == NOT_THERE:
+            raise _missing_error(caller=self.caller, full_name=self.capability.full_name)
+        self.call.capability = self.capability
+        return replace(describe_call(self.call), notice=self.notice or None)
+
+
+def begin(
+    *,
+    caller: Caller,
+    full_name: str,
+    arguments: Any,
+    turn_id: UUID | None = None,
+    idempotency_key: str = "",
+    dialogue: JSONObject | None = None,
+) -> BegunCall:
+    """Check and store a call without waiting for its outcome. Raises what `execute` does."""
     capability = find_usable(caller=caller, full_name=full_name)
     arguments = _checked(capability, arguments)
     call = _new_call(caller, capability, arguments, turn_id, idempotency_key)
     # Of a call that waits for a person, the client is gone when it is sent.
     call.dialogue = dialogue if call.state == State.QUEUED else None
     call, is_new, notice = _store(call, caller, getattr(capability, "quotas", []))
-    if call.state in Call.UNDER_WAY:
-        seconds = settings.PEGBOARD_CALL_WAIT_SECONDS if wait_seconds is None else wait_seconds
-        call = wait_for_end(call, seconds)
-        if call.state in Call.UNDER_WAY and not is_new:
-            raise StillUnderWayError(call)
-    if call.reason == NOT_THERE:  # the right was withdrawn before the worker sent the call
-        raise _missing_error(caller=caller, full_name=full_name)
-    call.capability = capability
-    return replace(describe_call(call), notice=notice or None)
+    return BegunCall(caller, call, capability, is_new, notice)
 
 
 def _checked(capability: Capability, arguments: Any) -> JSONObject:

@@ -4,7 +4,14 @@ from django.utils.translation import gettext, gettext_noop
 
 from acl.platform.jobs.job_rows import GAVE_UP
 from catalog.servers.client.problem_labels import label_problem
-from discovery.calls.call_state import DISCONNECTED, FLOW_REFUSED, NOT_BEGUN, NOT_THERE, TOOL_ERROR
+from discovery.calls.call_state import (
+    DISCONNECTED,
+    FLOW_REFUSED,
+    NOT_BEGUN,
+    NOT_THERE,
+    STOPPED_BY_CLIENT,
+    TOOL_ERROR,
+)
 
 # What no server causes; `label_problem` has the others.
 LABELS = {
@@ -14,6 +21,7 @@ LABELS = {
     NOT_BEGUN: gettext_noop("Expired"),
     GAVE_UP: gettext_noop("Crashed the worker"),
     FLOW_REFUSED: gettext_noop("Refused by the guard on flows"),
+    STOPPED_BY_CLIENT: gettext_noop("Cancelled by the client"),
     "needs_approval": gettext_noop("Approval needed"),
     "secret_unavailable": gettext_noop("Unreadable secret"),
     "user_deactivated": gettext_noop("User deactivated"),

@@ -5,11 +5,14 @@ from celery.signals import worker_ready, worker_shutting_down
 
 from acl.platform.garbage_collection import freeze_loaded_objects
 from acl.platform.jobs.task_names import SWEEP_CALLS
+from discovery.calls.call_audience import running_calls
+from discovery.calls.call_channel import ChannelListener
 from discovery.calls.call_listener import Listener
 from discovery.calls.call_state import send_call
 from discovery.calls.call_sweeper import sweep
 
 _listener = Listener()
+_clients = ChannelListener(running_calls.hear)
 
 
 @shared_task(name=SWEEP_CALLS)  # type: ignore[untyped-decorator]
@@ -23,6 +26,7 @@ def sweep_calls() -> None:
 def start_listener(**_: object) -> None:
     """Start the call listener with the worker."""
     freeze_loaded_objects()
+    _clients.start()
     _listener.start()
 
 
@@ -30,3 +34,4 @@ def start_listener(**_: object) -> None:
 def stop_listener(**_: object) -> None:
     """Stop taking calls; running ones finish before the connections close."""
     _listener.stop()
+    _clients.stop()

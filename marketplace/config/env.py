@@ -579,6 +579,14 @@ SETTINGS = (
         300,
     ),
     Setting(
+        "PEGBOARD_ASK_SECONDS",
+        300,
+        "Seconds in all that an MCP client and its person may take to answer the questions of a "
+        "call.",
+        1,
+        3600,
+    ),
+    Setting(
         "PEGBOARD_MCP_TOOLS",
         40,
         "Tools that `/mcp` lists besides the meta-tools; who may use more gets those that fit. 0 "

@@ -19,6 +19,8 @@ from catalog.registration.definition_review import (
     seen_digest,
 )
 from catalog.servers.definition_sync import sync_definitions
+from discovery.calls.call_audience import running_calls
+from discovery.calls.call_channel import ChannelListener
 from discovery.calls.call_listener import Listener
 from discovery.gateway.mcp.mcp_authentication import McpAuthentication
 from discovery.server_requests.request_forwarding import QUEUE
@@ -60,12 +62,15 @@ def behind(
     settings.ALLOWED_HOSTS = ["localhost", "127.0.0.1", "testserver"]
     redis_circuit.close()
     send_key(monkeypatch, key_of(people))
-    listeners = [Listener(), Listener(start_request, QUEUE)]
+    clients = ChannelListener(running_calls.hear)
+    listeners: list[ChannelListener | Listener]
+    listeners = [clients, Listener(), Listener(start_request, QUEUE)]
     with own_connections():
         for generation in GENERATIONS:
             _install_reference(people, generation)
         for listener in listeners:
             listener.start()
+        assert clients.listening.wait(60)
         yield f"{live_server.url}/mcp"
         for listener in listeners:
             listener.stop()

@@ -117,10 +117,22 @@ async def tool_with_progress(ctx: Context, params: Any) -> Answer:
     return said("Progress was reported.")
 
 
+cancelled_calls: list[str] = []
+
+
 async def slow(ctx: Context, params: Any) -> Answer:
     """Wait for as long as asked; a cancelled call never gets to its end."""
-    await anyio.sleep(float((params.arguments or {}).get("seconds", 10)))
+    await ctx.session.report_progress(0, 1, "begun")
+    try:
+        await anyio.sleep(float((params.arguments or {}).get("seconds", 10)))
+    except anyio.get_cancelled_exc_class():
+        cancelled_calls.append(params.name)
+        raise
     return said("It took its time.")
+
+
+async def count_cancelled(ctx: Context, params: Any) -> Answer:
+    return said(str(len(cancelled_calls)))
 
 
 async def reconnection(ctx: Context, params: Any) -> Answer:
@@ -386,6 +398,7 @@ TOOLS: dict[str, Tool] = {
     "test_tool_with_logging": (tool_with_logging, _ANY),
     "test_tool_with_progress": (tool_with_progress, _ANY),
     "test_slow": (slow, {"type": "object", "properties": {"seconds": {"type": "number"}}}),
+    "test_cancelled_calls": (count_cancelled, _ANY),
     "test_reconnection": (reconnection, _ANY),
     "test_sampling": (sampling, _PROMPT),
     "test_elicitation": (elicits(PERSON, "Who are you?"), _MESSAGE),

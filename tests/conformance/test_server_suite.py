@@ -16,26 +16,17 @@ pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
 _SCHEMA = (
     "A schema's unknown keywords are dropped at registration, so that every provider takes it."
 )
-_LATER = "Not passed on yet: it needs a stream while the call runs."
 _UPDATES = "No updates could be sent without a stream, so subscriptions are not announced."
 _TASKS = "An extension, which the Python SDK does not have."
 _HEADERS = "The reference server has no tool with such headers; the SDK's own example neither."
 # Says only that nothing came within 600 ms, in which a server may have to be started first.
 _TOO_SLOW = "sep-2575-http-server-no-independent-requests-on-stream: Failed to receive"
 OLDER = {
-    "logging-set-level": _LATER,
-    "tools-call-with-logging": _LATER,
-    "tools-call-with-progress": _LATER,
-    "tools-call-sampling": _LATER,
-    "tools-call-elicitation": _LATER,
-    "elicitation-sep1034-defaults": _LATER,
-    "elicitation-sep1330-enums": _LATER,
     "resources-subscribe": _UPDATES,
     "resources-unsubscribe": _UPDATES,
 }
 NEWER = {
     "http-custom-header-server-validation": _HEADERS,
-    "tools-call-with-progress": _LATER,
     **dict.fromkeys(
         (
             "tasks-capability-negotiation",

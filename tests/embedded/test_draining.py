@@ -7,10 +7,13 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from pathlib import Path
 
 import psutil
 import pytest
 
+from tests.embedded.answering import threads as THREADS
 from tests.embedded.answering import workers as WORKERS
 from tests.embedded.served import served
 from tests.operations.deployment import wait_for
@@ -92,3 +95,29 @@ def _asked(port: int) -> str:
         return repr(problem)
     finally:
         connection.close()
+
+
+def test_held_streams_take_no_threads_from_others(tmp_path: Path) -> None:
+    """Hold as many streams as there are threads in all, and be answered nevertheless."""
+    port, over = free_port(), tmp_path / "over"
+    with served(f"127.0.0.1:{port}"), ExitStack() as streams:
+        wait_for(lambda: _asked(port) == "answered", "listening")
+        held = [
+            streams.enter_context(closing(_open_stream(port, over, caller)))
+            for caller in range(WORKERS * THREADS)
+        ]
+        begun = {stream.read(len(b": begun")) for stream in held}
+        told = [_asked(port) for _ in range(WORKERS * THREADS)]
+        over.touch()
+        ended = {stream.read().strip() for stream in held}
+
+    assert begun == {b": begun"}
+    assert set(told) == {"answered"}
+    assert ended == {b": done"}
+
+
+def _open_stream(port: int, over: Path, caller: int) -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    headers = {"Authorization": f"Bearer {caller}", "Connection": "close"}
+    connection.request("GET", f"/stream?{over}", headers=headers)
+    return connection.getresponse()

@@ -38,7 +38,7 @@ def address(live_server: LiveServer) -> Iterator[str]:
 
 async def _drive(address: str, key: str, mode: Any) -> dict[str, Any]:
     headers = {"Authorization": f"Bearer {key}"}
-    async with httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as http:
+    async with httpx2.AsyncClient(headers=headers, timeout=180, trust_env=False) as http:
         transport = streamable_http_client(address, http_client=http)
         async with Client(transport, mode=mode) as client:
             return {

@@ -31,7 +31,7 @@ def test_handshake_agrees_on_a_version(key: str, offered: str, agreed: str) -> N
     assert result["serverInfo"]["name"] == "pegboard"
     assert result["capabilities"] == {"tools": {}}
     assert "search_tools" in result["instructions"]
-    assert "Mcp-Session-Id" not in answer.headers
+    assert answer.headers["Mcp-Session-Id"].isascii()
     assert (done.status_code, done.content) == (202, b"")
 
 
@@ -144,12 +144,20 @@ def test_other_hosts_and_large_bodies_are_refused(key: str, settings: Settings) 
     assert ask(key, "tools/call", long, headers={"Host": "pegboard.example"}).status_code == 413
 
 
-def test_nobody_has_a_session_to_take_over(people: People, key: str) -> None:
-    """There are no sessions, so every session id is unknown."""
+def test_nobody_takes_a_session_over(people: People, key: str) -> None:
+    """Know a session only with the key that began it."""
     others = key_of(people)
+    hello = {**HELLO, "protocolVersion": HANDSHAKES[-1]}
+    opened = ask(key, "initialize", hello).headers["Mcp-Session-Id"]
 
-    for raw in (key, others):
-        assert ask(raw, "ping", headers={"Mcp-Session-Id": "made-up"}).status_code == 404
+    codes = {
+        (raw, named): ask(raw, "ping", headers={"Mcp-Session-Id": named}).status_code
+        for raw in (key, others)
+        for named in (opened, "made-up", f"{opened}x")
+    }
+
+    assert codes.pop((key, opened)) == 200
+    assert set(codes.values()) == {404}
 
 
 def test_session_needs_its_token(people: People) -> None:

@@ -14,8 +14,10 @@ import mcp_types as types
 from django.conf import settings
 from mcp import MCPError
 from mcp.client import Client
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
+from catalog.servers.client.conversation import Conversation, progress_to
 from catalog.servers.client.dialogue import SILENT, Dialogue
 from catalog.servers.client.http_transport import http_streams
 from catalog.servers.client.sdk_errors import explain
@@ -28,17 +30,10 @@ from catalog.servers.net.address_check import AllowedHosts
 
 _ANY_RESULT: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
 # What a server may announce beside tools, and Pegboard passes on.
-FEATURES = ("resources", "prompts", "completions")
+FEATURES = ("resources", "prompts", "completions", "logging")
+# Questions that a newer server may ask one after the other of a client of the older generation.
+MOST_ROUNDS = 8
 _CALL_RESULT: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
-
-
-async def _refuse(context: object, params: object) -> types.ErrorData:
-    """Refuse a question in the middle of a call: the client is asked between its requests."""
-    return types.ErrorData(code=types.INVALID_REQUEST, message="The client cannot be asked now.")
-
-
-async def _refuse_roots(context: object) -> types.ErrorData:
-    return await _refuse(context, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +80,8 @@ class Session:
         self._client: Client | None = None
         self._task: asyncio.Task[None] | None = None
         self._problem: ServerProblemError | None = None
+        self._conversation = Conversation()
+        self._log_level = ""
 
     @property
     def is_open(self) -> bool:
@@ -95,6 +92,11 @@ class Session:
     def protocol(self) -> str:
         """Return the negotiated MCP version, or "" before initialization."""
         return self._client.protocol_version if self._client else ""
+
+    @property
+    def is_modern(self) -> bool:
+        """Return True if the server asks between requests, and never in the middle of a call."""
+        return self.protocol in MODERN_PROTOCOL_VERSIONS
 
     async def open(self) -> None:
         """Start or connect to the server and negotiate the protocol."""
@@ -155,13 +157,12 @@ class Session:
         client = self._require_client()
         params = {"name": name, "arguments": arguments, **dialogue.answers}
         try:
-            with anyio.fail_after(seconds or self._limits.call_seconds):
-                request = types.CallToolRequest(
-                    params=types.CallToolRequestParams.model_validate(params, by_name=False)
-                )
-                # Not the SDK's `call_tool`: it validates results on the event loop, and a hostile
-                # schema could keep the validator, and every other connection, busy for ever.
-                result = await client.session.send_request(request, _CALL_RESULT)
+            with (
+                anyio.fail_after(seconds or self._limits.call_seconds) as clock,
+                self._conversation.of(dialogue, clock),
+            ):
+                await self._set_log_level()
+                result = await self._send_call(client, params, dialogue)
         except Exception as problem:
             raise (await self._to_problem(problem)).after_sending() from None
         if not isinstance(result, types.CallToolResult):
@@ -177,6 +178,25 @@ class Session:
             result.structured_content,
             bool(result.is_error),
         )
+
+    async def _send_call(
+        self, client: Client, params: dict[str, Any], dialogue: Dialogue
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """Send a call. Where its client can be asked only now, go on with the client's answers."""
+        for _ in range(MOST_ROUNDS):
+            request = types.CallToolRequest(
+                params=types.CallToolRequestParams.model_validate(params, by_name=False)
+            )
+            # Not the SDK's `call_tool`: it validates results on the event loop, and a hostile
+            # schema could keep the validator, and every other connection, busy for ever.
+            result: types.CallToolResult | types.InputRequiredResult
+            result = await client.session.send_request(
+                request, _CALL_RESULT, progress_callback=progress_to(dialogue)
+            )
+            if isinstance(result, types.CallToolResult) or not dialogue.can_answer:
+                return result
+            params = {**params, **await self._conversation.answer(result)}
+        raise ServerProblemError(Reason.ASKS_BACK)
 
     async def request(
         self, method: str, params: dict[str, Any], *, seconds: float | None = None
@@ -246,7 +266,7 @@ class Session:
 
     def _build_client(self) -> Client:
         streams: AbstractAsyncContextManager[Any]
-        mode = "auto"
+        mode, asked, talk = "auto", self._capabilities, self._conversation
         if isinstance(self._server, HttpServer):
             allowed = self._allowed or AllowedHosts.from_settings()
             streams = http_streams(self._server, self._limits, self._traffic, allowed)
@@ -257,12 +277,22 @@ class Session:
             streams,
             mode=mode,
             cache=None,  # lists are always read fresh
-            elicitation_callback=_refuse if "elicitation" in self._capabilities else None,
-            sampling_callback=_refuse if "sampling" in self._capabilities else None,
-            list_roots_callback=_refuse_roots if "roots" in self._capabilities else None,
+            elicitation_callback=talk.elicit if "elicitation" in asked else None,
+            sampling_callback=talk.sample if "sampling" in asked else None,
+            list_roots_callback=talk.list_roots if "roots" in asked else None,
+            logging_callback=talk.log,
             message_handler=self._on_message,
             client_info=types.Implementation(name="pegboard", version=settings.PEGBOARD_VERSION),
         )
+
+    async def _set_log_level(self) -> None:
+        """Ask an older server for messages of this level; newer ones are not asked."""
+        wanted = self._conversation.log_level
+        if wanted in ("", self._log_level) or self.is_modern or "logging" not in self.announces:
+            return
+        with suppress(ServerProblemError):  # the call matters more than its log
+            await self.request("logging/setLevel", {"level": wanted})
+            self._log_level = wanted
 
     async def _on_message(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):

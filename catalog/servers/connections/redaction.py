@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from catalog.formats.descriptors import JSONObject
+from catalog.servers.client.dialogue import Audience
 from catalog.servers.client.mcp_session import ToolResult
 from catalog.servers.client.server_problems import ServerProblemError
 
@@ -61,3 +62,18 @@ class SecretRedactor:
         if isinstance(value, list):
             return [self._redact(inner) for inner in value]
         return value
+
+
+class RedactedAudience:
+    """The client of a call, to which no secret of the server is passed on."""
+
+    def __init__(self, audience: Audience, redactor: SecretRedactor) -> None:
+        self._audience, self._redactor = audience, redactor
+
+    def tell(self, method: str, params: JSONObject) -> None:
+        """Pass on a notification."""
+        self._audience.tell(method, self._redactor.redact_answer(params))
+
+    async def ask(self, method: str, params: JSONObject) -> JSONObject:
+        """Return the client's result. Raises CannotAskError."""
+        return await self._audience.ask(method, self._redactor.redact_answer(params))

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -26,7 +27,7 @@ from catalog.servers.connections.connection_params import (
 from catalog.servers.connections.definition_check import check_pin
 from catalog.servers.connections.event_loop import connection_loop
 from catalog.servers.connections.health_history import record_health
-from catalog.servers.connections.redaction import SecretRedactor
+from catalog.servers.connections.redaction import RedactedAudience, SecretRedactor
 from catalog.servers.connections.session_pool import NOT_FAILURES, ConnectionPool, key_for
 from catalog.servers.oauth.scope_step_up import step_up
 from catalog.servers.oauth.tokens import expire_token
@@ -83,16 +84,23 @@ def begin_call(
     pin = needs.pin
     sending = _load_sending(integration, name) if isinstance(server, ApiServer) else None
 
+    if dialogue.audience is not None:
+        dialogue = replace(dialogue, audience=RedactedAudience(dialogue.audience, redactor))
+
+    async def ask_over(pool: ConnectionPool, key: str) -> ToolResult:
+        # An API's operation is sent as its approved definition says: nothing can differ.
+        if pin and sending is None:
+            await check_pin(pool, key, server, name, pin)
+        return await _call_with_retry(
+            pool, key, server, name, arguments, seconds, again, sending, dialogue
+        )
+
     async def ask(pool: ConnectionPool) -> ToolResult:
         try:
-            # An API's operation is sent as its approved definition says: nothing can differ.
-            if pin and sending is None:
-                await check_pin(pool, key, server, name, pin)
-            return redactor.redact_result(
-                await _call_with_retry(
-                    pool, key, server, name, arguments, seconds, again, sending, dialogue
-                )
-            )
+            if not dialogue.needs_lane or sending is not None:
+                return redactor.redact_result(await ask_over(pool, key))
+            async with pool.lane(key) as lane:
+                return redactor.redact_result(await ask_over(pool, lane))
         except ServerProblemError as problem:
             raise redactor.redact_problem(problem) from None
 

@@ -35,12 +35,13 @@ def key_for(key: str, capabilities: frozenset[str]) -> str:
     A server is told them once a connection, so clients that can be asked different things do not
     share one.
     """
-    return "/".join([key, *sorted(capabilities)])
+    kinds = {name.partition(".")[0] for name in capabilities}
+    return "/".join([key, *sorted(kinds)])
 
 
 def capabilities_in(key: str) -> frozenset[str]:
     """Return the capabilities that the connection of this key announces."""
-    return frozenset(key.split("/")[2:])
+    return frozenset(key.partition("#")[0].split("/")[2:])
 
 
 class ConnectionPool:
@@ -62,6 +63,31 @@ class ConnectionPool:
         self._allowed = allowed
         self._changed = changed
         self._entries: dict[str, _PoolEntry] = {}
+        self._lanes: set[str] = set()
+
+    @asynccontextmanager
+    async def lane(self, key: str) -> AsyncIterator[str]:
+        """Lend the key of a connection that no other call uses meanwhile.
+
+        A call that is given up ends its connection: what the server still sends about it must not
+        reach the next one. Raises BUSY if all are lent.
+        """
+        lanes = (f"{key}#{number}" for number in range(1, self.policy.at_once + 1))
+        free = next((lane for lane in lanes if lane not in self._lanes), None)
+        if free is None:
+            raise ServerProblemError(Reason.BUSY)
+        self._lanes.add(free)
+        try:
+            yield free
+        except asyncio.CancelledError:
+            await self.close(free)
+            raise
+        except ServerProblemError as problem:
+            if problem.reason is Reason.NO_ANSWER:
+                await self.close(free)
+            raise
+        finally:
+            self._lanes.discard(free)
 
     async def call(
         self,
@@ -116,7 +142,7 @@ class ConnectionPool:
     async def close_shared(self, key: str) -> None:
         """Close a connection, and those of it that announce capabilities of clients."""
         for known in self.known_keys():
-            if known == key or known.startswith(f"{key}/"):
+            if known == key or known.startswith((f"{key}/", f"{key}#")):
                 await self.close(known)
 
     async def close_all(self) -> None:

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcp_types import CLIENT_CAPABILITIES_META_KEY
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
+
+from discovery.gateway.mcp.mcp_sessions import McpSession
 
 ASKABLE = frozenset({"elicitation", "sampling", "roots"})
 _ANSWERS = ("inputResponses", "requestState")
@@ -15,26 +17,80 @@ _SINCE = {"audio": "2025-03-26", "resource_link": "2025-06-18"}
 
 @dataclass(frozen=True, slots=True)
 class ClientSide:
-    """The sender of a request by MCP. Its capabilities are those announced with this request."""
+    """The sender of a request by MCP. Its capabilities are those announced with this request, or
+    with its session.
+
+    `takes_stream` says that an answer may be a stream, `progress_token` and `log_level` what the
+    client wants to hear in it.
+    """
 
     version: str = LATEST_HANDSHAKE_VERSION
     capabilities: frozenset[str] = frozenset()
     answers: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    session: McpSession | None = None
+    request_id: Any = None
+    takes_stream: bool = False
+    progress_token: Any = None
+    log_level: str = ""
 
     @classmethod
-    def of(cls, version: str, params: Mapping[str, Any]) -> "ClientSide":
-        """Read the client's side from the parameters of a request."""
+    def of(
+        cls,
+        version: str,
+        params: Mapping[str, Any],
+        *,
+        session: McpSession | None = None,
+        request_id: Any = None,
+        takes_stream: bool = False,
+    ) -> "ClientSide":
+        """Read the client's side from the parameters of a request and its session."""
+        meta = params.get("_meta") or {}
+        token = meta.get("progressToken")
         if version not in MODERN_PROTOCOL_VERSIONS:
-            return cls(version)
-        announced = params["_meta"].get(CLIENT_CAPABILITIES_META_KEY) or {}
+            return cls(
+                version,
+                session.capabilities if session and takes_stream else frozenset(),
+                session=session,
+                request_id=request_id,
+                takes_stream=takes_stream,
+                progress_token=token,
+                log_level=session.log_level if session and takes_stream else "",
+            )
+        announced = meta.get(CLIENT_CAPABILITIES_META_KEY) or {}
         answers = {name: params[name] for name in _ANSWERS if params.get(name) is not None}
-        return cls(version, ASKABLE & announced.keys(), answers)
+        return cls(
+            version,
+            ASKABLE & announced.keys(),
+            answers,
+            takes_stream=takes_stream,
+            progress_token=token,
+            log_level=meta.get(LOG_LEVEL_META_KEY) or "",
+        )
 
     def knows(self, content: str) -> bool:
         """Return True if the client's version has this type of content."""
         return self.version >= _SINCE.get(content, "")
 
     @property
-    def dialogue(self) -> dict[str, Any]:
-        """Return what the worker has to know of the client."""
-        return {"capabilities": sorted(self.capabilities), "answers": dict(self.answers)}
+    def is_modern(self) -> bool:
+        """Return True if the client is asked between its requests."""
+        return self.version in MODERN_PROTOCOL_VERSIONS
+
+    @property
+    def listens(self) -> bool:
+        """Return True if a call of this client is answered by a stream."""
+        can_hear = self.progress_token is not None or self.log_level != ""
+        return self.takes_stream and (can_hear or self._can_answer)
+
+    @property
+    def _can_answer(self) -> bool:
+        return not self.is_modern and bool(self.capabilities)
+
+    def dialogue(self, *, is_open: bool = False) -> dict[str, Any]:
+        """Return what the worker has to know of the client, and of a stream that it holds open."""
+        asked = self.capabilities if self.is_modern or is_open else frozenset()
+        silent = {"capabilities": sorted(asked), "answers": dict(self.answers)}
+        if not is_open:
+            return silent
+        live = {"is_open": True, "can_answer": self._can_answer, "log_level": self.log_level}
+        return silent | live

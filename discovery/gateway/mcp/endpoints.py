@@ -15,6 +15,7 @@ from acl.rights.caller_lookup import CallerMissing
 from catalog.models import Capability, Integration
 from discovery.gateway.mcp.client_side import ClientSide
 from discovery.gateway.mcp.last_search import last_found
+from discovery.gateway.mcp.live_call import LiveCall
 from discovery.gateway.mcp.mcp_tools import (
     ToolAnswer,
     UnknownToolError,
@@ -42,6 +43,10 @@ class Endpoint(Protocol):
     """An MCP server as one address presents it."""
 
     @property
+    def principal(self) -> Any:
+        """Return the sender of the request."""
+
+    @property
     def info(self) -> Implementation: ...
 
     @property
@@ -50,12 +55,14 @@ class Endpoint(Protocol):
     def list_tools(self) -> ListToolsResult:
         """List the tools that the principal may call; the list must not be cached for others."""
 
-    def call_tool(self, name: str, arguments: dict[str, Any], client: ClientSide) -> ToolAnswer:
+    def call_tool(
+        self, name: str, arguments: dict[str, Any], client: ClientSide
+    ) -> ToolAnswer | LiveCall:
         """Call a tool, listed or not. Raises UnknownToolError and ServerRefusedError."""
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Return what is offered beside tools: resources, prompts, completions."""
+        """Return what is offered beside tools: resources, prompts, completions, logging."""
 
     def forward(self, method: str, params: dict[str, Any], client: ClientSide) -> dict[str, Any]:
         """Ask the server for one of these. Raises RequestFailedError."""
@@ -71,7 +78,7 @@ class CatalogEndpoint:
     )
 
     def __init__(self, principal: Any, caller: Callable[[], Caller]) -> None:
-        self._principal, self._caller = principal, caller
+        self.principal, self._caller = principal, caller
         self._executes = has_scope(principal, _EXECUTE)
 
     @property
@@ -81,17 +88,20 @@ class CatalogEndpoint:
     def list_tools(self) -> ListToolsResult:
         own, are_all = self._own_tools()
         return ListToolsResult(
-            tools=[*meta_tools(self._principal), *own],
+            tools=[*meta_tools(self.principal), *own],
             ttl_ms=LIST_TTL_MS if are_all else CHOICE_TTL_MS,
             cache_scope="private",
         )
 
-    def call_tool(self, name: str, arguments: dict[str, Any], client: ClientSide) -> ToolAnswer:
+    def call_tool(
+        self, name: str, arguments: dict[str, Any], client: ClientSide
+    ) -> ToolAnswer | LiveCall:
         if name in META_TOOLS:
-            return call_meta(self._principal, self._caller, name, arguments, client)
+            return call_meta(self.principal, self._caller, name, arguments, client)
         if not self._executes:
             raise UnknownToolError(name)
-        return call_tool(self._caller(), name, arguments, client)
+        # The person must see who asks: the client only knows Pegboard.
+        return call_tool(self._caller(), name, arguments, client, names_server=True)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -108,7 +118,7 @@ class CatalogEndpoint:
             caller = self._caller()
         except CallerMissing:
             return [], True
-        rows, are_all = listed_tools(caller, last_found(self._principal, caller))
+        rows, are_all = listed_tools(caller, last_found(self.principal, caller))
         names = (row for row in rows if row.full_name not in META_TOOLS)
         return [describe_tool(row, row.full_name) for row in names], are_all
 
@@ -117,7 +127,7 @@ class IntegrationEndpoint:
     """An integration under its own name, limited to what the caller may use."""
 
     def __init__(self, principal: Any, caller: Caller, integration: Integration) -> None:
-        self._principal, self._caller, self._integration = principal, caller, integration
+        self.principal, self._caller, self._integration = principal, caller, integration
 
     @property
     def info(self) -> Implementation:
@@ -137,22 +147,24 @@ class IntegrationEndpoint:
         tools = [describe_tool(row, row.action, own_schema=True) for row in rows]
         if any(row.readiness.asks_first for row in rows):  # type: ignore[attr-defined]
             tools.append(describe_meta_tool(_GET_CALL))
-        tools = tools if has_scope(self._principal, _EXECUTE) else []
+        tools = tools if has_scope(self.principal, _EXECUTE) else []
         return ListToolsResult(tools=tools, ttl_ms=LIST_TTL_MS, cache_scope="private")
 
-    def call_tool(self, name: str, arguments: dict[str, Any], client: ClientSide) -> ToolAnswer:
-        if not has_scope(self._principal, _EXECUTE):
+    def call_tool(
+        self, name: str, arguments: dict[str, Any], client: ClientSide
+    ) -> ToolAnswer | LiveCall:
+        if not has_scope(self.principal, _EXECUTE):
             raise UnknownToolError(name)
         own = self._tools().filter(Q(action=name) | Q(full_name=name))
         if full_name := own.order_by("pk").values_list("full_name", flat=True).first():
             return call_tool(self._caller, full_name, arguments, client)
         if name == _GET_CALL.name:
-            return call_meta(self._principal, lambda: self._caller, name, arguments, client)
+            return call_meta(self.principal, lambda: self._caller, name, arguments, client)
         raise UnknownToolError(name)
 
     @cached_property
     def features(self) -> tuple[str, ...]:
-        if not has_scope(self._principal, _EXECUTE):
+        if not has_scope(self.principal, _EXECUTE):
             return ()
         return passed_features(self._caller, self._integration)
 

@@ -2,11 +2,14 @@
 
 Two generations of the protocol. Up to 2025-11-25 a client negotiates the version by `initialize`
 and sends it in a header. From 2026-07-28 on each request carries all it needs, and
-`server/discover` lists what the server supports. Neither keeps state here.
+`server/discover` lists what the server supports. What an older client announced is in its session
+id (`mcp_sessions`), so neither keeps state here.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, cast
 
 from mcp.shared.inbound import (
     ERROR_CODE_HTTP_STATUS,
@@ -28,6 +31,7 @@ from mcp_types import (
     ListPromptsResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
+    LoggingCapability,
     PromptsCapability,
     ReadResourceResult,
     ResourcesCapability,
@@ -44,9 +48,12 @@ from mcp_types.version import (
 )
 from pydantic import TypeAdapter, ValidationError
 
+from discovery.calls.execution import BegunCall
 from discovery.gateway.mcp.client_side import ClientSide
 from discovery.gateway.mcp.endpoints import LIST_TTL_MS, Endpoint
-from discovery.gateway.mcp.mcp_tools import UnknownToolError
+from discovery.gateway.mcp.live_call import LiveCall, cancel, hear_answer
+from discovery.gateway.mcp.mcp_sessions import McpSession
+from discovery.gateway.mcp.mcp_tools import UnknownToolError, finish
 from discovery.gateway.mcp.tool_results import ServerRefusedError
 from discovery.server_requests.passed_methods import PASSED
 from discovery.server_requests.request_forwarding import RequestFailedError
@@ -62,14 +69,36 @@ _RESULTS: dict[str, TypeAdapter[Any]] = {
     "prompts/get": TypeAdapter(GetPromptResult),
     "completion/complete": TypeAdapter(CompleteResult),
 }
-Answer = tuple[int, dict[str, Any] | None]
+Message = dict[str, Any]
 ACCEPTED, OK = 202, 200
 
 
-def answer(message: Any, headers: Mapping[str, str], endpoint: Endpoint) -> Answer:
-    """Return HTTP status and body; a notification gets no body."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP status with a message or a stream of messages, in which None is silence.
+
+    `opens` are the capabilities of a client that begins a session with this answer.
+    """
+
+    status: int
+    body: Message | Generator[Message | None, None, None] | None
+    opens: Mapping[str, Any] | None = None
+
+
+def answer(
+    message: Any,
+    headers: Mapping[str, str],
+    endpoint: Endpoint,
+    session: McpSession | None = None,
+) -> Answer:
+    """Answer a message; notifications and answers of the client get no body."""
+    if session is not None and _is_answer(message):
+        hear_answer(endpoint.principal, message)
+        return Answer(ACCEPTED, None)
     if isinstance(message, dict) and "method" in message and "id" not in message:
-        return ACCEPTED, None
+        if session is not None and message["method"] == "notifications/cancelled":
+            _cancel(endpoint.principal, session, message.get("params"))
+        return Answer(ACCEPTED, None)
     try:
         request = JSONRPCRequest.model_validate(message)
     except ValidationError:
@@ -78,7 +107,18 @@ def answer(message: Any, headers: Mapping[str, str], endpoint: Endpoint) -> Answ
     version = _version(message, lowered)
     if isinstance(version, InboundLadderRejection):
         return _error(request.id, version.code, version.message, version.data)
-    return _Exchange(request, version, endpoint).answer()
+    takes_stream = "text/event-stream" in lowered.get("accept", "")
+    return _Exchange(request, version, endpoint, session, takes_stream=takes_stream).answer()
+
+
+def _is_answer(message: Any) -> bool:
+    return isinstance(message, dict) and "id" in message and "method" not in message
+
+
+def _cancel(principal: Any, session: McpSession, params: Any) -> None:
+    asked = params.get("requestId") if isinstance(params, dict) else None
+    if isinstance(asked, str | int) and (call := session.find_call(asked)) is not None:
+        cancel(principal, call)
 
 
 def not_json(reason: str) -> Answer:
@@ -98,12 +138,20 @@ def _version(message: dict[str, Any], headers: Mapping[str, str]) -> str | Inbou
 class _Exchange:
     """A request with its protocol version, and the endpoint that it was sent to."""
 
-    def __init__(self, request: JSONRPCRequest, version: str, endpoint: Endpoint) -> None:
-        self._request = request
+    def __init__(
+        self,
+        request: JSONRPCRequest,
+        version: str,
+        endpoint: Endpoint,
+        session: McpSession | None,
+        *,
+        takes_stream: bool,
+    ) -> None:
+        self._request, self._session, self._takes_stream = request, session, takes_stream
         self._version = version
         self._params = request.params or {}
         self._endpoint = endpoint
-        self._methods: dict[str, Callable[[], Result]] = {
+        self._methods: dict[str, Callable[[], Result | LiveCall]] = {
             "initialize": self._initialize,
             "ping": EmptyResult,
             "server/discover": self._discover,
@@ -113,6 +161,8 @@ class _Exchange:
         for passed, (feature, _) in PASSED.items():
             if passed == request.method and feature in endpoint.features:
                 self._methods[passed] = self._forward
+        if "logging" in endpoint.features:
+            self._methods["logging/setLevel"] = self._set_log_level
 
     def answer(self) -> Answer:
         """Dispatch the method; return its result or an error."""
@@ -124,14 +174,38 @@ class _Exchange:
             return self._error_answer(METHOD_NOT_FOUND, "Method not found.")
         except ValidationError as wrong:
             return self._error_answer(INVALID_PARAMS, _first_error(wrong))
-        self._client = ClientSide.of(self._version, self._params)
+        self._client = ClientSide.of(
+            self._version,
+            self._params,
+            session=self._session,
+            request_id=self._request.id,
+            takes_stream=self._takes_stream,
+        )
+        return self._respond(answering)
+
+    def _respond(self, answering: Callable[[], Result | LiveCall]) -> Answer:
         try:
             result = answering()
         except UnknownToolError as unknown:
             return self._error_answer(INVALID_PARAMS, str(unknown))
         except (RequestFailedError, ServerRefusedError) as failed:
             return self._error_answer(**self._translate(failed.error))
-        return OK, {"jsonrpc": "2.0", "id": self._request.id, "result": self._serialize(result)}
+        if isinstance(result, LiveCall):
+            return Answer(OK, self._stream(result))
+        body = {"jsonrpc": "2.0", "id": self._request.id, "result": self._serialize(result)}
+        opens = self._params["capabilities"] if isinstance(result, InitializeResult) else None
+        return Answer(OK, body, opens)
+
+    def _stream(self, live: LiveCall) -> Generator[Message | None, None, None]:
+        """Return the messages of a call, begun: what has to be done at its end is done then."""
+
+        def respond(begun: BegunCall) -> Message:
+            body = self._respond(partial(finish, begun, self._client)).body
+            return cast(Message, body)
+
+        messages = live.messages(respond)
+        next(messages)
+        return messages
 
     def _serialize(self, result: Result) -> dict[str, Any]:
         """Serialize for this version: older ones know no cache hints, newer ones want the server's
@@ -145,8 +219,8 @@ class _Exchange:
 
     def _error_answer(self, code: int, reason: str, data: Any = None) -> Answer:
         """Return an error; older versions send it with HTTP status 200."""
-        status, body = _error(self._request.id, code, reason, data)
-        return (status if self._is_modern else OK), body
+        error = _error(self._request.id, code, reason, data)
+        return error if self._is_modern else replace(error, status=OK)
 
     @property
     def _is_modern(self) -> bool:
@@ -169,7 +243,13 @@ class _Exchange:
             instructions=self._endpoint.instructions,
         )
 
-    def _call_tool(self) -> Result:
+    def _set_log_level(self) -> Result:
+        """Keep the level in the session; who has none hears nothing anyway."""
+        if self._session is not None:
+            self._session.set_log_level(self._params["level"])
+        return EmptyResult()
+
+    def _call_tool(self) -> Result | LiveCall:
         name, arguments = self._params["name"], self._params.get("arguments") or {}
         return self._endpoint.call_tool(name, arguments, self._client)
 
@@ -199,13 +279,14 @@ class _Exchange:
             resources=ResourcesCapability() if "resources" in features else None,
             prompts=PromptsCapability() if "prompts" in features else None,
             completions=CompletionsCapability() if "completions" in features else None,
+            logging=LoggingCapability() if "logging" in features else None,
         )
 
 
 def _error(asked: Any, code: int, reason: str, data: Any = None) -> Answer:
     error = {"code": code, "message": reason} | ({"data": data} if data is not None else {})
     body = {"jsonrpc": "2.0", "id": asked, "error": error}
-    return ERROR_CODE_HTTP_STATUS.get(code, OK), body
+    return Answer(ERROR_CODE_HTTP_STATUS.get(code, OK), body)
 
 
 def _first_error(wrong: ValidationError) -> str:

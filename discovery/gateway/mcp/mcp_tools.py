@@ -12,10 +12,12 @@ from discovery.answer.formats.format_base import Tool as ShownTool
 from discovery.answer.formats.provider_formats import FORMATS
 from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.argument_check import ArgumentsRefusedError
-from discovery.calls.execution import NeedsApprovalError, NotFoundError, execute
+from discovery.calls.execution import BegunCall, NeedsApprovalError, NotFoundError, begin
 from discovery.gateway.answers.dispatch import call_meta_tool
 from discovery.gateway.mcp.client_side import ClientSide
 from discovery.gateway.mcp.last_search import SEARCHES, remember_search
+from discovery.gateway.mcp.live_call import LiveCall
+from discovery.gateway.mcp.open_streams import open_streams
 from discovery.gateway.mcp.tool_results import refusal, result_of_answer, result_of_call
 from discovery.gateway.metatool_permissions import may_call
 from discovery.metatools.all_metatools import META_TOOLS
@@ -96,19 +98,46 @@ def call_meta(
 
 
 def call_tool(
-    caller: Caller, full_name: str, arguments: dict[str, Any], client: ClientSide
-) -> ToolAnswer:
+    caller: Caller,
+    full_name: str,
+    arguments: dict[str, Any],
+    client: ClientSide,
+    *,
+    names_server: bool = False,
+) -> ToolAnswer | LiveCall:
     """Call one of the caller's tools, listed or not, through the same door as `execute_tool`.
 
-    Raises UnknownToolError alike for unknown names and for other people's tools, and
-    ServerRefusedError.
+    A client that wants to hear of the call meanwhile gets a LiveCall, as long as there is a place
+    for its stream; `names_server` says in questions whose they are. Raises UnknownToolError alike
+    for unknown names and for other people's tools, and ServerRefusedError.
     """
+    has_place = client.listens and open_streams.take(caller.user_id)
     try:
-        done = execute(
-            caller=caller, full_name=full_name, arguments=arguments, dialogue=client.dialogue
+        begun = begin(
+            caller=caller,
+            full_name=full_name,
+            arguments=arguments,
+            dialogue=client.dialogue(is_open=has_place),
         )
-        return result_of_call(done, client)
+        if client.session is not None and begun.is_under_way:
+            client.session.note_call(client.request_id, begun.call.pk)
+        if has_place and begun.is_under_way:
+            has_place = False  # the stream gives it back
+            asks_as = begun.capability.integration.title if names_server else ""
+            return LiveCall(begun, client, asks_as)
+        return finish(begun.wait() if begun.is_under_way else begun, client)
     except (ArgumentsRefusedError, NeedsApprovalError, TooManyWaitingError) as refused:
         return refusal(str(refused))
     except NotFoundError as unknown:
         raise UnknownToolError(full_name, str(unknown)) from None
+    finally:
+        if has_place:
+            open_streams.give_back(caller.user_id)
+
+
+def finish(begun: BegunCall, client: ClientSide) -> ToolAnswer:
+    """Return the result of a call as it is now. Raises UnknownToolError, ServerRefusedError."""
+    try:
+        return result_of_call(begun.finish(), client)
+    except NotFoundError as unknown:
+        raise UnknownToolError(begun.call.full_name, str(unknown)) from None

@@ -1,15 +1,15 @@
-"""The MCP addresses: `/mcp`, `/mcp/space/<space>` and `/mcp/<integration>`; streamable HTTP without
-streams and sessions.
+"""The MCP addresses: `/mcp`, `/mcp/space/<space>` and `/mcp/<integration>`; streamable HTTP.
 
-Messages are independent, so any process can answer, and there is no session id to steal. Web pages
-of other origins are refused.
+Any process can answer any message: sessions are in their ids, and streams last as long as a call.
+Web pages of other origins are refused.
 """
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.http import Http404
+from django.http import Http404, StreamingHttpResponse
 from django.utils.http import is_same_domain
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.exceptions import ParseError, PermissionDenied
@@ -19,15 +19,20 @@ from rest_framework.views import APIView
 
 from acl.http.request_callers import caller_of
 from acl.rights.caller import Caller
+from discovery.gateway.mcp.event_stream import EVENTS, EventStream
 from discovery.gateway.mcp.mcp_authentication import (
     McpAuthentication,
     insufficient_scope,
     missing_scope,
 )
+from discovery.gateway.mcp.mcp_sessions import McpSession, open_session, read_session
 from discovery.gateway.metatool_permissions import SCOPES_OF_TOOLS
 
 if TYPE_CHECKING:
     from discovery.gateway.mcp.endpoints import Endpoint
+    from discovery.gateway.mcp.mcp_protocol import Answer
+
+SESSION_HEADER = "Mcp-Session-Id"
 
 
 class McpView(APIView):
@@ -44,21 +49,23 @@ class McpView(APIView):
             raise PermissionDenied("Requests from pages of this origin are not answered.")
         super().initial(request, *args, **kwargs)
 
-    def post(self, request: Request, integration: str = "", space: str = "") -> Response:
+    def post(
+        self, request: Request, integration: str = "", space: str = ""
+    ) -> Response | StreamingHttpResponse:
         """Answer one message. Unknown integrations and those of others are 404 alike."""
         # Imported on the first request: the SDK takes 50 MB of memory.
         from discovery.gateway.mcp import mcp_protocol
 
-        if "Mcp-Session-Id" in request.headers:
-            raise Http404  # Pegboard opens no sessions, so the id belongs to nobody
+        session = _session(request)
         try:
             message = request.data
         except ParseError as problem:
-            return _answer(mcp_protocol.not_json(str(problem.detail)))
+            return _respond(request, mcp_protocol.not_json(str(problem.detail)))
         if scope := missing_scope(request, message):
             return insufficient_scope(request, scope)
         endpoint = _endpoint(request, integration, space)
-        return _answer(mcp_protocol.answer(message, request.headers, endpoint))
+        answer = mcp_protocol.answer(message, request.headers, endpoint, session)
+        return _respond(request, answer)
 
 
 def has_allowed_origin(request: Request) -> bool:
@@ -97,6 +104,23 @@ def _endpoint(request: Request, integration: str, space: str) -> "Endpoint":
     return IntegrationEndpoint(request.user, asked, found)
 
 
-def _answer(answer: tuple[int, dict[str, Any] | None]) -> Response:
-    status, body = answer
-    return Response(body, status=status)
+def _session(request: Request) -> McpSession | None:
+    """Return the client's session, if it has one. Http404 makes it begin another."""
+    session_id = request.headers.get(SESSION_HEADER)
+    if session_id is None:
+        return None
+    session = read_session(request.user, session_id)
+    if session is None:
+        raise Http404
+    return session
+
+
+def _respond(request: Request, answer: "Answer") -> Response | StreamingHttpResponse:
+    if isinstance(answer.body, Generator):
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        events = EventStream(answer.body, request.META)
+        return StreamingHttpResponse(events, content_type=EVENTS, headers=headers)
+    response = Response(answer.body, status=answer.status)
+    if answer.opens is not None:
+        response[SESSION_HEADER] = open_session(request.user, answer.opens)
+    return response

@@ -9,11 +9,12 @@ import errno
 import re
 import selectors
 import socket
+import threading
 import time
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -88,6 +89,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
         self._by_peer: defaultdict[str, dict[Connection, None]] = defaultdict(dict)
         self._lingering: dict[Connection, None] = {}
         self._checked_at = 0.0
+        self._lending = threading.Lock()
 
     def run(self) -> None:
         """Serve until told to stop."""
@@ -95,7 +97,24 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
         if settings.configured:  # tests run an application without settings
             self._most_body = settings.PEGBOARD_MAX_BODY_BYTES
             self._trusts_proxy = settings.PEGBOARD_TRUST_PROXY
+        application: Any = self.wsgi
+        self.wsgi: Any = partial(_answer_with_lender, application, self._lend_thread)
         super().run()
+
+    @contextmanager
+    def _lend_thread(self) -> Iterator[None]:
+        """Start another thread while this one holds a stream open: a person may be thinking."""
+        self._change_threads(1)
+        with suppress(RuntimeError):  # shutting down
+            self.tpool.submit(int)  # starts the thread
+        try:
+            yield
+        finally:
+            self._change_threads(-1)
+
+    def _change_threads(self, by: int) -> None:
+        with self._lending:
+            self.tpool._max_workers += by  # the executor has no public way
 
     # Receiving
 
@@ -278,6 +297,13 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
         self._forget(connection)
         self.nr_conns -= 1
         connection.close()
+
+
+def _answer_with_lender(
+    application: Any, lend_thread: Any, environ: dict[str, Any], start_response: Any
+) -> Any:
+    environ["pegboard.lend_thread"] = lend_thread  # discovery/gateway/mcp/event_stream.py
+    return application(environ, start_response)
 
 
 def _caller_key(intake: Intake, peer: str, trusts_proxy: bool) -> Hashable:

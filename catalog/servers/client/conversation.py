@@ -1,0 +1,130 @@
+"""Questions and log messages of a server while a call runs, passed on to that call's client.
+
+Neither says to which call it belongs, so a connection with a conversation has one call at a time.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar, get_args
+
+import anyio
+import mcp_types as types
+from mcp.shared.dispatcher import ProgressFnT
+from pydantic import BaseModel, ValidationError
+
+from catalog.formats.descriptors import JSONObject
+from catalog.servers.client.dialogue import SILENT, CannotAskError, Dialogue
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+
+Answer = TypeVar("Answer", bound=BaseModel)
+_ANSWERS: dict[str, type[BaseModel]] = {
+    "elicitation/create": types.ElicitResult,
+    "sampling/createMessage": types.CreateMessageResult,
+    "roots/list": types.ListRootsResult,
+}
+LOG_LEVELS = get_args(types.LoggingLevel)  # from the least to the worst
+
+
+class Conversation:
+    """The callbacks of a connection for its running call, if that has a client."""
+
+    def __init__(self) -> None:
+        self._dialogue = SILENT
+        self._clock = anyio.CancelScope()
+
+    @property
+    def log_level(self) -> str:
+        """Return the level of messages that the client wants; "" for none."""
+        return self._dialogue.log_level
+
+    @contextmanager
+    def of(self, dialogue: Dialogue, clock: anyio.CancelScope) -> Iterator[None]:
+        """Pass on to the client of this call; `clock` limits the call's time."""
+        if not dialogue.needs_lane:
+            yield
+            return
+        self._dialogue, self._clock = dialogue, clock
+        try:
+            yield
+        finally:
+            self._dialogue = SILENT
+
+    async def elicit(
+        self, context: object, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        """Ask the person behind the client."""
+        return await self._ask("elicitation/create", params, types.ElicitResult)
+
+    async def sample(
+        self, context: object, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.ErrorData:
+        """Ask the client's model."""
+        return await self._ask("sampling/createMessage", params, types.CreateMessageResult)
+
+    async def list_roots(self, context: object) -> types.ListRootsResult | types.ErrorData:
+        """Ask for the client's folders."""
+        return await self._ask("roots/list", None, types.ListRootsResult)
+
+    async def answer(self, required: types.InputRequiredResult) -> JSONObject:
+        """Return the client's answers to what a server of the newer generation requires.
+
+        Raises ServerProblemError if the client gave none.
+        """
+        answers: JSONObject = {}
+        for name, question in (required.input_requests or {}).items():
+            answered = await self._ask(question.method, question.params, _ANSWERS[question.method])
+            if isinstance(answered, types.ErrorData):
+                raise ServerProblemError(Reason.ASKS_BACK)
+            answers[name] = _dump(answered)
+        state = {"requestState": required.request_state} if required.request_state else {}
+        return {"inputResponses": answers, **state}
+
+    async def log(self, params: types.LoggingMessageNotificationParams) -> None:
+        """Pass a log message on if the client wants those of its level."""
+        dialogue = self._dialogue
+        if dialogue.audience is not None and _is_as_bad(params.level, dialogue.log_level):
+            dialogue.audience.tell("notifications/message", _dump(params))
+
+    async def _ask(
+        self, method: str, params: BaseModel | None, result: type[Answer]
+    ) -> Answer | types.ErrorData:
+        """Ask the client of the running call, whose time stands still meanwhile."""
+        dialogue, clock = self._dialogue, self._clock
+        if dialogue.audience is None:
+            return types.ErrorData(code=types.INVALID_REQUEST, message="Nobody can be asked now.")
+        began, deadline = anyio.current_time(), clock.deadline
+        clock.deadline = float("inf")
+        try:
+            answer = await dialogue.audience.ask(method, _dump(params) if params else {})
+            return result.model_validate(answer, by_name=False)
+        except CannotAskError as refused:
+            return types.ErrorData(code=types.INVALID_REQUEST, message=str(refused))
+        except ValidationError:
+            message = "The client's answer is not valid."
+            return types.ErrorData(code=types.INVALID_REQUEST, message=message)
+        finally:
+            clock.deadline = deadline + anyio.current_time() - began
+
+
+def progress_to(dialogue: Dialogue) -> ProgressFnT | None:
+    """Return what passes the progress of a call on; None if its client cannot be reached."""
+    audience = dialogue.audience
+    if audience is None:
+        return None
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        told = {"progress": progress, "total": total, "message": message}
+        known = {name: value for name, value in told.items() if value is not None}
+        audience.tell("notifications/progress", known)
+
+    return tell
+
+
+def _is_as_bad(level: str, wanted: str) -> bool:
+    return wanted != "" and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
+
+
+def _dump(params: BaseModel) -> dict[str, Any]:
+    dumped = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+    dumped.pop("_meta", None)
+    return dumped

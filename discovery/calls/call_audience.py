@@ -1,0 +1,137 @@
+"""The worker's side of a running call's client: messages to it, its answers, its cancellation."""
+
+import asyncio
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from contextlib import suppress
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from acl.platform.strict_json import write_json
+from catalog.formats.descriptors import JSONObject
+from catalog.servers.client.dialogue import CannotAskError
+from discovery.calls.call_channel import push_message
+from discovery.calls.question_gate import check_question
+
+# Of one call. What exceeds it is dropped, and not asked.
+MOST_MESSAGES, MOST_QUESTIONS = 1_000, 20
+_FLUSH_SECONDS = 5.0
+
+
+class CallAudience:
+    """The client of a running call. It is used on the connections' loop, except where it says so.
+
+    Messages are bounded in number and size together, so that no queue grows without limit.
+    """
+
+    def __init__(self, pk: UUID, capabilities: frozenset[str]) -> None:
+        self._pk, self._capabilities = pk, capabilities
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._questions: dict[int, asyncio.Future[JSONObject]] = {}
+        self._messages = self._asked = 0
+        self._bytes_left = settings.PEGBOARD_RESULT_BYTES
+        self._seconds_left = float(settings.PEGBOARD_ASK_SECONDS)
+        self._is_gone = False
+        self._last_push: Future[None] | None = None
+
+    def tell(self, method: str, params: JSONObject) -> None:
+        """Pass on a notification, unless there were too many."""
+        self._push({"method": method, "params": params})
+
+    async def ask(self, method: str, params: JSONObject) -> JSONObject:
+        """Return the client's result. Raises CannotAskError."""
+        await asyncio.to_thread(check_question, method, params, self._capabilities)
+        self._asked += 1
+        if self._is_gone or self._asked > MOST_QUESTIONS or self._seconds_left <= 0:
+            raise CannotAskError("Nobody can be asked any more.")
+        self._loop, number = asyncio.get_running_loop(), self._asked
+        answer = self._questions[number] = self._loop.create_future()
+        began = self._loop.time()
+        question = {"id": f"{self._pk.hex}.{number}", "method": method, "params": params}
+        if not self._push(question):
+            raise CannotAskError("Too much was sent already.")
+        try:
+            return _result_of(await asyncio.wait_for(answer, self._seconds_left))
+        except TimeoutError:
+            raise CannotAskError("The client did not answer in time.") from None
+        finally:
+            del self._questions[number]
+            self._seconds_left -= self._loop.time() - began
+
+    def hear(self, message: JSONObject) -> None:
+        """Take what the client says. Called by another thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._hear, message)
+        self._is_gone = self._is_gone or "gone" in message
+
+    def flush(self) -> None:
+        """Wait until all messages are sent: a call must not end before them. Called by another
+        thread."""
+        if self._last_push is not None:
+            wait_for([self._last_push], timeout=_FLUSH_SECONDS)
+
+    def _hear(self, message: JSONObject) -> None:
+        if "gone" in message:
+            left = {"error": {"message": "The client is gone."}}
+            answers = dict.fromkeys(self._questions, left)
+        else:
+            answers = {message.get("question", 0): message.get("answer") or {}}
+        for number, answer in answers.items():
+            question = self._questions.get(number)
+            if question is not None and not question.done():
+                question.set_result(answer)
+
+    def _push(self, message: JSONObject) -> bool:
+        size = len(write_json(message))
+        if self._is_gone or self._messages >= MOST_MESSAGES or size > self._bytes_left:
+            return False
+        self._messages += 1
+        self._bytes_left -= size
+        with suppress(RuntimeError):  # the process is ending
+            self._last_push = _pushing.submit(push_message, self._pk, message)
+        return True
+
+
+def _result_of(answer: JSONObject) -> JSONObject:
+    result = answer.get("result")
+    if isinstance(result, dict):
+        return result
+    error = answer.get("error")
+    message = error.get("message") if isinstance(error, dict) else None
+    raise CannotAskError(str(message or "The client refused.")[:500])
+
+
+class RunningCalls:
+    """Running calls of this process by id, with their clients."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls: dict[UUID, tuple[Future[Any], CallAudience | None]] = {}
+
+    def add(self, pk: UUID, calling: "Future[Any]", audience: CallAudience | None) -> None:
+        """Note a call until it ends."""
+        with self._lock:
+            self._calls[pk] = calling, audience
+        calling.add_done_callback(partial(self._forget, pk))
+
+    def hear(self, pk: UUID, message: JSONObject) -> None:
+        """Take what a client says of its call. Calls of other processes are unknown."""
+        with self._lock:
+            calling, audience = self._calls.get(pk, (None, None))
+        if calling is not None and "cancel" in message:
+            calling.cancel()
+        elif audience is not None:
+            audience.hear(message)
+
+    def _forget(self, pk: UUID, calling: "Future[Any]") -> None:
+        with self._lock:
+            self._calls.pop(pk, None)
+
+
+running_calls = RunningCalls()
+# One thread keeps the order of messages; the loop must not wait for Redis.
+_pushing = ThreadPoolExecutor(1, thread_name_prefix="messages of calls")

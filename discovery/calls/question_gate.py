@@ -1,0 +1,55 @@
+"""The gate for what a server asks in the middle of a call.
+
+Nobody has reviewed these texts. A question to a person must not look like an attack, ask for a
+password in a form, or lead to an address without TLS; a prompt for the client's model is judged as
+a skill's text.
+"""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from acl.platform.strict_json import write_json
+from catalog.formats.descriptors import JSONObject
+from catalog.formats.secret_redaction import is_secret_name
+from catalog.servers.client.dialogue import CannotAskError
+from catalog.trust.findings import requires_review
+from catalog.trust.scanner import scan_definition, scan_text
+
+MOST_CHARACTERS = 64 * 1024
+_INSTRUCTIONS = "content"  # the scanner's name for texts that consist of instructions
+_NEEDED = {"sampling/createMessage": "sampling", "roots/list": "roots"}
+
+
+def check_question(method: str, params: JSONObject, capabilities: frozenset[str]) -> None:
+    """Raise CannotAskError unless this client can be asked this."""
+    needed = _NEEDED.get(method, "elicitation.url" if "url" in params else "elicitation")
+    if needed not in capabilities:
+        raise CannotAskError("The client cannot be asked this.")
+    if len(write_json(params)) > MOST_CHARACTERS:
+        raise CannotAskError("The question is too long.")
+    if "url" in params and urlsplit(str(params["url"])).scheme != "https":
+        raise CannotAskError("Only addresses with https are passed on.")
+    fields = (params.get("requestedSchema") or {}).get("properties") or {}
+    if any(is_secret_name(name) for name in fields):
+        raise CannotAskError("Passwords and keys are not asked for in a form.")
+    if requires_review(scan_definition(_shown(params, fields))) or any(
+        requires_review(scan_text(text, _INSTRUCTIONS)) for text in _prompted(params)
+    ):
+        raise CannotAskError("The question was held back: it looks like an attack.")
+
+
+def _shown(params: JSONObject, fields: JSONObject) -> JSONObject:
+    """Return what a person reads, in the shape of a definition."""
+    shown = {"description": params.get("message"), "input_schema": {"properties": fields}}
+    return {name: value for name, value in shown.items() if value}
+
+
+def _prompted(params: JSONObject) -> Iterator[str]:
+    """Yield the texts for a model."""
+    if params.get("systemPrompt"):
+        yield str(params["systemPrompt"])
+    for message in params.get("messages") or []:
+        content = message["content"]
+        for block in content if isinstance(content, list) else [content]:
+            if block.get("type") == "text":
+                yield str(block["text"])

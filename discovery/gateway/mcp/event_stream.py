@@ -1,0 +1,33 @@
+"""Messages as server-sent events."""
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from acl.platform.strict_json import write_json
+
+EVENTS = "text/event-stream"
+# The WSGI server's, which starts another thread while one holds a stream open.
+LEND_THREAD = "pegboard.lend_thread"
+_SILENCE = ": \n\n"  # a comment, by which a lost client is noticed
+
+
+class EventStream:
+    """The body of a streamed answer; `environ` is the request's."""
+
+    def __init__(self, messages: Generator[Any, None, None], environ: dict[str, Any]) -> None:
+        self._messages = messages
+        self._lend: Callable[[], AbstractContextManager[object]]
+        self._lend = environ.get(LEND_THREAD, nullcontext)
+
+    def __iter__(self) -> Iterator[str]:
+        with self._lend():
+            for message in self._messages:
+                text = _SILENCE
+                if message is not None:
+                    text = f"event: message\ndata: {write_json(message)}\n\n"
+                yield text
+
+    def close(self) -> None:
+        """End the stream, also if nobody has begun to read it."""
+        self._messages.close()

@@ -1,0 +1,96 @@
+"""A call whose client hears of it while it runs: the answer is a stream of messages."""
+
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from acl.delegation.authority import person_behind
+from acl.delegation.key_holder import KeyHolder
+from catalog.formats.descriptors import JSONObject
+from discovery.calls.call_channel import send_answer, send_cancellation, send_gone
+from discovery.calls.call_queries import TooLateError, cancel_call, find_call
+from discovery.calls.call_state import STOPPED_BY_CLIENT
+from discovery.calls.call_wait import follow_messages
+from discovery.calls.execution import BegunCall
+from discovery.gateway.mcp.client_side import ClientSide
+from discovery.gateway.mcp.open_streams import open_streams
+from discovery.models import Call
+
+_GRACE_SECONDS = 10
+Message = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCall:
+    """A call under way. `asks_as` names the server in its questions, where the client cannot."""
+
+    begun: BegunCall
+    client: ClientSide
+    asks_as: str = ""
+
+    def messages(
+        self, finish: Callable[[BegunCall], Message]
+    ) -> Generator[Message | None, None, None]:
+        """Yield the server's messages, None in silence, and in the end the response.
+
+        A client that closes the stream of the newer generation cancels the call. One of the older
+        has only lost the stream.
+        """
+        call, user_id = self.begun.call, self.begun.caller.user_id
+        seconds = settings.PEGBOARD_CALL_SECONDS + settings.PEGBOARD_ASK_SECONDS + _GRACE_SECONDS
+        following = follow_messages(call, seconds)
+        is_given_up = True
+        try:
+            yield None  # begun, so that what follows is done in any case
+            while True:
+                try:
+                    message = next(following)
+                except StopIteration as end:
+                    call = end.value
+                    break
+                yield self._readdressed(message) if message is not None else None
+            if call.reason != STOPPED_BY_CLIENT:
+                yield finish(replace(self.begun, call=call))
+            is_given_up = False
+        finally:
+            open_streams.give_back(user_id)
+            if call.state not in Call.ENDED:
+                send_gone(call.pk)
+            if is_given_up and self.client.is_modern:
+                send_cancellation(call.pk)
+
+    def _readdressed(self, message: JSONObject) -> Message:
+        """Return the message as this client expects it."""
+        params = dict(message["params"])
+        if message["method"] == "notifications/progress":
+            params["progressToken"] = self.client.progress_token
+        if self.asks_as and "message" in params and "id" in message:
+            params["message"] = f"{self.asks_as}: {params['message']}"
+        return {"jsonrpc": "2.0", **message, "params": params}
+
+
+def hear_answer(principal: KeyHolder | User, message: Message) -> None:
+    """Pass a client's answer to a question of one of its own calls on; others are dropped."""
+    pk, _, number = str(message.get("id")).partition(".")
+    with suppress(ValueError):
+        call = find_call(principal=principal, pk=UUID(pk))
+        if call is not None and call.state == Call.State.RUNNING:
+            parts = ("result", "error")
+            known: Message = {name: message[name] for name in parts if name in message}
+            send_answer(call.pk, int(number), known)
+
+
+def cancel(principal: KeyHolder | User, pk: UUID) -> None:
+    """End a call that its client does not want any more, running or not."""
+    call = find_call(principal=principal, pk=pk)
+    if call is None:
+        return
+    try:
+        cancel_call(by=person_behind(principal), call=call)
+    except TooLateError:
+        send_cancellation(call.pk)
