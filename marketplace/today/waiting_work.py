@@ -140,7 +140,7 @@ def _review(one: Integration) -> Row:
 
 
 def _others(number: int, page: str, title: str) -> Row | None:
-    words = ngettext("%(count)s waits.", "%(count)s wait.", number) % {"count": number}
+    words = ngettext("%(count)s is waiting.", "%(count)s are waiting.", number) % {"count": number}
     return Row(title, words, reverse(page), _("Review")) if number else None
 
 

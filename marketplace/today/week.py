@@ -57,8 +57,8 @@ def read_week(person: User) -> list[WeekFigure]:
         counted(_("Calls"), calls, earlier[0]),
         counted(_("Failed calls"), failed, earlier[1]),
         measured(_("Tokens saved"), "tokens_saved"),
-        measured(_("Called tool was selected"), "called_among_selected"),
-        measured(_("p95 of selection"), "added_latency_p95_ms", is_share=False),
+        measured(_("Calls to selected tools"), "called_among_selected"),
+        measured(_("Selection time (p95)"), "added_latency_p95_ms", is_share=False),
     ]
 
 

@@ -63,7 +63,7 @@ MEASURES = (
     ),
     Measure(
         "called_among_selected",
-        gettext_noop("Called tool was selected"),
+        gettext_noop("Calls to selected tools"),
         gettext_noop(
             "Share of the turns with a tool call in which a called tool had been selected."
         ),

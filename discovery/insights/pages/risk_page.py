@@ -21,12 +21,12 @@ _MOST_IN_CSV = 10_000
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
 LEG_LABELS: Mapping[str, Promise] = {
     "reads_private_data": gettext_lazy("Reads private data"),
-    "returns_foreign_text": gettext_lazy("Returns texts of strangers"),
+    "returns_foreign_text": gettext_lazy("Reads text from strangers"),
     "reaches_outside": gettext_lazy("Reaches outside"),
 }
 _SEPARATIONS: Mapping[str, Promise] = {
     "reads_private_data": gettext_lazy("Let a person approve reading private data:"),
-    "returns_foreign_text": gettext_lazy("Let a person approve reading texts of strangers:"),
+    "returns_foreign_text": gettext_lazy("Let a person approve reading text from strangers:"),
     "reaches_outside": gettext_lazy("Let a person approve what goes outside:"),
 }
 _PROGRAM_LABELS: Mapping[str, Promise] = {
