@@ -155,6 +155,8 @@ OTHERS = {
     "discovery/flows/reading_cipher.py json.loads": OWN,
     "discovery/flows/result_records.py json.loads": "only looked at, for records in an answer",
     "discovery/flows/turn_memory.py json.loads": OWN,
+    "discovery/calls/call_channel.py json.loads": OWN,
+    "discovery/calls/call_wait.py json.loads": OWN,
     "discovery/demo/demo_backend.py .json": "answers of the Pegboard that the demo talks to",
     "catalog/servers/client/strict_messages.py .validate_json": "read again by the strict parser",
 }
