@@ -20,21 +20,15 @@ graceful_timeout = 30  # longer than a request waits for a tool (PEGBOARD_CALL_W
 keepalive = 5
 sendfile = False  # sendfile would bypass the deadline for slow readers (reception.py)
 control_socket_disable = True  # unused, and it would write into the home folder
+when_ready = drop_new_connections_on_shutdown  # installed before workers are forked
 accesslog = None  # the application logs requests
-
-
-def when_ready(arbiter: object) -> None:
-    """Prepare what the workers share, before they are forked."""
-    # Loaded nowhere else by mere importing, since the process that goes out needs no model.
-    import catalog.embedding.onnx_embedder  # noqa: F401
-
-    drop_new_connections_on_shutdown(arbiter)
 
 
 def post_worker_init(worker: object) -> None:
     """Load the embedding model before the first request, and exempt it from garbage collection.
 
-    The candidate index is read at the first selection.
+    ONNX Runtime must not be loaded before the fork: its threads do not survive that, and a worker
+    then hangs or aborts when it ends. The candidate index is read at the first selection.
     """
     # Imported here, because the applications are loaded only now.
     from django.db import connections
