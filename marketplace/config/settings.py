@@ -13,11 +13,12 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from acl.platform.jobs import task_names
-from marketplace.config.env import SettingsError, read_settings, separated
+from marketplace.config.env import SettingsError, separated
 from marketplace.config.languages import available_languages
 from marketplace.config.logs import logging_config
 from marketplace.config.mail_settings import mail_settings
 from marketplace.config.oidc_settings import group_mapping, providers
+from marketplace.config.settings_table import read_settings
 from marketplace.config.value_checks import hosts_with_ports
 from marketplace.operate.embedded.data_folder import known_database_url, known_redis_url
 from marketplace.operate.embedded.gunicorn_config import workers

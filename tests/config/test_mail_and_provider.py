@@ -2,9 +2,10 @@
 
 import pytest
 
-from marketplace.config.env import SettingsError, read_settings
+from marketplace.config.env import SettingsError
 from marketplace.config.mail_settings import mail_settings
 from marketplace.config.oidc_settings import group_mapping, providers
+from marketplace.config.settings_table import read_settings
 
 
 @pytest.mark.parametrize(

