@@ -10,6 +10,7 @@ __all__ = [
     "gate",
     "hidden_characters",
     "impersonation",
+    "prompt_texts",
     "reviewed_texts",
     "scanner",
     "stored_definition",

@@ -80,11 +80,11 @@ _BLOB = re.compile(
 )
 
 
-_SKILL, _README = "content", "readme"
+# Names of fields: a skill's text, which consists of instructions, and a README.
+INSTRUCTIONS, _README = "content", "readme"
 # Findings that are shown but never hold a definition, by field.
 _USUAL = {
-    # A skill's text consists of instructions.
-    _SKILL: frozenset({"directs_its_reader"}),
+    INSTRUCTIONS: frozenset({"directs_its_reader"}),
     # READMEs are for people, never for models. They say where to put a key and which script to pipe
     # into a shell. Markdown collapses blank space.
     _README: frozenset({"directs_its_reader", "reads_secrets", "carries_off", "out_of_sight"}),

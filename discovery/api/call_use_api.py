@@ -11,14 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.delegation.key_holder import KeyHolder
-from acl.http.request_callers import principal_of
 from acl.models import ApiKey
-from discovery.api.insights_api import find_named_group, read_period
-from discovery.api.tool_use_api import LONGEST
+from discovery.api.insights_api import read_scope
 from discovery.api.turn_serializers import FiguresQuerySerializer
 from discovery.insights.call_use import read_call_use
-from discovery.insights.insights_scope import InsightsScope
 
 
 class CallUseQuerySerializer(FiguresQuerySerializer):
@@ -70,14 +66,7 @@ class CallUseView(APIView):
         serializer = CallUseQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
-        since, until = read_period(wanted, longest=LONGEST)
-        group = find_named_group(request, wanted["group"])
-        scope = InsightsScope(
-            since=since,
-            until=until,
-            group_id=group.pk if group else None,
-            restricted=isinstance(principal_of(request), KeyHolder),
-        )
+        scope, group = read_scope(request, wanted)
         items = read_call_use(scope, wanted["by"], most=wanted["limit"])
-        about = {"since": since, "until": until, "group": group and group.name}
+        about = {"since": scope.since, "until": scope.until, "group": group}
         return Response(CallUseSerializer({**about, "by": wanted["by"], "items": items}).data)

@@ -15,17 +15,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.http.request_callers import own_group
+from acl.delegation.key_holder import KeyHolder
+from acl.http.request_callers import own_group, principal_of
 from acl.models import ApiKey, Space
 from acl.rights.caller_lookup import CallerRefused
 from discovery.api import turn_serializers as bodies
 from discovery.insights.figures import report_figures
+from discovery.insights.insights_scope import InsightsScope
 from discovery.turns.outcome_windows import read_stored_windows
 from discovery.turns.outcomes import list_alerts
 
 DEFAULT_PERIOD = timedelta(days=30)
 LONGEST = timedelta(days=366)
 LONGEST_BY_HOUR = timedelta(days=8)
+LONGEST_BY_TOOL = timedelta(days=92)
 
 
 class WindowsView(APIView):
@@ -122,6 +125,19 @@ def read_period(wanted: dict[str, Any], *, longest: timedelta) -> tuple[datetime
     if not timedelta() < until - since <= longest:
         raise ValidationError({"since": f"Must be before `until`, by {longest.days} days at most."})
     return since, until
+
+
+def read_scope(request: Request, wanted: dict[str, Any]) -> tuple[InsightsScope, str | None]:
+    """Return what the figures of tools and calls cover, and the name of its group, if one."""
+    since, until = read_period(wanted, longest=LONGEST_BY_TOOL)
+    group = find_named_group(request, wanted["group"])
+    scope = InsightsScope(
+        since=since,
+        until=until,
+        group_id=group.pk if group else None,
+        restricted=isinstance(principal_of(request), KeyHolder),
+    )
+    return scope, group.name if group else None
 
 
 def _fields(report: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 A key sees its group's tools; staff see all, or those of the group that they name.
 """
 
-from datetime import timedelta
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -12,12 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.delegation.key_holder import KeyHolder
-from acl.http.request_callers import principal_of
 from acl.models import ApiKey
-from discovery.api.insights_api import find_named_group, read_period
+from discovery.api.insights_api import read_scope
 from discovery.api.turn_serializers import FiguresQuerySerializer
-from discovery.insights.insights_scope import InsightsScope
 from discovery.insights.lost_searches import list_lost_turns
 from discovery.insights.tool_use import read_tool_use
 
@@ -80,9 +76,6 @@ class ToolUseSerializer(serializers.Serializer[Any]):
     )
 
 
-LONGEST = timedelta(days=92)
-
-
 class ToolUseView(APIView):
     """Use of tools."""
 
@@ -104,16 +97,9 @@ class ToolUseView(APIView):
         serializer = ToolUseQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
         wanted = serializer.validated_data
-        since, until = read_period(wanted, longest=LONGEST)
-        group = find_named_group(request, wanted["group"])
-        scope = InsightsScope(
-            since=since,
-            until=until,
-            group_id=group.pk if group else None,
-            restricted=isinstance(principal_of(request), KeyHolder),
-        )
+        scope, group = read_scope(request, wanted)
         use = read_tool_use(scope, most=wanted["limit"], most_never=wanted["limit"])
         lists = {name: getattr(use, name) for name in use.__slots__}
-        about = {"since": since, "until": until, "group": group and group.name}
+        about = {"since": scope.since, "until": scope.until, "group": group}
         lost = list_lost_turns(scope, most=0).count
         return Response(ToolUseSerializer({**about, **lists, "lost_turns": lost}).data)

@@ -19,10 +19,10 @@ from redis import Redis, RedisError
 from acl.platform.redis_circuit import attempt
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
+from discovery.calls.listener_thread import LISTEN_SECONDS, ListenerThread
 
 _HEARD = "pegboard:calls:heard"
 _KEPT_SECONDS = 600
-_LISTEN_SECONDS = 1.0
 log = structlog.get_logger(__name__)
 
 
@@ -70,40 +70,29 @@ def _say(message: JSONObject) -> None:
     attempt(lambda redis: bool(redis.publish(_HEARD, text)), default=False)
 
 
-class ChannelListener:
+class ChannelListener(ListenerThread):
     """The worker's thread for what clients say of its calls."""
 
     def __init__(self, hear: Callable[[UUID, JSONObject], None]) -> None:
+        super().__init__("clients of calls")
         self._hear = hear
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._listen, name="clients of calls", daemon=True)
         self.listening = threading.Event()
-
-    def start(self) -> None:
-        """Start listening."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop listening."""
-        self._over.set()
-        if self._thread.ident is not None:
-            self._thread.join(2 * _LISTEN_SECONDS + 1)
 
     def _listen(self) -> None:
         while not self._over.is_set():
             with suppress(RedisError, OSError):
                 self._subscribe()
             self.listening.clear()
-            self._over.wait(_LISTEN_SECONDS)
+            self._over.wait(LISTEN_SECONDS)
 
     def _subscribe(self) -> None:
         redis = Redis.from_url(
-            settings.REDIS_URL, socket_timeout=_LISTEN_SECONDS + 1, socket_connect_timeout=1
+            settings.REDIS_URL, socket_timeout=LISTEN_SECONDS + 1, socket_connect_timeout=1
         )
         with redis, redis.pubsub() as subscription:  # type: ignore[no-untyped-call]
             subscription.subscribe(_HEARD)
             while not self._over.is_set():
-                heard = subscription.get_message(timeout=_LISTEN_SECONDS)
+                heard = subscription.get_message(timeout=LISTEN_SECONDS)
                 if heard is not None and heard["type"] == "subscribe":
                     self.listening.set()
                 elif heard is not None:

@@ -5,7 +5,6 @@ password in a form, or lead to an address without TLS; a prompt for the client's
 a skill's text.
 """
 
-from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from acl.platform.strict_json import write_json
@@ -13,10 +12,10 @@ from catalog.formats.descriptors import JSONObject
 from catalog.formats.secret_redaction import is_secret_name
 from catalog.servers.client.dialogue import CannotAskError
 from catalog.trust.findings import requires_review
-from catalog.trust.scanner import scan_definition, scan_text
+from catalog.trust.prompt_texts import prompt_requires_review
+from catalog.trust.scanner import scan_definition
 
 MOST_CHARACTERS = 64 * 1024
-_INSTRUCTIONS = "content"  # the scanner's name for texts that consist of instructions
 _NEEDED = {"sampling/createMessage": "sampling", "roots/list": "roots"}
 
 
@@ -32,8 +31,8 @@ def check_question(method: str, params: JSONObject, capabilities: frozenset[str]
     fields = (params.get("requestedSchema") or {}).get("properties") or {}
     if any(is_secret_name(name) for name in fields):
         raise CannotAskError("Passwords and keys are not asked for in a form.")
-    if requires_review(scan_definition(_shown(params, fields))) or any(
-        requires_review(scan_text(text, _INSTRUCTIONS)) for text in _prompted(params)
+    if requires_review(scan_definition(_shown(params, fields))) or prompt_requires_review(
+        params.get("systemPrompt"), params.get("messages") or []
     ):
         raise CannotAskError("The question was held back: it looks like an attack.")
 
@@ -42,14 +41,3 @@ def _shown(params: JSONObject, fields: JSONObject) -> JSONObject:
     """Return what a person reads, in the shape of a definition."""
     shown = {"description": params.get("message"), "input_schema": {"properties": fields}}
     return {name: value for name, value in shown.items() if value}
-
-
-def _prompted(params: JSONObject) -> Iterator[str]:
-    """Yield the texts for a model."""
-    if params.get("systemPrompt"):
-        yield str(params["systemPrompt"])
-    for message in params.get("messages") or []:
-        content = message["content"]
-        for block in content if isinstance(content, list) else [content]:
-            if block.get("type") == "text":
-                yield str(block["text"])

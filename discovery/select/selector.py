@@ -72,7 +72,8 @@ def select_capabilities(asked: Asked) -> Selection:
     embedded, problem = _embed(reading)
     background = nearness(embedded)
     watch.lap("embedding")
-    candidates = _find(asked, texts, embedded)
+    words = [lexical.query_vector(text) for text in texts]
+    candidates = _find(asked, words, embedded)
     watch.lap("sql")
     votes = count_votes(candidates.experiences)
     use = bonuses(votes, choose_level(candidates.checked))
@@ -81,7 +82,7 @@ def select_capabilities(asked: Asked) -> Selection:
         candidates.found, texts=texts, names=names_in(asked.message), use=use, model=model
     )
     noted = _note(embedded, ranked, votes)
-    support = support_of(ranked, use, background, model, message=texts[0])
+    support = support_of(ranked, use, background, model, words=len(words[0]))
     fit = _fit(asked, reading, embedded, ranked, support)
     scores = [item.judged.score for item in ranked]
     worth = partial(cut, scores, by_words=support.by_words, share=support.share)
@@ -139,12 +140,14 @@ def _embed(reading: MessageTexts) -> tuple[EmbeddedTexts | None, str]:
         return None, _("Ranked by words only: the embedding model does not answer.")
 
 
-def _find(asked: Asked, texts: Sequence[str], embedded: EmbeddedTexts | None) -> Candidates:
+def _find(
+    asked: Asked, words: Sequence[dict[int, float]], embedded: EmbeddedTexts | None
+) -> Candidates:
     query = CandidateQuery(
         caller=asked.caller,
         model=embedded.model if embedded else "",
         vectors=embedded.vectors if embedded else None,
-        words=[lexical.query_vector(text) for text in texts],
+        words=words,
         names=names_in(asked.message) | {asked.beside},
         kind="" if asked.kind in {"any", "all"} else asked.kind,
         unavailable=not asked.only_available,

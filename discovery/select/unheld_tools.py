@@ -34,7 +34,7 @@ def rank_unheld(caller: Caller, wish: str) -> list[int]:
         unavailable=True,  # what does not work now is theirs all the same
     )
     ranked = rank(find_unheld(query).found, texts=texts, names=names_in(wish), use={}, model=model)
-    support = support_of(ranked, {}, nearness(embedded), model, message=texts[0])
+    support = support_of(ranked, {}, nearness(embedded), model, words=len(query.words[0]))
     if not support.enough:
         return []
     scores = [item.score for item in ranked]

@@ -6,11 +6,10 @@ instructions, so they are judged as a skill's text. Contents of resources are da
 tools, and pass as they are.
 """
 
-from collections.abc import Iterator
-
 from catalog.formats.descriptors import JSONObject
 from catalog.trust.findings import requires_review
-from catalog.trust.scanner import scan_definition, scan_text
+from catalog.trust.prompt_texts import prompt_requires_review
+from catalog.trust.scanner import scan_definition
 
 _LISTS = {
     "resources/list": "resources",
@@ -19,7 +18,6 @@ _LISTS = {
 }
 # What a model reads of an entry. Addresses and icons are for programs.
 _READ = ("name", "title", "description", "arguments")
-_INSTRUCTIONS = "content"  # the scanner's name for texts that consist of instructions
 
 
 class HeldBackError(Exception):
@@ -31,8 +29,8 @@ def admit(method: str, result: JSONObject) -> JSONObject:
     if (name := _LISTS.get(method)) is not None:
         entries = result.get(name) or []
         return {**result, name: [entry for entry in entries if not _needs_review(entry)]}
-    if method == "prompts/get" and any(
-        requires_review(scan_text(text, _INSTRUCTIONS)) for text in _texts(result)
+    if method == "prompts/get" and prompt_requires_review(
+        result.get("description"), result.get("messages") or []
     ):
         raise HeldBackError("The prompt's text was held back: it looks like an attack on a model.")
     return result
@@ -41,12 +39,3 @@ def admit(method: str, result: JSONObject) -> JSONObject:
 def _needs_review(entry: JSONObject) -> bool:
     read = {name: entry[name] for name in _READ if entry.get(name)}
     return requires_review(scan_definition(read))
-
-
-def _texts(result: JSONObject) -> Iterator[str]:
-    yield str(result.get("description") or "")
-    for message in result.get("messages") or []:
-        content = message["content"]
-        for block in content if isinstance(content, list) else [content]:
-            if block.get("type") == "text":
-                yield str(block["text"])

@@ -27,7 +27,7 @@ from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from discovery.calls.call_wait import notify_waiters
 from discovery.models import ServerRequest
 from discovery.server_requests.definition_filter import HeldBackError, admit
-from discovery.server_requests.request_forwarding import BEGIN_WITHIN_SECONDS, INTERNAL_ERROR
+from discovery.server_requests.forwarded_requests import BEGIN_WITHIN_SECONDS, INTERNAL_ERROR
 
 State = ServerRequest.State
 _MOST_AT_ONCE = 1_000

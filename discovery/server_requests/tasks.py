@@ -5,7 +5,7 @@ from celery.signals import worker_ready, worker_shutting_down
 
 from acl.platform.jobs.task_names import SWEEP_REQUESTS
 from discovery.calls.call_listener import Listener
-from discovery.server_requests.request_forwarding import QUEUE
+from discovery.server_requests.forwarded_requests import QUEUE
 from discovery.server_requests.request_worker import start_request, sweep
 
 _listener = Listener(start_request, QUEUE)

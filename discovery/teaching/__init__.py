@@ -1,3 +1,3 @@
 """Teaching: messages with their right tools that admins confirm, learned from the first day."""
 
-__all__ = ["message_proposals", "taught_learning", "taught_messages"]
+__all__ = ["message_proposals", "taught_experiences", "taught_messages"]

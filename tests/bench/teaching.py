@@ -24,7 +24,7 @@ from discovery.evaluation.scores import Labelled
 from discovery.learning import past_use
 from discovery.learning.learning_review import review
 from discovery.models import Experience, TaughtMessage
-from discovery.teaching.taught_learning import learn_taught
+from discovery.teaching.taught_experiences import learn_taught
 from tests.bench.inside import run_inside
 from tests.bench.learning import SETS, Room, halves, learn, recall, room
 

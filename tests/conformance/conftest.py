@@ -23,7 +23,7 @@ from discovery.calls.call_audience import running_calls
 from discovery.calls.call_channel import ChannelListener
 from discovery.calls.call_listener import Listener
 from discovery.gateway.mcp.mcp_authentication import McpAuthentication
-from discovery.server_requests.request_forwarding import QUEUE
+from discovery.server_requests.forwarded_requests import QUEUE
 from discovery.server_requests.request_worker import start_request
 from tests.access.people import People, invite
 from tests.connection_loops import own_connections

@@ -19,7 +19,7 @@ from discovery.teaching.message_proposals import (
     open_proposals,
     propose_messages,
 )
-from discovery.teaching.taught_learning import learn_taught
+from discovery.teaching.taught_experiences import learn_taught
 from discovery.teaching.taught_messages import Decision, decide, shown_messages, taught_figures
 from tests.access.people import People
 from tests.factories import UserFactory, give, take_away

@@ -22,7 +22,7 @@ _ANSWERS: dict[str, type[BaseModel]] = {
     "sampling/createMessage": types.CreateMessageResult,
     "roots/list": types.ListRootsResult,
 }
-LOG_LEVELS = get_args(types.LoggingLevel)  # from the least to the worst
+_LOG_LEVELS = get_args(types.LoggingLevel)  # from the least to the worst
 
 
 class Conversation:
@@ -121,7 +121,7 @@ def progress_to(dialogue: Dialogue) -> ProgressFnT | None:
 
 
 def _is_as_bad(level: str, wanted: str) -> bool:
-    return wanted != "" and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted)
+    return wanted != "" and _LOG_LEVELS.index(level) >= _LOG_LEVELS.index(wanted)
 
 
 def _dump(params: BaseModel) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from discovery.gateway.mcp.runnable_tools import (
     tools_of_integration,
 )
 from discovery.metatools.all_metatools import META_TOOLS
-from discovery.server_requests.request_forwarding import forward, passed_features
+from discovery.server_requests.forwarded_requests import forward, passed_features
 
 # Milliseconds that a list may be kept: it changes with rights, and where it is a choice with use.
 LIST_TTL_MS, CHOICE_TTL_MS = 60_000, 5_000

@@ -8,7 +8,7 @@ id (`mcp_sessions`), so neither keeps state here.
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, cast
 
 from mcp.shared.inbound import (
@@ -55,8 +55,8 @@ from discovery.gateway.mcp.live_call import LiveCall, cancel, hear_answer
 from discovery.gateway.mcp.mcp_sessions import McpSession
 from discovery.gateway.mcp.mcp_tools import UnknownToolError, finish
 from discovery.gateway.mcp.tool_results import ServerRefusedError
+from discovery.server_requests.forwarded_requests import RequestFailedError
 from discovery.server_requests.passed_methods import PASSED
-from discovery.server_requests.request_forwarding import RequestFailedError
 
 # Of versions before 2026-07-28.
 RESOURCE_NOT_FOUND = -32002
@@ -174,14 +174,18 @@ class _Exchange:
             return self._error_answer(METHOD_NOT_FOUND, "Method not found.")
         except ValidationError as wrong:
             return self._error_answer(INVALID_PARAMS, _first_error(wrong))
-        self._client = ClientSide.of(
+        return self._respond(answering)
+
+    @cached_property
+    def _client(self) -> ClientSide:
+        """Read the client's side, for which a session asks Redis."""
+        return ClientSide.of(
             self._version,
             self._params,
             session=self._session,
             request_id=self._request.id,
             takes_stream=self._takes_stream,
         )
-        return self._respond(answering)
 
     def _respond(self, answering: Callable[[], Result | LiveCall]) -> Answer:
         try:

@@ -21,7 +21,6 @@ from acl.platform.redis_circuit import attempt
 _SALT = "pegboard.mcp.session"
 KEPT_SECONDS = 30 * 24 * 3600
 _REQUEST_SECONDS = 3600
-LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
 @dataclass(frozen=True, slots=True)

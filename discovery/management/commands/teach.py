@@ -18,7 +18,7 @@ from discovery.teaching.message_proposals import (
     open_proposals,
     propose_messages,
 )
-from discovery.teaching.taught_learning import learn_taught
+from discovery.teaching.taught_experiences import learn_taught
 from discovery.teaching.taught_messages import (
     Decision,
     TeachingRefusedError,

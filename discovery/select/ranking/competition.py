@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from catalog import lexical
 from catalog.readiness.obstacles import Obstacle
 from discovery.select.candidate_rows import Candidate, Candidates
 from discovery.select.ranking import answer_places, relation_gains
@@ -95,9 +94,9 @@ def support_of(
     background: Sequence[float] | None,
     model: str,
     *,
-    message: str,
+    words: int,
 ) -> Support:
-    """Compare the best candidates with the background, which `message` was compared with.
+    """Compare the best candidates with the background; the message has so many informative words.
 
     A name in the message is enough, and so is a call that went well for a similar message.
     """
@@ -107,7 +106,6 @@ def support_of(
     shown = any(item.exact_name for item in ranked) or any(gain > 0 for gain in use.values())
     scale = scale_of(model)
     clauses = len(ranked[0].judged.clause_scores) if ranked else 0
-    words = len(lexical.query_vector(message))
     enough = shown or is_enough(found, least=scale.limit(words))
     return Support(enough, found is None, scale.share(clauses))
 

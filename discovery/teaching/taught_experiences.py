@@ -1,4 +1,4 @@
-"""Learning of taught messages: their experiences, their gains, and their places before and after.
+"""Experiences of taught messages: their gains, and their tools' places before and after.
 
 Each message is asked with the experiences of all others, and not its own. So the gains, by which a
 group's weight rises, and the places that the page shows, are those of a message that nobody taught.
