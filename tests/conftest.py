@@ -153,8 +153,8 @@ def browser() -> Iterator[Browser]:
         pytest.skip(f"needs Debian's Chromium at {CHROMIUM[0]} or {CHROMIUM[1]}")
     # Playwright runs an event loop in this thread, which Django would mistake for async code.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    # On a busy machine assertions may take as long as actions.
-    expect.set_options(timeout=30_000)
+    # On a busy machine even the first answer of a page may take half a minute.
+    expect.set_options(timeout=60_000)
     with sync_playwright() as playwright:
         loop = asyncio._get_running_loop()
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)

@@ -137,7 +137,7 @@ def remove(by: User, integration: Integration) -> None:
 
 def wait_for_someone_who_waits() -> None:
     """Wait until a statement of another connection waits for a lock."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         with connection.cursor() as cursor:
             cursor.execute(

@@ -203,7 +203,7 @@ def test_nothing_survives_a_worker_that_is_killed() -> None:
     pids = asyncio.run(run())
 
     _, still_there = psutil.wait_procs(
-        [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)], timeout=10
+        [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)], timeout=60
     )
     assert len(pids) == 3
     assert still_there == []

@@ -102,6 +102,7 @@ def as_admin(client: Client, admin: User) -> Client:
 def page(browser: Browser, live_server: LiveServer) -> Iterator[Page]:
     """A wide window. Violations of the policy and script errors fail the test."""
     context = browser.new_context(base_url=live_server.url, viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(60_000)  # an install or a model may be loading on a busy machine
     page = context.new_page()
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))

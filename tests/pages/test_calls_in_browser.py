@@ -65,7 +65,7 @@ def test_log_that_is_followed_shows_new_calls_and_keeps_focus(
 
     ended(alice, gmail, days=0, state="failed")
 
-    expect(alices_page.get_by_text("2 calls, newest first")).to_be_visible(timeout=30_000)
+    expect(alices_page.get_by_text("2 calls, newest first")).to_be_visible()
     expect(link).to_be_focused()
 
 

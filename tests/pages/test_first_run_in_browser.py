@@ -122,9 +122,7 @@ def install_the_skill(page: Page) -> None:
     install(installation.pk)  # as the worker does: it waits for vectors, then goes on
     embed_pending()
     install(installation.pk)
-    expect(page.get_by_role("heading", level=1)).to_have_text(
-        re.compile("is ready"), timeout=20_000
-    )
+    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("is ready"))
 
 
 def make_a_key(page: Page) -> str:

@@ -42,7 +42,7 @@ class Provider:
     url: str
 
     def knows(self, sub: str, **claims: Any) -> None:
-        requests.put(f"{self.url}/users/{sub}", json=claims, timeout=30).raise_for_status()
+        requests.put(f"{self.url}/users/{sub}", json=claims, timeout=120).raise_for_status()
 
 
 @pytest.fixture
@@ -84,12 +84,12 @@ class Browser:
         self.http = requests.Session()
 
     def get(self, path: str) -> requests.Response:
-        return self.http.get(self._url(path), timeout=30)
+        return self.http.get(self._url(path), timeout=120)
 
     def post(self, path: str, form: Mapping[str, str], **more: Any) -> requests.Response:
         token = self.http.cookies.get("csrftoken") or ""
         data = {"csrfmiddlewaretoken": token, **form}
-        return self.http.post(self._url(path), data=data, timeout=10, **more)
+        return self.http.post(self._url(path), data=data, timeout=120, **more)
 
     def to_the_provider(self, **form: str) -> str:
         """Press the button; return the provider's URL."""
@@ -101,7 +101,7 @@ class Browser:
 
     def back(self, address: str, sub: str) -> str:
         """Sign in at the provider; return the redirect URL."""
-        answer = self.http.post(address, data={"sub": sub}, allow_redirects=False, timeout=30)
+        answer = self.http.post(address, data={"sub": sub}, allow_redirects=False, timeout=120)
         assert answer.status_code == 302, answer.text
         return answer.headers["Location"]
 
@@ -414,7 +414,7 @@ def test_saying_no_over_there_changes_nothing(
 ) -> None:
     address = chrome.to_the_provider()
 
-    answer = chrome.http.post(address, data={"action": "deny"}, timeout=30)
+    answer = chrome.http.post(address, data={"action": "deny"}, timeout=120)
 
     assert "You are not signed in" in answer.text or "failed" in answer.text
     assert chrome.who() == ""
