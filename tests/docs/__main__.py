@@ -15,6 +15,7 @@ from tests.docs import (  # noqa: E402 - they need Django set up
     reference_page,
     rights_page,
     settings_page,
+    typescript_types,
 )
 from tests.translation import stored_messages  # noqa: E402
 
@@ -22,9 +23,11 @@ room_map.PAGE.write_text(room_map.render_map(), "utf-8")
 settings_page.PAGE.write_text(settings_page.render_settings(), "utf-8")
 reference_page.PAGE.write_text(reference_page.render_reference(), "utf-8")
 rights_page.PAGE.write_text(rights_page.render_access(), "utf-8")
-components = client_types.read_schema()
+description = client_types.read_description()
+components = description["components"]["schemas"]
 client_types.MODULE.write_text(client_types.render_types(components), "utf-8")
 page = client_types.PAGE.read_text("utf-8")
 client_types.PAGE.write_text(client_types.render_page(components, page), "utf-8")
+typescript_types.MODULE.write_text(typescript_types.render_types(description), "utf-8")
 escapes_table.PAGE.write_text(escapes_table.render_trust(), "utf-8")
 stored_messages.write_module()

@@ -44,12 +44,11 @@ from typing import Any, Literal, NotRequired, TypedDict
 Schema = dict[str, Any]
 
 
-def read_schema() -> Schema:
-    """Return the components of the API's description."""
+def read_description() -> Schema:
+    """Return the API's description: OpenAPI 3."""
     generator = SchemaGenerator()  # type: ignore[no-untyped-call]
     described: Schema = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
-    components: Schema = described["components"]["schemas"]
-    return components
+    return described
 
 
 def render_types(components: Schema) -> str:

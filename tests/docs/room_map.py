@@ -29,7 +29,7 @@ _REST = """
 | `templates/` | a folder for each room with pages; shared pieces in `_components/` |
 | `static/pegboard/` | styles, scripts and icons; `tokens.css` has colours and sizes |
 | `docker/` | images, compose files, proxy, entrypoint |
-| `docs/client/` `docs/examples/` | the Python client, and chat loops that use it |
+| `docs/client/` `docs/client-typescript/` `docs/examples/` | the clients, and what uses them |
 | `tests/` | a folder for each subject; `tests/oracle.py` is the plain answer to rights |
 | `tests/bench/` `tests/soak/` `tests/operations/` | what `make bench` and its like run |
 | `pyproject.toml` `*.lock` | dependencies with their reasons; exact versions with hashes |
