@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from marketplace.additions import addition_api
 from marketplace.installs.api import installation_api, installation_steps
-from marketplace.integrations.api import confirmation_api, network_api, review_api
+from marketplace.integrations.api import confirmation_api, network_api, requestable_api, review_api
 from marketplace.listings import listing_api
 from marketplace.sources import source_api
 
@@ -56,6 +56,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "integrations/<slug:slug>/network",
         network_api.NetworkView.as_view(),
         name="api-integration-network",
+    ),
+    path(
+        "integrations/<slug:slug>/requestable",
+        requestable_api.RequestableView.as_view(),
+        name="api-integration-requestable",
     ),
     path("integrations/<slug:slug>/review", review_api.ReviewView.as_view(), name="api-review"),
     path(

@@ -4,7 +4,7 @@ It follows `docs/access.md` sentence by sentence, with simple loops, so that it 
 reading.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from acl.rights.caller import Caller
@@ -19,6 +19,7 @@ class IntegrationFacts:
     enabled: bool = True
     approved: bool = True
     restricted: bool = False
+    requestable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,31 @@ class World:
         """Return all capabilities that `caller` may use, with their modes."""
         answers = {pk: self.answer(caller, pk) for pk in self.capabilities}
         return {pk: answer for pk, answer in answers.items() if answer != "no"}
+
+    def requestable(self, caller: Caller) -> set[int]:
+        """Return the capabilities that `caller` may be told the names of, to ask for them."""
+        owner = self.spaces.get(caller.space_id or 0, (None, None))[0]
+        if caller.other_groups and caller.space_id is not None and owner not in caller.group_ids:
+            return set()
+        alone = [
+            Caller(caller.user_id, group, caller.space_id if group == owner else None)
+            for group in caller.group_ids
+        ]
+        asked = alone if caller.other_groups else [caller]
+        return {pk for pk in self.capabilities if all(self._may_ask(one, pk) for one in asked)}
+
+    def _may_ask(self, caller: Caller, capability: int) -> bool:
+        """Return True if the integration is marked, and nothing but a grant is missing."""
+        facts = self.capabilities[capability]
+        if not self.integrations[facts.integration].requestable:
+            return False
+        path = self._path(caller)
+        if path is None or self._nearest_rule(caller, capability, path) is not None:
+            return False
+        if (caller.user_id, caller.group_id) not in self.members:
+            return False
+        everyone = replace(self, grants={GrantFacts(caller.user_id, capability=capability)})
+        return not self._granted(caller, capability) and everyone.answer(caller, capability) != "no"
 
     def answer(self, caller: Caller, capability: int) -> Effect:
         """Return the caller's mode for one capability."""

@@ -82,10 +82,8 @@ capability_rule AS (
   WHERE capability_id IS NOT NULL GROUP BY 1
 )
 """
-# Grants, the group's default, and the verdict. Ends in `usable(id, tokens, always, mode)`; mode is
-# 1 for "asks first" and 2 for "runs", always marks core and pinned. Arrays, not joins, carry the
-# sets: CTEs have no statistics, and an array is one index scan whatever the planner guesses.
-_VERDICTS = """{permissions},{ended_ids},
+# Grants, the group's default, and the verdict about each integration.
+_GROUNDS = """{permissions},{ended_ids},
 integration_grant AS (
   SELECT g.content_object_id AS id FROM who JOIN {integration_group} g ON g.group_id = who.group_id
    AND g.permission_id = (SELECT id FROM permission WHERE codename = 'use_integration')
@@ -114,11 +112,45 @@ exception AS MATERIALIZED (    -- capabilities with a rule or a grant of their o
   SELECT id, min(rank) AS rank, bool_or(granted) AS granted
   FROM (SELECT id, rank, false AS granted FROM capability_rule
         UNION ALL SELECT id, NULL, true FROM capability_grant) x GROUP BY id
-),
+)"""
+# The verdict about each capability. Ends in `usable(id, tokens, always, mode)`; mode is 1 for "asks
+# first" and 2 for "runs", always marks core and pinned. Arrays, not joins, carry the sets: CTEs
+# have no statistics, and an array is one index scan whatever the planner guesses.
+_VERDICTS = """{grounds},
 {decided},
 usable AS MATERIALIZED (
   SELECT id, tokens, always, {mode} AS mode
   FROM decided
+)
+"""
+# What a person may ask for: an admin marked the integration, and neither a rule nor a grant speaks
+# about it or the capability. So a deny rule hides it, and what is usable is not asked for. Nobody
+# can sign in as a program, so it asks for nothing.
+_REQUESTABLE = """{grounds},
+requestable AS MATERIALIZED (
+  SELECT c.id, c.tokens
+  FROM who CROSS JOIN live l JOIN {integration} i ON i.id = l.id
+  JOIN {capability} c ON c.integration_id = l.id
+  WHERE i.requestable AND l.rank IS NULL AND NOT l.granted
+    AND c.id NOT IN (SELECT id FROM exception) AND {usable_at_all}
+    AND NOT EXISTS (SELECT FROM acl_serviceaccount p WHERE p.user_id = who.user_id)
+)
+"""
+# Several groups together: only what may be asked for in each of them, so a deny in one hides it,
+# and so does the right to use it in one. A space has to be one of theirs.
+_REQUESTABLE_TOGETHER = """
+each AS MATERIALIZED (
+  SELECT g.id AS group_id, s.id AS space_id
+  FROM unnest(%(groups)s::bigint[]) AS g (id)
+  LEFT JOIN acl_space s ON s.id = %(space)s::bigint AND s.group_id = g.id
+),
+requestable AS MATERIALIZED (
+  SELECT answer.id, min(answer.tokens) AS tokens
+  FROM each CROSS JOIN LATERAL (
+    WITH RECURSIVE {answer} SELECT id, tokens FROM requestable
+  ) answer
+  WHERE %(space)s::bigint IS NULL OR EXISTS (SELECT FROM each WHERE space_id IS NOT NULL)
+  GROUP BY answer.id HAVING count(*) = (SELECT count(*) FROM each)
 )
 """
 _DECIDED = """decided AS (
@@ -340,13 +372,28 @@ def members_sql(tables: RightsTables) -> str:
     return _OF_MEMBERS.format(answer=f"{_RULES.rstrip()},{_VERDICTS}".format(**_MEMBER, **names))
 
 
+def requestable_sql(tables: RightsTables, *, united: bool = False) -> str:
+    """Return the common table expressions that end in `requestable (id, tokens)`.
+
+    For offers of help where nothing fits, which name the tool and its integration; never to use or
+    describe a tool.
+    """
+    usable_at_all = USABLE_AT_ALL + _CARRIED_OUT.format(runs_itself=tables.runs_itself)
+    names = _parts(tables) | {"named": "", "usable_at_all": usable_at_all}
+    answer = f"{_RULES.rstrip()},{_REQUESTABLE}"
+    if not united:
+        return answer.format(**_ONE, **names)
+    return _REQUESTABLE_TOGETHER.format(answer=answer.format(**_EACH, **names))
+
+
 def _parts(tables: RightsTables) -> dict[str, str]:
-    return {
+    parts = {
         **_PRECEDENCE,
         **names_in(tables),
         "permissions": PERMISSIONS.format(**names_in(tables)),
         "ended_ids": ended_sql(tables),
     }
+    return parts | {"grounds": _GROUNDS.format(**parts)}
 
 
 def ended_sql(tables: RightsTables) -> str:

@@ -141,6 +141,17 @@ def set_restricted(*, by: User | None, integration: Integration, restricted: boo
     return True
 
 
+@transaction.atomic
+def set_requestable(*, by: User | None, integration: Integration, requestable: bool) -> bool:
+    """Allow or forbid everyone to ask for its tools by name; return True on a change."""
+    unlike = Integration.objects.filter(pk=integration.pk, requestable=not requestable)
+    if not unlike.update(requestable=requestable):
+        return False
+    action = "integration.requestable" if requestable else "integration.unrequestable"
+    record(by=by, action=action, target=integration.slug)
+    return True
+
+
 def write_grant(
     *, target: Integration | Capability, user: User | None = None, group: Group | None = None
 ) -> bool:

@@ -125,6 +125,12 @@ class Integration(models.Model):
     restricted = models.BooleanField(
         default=False, help_text="Never part of what open groups may use by default."
     )
+    requestable = models.BooleanField(
+        default=False,
+        db_default=False,  # during an upgrade, the previous version still inserts rows
+        help_text="Everyone may see its name and those of its tools where nothing else fits, "
+        "and ask for them.",
+    )
     connection = models.CharField(
         max_length=12, choices=Connection.choices, default=Connection.NOT_NEEDED
     )

@@ -6,13 +6,13 @@ once per connection, and returns the definitions too, since a second round trip 
 the bytes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import repeat
-from typing import Any
+from typing import Any, Literal
 
 from acl.platform.prepared_statements import table_of
-from acl.rights.rights_statement import rights_sql
+from acl.rights.rights_statement import requestable_sql, rights_sql
 from catalog.graph.neighbours import FOR_THE_GROUP, LARGEST_CATEGORY, MOST_WITH_A_TAG
 from catalog.querysets import TABLES
 from discovery.learning import memory
@@ -35,6 +35,8 @@ NEAREST, NEAREST_OF_SEVERAL = 40, 60
 # Relations are read only for the best of each arm, since only they can be selected, with a limit of
 # neighbours for each.
 FOREMOST, FOREMOST_OF_SEVERAL, BESIDE_EACH = 6, 12, 4
+# What a statement searches among.
+Among = Literal["usable", "unheld", "requestable"]
 
 
 def find_candidates(query: CandidateQuery) -> Candidates:
@@ -47,8 +49,17 @@ def find_candidates(query: CandidateQuery) -> Candidates:
 
 def find_unheld(query: CandidateQuery) -> Candidates:
     """Find the best candidates among what the caller may not use. Only admins may see them."""
+    return _find_among("unheld", query)
+
+
+def find_requestable(query: CandidateQuery) -> Candidates:
+    """Find the best candidates among what the caller may ask for. They may see the names alone."""
+    return _find_among("requestable", query)
+
+
+def _find_among(among: Among, query: CandidateQuery) -> Candidates:
     shape = (query.vector_count, len(query.words), False, 0)
-    statement = _statement(*shape, united=query.caller.is_united, unheld=True)
+    statement = _statement(*shape, united=query.caller.is_united, among=among)
     columns, rows = table_of(statement, query.parameters())
     return _candidates(row_reader(columns), rows)
 
@@ -95,7 +106,7 @@ def _statement(
     experiences: int,
     *,
     united: bool,
-    unheld: bool = False,
+    among: Among = "usable",
 ) -> str:
     """Build the statement; the text is the same for the same arguments, so it is prepared once."""
     limit = NEAREST if texts == 1 else NEAREST_OF_SEVERAL
@@ -107,7 +118,7 @@ def _statement(
     if experiences:
         arms.append(memory.memory_ctes(experiences))
     return _STATEMENT.format(
-        rights=_unheld(united=united) if unheld else rights_sql(TABLES, united=united),
+        rights=_RIGHTS[among](united=united),
         model=MODEL,
         columns=columns_sql(vectors, texts),
         joined_rows=JOINED_ROWS,
@@ -123,10 +134,27 @@ def _statement(
     )
 
 
+def _usable(*, united: bool) -> str:
+    """Return the sets of rights, which end in `usable`."""
+    return rights_sql(TABLES, united=united)
+
+
+def _requestable(*, united: bool) -> str:
+    """Return the sets of rights; `usable` is what the caller may not use, and may ask for."""
+    return f"{requestable_sql(TABLES, united=united)}, {_ASKED_FOR}"
+
+
 def _unheld(*, united: bool) -> str:
     """Return the sets of rights; `usable` is all that works and that the caller may not use."""
     held = rights_sql(TABLES, united=united).replace("usable AS MATER", "held AS MATER")
     return f"{held}, {_OUTSIDE}"
+
+
+_RIGHTS: dict[Among, Callable[..., str]] = {
+    "usable": _usable,
+    "unheld": _unheld,
+    "requestable": _requestable,
+}
 
 
 def _graph(vectors: int, texts: int) -> str:
@@ -145,6 +173,9 @@ def _smallest(distances: list[str]) -> str:
     return distances[0] if len(distances) == 1 else f"LEAST({', '.join(distances)})"
 
 
+_ASKED_FOR = """usable AS MATERIALIZED (
+  SELECT id, tokens, false AS always, 2 AS mode FROM requestable
+)"""
 _OUTSIDE = """usable AS MATERIALIZED (
   SELECT c.id, c.tokens, false AS always, 2 AS mode
   FROM catalog_capability c JOIN catalog_integration i ON i.id = c.integration_id

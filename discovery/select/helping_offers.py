@@ -1,7 +1,8 @@
 """Offers of help where nothing fits: what the caller could install, mend, or look for.
 
 The marketplace registers its own when the app loads: it imports discovery, and not the other way
-round. Every offer names only what the caller may see already.
+round. Every offer names only what the caller may see already, or what an admin lets everyone see
+the name of and ask for.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,6 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Literal
 
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from acl.platform.answer_model import Answer, Shown
@@ -19,11 +22,13 @@ from catalog import lexical
 from catalog.embedding.query_vectors import EmbeddedTexts
 from catalog.querysets import TABLES
 from catalog.readiness.facts import MODE_OF_ROW, facts_parameters, facts_sql, readiness_from
-from catalog.readiness.mend_links import MEND_HELP, mend_link, path_of
+from catalog.readiness.mend_links import LONGEST_WISH, MEND_HELP, mend_link, path_of
 from catalog.readiness.obstacles import can_run_sql
 from catalog.readiness.readiness import ToolReadiness
+from discovery.select.candidate_rows import Candidate
+from discovery.select.unheld_tools import rank_requestable
 
-Kind = Literal["listing", "not_working", "discovery", "request"]
+Kind = Literal["requestable", "listing", "not_working", "discovery", "request"]
 DISCOVERY_TOOL = "tool_discovery__find"
 MOST_OF_EACH = 2
 
@@ -35,8 +40,8 @@ class HelpOffer(Answer):
     kind: Annotated[
         Kind,
         Shown(
-            "A listing of the marketplace, a tool of the caller's that does not work now, the "
-            "discovery tool, or a request to the admins."
+            "A tool that the caller may ask for, a listing of the marketplace, a tool of the "
+            "caller's that does not work now, the discovery tool, or a request to the admins."
         ),
     ]
     name: Annotated[str, Shown("A listing's slug or a tool's full name; empty for a request.")]
@@ -46,10 +51,12 @@ class HelpOffer(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Unmet:
-    """An unmet message. `background` is the nearness of common abilities."""
+    """An unmet message. `texts` are what was read in it, `embedded` the vectors of these, and
+    `background` is the nearness of common abilities."""
 
     message: str
     caller: Caller
+    texts: Sequence[str]
     embedded: EmbeddedTexts | None
     background: tuple[float, ...] | None
 
@@ -65,7 +72,8 @@ def register_help(provider: Provider) -> None:
 
 def find_help(unmet: Unmet, *, discovery: bool) -> tuple[HelpOffer, ...]:
     """Return what could help, most useful first. `discovery` is True if the tool is at hand."""
-    offers = [offer for provider in _providers for offer in provider(unmet)]
+    offers = _requestable(unmet)
+    offers += [offer for provider in _providers for offer in provider(unmet)]
     offers += _not_working(unmet)
     if discovery:
         offers.append(
@@ -74,6 +82,24 @@ def find_help(unmet: Unmet, *, discovery: bool) -> tuple[HelpOffer, ...]:
             )
         )
     return (*offers, HelpOffer("request", "", _("Ask an admin for a tool that does this.")))
+
+
+def _requestable(unmet: Unmet) -> list[HelpOffer]:
+    """Return the tools that fit, and that an admin lets everyone see the name of and ask for."""
+    found = rank_requestable(
+        unmet.caller, unmet.message, unmet.texts, unmet.embedded, unmet.background
+    )
+    return [_offer_to_ask(candidate) for candidate in found[:MOST_OF_EACH]]
+
+
+def _offer_to_ask(candidate: Candidate) -> HelpOffer:
+    """Return the offer, which tells the names and nothing of the definition."""
+    sentence = _("%(tool)s of %(integration)s may help. Ask an admin for it.") % {
+        "tool": candidate.display_name or candidate.full_name,
+        "integration": candidate.integration,
+    }
+    wish = urlencode({"wish": candidate.full_name[:LONGEST_WISH]})
+    return HelpOffer("requestable", candidate.full_name, sentence, f"{reverse('requests')}?{wish}")
 
 
 def _not_working(unmet: Unmet) -> list[HelpOffer]:

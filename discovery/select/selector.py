@@ -102,7 +102,7 @@ def select_capabilities(asked: Asked) -> Selection:
         workings=Workings(texts, reading.own > 0, ranked, placed, worth()),
     )
     if fit == "nothing_fits":
-        unmet = Unmet(asked.message, asked.caller, embedded, background)
+        unmet = Unmet(asked.message, asked.caller, texts, embedded, background)
         found = replace(found, help=find_help(unmet, discovery=_has_discovery(selected)))
         watch.lap("help")
     return replace(found, timings=watch.finish())

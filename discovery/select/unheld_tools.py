@@ -1,16 +1,18 @@
-"""Tools that a person may not use, ranked for their wish as the selector ranks those they may.
+"""Tools that a person may not use, ranked for a message as the selector ranks those they may.
 
-Only for admins: the person must learn neither names nor numbers of what is hidden from them.
+All of them only for admins: the person must learn neither names nor numbers of what is hidden from
+them. Those that they may ask for, because an admin marked the integration, by name and no more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from acl.rights.caller import Caller
 from catalog import lexical
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.query_vectors import EmbeddedTexts, embed_queries
 from discovery.select.candidate_query import CandidateQuery
-from discovery.select.candidates import find_unheld
+from discovery.select.candidate_rows import Candidate, Candidates
+from discovery.select.candidates import find_requestable, find_unheld
 from discovery.select.common_abilities import nearness
 from discovery.select.message import read
 from discovery.select.ranking.competition import names_in, rank, support_of
@@ -24,22 +26,56 @@ def rank_unheld(caller: Caller, wish: str) -> list[int]:
     wish = wish.encode(errors="replace").decode().replace("\x00", " ")
     texts = read(wish, ()).texts
     embedded = _embed(texts)
-    model = embedded.model if embedded else ""
-    query = CandidateQuery(
+    # What does not work now is theirs all the same.
+    query = _query(caller, wish, texts, embedded, unavailable=True)
+    found = _fitting(find_unheld, query, texts, nearness(embedded))
+    return [candidate.pk for candidate in found][:MOST]
+
+
+def rank_requestable(
+    caller: Caller,
+    message: str,
+    texts: Sequence[str],
+    embedded: EmbeddedTexts | None,
+    background: Sequence[float] | None,
+) -> list[Candidate]:
+    """Return the tools that fit and that the caller may ask for, best first. One statement."""
+    query = _query(caller, message, texts, embedded)
+    return _fitting(find_requestable, query, texts, background)
+
+
+def _query(
+    caller: Caller,
+    message: str,
+    texts: Sequence[str],
+    embedded: EmbeddedTexts | None,
+    *,
+    unavailable: bool = False,
+) -> CandidateQuery:
+    return CandidateQuery(
         caller=caller,
-        model=model,
+        model=embedded.model if embedded else "",
         vectors=embedded.vectors if embedded else None,
         words=[lexical.query_vector(text) for text in texts],
-        names=names_in(wish),
-        unavailable=True,  # what does not work now is theirs all the same
+        names=names_in(message),
+        unavailable=unavailable,
     )
-    ranked = rank(find_unheld(query).found, texts=texts, names=names_in(wish), use={}, model=model)
-    support = support_of(ranked, {}, nearness(embedded), model, words=len(query.words[0]))
+
+
+def _fitting(
+    find: Callable[[CandidateQuery], Candidates],
+    query: CandidateQuery,
+    texts: Sequence[str],
+    background: Sequence[float] | None,
+) -> list[Candidate]:
+    """Return the candidates that pass the selector's thresholds, best first."""
+    ranked = rank(find(query).found, texts=texts, names=set(query.names), use={}, model=query.model)
+    support = support_of(ranked, {}, background, query.model, words=len(query.words[0]))
     if not support.enough:
         return []
     scores = [item.score for item in ranked]
     least = cut(scores, by_words=support.by_words, share=support.share)
-    return [item.candidate.pk for item in ranked if item.score >= least][:MOST]
+    return [item.candidate for item in ranked if item.score >= least]
 
 
 def _embed(texts: Sequence[str]) -> EmbeddedTexts | None:

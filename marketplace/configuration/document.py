@@ -134,6 +134,7 @@ class IntegrationEntry(Part):
     required_secrets: list[SecretName] = Field(default=[], max_length=100)
     enabled: bool | None = None
     restricted: bool | None = None
+    requestable: bool | None = None
     own_secrets: bool | None = None
     network: Literal["listed", "all"] | None = None
     allowed_hosts: list[Host] | None = Field(default=None, max_length=500)

@@ -66,7 +66,7 @@ def integration_entry(row: Integration) -> Values:
         entry["endpoint"] = redact_text(row.endpoint)
     if row.command:
         entry["command"] = list(redact_arguments(row.command)[0])
-    entry |= {"enabled": row.enabled, "restricted": row.restricted}
+    entry |= {name: getattr(row, name) for name in ("enabled", "restricted", "requestable")}
     if row.transport:
         entry |= {
             "transport": row.transport,

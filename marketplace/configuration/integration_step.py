@@ -6,7 +6,7 @@ through the gate, and an admin confirms its command or address on the page.
 
 from typing import Any
 
-from catalog.access.grants import set_restricted
+from catalog.access.grants import set_requestable, set_restricted
 from catalog.formats.descriptors import IntegrationDescriptor, Loaded
 from catalog.formats.secret_redaction import REDACTED, redact_arguments, redact_text
 from catalog.models import Integration
@@ -163,6 +163,8 @@ def _apply_settings(
             work.wait((*path, "enabled"), f"{row.slug}: {problem}")
     if entry.restricted is not None:
         set_restricted(by=work.by, integration=row, restricted=entry.restricted)
+    if entry.requestable is not None:
+        set_requestable(by=work.by, integration=row, requestable=entry.requestable)
     if entry.own_secrets is not None:
         set_own_secrets(by=work.by, integration=row, allowed=entry.own_secrets)
     if entry.network is not None or entry.allowed_hosts is not None:

@@ -21,7 +21,8 @@ def random_world(random: Random) -> World:
         members={(user, group) for user in USERS for group in GROUPS if random.random() < 0.6},
         spaces=random_spaces(random),
         integrations={
-            pk: IntegrationFacts(mostly(), mostly(), random.random() < 0.5) for pk in INTEGRATIONS
+            pk: IntegrationFacts(mostly(), mostly(), random.random() < 0.5, random.random() < 0.7)
+            for pk in INTEGRATIONS
         },
         capabilities={
             pk: CapabilityFacts(

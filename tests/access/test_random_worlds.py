@@ -13,7 +13,15 @@ from tests.access.random_worlds import (
     random_world,
     united_callers,
 )
-from tests.access.worlds import decided, expected_holders, explained, store, stored_holders, usable
+from tests.access.worlds import (
+    decided,
+    expected_holders,
+    explained,
+    requestable,
+    store,
+    stored_holders,
+    usable,
+)
 from tests.examples import EXAMPLES_OF_WORLDS
 
 
@@ -28,9 +36,11 @@ def test_several_groups_answer_as_the_oracle_unites_them(seed: int) -> None:
     with transaction.atomic():
         store(world)
         answers = {caller: usable(caller) for caller in callers}
+        asked = {caller: requestable(caller) for caller in callers}
         transaction.set_rollback(True)
 
     assert answers == {caller: world.usable(caller) for caller in callers}
+    assert asked == {caller: world.requestable(caller) for caller in callers}
 
 
 @pytest.mark.django_db
@@ -47,10 +57,12 @@ def test_the_statement_equals_the_oracle_in_any_world(seed: int) -> None:
         said = {caller: explained(caller, CAPABILITIES) for caller in callers}
         # `explained` has asked Python for what decides, too: a few more by the facts alone.
         decisions = {caller: decided(caller, CAPABILITIES) for caller in callers[::4]}
+        asked = {caller: requestable(caller) for caller in callers}
         held = {pk: stored_holders(pk) for pk in CAPABILITIES}
         transaction.set_rollback(True)
 
     assert answers == {caller: world.usable(caller) for caller in callers}
+    assert asked == {caller: world.requestable(caller) for caller in callers}
     assert said == {
         caller: {pk: world.answer(caller, pk) for pk in CAPABILITIES} for caller in callers
     }

@@ -12,6 +12,7 @@ from acl.models import GroupPolicy, Space
 from acl.platform.prepared_statements import table_of
 from acl.rights.caller import Caller
 from acl.rights.holders import holders_sql
+from acl.rights.rights_statement import requestable_sql, rights_parameters
 from catalog.access.explanation import explain_many
 from catalog.access.explanation_steps import resolve
 from catalog.access.rights_facts import load_facts
@@ -83,6 +84,7 @@ def integration_row(pk: int, facts: IntegrationFacts) -> Integration:
         enabled=facts.enabled,
         state=REVIEW[facts.approved],
         restricted=facts.restricted,
+        requestable=facts.requestable,
     )
 
 
@@ -150,6 +152,19 @@ def usable(caller: Caller) -> dict[int, Effect]:
     modes = load_access_modes(caller, None)
     assert modes.keys() == set(Capability.objects.usable_by(caller).values_list("pk", flat=True))
     return {pk: "propose" if mode == 1 else "allow" for pk, mode in modes.items()}
+
+
+def requestable(caller: Caller) -> set[int]:
+    """Return the capabilities that the database says the caller may ask for."""
+    _, rows = table_of(REQUESTABLE[caller.is_united], rights_parameters(caller))
+    return {row[0] for row in rows}
+
+
+REQUESTABLE = {
+    united: f"WITH RECURSIVE {requestable_sql(RIGHTS_TABLES, united=united)}"  # noqa: S608 - names of our own tables
+    " SELECT id FROM requestable"
+    for united in (False, True)
+}
 
 
 def explained(caller: Caller, capabilities: Iterable[int]) -> dict[int, Effect]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from acl.accounts.groups import create_group
 from acl.accounts.spaces import create_space, rename_space
 from acl.models import Space
-from catalog.access.grants import grant, set_restricted
+from catalog.access.grants import grant, set_requestable, set_restricted
 from catalog.access.rules import add_rule
 from catalog.formats.descriptors import IntegrationDescriptor, Loaded
 from catalog.models import Capability, Integration, Rule
@@ -142,6 +142,7 @@ def _register_servers(random: Random) -> None:
         row = Integration.objects.get(slug=slug)
         set_own_secrets(by=None, integration=row, allowed=random.random() < 0.5)
         set_restricted(by=None, integration=row, restricted=random.random() < 0.5)
+        set_requestable(by=None, integration=row, requestable=random.random() < 0.5)
         set_enabled(by=None, integration=row, enabled=random.random() < 0.7)
         if is_program:
             hosts = random.choice([[], ["api.example.com", "*.example.org:8443"]])

@@ -130,7 +130,7 @@ def test_help_takes_a_fixed_number_of_statements(shop: Shop) -> None:
             shop.ask(message)
         counts.append(len(statements))
 
-    assert counts == [4, 4, 4]
+    assert counts == [5, 5, 5]
 
 
 def test_listing_of_the_marketplace_is_offered_unless_it_is_held(shop: Shop) -> None:

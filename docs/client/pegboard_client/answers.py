@@ -149,7 +149,7 @@ class Selected(TypedDict):
 class HelpOffer(TypedDict):
     """Something that could help where nothing fits."""
 
-    kind: Literal["listing", "not_working", "discovery", "request"]
+    kind: Literal["requestable", "listing", "not_working", "discovery", "request"]
     name: str
     sentence: str
     mend_path: NotRequired[str]

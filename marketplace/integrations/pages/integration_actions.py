@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from acl.pages.frame import PageRequest, frame_of, render_page
 from acl.pages.staff_pages import admins_only, posted
+from catalog.access.grants import set_requestable
 from catalog.models import Integration
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
@@ -94,6 +95,22 @@ def switch(request: PageRequest, slug: str) -> HttpResponse:
         )
         messages.success(request, done % {"title": row.title})
     return redirect("integration", slug)
+
+
+@admins_only
+@require_POST
+def requestable(request: PageRequest, slug: str) -> HttpResponse:
+    """Allow or forbid everyone to ask for its tools by name."""
+    row = get_object_or_404(Integration, slug=slug)
+    on = request.POST.get("requestable") == "on"
+    set_requestable(by=request.user, integration=row, requestable=on)
+    done = (
+        _("Everyone can see the names of its tools and ask for them now.")
+        if on
+        else _("The names of its tools are hidden from people without access now.")
+    )
+    messages.success(request, done)
+    return redirect(f"{reverse('integration', args=[slug])}#access")
 
 
 @admins_only

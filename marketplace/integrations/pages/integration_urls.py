@@ -35,6 +35,11 @@ urlpatterns = [
         integration_actions.uninstall,
         name="integration-uninstall",
     ),
+    path(
+        "integrations/<slug:slug>/requestable/",
+        integration_actions.requestable,
+        name="integration-requestable",
+    ),
     path("integrations/<slug:slug>/network/", network_pages.network, name="integration-network"),
     path(
         "integrations/<slug:slug>/secrets/",
