@@ -18,6 +18,7 @@ __all__ = [
     "call_wait",
     "execution",
     "flow_check",
+    "listener_thread",
     "near_names",
     "own_tools",
     "quotas",

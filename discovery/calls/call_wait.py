@@ -87,7 +87,7 @@ def follow_messages(call: Call, seconds: float) -> Generator[JSONObject | None, 
     No connection to the database is kept meanwhile.
     """
     deadline, silent = time.monotonic() + seconds, 0
-    _let_go()
+    release_connection()
     while (left := deadline - time.monotonic()) > 0:
         message, has_ended = _next_message(call.pk, min(left, _LISTEN_SECONDS))
         if message is not None:
@@ -98,7 +98,7 @@ def follow_messages(call: Call, seconds: float) -> Generator[JSONObject | None, 
         # The end may have been signalled to nobody, so the row is read now and then, too.
         if has_ended or silent % _READ_EVERY == 0:
             call = _read(call) or call
-            _let_go()
+            release_connection()
             if call.state in Call.ENDED:
                 break
         yield None
@@ -107,7 +107,7 @@ def follow_messages(call: Call, seconds: float) -> Generator[JSONObject | None, 
     return call
 
 
-def _let_go() -> None:
+def release_connection() -> None:
     """Give the database's connection back, as long as no transaction needs it."""
     if not connection.in_atomic_block:
         connection.close()
@@ -119,7 +119,7 @@ def _next_message(pk: UUID, seconds: float) -> tuple[JSONObject | None, bool]:
     if redis_circuit.failing and not attempt(lambda redis: bool(redis.ping()), default=False):
         time.sleep(min(seconds, _LONGEST_PAUSE))
         return None, True
-    waiting = _client(settings.REDIS_URL)
+    waiting = blocking_client()
     try:
         # Messages first: the end is told after the last one.
         keys = (messages_key(pk), _key(pk))
@@ -162,7 +162,7 @@ def _listen(pk: UUID, seconds: float) -> bool:
         return False
     try:
         key = _key(pk)
-        waiting = _client(settings.REDIS_URL)
+        waiting = blocking_client()
         # Sent as a raw command: the client types `blmove`'s timeout as whole seconds.
         moved = waiting.execute_command("BLMOVE", key, key, "LEFT", "RIGHT", seconds)  # type: ignore[no-untyped-call]
         return bool(moved)
@@ -175,9 +175,13 @@ def _key(pk: UUID) -> str:
     return f"pegboard:call:{pk.hex}"
 
 
+def blocking_client() -> Redis:
+    """Return a client like `redis_client` whose timeout allows blocking commands of a second."""
+    return _client(settings.REDIS_URL)
+
+
 @lru_cache(maxsize=4)
 def _client(url: str) -> Redis:
-    """Return a client like `redis_client` whose timeout allows blocking commands."""
     seconds = settings.PEGBOARD_REDIS_TIMEOUT_MS / 1000
     return Redis.from_url(
         url,

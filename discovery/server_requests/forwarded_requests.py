@@ -68,7 +68,7 @@ def forward(
         **chain_columns(),
         integration=integration,
         method=method,
-        target=PASSED[method].target(params)[:500],
+        target=PASSED[method].target(params)[:500] if method in PASSED else "",
         params_json=write_json(params),
         capabilities=sorted(capabilities),
     )

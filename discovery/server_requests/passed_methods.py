@@ -18,6 +18,7 @@ def _completed(params: JSONObject) -> str:
     return str(reference.get("uri") or reference.get("name"))
 
 
+SUBSCRIPTIONS = "subscriptions"
 PASSED = {
     "resources/list": PassedMethod("resources"),
     "resources/templates/list": PassedMethod("resources"),
@@ -25,4 +26,9 @@ PASSED = {
     "prompts/list": PassedMethod("prompts"),
     "prompts/get": PassedMethod("prompts", lambda params: str(params["name"])),
     "completion/complete": PassedMethod("completions", _completed),
+    "resources/subscribe": PassedMethod(SUBSCRIPTIONS, lambda params: str(params["uri"])),
+    "resources/unsubscribe": PassedMethod(SUBSCRIPTIONS, lambda params: str(params["uri"])),
 }
+# Requests of a session that listens: what it wants to hear is kept, and no server gets its name.
+LISTEN = "subscriptions/listen"
+WATCHING = frozenset({LISTEN, "resources/subscribe", "resources/unsubscribe"})

@@ -15,11 +15,9 @@ from django.conf import settings
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from acl.models import ApiKey
 from acl.platform.database_failures import retry_on_lost_connection
 from acl.platform.jobs.job_rows import move
 from acl.platform.strict_json import write_json
-from catalog.access.server_access import may_use_server
 from catalog.formats.descriptors import JSONObject
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import begin_request, record_call
@@ -28,6 +26,9 @@ from discovery.calls.call_wait import notify_waiters
 from discovery.models import ServerRequest
 from discovery.server_requests.definition_filter import HeldBackError, admit
 from discovery.server_requests.forwarded_requests import BEGIN_WITHIN_SECONDS, INTERNAL_ERROR
+from discovery.server_requests.passed_methods import WATCHING
+from discovery.server_requests.request_permission import is_permitted
+from discovery.server_requests.server_watches import server_watches
 
 State = ServerRequest.State
 _MOST_AT_ONCE = 1_000
@@ -69,10 +70,12 @@ def _claim(pk: UUID) -> ServerRequest | None:
 
 
 def _begin(request: ServerRequest) -> "Future[JSONObject] | None":
-    if not _is_permitted(request):
+    if not is_permitted(request):
         _fail(request, "not_there", "The server is not available to you.")
         return None
     try:
+        if request.method in WATCHING:
+            return server_watches.change(request)
         return begin_request(
             request.integration,
             request.method,
@@ -86,15 +89,6 @@ def _begin(request: ServerRequest) -> "Future[JSONObject] | None":
     except SecretUnavailableError as problem:
         _fail(request, problem.code, str(problem))
     return None
-
-
-def _is_permitted(request: ServerRequest) -> bool:
-    """Return True if the whole chain may still ask this server."""
-    if request.acts_for_other or request.integration.unconfirmed:
-        return False
-    if request.key_id and not ApiKey.objects.filter(pk=request.key_id, revoked_at=None).exists():
-        return False
-    return may_use_server(request.caller, request.integration_id)
 
 
 def _store_later(request: ServerRequest, sending: "Future[JSONObject]") -> None:

@@ -7,6 +7,7 @@ from acl.platform.jobs.task_names import SWEEP_REQUESTS
 from discovery.calls.call_listener import Listener
 from discovery.server_requests.forwarded_requests import QUEUE
 from discovery.server_requests.request_worker import start_request, sweep
+from discovery.server_requests.server_watches import server_watches
 
 _listener = Listener(start_request, QUEUE)
 
@@ -20,6 +21,7 @@ def sweep_requests() -> None:
 @worker_ready.connect(dispatch_uid="pegboard-requests")  # type: ignore[untyped-decorator]
 def start_listener(**_: object) -> None:
     """Start the listener with the worker."""
+    server_watches.start()
     _listener.start()
 
 
@@ -27,3 +29,4 @@ def start_listener(**_: object) -> None:
 def stop_listener(**_: object) -> None:
     """Stop taking requests; running ones finish before the connections close."""
     _listener.stop()
+    server_watches.stop()

@@ -157,6 +157,7 @@ OTHERS = {
     "discovery/flows/turn_memory.py json.loads": OWN,
     "discovery/calls/call_channel.py json.loads": OWN,
     "discovery/calls/call_wait.py json.loads": OWN,
+    "discovery/server_requests/change_channel.py json.loads": OWN,
     "discovery/demo/demo_backend.py .json": "answers of the Pegboard that the demo talks to",
     "catalog/servers/client/strict_messages.py .validate_json": "read again by the strict parser",
 }

@@ -25,6 +25,7 @@ from discovery.calls.call_listener import Listener
 from discovery.gateway.mcp.mcp_authentication import McpAuthentication
 from discovery.server_requests.forwarded_requests import QUEUE
 from discovery.server_requests.request_worker import start_request
+from discovery.server_requests.server_watches import server_watches
 from tests.access.people import People, invite
 from tests.connection_loops import own_connections
 from tests.factories import IntegrationFactory, give
@@ -74,6 +75,7 @@ def behind(
         yield f"{live_server.url}/mcp"
         for listener in listeners:
             listener.stop()
+        server_watches.end_all()
 
 
 def _install_reference(people: People, generation: str) -> None:

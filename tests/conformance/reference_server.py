@@ -24,7 +24,7 @@ from mcp.server.lowlevel.server import NotificationOptions
 from mcp.server.runner import serve_loop
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
-from mcp.shared.subscriptions import PromptsListChanged, ToolsListChanged
+from mcp.shared.subscriptions import PromptsListChanged, ResourceUpdated, ToolsListChanged
 from mcp_types.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY
 
 PIXEL = (
@@ -355,6 +355,19 @@ async def change_tools(ctx: Context, params: Any) -> Answer:
     return said("Told of a change of tools.")
 
 
+watched: set[str] = set()  # of the one session of a process
+
+
+async def touch_watched(ctx: Context, params: Any) -> Answer:
+    """Change the watched resource, of which subscribers are told."""
+    uri = "test://watched-resource"
+    if is_modern(ctx):
+        await bus.publish(ResourceUpdated(uri))
+    elif uri in watched:
+        await ctx.session.send_resource_updated(uri)
+    return said(f"Watched: {len(watched)}")
+
+
 async def change_prompts(ctx: Context, params: Any) -> Answer:
     await bus.publish(PromptsListChanged())
     return said("Told of a change of prompts.")
@@ -399,6 +412,7 @@ TOOLS: dict[str, Tool] = {
     "test_tool_with_progress": (tool_with_progress, _ANY),
     "test_slow": (slow, {"type": "object", "properties": {"seconds": {"type": "number"}}}),
     "test_cancelled_calls": (count_cancelled, _ANY),
+    "test_touch_watched": (touch_watched, _ANY),
     "test_reconnection": (reconnection, _ANY),
     "test_sampling": (sampling, _PROMPT),
     "test_elicitation": (elicits(PERSON, "Who are you?"), _MESSAGE),
@@ -519,7 +533,14 @@ async def accept(ctx: Context, params: Any) -> types.EmptyResult:
 
 
 async def subscribe(ctx: Context, params: Any) -> types.EmptyResult:
-    await ctx.session.send_resource_updated(str(params.uri))
+    if str(params.uri) not in {resource.uri for resource in RESOURCES}:
+        raise MCPError(-32002, "Resource not found", {"uri": str(params.uri)})
+    watched.add(str(params.uri))
+    return types.EmptyResult()
+
+
+async def unsubscribe(ctx: Context, params: Any) -> types.EmptyResult:
+    watched.discard(str(params.uri))
     return types.EmptyResult()
 
 
@@ -579,7 +600,7 @@ def build(generation: str) -> Server[Any]:
             on_list_resource_templates=list_templates,
             on_read_resource=read_resource,
             on_subscribe_resource=subscribe,
-            on_unsubscribe_resource=accept,
+            on_unsubscribe_resource=unsubscribe,
             on_list_prompts=list_prompts,
             on_get_prompt=get_prompt,
             on_completion=complete,

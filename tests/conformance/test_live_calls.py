@@ -1,7 +1,6 @@
 """Calls whose client hears of them while they run: progress, log, questions, cancellation."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -11,65 +10,13 @@ from discovery.calls.call_wait import wait_for_end
 from discovery.models import Call
 from tests.access.people import People
 from tests.api.conftest import new_key
-from tests.mcp.asking import ENVELOPE, MODERN, Params, send
+from tests.conformance.older_client import STREAM, OlderClient, Stream
+from tests.mcp.asking import ENVELOPE, MODERN, send
 from tests.mcp.conftest import key_of
 
 pytestmark = pytest.mark.processes
 LEGACY, NEWER = "/mcp/reference-legacy", "/mcp/reference-modern"
-STREAM = {"Accept": "application/json, text/event-stream"}
 LONG = 60  # seconds that no test may last
-
-
-class OlderClient:
-    """A client of 2025-11-25 with a session; what it can be asked is up to the test."""
-
-    def __init__(self, key: str, path: str, **capabilities: Any) -> None:
-        self.key, self.path = key, path
-        self.headers: dict[str, str] = dict(STREAM)
-        params = {
-            "protocolVersion": "2025-11-25",
-            "capabilities": capabilities,
-            "clientInfo": {"name": "test", "version": "1"},
-        }
-        opened = self.post({"id": 0, "method": "initialize", "params": params})
-        self.headers |= {
-            "Mcp-Session-Id": opened.headers["Mcp-Session-Id"],
-            "MCP-Protocol-Version": "2025-11-25",
-        }
-
-    def post(self, message: Params) -> Any:
-        return send(self.key, {"jsonrpc": "2.0", **message}, self.headers, self.path)
-
-    def call(self, tool: str, *, token: str | None = None, **arguments: Any) -> "Stream":
-        params: dict[str, Any] = {"name": tool, "arguments": arguments}
-        if token:
-            params["_meta"] = {"progressToken": token}
-        return Stream(self.post({"id": 7, "method": "tools/call", "params": params}))
-
-    def answer(self, question: Params, key: str = "", **answer: Any) -> Any:
-        message = {"jsonrpc": "2.0", "id": question["id"], **answer}
-        return send(key or self.key, message, self.headers, self.path)
-
-
-class Stream:
-    """The messages of an answer, read when the test asks for the next."""
-
-    def __init__(self, response: Any) -> None:
-        assert response.headers["Content-Type"] == "text/event-stream", response.content
-        self.response = response
-        self._messages = self._read()
-
-    def next(self) -> Any:
-        return next(self._messages)
-
-    def rest(self) -> list[Any]:
-        return list(self._messages)
-
-    def _read(self) -> Iterator[Any]:
-        for event in self.response.streaming_content:
-            for line in event.decode().splitlines():
-                if line.startswith("data: "):
-                    yield json.loads(line.removeprefix("data: "))
 
 
 def _text(message: Any) -> str:

@@ -110,7 +110,7 @@ def test_nobody_gets_in_without_a_key(people: People, key: str) -> None:
         assert refused["WWW-Authenticate"].startswith("Bearer")
     assert Client().get("/mcp").status_code == 401
     got = Client(headers={"Authorization": f"Bearer {key}"}).get("/mcp")
-    assert (got.status_code, got["Allow"]) == (405, "POST, OPTIONS")
+    assert (got.status_code, got["Allow"]) == (405, "GET, POST, HEAD, OPTIONS")
 
 
 @pytest.mark.parametrize(

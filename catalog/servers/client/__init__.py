@@ -13,6 +13,7 @@ __all__ = [
     "package_digest",
     "problem_labels",
     "process_guard",
+    "resource_watchers",
     "server_limits",
     "server_problems",
     "targets",

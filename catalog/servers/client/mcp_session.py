@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 from catalog.servers.client.conversation import Conversation, progress_to
 from catalog.servers.client.dialogue import SILENT, Dialogue
 from catalog.servers.client.http_transport import http_streams
+from catalog.servers.client.resource_watchers import Hear, ResourceWatchers, listen
 from catalog.servers.client.sdk_errors import explain
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
@@ -31,6 +32,7 @@ from catalog.servers.net.address_check import AllowedHosts
 _ANY_RESULT: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
 # What a server may announce beside tools, and Pegboard passes on.
 FEATURES = ("resources", "prompts", "completions", "logging")
+SUBSCRIPTIONS = "subscriptions"  # to resources
 # Questions that a newer server may ask one after the other of a client of the older generation.
 MOST_ROUNDS = 8
 _CALL_RESULT: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
@@ -81,6 +83,7 @@ class Session:
         self._task: asyncio.Task[None] | None = None
         self._problem: ServerProblemError | None = None
         self._conversation = Conversation()
+        self._watchers = ResourceWatchers()
         self._log_level = ""
 
     @property
@@ -215,7 +218,29 @@ class Session:
     def announces(self) -> tuple[str, ...]:
         """Return what the server announced beside tools."""
         announced = self._require_client().server_capabilities
-        return tuple(name for name in FEATURES if getattr(announced, name) is not None)
+        found = [name for name in FEATURES if getattr(announced, name) is not None]
+        if announced.resources is not None and announced.resources.subscribe:
+            found.append(SUBSCRIPTIONS)
+        return tuple(found)
+
+    async def watch(self, uris: frozenset[str], hear: Hear, ready: Callable[[], None]) -> None:
+        """Hear of changes of these resources, and of lists, until cancelled.
+
+        Raises ServerProblemError when the connection ends.
+        """
+        client = self._require_client()
+        try:
+            if self.is_modern:
+                await listen(client, uris, hear, ready)
+            else:
+                async with self._watchers.added(uris, hear, self.request):
+                    ready()
+                    await self._traffic.over.wait()
+        except ServerProblemError:
+            raise
+        except Exception as problem:
+            raise await self._to_problem(problem) from None
+        raise self._problem or ServerProblemError(self._traffic.reason or Reason.STOPPED)
 
     def _require_client(self) -> Client:
         if self._client is None or self._traffic.over.is_set():
@@ -297,6 +322,7 @@ class Session:
     async def _on_message(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._on_tools_changed()
+        self._watchers.tell(message)
 
     async def _subscribe_to_changes(self, client: Client) -> None:
         """Subscribe to tool changes.

@@ -28,16 +28,22 @@ class ConnectionLoop:
         """Run `ask` on the loop and return its result. `ask` has its own deadlines."""
         return self.begin(ask).result()
 
-    def begin(self, ask: Callable[[ConnectionPool], Awaitable[T]]) -> Future[T]:
-        """Start `ask` on the loop without waiting, so that a hung server holds no thread."""
+    def begin(
+        self, ask: Callable[[ConnectionPool], Awaitable[T]], *, ends: bool = True
+    ) -> Future[T]:
+        """Start `ask` on the loop without waiting, so that a hung server holds no thread.
+
+        What does not end by itself is not waited for when the loop stops.
+        """
         loop, connections = self._ensure_started()
 
         async def request() -> T:
             return await ask(connections)
 
         future = asyncio.run_coroutine_threadsafe(request(), loop)
-        self._in_flight.add(future)
-        future.add_done_callback(self._in_flight.discard)
+        if ends:
+            self._in_flight.add(future)
+            future.add_done_callback(self._in_flight.discard)
         return future
 
     def stop(self, *, finishing_seconds: float = 0) -> None:

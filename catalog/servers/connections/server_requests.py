@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
@@ -15,6 +15,7 @@ from catalog.models import Capability, Integration, Secret
 from catalog.servers.call_needs import CallNeeds, load_call_needs
 from catalog.servers.client.dialogue import SILENT, Dialogue
 from catalog.servers.client.mcp_session import ToolResult, Tools
+from catalog.servers.client.resource_watchers import Hear
 from catalog.servers.client.server_limits import DEFAULT_LIMITS
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ApiServer, HttpServer, Server
@@ -135,6 +136,50 @@ def begin_request(
             raise redactor.redact_problem(problem) from None
 
     return connection_loop.begin(ask)
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A watched server: `running` until cancelled, `ready` once it has agreed."""
+
+    running: Future[None]
+    ready: Future[JSONObject]
+
+
+def begin_watch(
+    integration: Integration, uris: frozenset[str], hear: Hear, *, user_id: int | None = None
+) -> Watch:
+    """Hear of changes of these resources, over the connection that requests use.
+
+    `hear` is called on the connections' loop. Raises, sending nothing, if a secret is missing or
+    cannot be decrypted.
+    """
+    needs = load_call_needs(integration, "")
+    values = values_for(integration, user_id=user_id) if needs.secrets else {}
+    server = build_server(integration, user_id=user_id, values=values, signed_in=needs.account)
+    key = _key(integration, user_id)
+    redactor = SecretRedactor([*values.values(), *sent_tokens(server)])
+    ready: Future[JSONObject] = Future()
+
+    def agreed() -> None:
+        ready.set_result({})
+
+    def tell(method: str, params: JSONObject) -> None:
+        hear(method, redactor.redact_answer(params))
+
+    async def watch(pool: ConnectionPool) -> None:
+        try:
+            await pool.watch(key, server, uris, tell, agreed)
+        except ServerProblemError as problem:
+            redacted = redactor.redact_problem(problem)
+            if not ready.done():
+                ready.set_exception(redacted)
+            raise redacted from None
+        finally:
+            if not ready.done():
+                ready.set_exception(ServerProblemError(Reason.STOPPED))
+
+    return Watch(connection_loop.begin(watch, ends=False), ready)
 
 
 async def _call_with_retry(

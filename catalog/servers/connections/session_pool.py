@@ -15,6 +15,7 @@ from acl.platform.circuit_breaker import CircuitBreaker
 from catalog.servers.client.api_session import ApiSession
 from catalog.servers.client.dialogue import SILENT, Dialogue
 from catalog.servers.client.mcp_session import Session, ToolResult, Tools
+from catalog.servers.client.resource_watchers import Hear
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ApiServer, Server
@@ -121,6 +122,18 @@ class ConnectionPool:
 
         return await self._run_on(key, server, ask)
 
+    async def watch(
+        self, key: str, server: Server, uris: frozenset[str], hear: Hear, ready: Callable[[], None]
+    ) -> None:
+        """Hear of changes until cancelled. Raises ServerProblemError when the connection ends."""
+
+        async def watch(session: AnySession) -> None:
+            if isinstance(session, ApiSession):
+                raise ServerProblemError(Reason.REFUSED)
+            await session.watch(uris, hear, ready)
+
+        await (await self._entry(key, server)).hold(watch)
+
     async def tools(self, key: str, server: Server) -> Tools:
         """List the tools, connecting first if needed."""
         return await self._run_on(key, server, lambda session: session.tools())
@@ -172,13 +185,16 @@ class ConnectionPool:
     async def _run_on(
         self, key: str, server: Server, request: Callable[[AnySession], Awaitable[T]]
     ) -> T:
+        return await (await self._entry(key, server)).ask(request)
+
+    async def _entry(self, key: str, server: Server) -> "_PoolEntry":
         entry = self._entries.get(key)
         if entry is None or entry.server != server:
             # The command or a secret changed, so the old connection is useless.
             await self.close(key)
             await self._make_room()
             entry = self._entries.setdefault(key, self._new(key, server))
-        return await entry.ask(request)
+        return entry
 
     def _new(self, key: str, server: Server) -> "_PoolEntry":
         def open_session() -> AnySession:
@@ -249,6 +265,16 @@ class _PoolEntry:
                 raise
             self._breaker.succeeded()
             return answer
+
+    async def hold(self, work: Callable[[AnySession], Awaitable[None]]) -> None:
+        """Use the session for long: it is not idle meanwhile, and no call's place is taken."""
+        self.in_use += 1
+        try:
+            session, _ = await self._ensure_open()
+            await work(session)
+        finally:
+            self.in_use -= 1
+            self.used_at = anyio.current_time()
 
     async def close(self) -> None:
         session, self._session = self._session, None

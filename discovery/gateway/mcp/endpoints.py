@@ -67,6 +67,10 @@ class Endpoint(Protocol):
     def forward(self, method: str, params: dict[str, Any], client: ClientSide) -> dict[str, Any]:
         """Ask the server for one of these. Raises RequestFailedError."""
 
+    @property
+    def listener(self) -> int | None:
+        """Return the user who would hear of changes; None if there is nobody."""
+
 
 class CatalogEndpoint:
     """The meta-tools, and as many of the caller's own tools as a client takes at once."""
@@ -109,6 +113,13 @@ class CatalogEndpoint:
 
     def forward(self, method: str, params: dict[str, Any], client: ClientSide) -> dict[str, Any]:
         raise NotImplementedError(method)
+
+    @property
+    def listener(self) -> int | None:
+        try:
+            return self._caller().user_id
+        except CallerMissing:
+            return None
 
     def _own_tools(self) -> tuple[list[Tool], bool]:
         """Return the caller's tools and whether those are all; none for a key without a person."""
@@ -176,6 +187,10 @@ class IntegrationEndpoint:
             params=params,
             capabilities=client.capabilities,
         )
+
+    @property
+    def listener(self) -> int | None:
+        return self._caller.user_id
 
     def _tools(self) -> Any:
         return runnable_tools(self._caller).filter(integration=self._integration)

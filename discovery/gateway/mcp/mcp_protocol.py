@@ -6,6 +6,7 @@ and sends it in a header. From 2026-07-28 on each request carries all it needs, 
 id (`mcp_sessions`), so neither keeps state here.
 """
 
+import secrets
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -37,9 +38,15 @@ from mcp_types import (
     ResourcesCapability,
     Result,
     ServerCapabilities,
+    SubscriptionFilter,
     ToolsCapability,
 )
-from mcp_types.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+from mcp_types.jsonrpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+)
 from mcp_types.methods import serialize_server_result, validate_client_request
 from mcp_types.version import (
     HANDSHAKE_PROTOCOL_VERSIONS,
@@ -49,6 +56,7 @@ from mcp_types.version import (
 from pydantic import TypeAdapter, ValidationError
 
 from discovery.calls.execution import BegunCall
+from discovery.gateway.mcp.change_stream import CannotListenError, ChangeStream, begin, listen
 from discovery.gateway.mcp.client_side import ClientSide
 from discovery.gateway.mcp.endpoints import LIST_TTL_MS, Endpoint
 from discovery.gateway.mcp.live_call import LiveCall, cancel, hear_answer
@@ -56,11 +64,11 @@ from discovery.gateway.mcp.mcp_sessions import McpSession
 from discovery.gateway.mcp.mcp_tools import UnknownToolError, finish
 from discovery.gateway.mcp.tool_results import ServerRefusedError
 from discovery.server_requests.forwarded_requests import RequestFailedError
-from discovery.server_requests.passed_methods import PASSED
+from discovery.server_requests.passed_methods import LISTEN, PASSED, SUBSCRIPTIONS, WATCHING
 
 # Of versions before 2026-07-28.
 RESOURCE_NOT_FOUND = -32002
-CACHEABLE = frozenset(PASSED) - {"prompts/get", "completion/complete"}
+CACHEABLE = frozenset(PASSED) - {"prompts/get", "completion/complete", *WATCHING}
 _RESULTS: dict[str, TypeAdapter[Any]] = {
     "resources/list": TypeAdapter(ListResourcesResult),
     "resources/templates/list": TypeAdapter(ListResourceTemplatesResult),
@@ -68,9 +76,11 @@ _RESULTS: dict[str, TypeAdapter[Any]] = {
     "prompts/list": TypeAdapter(ListPromptsResult),
     "prompts/get": TypeAdapter(GetPromptResult),
     "completion/complete": TypeAdapter(CompleteResult),
+    "resources/subscribe": TypeAdapter(EmptyResult),
+    "resources/unsubscribe": TypeAdapter(EmptyResult),
 }
 Message = dict[str, Any]
-ACCEPTED, OK = 202, 200
+ACCEPTED, OK, TOO_MANY, UNAVAILABLE = 202, 200, 429, 503
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +161,13 @@ class _Exchange:
         self._version = version
         self._params = request.params or {}
         self._endpoint = endpoint
-        self._methods: dict[str, Callable[[], Result | LiveCall]] = {
+        self._methods: dict[str, Callable[[], Result | LiveCall | ChangeStream]] = {
             "initialize": self._initialize,
             "ping": EmptyResult,
             "server/discover": self._discover,
             "tools/list": endpoint.list_tools,
             "tools/call": self._call_tool,
+            LISTEN: self._listen,
         }
         for passed, (feature, _) in PASSED.items():
             if passed == request.method and feature in endpoint.features:
@@ -187,13 +198,17 @@ class _Exchange:
             takes_stream=self._takes_stream,
         )
 
-    def _respond(self, answering: Callable[[], Result | LiveCall]) -> Answer:
+    def _respond(self, answering: Callable[[], Result | LiveCall | ChangeStream]) -> Answer:
         try:
             result = answering()
         except UnknownToolError as unknown:
             return self._error_answer(INVALID_PARAMS, str(unknown))
         except (RequestFailedError, ServerRefusedError) as failed:
             return self._error_answer(**self._translate(failed.error))
+        except CannotListenError as refused:
+            return self._error_answer(refused.code, str(refused))
+        if isinstance(result, ChangeStream):
+            return Answer(OK, begin(result))
         if isinstance(result, LiveCall):
             return Answer(OK, self._stream(result))
         body = {"jsonrpc": "2.0", "id": self._request.id, "result": self._serialize(result)}
@@ -260,6 +275,10 @@ class _Exchange:
     def _forward(self) -> Result:
         """Ask the server; lists and contents may be kept as long as ours."""
         params = {name: value for name, value in self._params.items() if name != "_meta"}
+        if self._request.method in WATCHING:
+            if self._session is None:
+                raise CannotListenError("Begin a session first.", INVALID_REQUEST)
+            params |= {"uris": [self._params["uri"]], "session": self._session.nonce}
         result = self._endpoint.forward(self._request.method, params, self._client)
         if result.get("resultType") == "input_required":
             return InputRequiredResult.model_validate(result, by_name=False)
@@ -267,6 +286,14 @@ class _Exchange:
             result = {**result, "ttlMs": LIST_TTL_MS, "cacheScope": "private"}
         typed: Result = _RESULTS[self._request.method].validate_python(result, by_name=False)
         return typed
+
+    def _listen(self) -> ChangeStream:
+        """Begin a newer client's stream, of what this address can tell."""
+        if not self._takes_stream:
+            raise CannotListenError("Accept text/event-stream to listen.", INVALID_REQUEST)
+        asked = SubscriptionFilter.model_validate(self._params["notifications"], by_name=False)
+        session = secrets.token_urlsafe(12)
+        return listen(self._endpoint, session, asked, self._client, self._request.id)
 
     def _translate(self, error: dict[str, Any]) -> dict[str, Any]:
         """Return the server's error in words of this version, which has no code of its own for a
@@ -278,13 +305,30 @@ class _Exchange:
 
     def _capabilities(self) -> ServerCapabilities:
         features = self._endpoint.features
+        watches = SUBSCRIPTIONS in features or None
+        resources = ResourcesCapability(subscribe=watches, list_changed=watches)
         return ServerCapabilities(
-            tools=ToolsCapability(),
-            resources=ResourcesCapability() if "resources" in features else None,
-            prompts=PromptsCapability() if "prompts" in features else None,
+            tools=ToolsCapability(list_changed=self._is_modern or watches),
+            resources=resources if "resources" in features else None,
+            prompts=PromptsCapability(list_changed=watches) if "prompts" in features else None,
             completions=CompletionsCapability() if "completions" in features else None,
             logging=LoggingCapability() if "logging" in features else None,
         )
+
+
+def listen_to_session(endpoint: Endpoint, session: McpSession) -> Answer | None:
+    """Begin the stream of an older client's session; None where there is nothing to hear."""
+    if SUBSCRIPTIONS not in endpoint.features:
+        return None
+    everything = SubscriptionFilter(
+        tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
+    )
+    try:
+        return Answer(OK, begin(listen(endpoint, session.nonce, everything, ClientSide())))
+    except CannotListenError as refused:
+        return replace(_error(None, refused.code, str(refused)), status=TOO_MANY)
+    except RequestFailedError as failed:
+        return replace(_error(None, failed.error["code"], str(failed)), status=UNAVAILABLE)
 
 
 def _error(asked: Any, code: int, reason: str, data: Any = None) -> Answer:

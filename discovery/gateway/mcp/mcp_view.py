@@ -1,6 +1,7 @@
 """The MCP addresses: `/mcp`, `/mcp/space/<space>` and `/mcp/<integration>`; streamable HTTP.
 
-Any process can answer any message: sessions are in their ids, and streams last as long as a call.
+Any process can answer any message: sessions are in their ids. Streams last as long as a call, or
+as the client listens to changes.
 Web pages of other origins are refused.
 """
 
@@ -12,7 +13,7 @@ from django.conf import settings
 from django.http import Http404, StreamingHttpResponse
 from django.utils.http import is_same_domain
 from rest_framework.authentication import SessionAuthentication
-from rest_framework.exceptions import ParseError, PermissionDenied
+from rest_framework.exceptions import MethodNotAllowed, ParseError, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -66,6 +67,24 @@ class McpView(APIView):
         endpoint = _endpoint(request, integration, space)
         answer = mcp_protocol.answer(message, request.headers, endpoint, session)
         return _respond(request, answer)
+
+    def get(
+        self, request: Request, integration: str = "", space: str = ""
+    ) -> Response | StreamingHttpResponse:
+        """Stream changes to an older client's session; 405 where nothing can be heard."""
+        from discovery.gateway.mcp import mcp_protocol
+
+        if (session := _session(request)) is None:
+            raise MethodNotAllowed("GET")
+        endpoint = _endpoint(request, integration, space)
+        answer = mcp_protocol.listen_to_session(endpoint, session)
+        if answer is None:
+            raise MethodNotAllowed("GET")
+        return _respond(request, answer)
+
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
+        """Answer JSON whatever is accepted: who opens a stream accepts events only."""
+        return super().perform_content_negotiation(request, force=True)
 
 
 def has_allowed_origin(request: Request) -> bool:

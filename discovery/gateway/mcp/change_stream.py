@@ -1,0 +1,169 @@
+"""A stream of changes beside calls: of watched resources, and of lists.
+
+Older clients open it by `GET` and hear of what their session has subscribed to. Newer ones name in
+`subscriptions/listen` what they want to hear.
+"""
+
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
+from mcp_types import SubscriptionFilter
+from mcp_types.jsonrpc import INTERNAL_ERROR
+from redis import RedisError
+
+from discovery.calls.call_wait import release_connection
+from discovery.gateway.mcp.client_side import ClientSide
+from discovery.gateway.mcp.endpoints import Endpoint
+from discovery.gateway.mcp.open_streams import OpenStreams
+from discovery.server_requests.change_channel import (
+    keep_listening,
+    next_change,
+    stop_listening,
+    watcher_of,
+)
+from discovery.server_requests.forwarded_requests import RequestFailedError
+from discovery.server_requests.passed_methods import LISTEN, SUBSCRIPTIONS
+
+# Places of this process, beside those of calls.
+listening = OpenStreams(most=16, most_of_one=3)
+# The client opens the next one then, with a key that is checked again.
+MOST_SECONDS = 900
+_SILENCE_SECONDS, _LOOK_SECONDS = 1.0, 5.0
+_LISTS = {
+    "notifications/tools/list_changed": "tools_list_changed",
+    "notifications/prompts/list_changed": "prompts_list_changed",
+    "notifications/resources/list_changed": "resources_list_changed",
+}
+Message = dict[str, Any]
+
+
+class CannotListenError(Exception):
+    """The client cannot listen; the message says why."""
+
+    def __init__(self, message: str, code: int = INTERNAL_ERROR) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeStream:
+    """A stream in a place of `listener`.
+
+    `watches` is False where only the list of tools is looked at. `subscription` is the id of a
+    newer client's request; None for an older client.
+    """
+
+    endpoint: Endpoint
+    listener: int
+    session: str
+    wanted: SubscriptionFilter
+    watches: bool
+    subscription: Any = None
+
+    def messages(self) -> Generator[Message | None, None, None]:
+        """Yield changes, and None in every second of silence."""
+        try:
+            yield None  # begun, so that what follows is done in any case
+            if self.subscription is not None:
+                yield self._acknowledgement()
+            yield from self._changes()
+            if self.subscription is not None:
+                yield {"jsonrpc": "2.0", "id": self.subscription, "result": self._end()}
+        finally:
+            listening.give_back(self.listener)
+            if self.subscription is not None:
+                stop_listening(self.session)
+
+    def _changes(self) -> Generator[Message | None, None, None]:
+        ends_at = time.monotonic() + MOST_SECONDS
+        tools, looked_at = self._digest_tools(), time.monotonic()
+        while time.monotonic() < ends_at:
+            message = self._next()
+            yield self._addressed(message) if message and self._wants(message) else None
+            if time.monotonic() - looked_at < _LOOK_SECONDS:
+                continue
+            if self.watches:
+                keep_listening(self.session)
+                if not watcher_of(self.session):  # its worker has ended, or it may not any more
+                    return
+            before, tools, looked_at = tools, self._digest_tools(), time.monotonic()
+            if tools != before:
+                yield self._addressed({"method": "notifications/tools/list_changed"})
+
+    def _next(self) -> Message | None:
+        if not self.watches:
+            time.sleep(_SILENCE_SECONDS)
+            return None
+        try:
+            return next_change(self.session, _SILENCE_SECONDS)
+        except (RedisError, OSError):
+            time.sleep(_SILENCE_SECONDS)
+            return None
+
+    def _wants(self, message: Message) -> bool:
+        field = _LISTS.get(message["method"])
+        return bool(getattr(self.wanted, field)) if field else True
+
+    def _digest_tools(self) -> bytes:
+        """Return what the list of tools comes to for this caller, rights included."""
+        if not self.wanted.tools_list_changed:
+            return b""
+        listed = self.endpoint.list_tools().model_dump_json(exclude={"ttl_ms"})
+        release_connection()
+        return sha256(listed.encode()).digest()
+
+    def _acknowledgement(self) -> Message:
+        agreed = self.wanted.model_dump(by_alias=True, mode="json", exclude_none=True)
+        method = "notifications/subscriptions/acknowledged"
+        return self._addressed({"method": method, "params": {"notifications": agreed}})
+
+    def _addressed(self, message: Message) -> Message:
+        params = dict(message.get("params") or {})
+        if self.subscription is not None:
+            params["_meta"] = {SUBSCRIPTION_ID_META_KEY: self.subscription}
+        return {"jsonrpc": "2.0", "method": message["method"], "params": params}
+
+    def _end(self) -> Message:
+        return {
+            "resultType": "complete",
+            "_meta": {SUBSCRIPTION_ID_META_KEY: self.subscription},
+        }
+
+
+def listen(
+    endpoint: Endpoint,
+    session: str,
+    asked: SubscriptionFilter,
+    client: ClientSide,
+    subscription: Any = None,
+) -> ChangeStream:
+    """Take a place and have the server watched. Raises CannotListenError, RequestFailedError."""
+    listener, watches = endpoint.listener, SUBSCRIPTIONS in endpoint.features
+    if listener is None or not listening.take(listener):
+        raise CannotListenError("Too many streams are open. Close one, or try again later.")
+    agreed = SubscriptionFilter(
+        tools_list_changed=asked.tools_list_changed,
+        prompts_list_changed=asked.prompts_list_changed if watches else None,
+        resources_list_changed=asked.resources_list_changed if watches else None,
+        resource_subscriptions=asked.resource_subscriptions if watches else None,
+    )
+    uris = list(agreed.resource_subscriptions or ())
+    watches = watches and bool(uris or agreed.prompts_list_changed or agreed.resources_list_changed)
+    try:
+        if watches:
+            endpoint.forward(LISTEN, {"session": session, "uris": uris}, client)
+    except RequestFailedError:
+        listening.give_back(listener)
+        raise
+    return ChangeStream(endpoint, listener, session, agreed, watches, subscription)
+
+
+def begin(stream: ChangeStream) -> Generator[Message | None, None, None]:
+    """Return the stream's messages, begun: what has to be done at its end is done then."""
+    messages = stream.messages()
+    next(messages)
+    return messages
