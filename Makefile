@@ -1,7 +1,8 @@
 # make run    starts Pegboard with its own Postgres and Redis
 # make check  runs what is worth running before each commit, in about a minute
 # make test   runs everything that checks it
-# Both make what they need in .venv first, and again only when a lock file has changed.
+# make test-long  runs it with 200 random worlds each, for nights and releases
+# All make what they need in .venv first, and again only when a lock file has changed.
 PORT ?= 8000
 PYTHON ?= python3.11
 PYTEST_ARGS ?=
@@ -13,7 +14,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 UV := $(BIN)/python -m uv pip install --quiet --no-config --no-deps --python $(BIN)/python
 
-.PHONY: help run check test pytest lint quick-lint quick-tests bench screenshots soak load operations audit secrets python-tests npm-client litellm train-encoder venv installer install install-tests chromium first-steps
+.PHONY: help run check test test-long pytest lint quick-lint quick-tests bench screenshots soak load operations audit secrets python-tests npm-client litellm train-encoder venv installer install install-tests chromium first-steps
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -33,6 +34,10 @@ test: install-tests chromium
 SINCE ?= HEAD
 check: install-tests
 	@$(MAKE) --no-print-directory --jobs 2 quick-lint quick-tests
+
+# Random worlds and texts in larger numbers, before a release or every night.
+test-long: export PEGBOARD_TEST_EXAMPLES := 200
+test-long: test
 
 quick-tests: install-tests
 	$(BIN)/python -m pytest --quiet --quick --numprocesses 2 $(PYTEST_ARGS)

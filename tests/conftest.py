@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.dispatch import receiver
-from django.test import override_settings
+from django.test import Client, override_settings
 from hypothesis import HealthCheck
 from hypothesis import settings as examples
 from playwright.sync_api import Browser, expect, sync_playwright
@@ -25,6 +25,8 @@ from catalog.embedding.shipped_model import model_folder
 from tests.databases import _databases_are_the_owners as _databases_are_the_owners
 from tests.databases import _flush_is_quick as _flush_is_quick
 from tests.databases import django_db_modify_db_settings as django_db_modify_db_settings
+from tests.examples import EXAMPLES_OF_TEXTS
+from tests.sessions import begin_session
 
 # Debian's Chromium packages. The headless shell has no windows, and takes a third less CPU time.
 CHROMIUM = (Path("/usr/bin/chromium-headless-shell"), Path("/usr/bin/chromium"))
@@ -45,6 +47,7 @@ FLAGS = [
 # No example has a time of its own, and generating them may be slow: other processes run beside.
 examples.register_profile(
     "same",
+    max_examples=EXAMPLES_OF_TEXTS,
     derandomize=True,
     database=None,
     deadline=None,
@@ -58,6 +61,14 @@ def _passwords_are_quick() -> Iterator[None]:
     """Hash passwords with one iteration instead of a million: hashing dominates creating users."""
     quick = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     with override_settings(PASSWORD_HASHERS=quick):
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _sessions_are_quick() -> Iterator[None]:
+    """Begin the sessions of `Client.force_login` by two statements."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Client, "force_login", begin_session)
         yield
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from copy import deepcopy
+from itertools import count
 from random import Random
 from typing import Any
 
 import pytest
 from django.conf import settings as configured
 from django.db import connection, transaction
+from django.db.models import F
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, URLResolver, get_resolver
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 
 from acl.models import Space
 from catalog.lookups.catalog_queries import list_names
-from catalog.models import Rule
+from catalog.models import CatalogVersion, Rule
 from tests.access.people import People, client_of
 from tests.access.ways import WAYS, Way, change, end, hide_something, told
 from tests.examples import EXAMPLES
@@ -182,6 +184,7 @@ def asked(way: Way, client: Client, name: str) -> tuple[Any, int]:
     return told(response, name), len(statements)
 
 
+TURN = count(1)
 LOSSES: dict[str, Callable[[People], object]] = {
     "the group's grant is revoked": lambda people: take_away(people.gmail, people.support),
     "a rule denies it": lambda people: lay_down(
@@ -198,18 +201,25 @@ LOSSES: dict[str, Callable[[People], object]] = {
 
 
 @every_way
-@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
-def test_lost_right_is_gone_from_the_next_request(
-    people: People, client: Client, way: Way, loss: Callable[[People], object]
-) -> None:
-    way.ask(client, "alice")
-    list_names(caller=people.caller)
+def test_lost_right_is_gone_from_the_next_request(people: People, client: Client, way: Way) -> None:
+    wrong = []
+    for name, lose in LOSSES.items():
+        losing = deepcopy(people)
+        with transaction.atomic():
+            # Rollbacks do not reach caches: no version of the catalogue may be used twice.
+            CatalogVersion.objects.update(number=F("number") + 1000 * next(TURN))
+            way.ask(client, "alice")
+            list_names(caller=losing.caller)
 
-    loss(people)
+            lose(losing)
 
-    response = way.ask(client, "alice")
-    assert response.status_code in {200, 401, 403, 404}
-    assert "gmail" not in told(response, "gmail__send_email")[1]
+            response = way.ask(client, "alice")
+            if response.status_code not in {200, 401, 403, 404}:
+                wrong.append(f"{name}: {response.status_code}")
+            if "gmail" in told(response, "gmail__send_email")[1]:
+                wrong.append(f"{name}: is told")
+            transaction.set_rollback(True)
+    assert wrong == []
 
 
 @every_way

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acl.visible_text.code_points import is_combining, is_written_out
@@ -47,7 +47,6 @@ def shown(value: Any) -> str:
     return text_of(render_arguments(serialize_arguments(value)))
 
 
-@settings(max_examples=200, deadline=None)
 @given(arguments, arguments)
 @example({"a": 5}, {"a": "5"})
 @example({"a": ["b"]}, {"a": '["b"]'})
@@ -71,7 +70,6 @@ def test_arguments_that_differ_are_rendered_differently(one: Any, other: Any) ->
     assert (shown(one) == shown(other)) == (serialize_arguments(one) == serialize_arguments(other))
 
 
-@settings(max_examples=200, deadline=None)
 @given(texts | nasty, st.sampled_from(IGNORABLE), st.integers(0, 12))
 def test_no_character_that_is_ignored_can_be_slipped_in(text: str, ignored: str, at: int) -> None:
     inserted = text[:at] + ignored + text[at:]

@@ -35,6 +35,19 @@ def start(data: Path) -> Iterator[Callable[..., EmbeddedPostgres]]:
         server.stop()
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[EmbeddedPostgres]:
+    """A Postgres with its database, for all tests of a file that only look."""
+    folder = Path(tempfile.mkdtemp(prefix="pegboard-"))
+    open_data_folder(folder)
+    server = EmbeddedPostgres(folder, durable=False)
+    server.start()
+    server.create_database()
+    yield server
+    server.stop()
+    shutil.rmtree(folder)
+
+
 @pytest.fixture
 def queue(data: Path) -> Iterator[EmbeddedRedis]:
     server = EmbeddedRedis(data)

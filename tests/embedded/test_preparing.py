@@ -8,6 +8,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from django.core.management import CommandError, call_command
+from pytest_django import Settings
 
 from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres, postgres_programs
 
@@ -94,7 +96,7 @@ def test_what_is_printed_does_the_same_in_psql(server: EmbeddedPostgres) -> None
 
 
 @pytest.mark.parametrize(
-    ("environment", "told"),
+    ("given", "told"),
     [
         ({"DATABASE_SUPERUSER_URL": ""}, "DATABASE_SUPERUSER_URL is not set"),
         ({"DATABASE_OWNER_URL": ""}, "DATABASE_OWNER_URL is not set"),
@@ -103,5 +105,11 @@ def test_what_is_printed_does_the_same_in_psql(server: EmbeddedPostgres) -> None
         ({"DATABASE_OWNER_URL": "postgresql://keeper@db/shelf"}, "need passwords"),
     ],
 )
-def test_what_is_missing_is_said(data: Path, environment: dict[str, str], told: str) -> None:
-    assert told in manage(EmbeddedPostgres(data), "prepare_database", **environment)
+def test_what_is_missing_is_said(
+    settings: Settings, data: Path, given: dict[str, str], told: str
+) -> None:
+    for name, address in (addresses(EmbeddedPostgres(data)) | given).items():
+        setattr(settings, name, address)
+
+    with pytest.raises(CommandError, match=told):
+        call_command("prepare_database")

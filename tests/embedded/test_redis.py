@@ -71,18 +71,26 @@ def test_password_is_nowhere_for_others_to_read(queue: EmbeddedRedis) -> None:
     assert (queue.folder.parent / "redis_password").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "CONFIG GET dir", "CONFIG SET dir /tmp", "MODULE LIST", "ACL LIST",
-        "ACL SETUSER default nopass", "FLUSHALL", "FLUSHDB", "KEYS *", "SHUTDOWN NOSAVE", "MONITOR",
-        "REPLICAOF localhost 1", "SAVE", "BGSAVE", "BGREWRITEAOF", "CLIENT LIST",
-        "CLIENT KILL TYPE normal", "SLOWLOG GET", "LATENCY LATEST", "SCRIPT FLUSH", "SCRIPT KILL",
-        "FUNCTION LIST", "MIGRATE h 1 k 0 1", "SWAPDB 0 1", "FAILOVER",
-    ],
+HARMFUL = (
+    "CONFIG GET dir", "CONFIG SET dir /tmp", "MODULE LIST", "ACL LIST",
+    "ACL SETUSER default nopass", "FLUSHALL", "FLUSHDB", "KEYS *", "SHUTDOWN NOSAVE", "MONITOR",
+    "REPLICAOF localhost 1", "SAVE", "BGSAVE", "BGREWRITEAOF", "CLIENT LIST",
+    "CLIENT KILL TYPE normal", "SLOWLOG GET", "LATENCY LATEST", "SCRIPT FLUSH", "SCRIPT KILL",
+    "FUNCTION LIST", "MIGRATE h 1 k 0 1", "SWAPDB 0 1", "FAILOVER",
 )  # fmt: skip
-def test_what_could_harm_the_server_is_refused(queue: EmbeddedRedis, command: str) -> None:
-    client = redis.Redis.from_url(queue.url)
 
-    with client, pytest.raises(redis.ResponseError, match=r"no permissions"):
-        client.execute_command(*command.split())  # type: ignore[no-untyped-call]
+
+def test_what_could_harm_the_server_is_refused(queue: EmbeddedRedis) -> None:
+    with redis.Redis.from_url(queue.url) as client:
+        answers = {command: _answer(client, command) for command in HARMFUL}
+
+    assert {
+        command: told for command, told in answers.items() if "no permissions" not in told
+    } == {}
+
+
+def _answer(client: redis.Redis, command: str) -> str:
+    try:
+        return str(client.execute_command(*command.split()))  # type: ignore[no-untyped-call]
+    except redis.ResponseError as problem:
+        return str(problem)

@@ -40,27 +40,23 @@ TRY = (
 
 
 @pytest.mark.parametrize("role", ["postgres", APP, OWNER])
-def test_nobody_gets_in_without_a_password(start: Start, role: str) -> None:
+def test_nobody_gets_in_without_a_password(shared: EmbeddedPostgres, role: str) -> None:
     """A process of the same account without our environment, like a server's program."""
-    server = start()
-    server.create_database()
-
     for database in ("postgres", "template1", TEMPLATE, "pegboard"):
-        told = _attempt(f"host={server.run} user={role} dbname={database}")
+        told = _attempt(f"host={shared.run} user={role} dbname={database}")
 
         assert "password" in told or "not permitted to log in" in told, told
 
 
-def test_another_account_does_not_come_to_the_socket(start: Start) -> None:
+def test_another_account_does_not_come_to_the_socket(shared: EmbeddedPostgres) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can become another account")
-    server = start()
     child = os.fork()
     if child == 0:  # pragma: no cover - it only tells by its code how it went
         os.setgroups([])
         os.setuid(pwd.getpwnam("daemon").pw_uid)
         try:
-            socket.socket(socket.AF_UNIX).connect(str(server.run / ".s.PGSQL.5432"))
+            socket.socket(socket.AF_UNIX).connect(str(shared.run / ".s.PGSQL.5432"))
         except PermissionError:
             os._exit(7)
         os._exit(0)
@@ -70,31 +66,27 @@ def test_another_account_does_not_come_to_the_socket(start: Start) -> None:
     assert os.waitstatus_to_exitcode(status) == 7
 
 
-def test_superuser_does_not_sign_in_after_the_set_up(start: Start) -> None:
-    server = start()
-
-    with psycopg.connect(server.owner_url("postgres")) as owner:
+def test_superuser_does_not_sign_in_after_the_set_up(shared: EmbeddedPostgres) -> None:
+    with psycopg.connect(shared.owner_url("postgres")) as owner:
         found = owner.execute(
             "SELECT rolcanlogin FROM pg_roles WHERE rolname = 'postgres'"
         ).fetchone()
     assert found == (False,)
-    assert server._superuser_password == ""
+    assert shared._superuser_password == ""
 
 
-def test_application_comes_to_its_own_database_alone(start: Start) -> None:
-    server = start()
-
+def test_application_comes_to_its_own_database_alone(shared: EmbeddedPostgres) -> None:
     for database in ("postgres", "template1", TEMPLATE):
         with pytest.raises(psycopg.OperationalError, match="permission denied for database"):
-            psycopg.connect(server.url(database))
+            psycopg.connect(shared.url(database))
 
 
-def test_passwords_are_in_files_of_their_owner_and_nowhere_else(data: Path, start: Start) -> None:
-    server = start()
+def test_passwords_are_in_files_of_their_owner_and_nowhere_else(shared: EmbeddedPostgres) -> None:
+    data = shared.folder.parent
     passwords = [read_or_create_password(data, role) for role in (APP, OWNER)]
 
-    assert server.process is not None
-    process = psutil.Process(server.process.pid)
+    assert shared.process is not None
+    process = psutil.Process(shared.process.pid)
     told = f"{process.cmdline()} {process.environ()}" + "".join(
         log.read_text(errors="replace") for log in (data / "logs").iterdir()
     )

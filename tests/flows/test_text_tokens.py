@@ -3,7 +3,7 @@
 import json
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discovery.flows.flow_guard import judge
@@ -27,7 +27,6 @@ def plain_sentences(text: str) -> list[list[str]]:
     return [words for one in pieces if len(words := words_of(one)) > 2]
 
 
-@settings(max_examples=100, deadline=None)
 @given(TEXTS)
 def test_sentences_are_hashed_as_plain_python_finds_them(text: str) -> None:
     sentences, whole = sentence_hashes(text)
@@ -39,7 +38,6 @@ def test_sentences_are_hashed_as_plain_python_finds_them(text: str) -> None:
     assert whole == (hash_of(f"={' '.join(words)}") if len(words) > 2 else 0)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(TEXTS, min_size=1, max_size=3))
 def test_words_and_addresses_of_every_part_are_found(texts: list[str]) -> None:
     found, lengths = tokens_of(joined(texts), None)

@@ -34,6 +34,17 @@ def places_where(wanted: Callable[[Row], object]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("place", some, ids=lambda place: place.name)
 
 
+def is_of_table(row: Row, *pages: str) -> bool:
+    """Return True for these pages of a table in Django's admin, such as "add/"; "" is its list.
+
+    Each of its seventy tables has the same six, and the code behind them is the same for all.
+    """
+    return row.door is DJANGO_ADMIN and "/".join(row.route.split("/")[3:]) in pages
+
+
+CHANGE = "<path:object_id>/change/"
+# These show a row or refer to another page, read no parameter, and have no field to fill in.
+ONLY_SHOWN = ("<path:object_id>/", "<path:object_id>/history/", "<path:object_id>/delete/")
 EVERY = [row for place in _places() for row in place.rows]
 each_place = places_where(lambda row: True)
 

@@ -34,10 +34,11 @@ def test_looking_changes_no_row(world: World, place: Place, before: Contents) ->
         for who in ("root",) if of_django else ("root", "alice"):
             client = world.client(who)
             send(client, row, "GET", (query | body | TEMPTING, {}, fill))
+            if of_django:  # whose pages do the same without what tempts, and take OPTIONS for GET
+                continue
             # Without what tempts, a page may take another way.
             send(client, row, "GET", (query, {}, fill))
-            if not of_django:  # whose pages take OPTIONS for GET
-                send(client, row, "OPTIONS", (query, {}, fill))
+            send(client, row, "OPTIONS", (query, {}, fill))
 
     assert changed(before) == set(), [row.route for row in place.rows]
 

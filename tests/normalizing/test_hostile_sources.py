@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.formats.loader import load_path, load_value
@@ -151,7 +151,6 @@ def test_reports_show_nothing_hidden(tmp_path: Path) -> None:
     assert "\u202e" not in repr(load_path(tmp_path).defects)
 
 
-@settings(max_examples=150, deadline=None)
 @given(name=st.sampled_from(NAMES), content=st.binary(max_size=300))
 def test_random_bytes_never_crash_the_reader(
     tmp_path_factory: pytest.TempPathFactory, name: str, content: bytes
@@ -163,7 +162,6 @@ def test_random_bytes_never_crash_the_reader(
     assert loaded == load_path(folder / name)
 
 
-@settings(max_examples=300, deadline=None)
 @given(value=JSON_VALUES)
 def test_random_values_never_crash_the_reader(value: object) -> None:
     loaded = load_value(value, file="x.json")
@@ -173,7 +171,6 @@ def test_random_values_never_crash_the_reader(value: object) -> None:
     assert loaded.integrations or loaded.capabilities or loaded.defects
 
 
-@settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_mutated_samples_never_crash_the_reader(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

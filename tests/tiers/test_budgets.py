@@ -20,6 +20,7 @@ from discovery.answer.tiers.line_tier import TierMatch, choose_matches, write_li
 from discovery.answer.tiers.tier_options import TierOptions
 from discovery.answer.tiers.tier_state import StoredFacts
 from discovery.select.selection import Selected
+from tests.examples import EXAMPLES_OF_TEXTS
 from tests.rendering.schemas import GOOD, ODD
 from tests.rendering.selections import chosen
 
@@ -31,7 +32,9 @@ budgets = st.integers(0, 900)
 
 
 of_any_budget = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=EXAMPLES_OF_TEXTS // 2,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 
