@@ -1,6 +1,7 @@
 """App configuration of discovery."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy
 
 
 class DiscoveryConfig(AppConfig):
@@ -24,10 +25,10 @@ class DiscoveryConfig(AppConfig):
 
         extensions.add_places(
             Place("playground", "Playground", "flask-conical", 10, covers=False, key="p"),
-            Place("my-tools", "My tools", "layout-grid", 20, key="t"),
-            Place("approvals", "Approvals", "list-checks", 40, key="a"),
-            Place("calls", "Calls", "history", 45, key="o"),
-            Place("insights", "Insights", "chart-column", 50, key="n"),
+            Place("my-tools", gettext_lazy("My tools"), "layout-grid", 20, key="t"),
+            Place("approvals", gettext_lazy("Approvals"), "list-checks", 40, key="a"),
+            Place("calls", gettext_lazy("Calls"), "history", 45, key="o"),
+            Place("insights", gettext_lazy("Insights"), "chart-column", 50, key="n"),
         )
         register_answer(answer_call)
         register_own_tools([*META_TOOLS])

@@ -98,7 +98,7 @@ def rotate_key(
     )
     limit = Now() + overlap
     ends_at = Least(Coalesce(F("expires_at"), limit), limit)
-    ApiKey.objects.filter(pk=key.pk).update(expires_at=ends_at)
+    ApiKey.objects.filter(pk=key.pk).update(expires_at=ends_at, replaced_at=Now())
     details = {
         **_details(successor),
         "successor": successor.prefix,

@@ -69,6 +69,9 @@ class ApiKey(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
+    replaced_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="When its successor was made."
+    )
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:

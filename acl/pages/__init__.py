@@ -7,6 +7,7 @@ __all__ = [
     "extensions",
     "frame",
     "help_topics",
+    "key_forms",
     "markdown",
     "session_pages",
     "staff_pages",

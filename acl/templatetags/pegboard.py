@@ -7,6 +7,7 @@ from django import template
 from django.core.files.storage import Storage, storages
 from django.templatetags.static import static
 from django.urls import reverse
+from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
@@ -113,8 +114,8 @@ def key_groups(key: ApiKey) -> str:
 
 @register.filter
 def grouped(number: int) -> str:
-    """Format a number with thousands separators."""
-    return f"{number:,}"
+    """Format a number with the language's thousands separators."""
+    return number_format(number, force_grouping=True)
 
 
 @register.simple_tag(takes_context=True)

@@ -11,30 +11,33 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from catalog.formats.descriptors import JSONObject
 
 # The catalogue cuts descriptions at 8 kB, so no model sees later text.
 LONGEST_TEXT, MOST_LINES, MOST_WORDS = 10_000, 1_500, 1_500
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 _LABELS = {
-    "title": "Title",
-    "description": "Description",
-    "annotations": "Annotations",
-    "inputSchema": "Arguments",
-    "outputSchema": "Result",
+    "title": gettext_noop("Title"),
+    "description": gettext_noop("Description"),
+    "annotations": gettext_noop("Annotations"),
+    "inputSchema": gettext_noop("Arguments"),
+    "outputSchema": gettext_noop("Result"),
     # Of definitions from other origins than servers.
-    "content": "Instructions",
-    "examples": "Examples",
-    "category": "Category",
-    "tags": "Tags",
-    "requiredSecrets": "Required secrets",
-    "requiredTools": "Required tools",
-    "edges": "Relations",
+    "content": gettext_noop("Instructions"),
+    "examples": gettext_noop("Examples"),
+    "category": gettext_noop("Category"),
+    "tags": gettext_noop("Tags"),
+    "requiredSecrets": gettext_noop("Required secrets"),
+    "requiredTools": gettext_noop("Required tools"),
+    "edges": gettext_noop("Relations"),
     # Of integrations.
-    "publisher": "Publisher",
-    "version": "Version",
-    "licence": "Licence",
-    "homepage": "Homepage",
+    "publisher": gettext_noop("Publisher"),
+    "version": gettext_noop("Version"),
+    "licence": gettext_noop("Licence"),
+    "homepage": gettext_noop("Homepage"),
 }
 _FOLDED = frozenset({"inputSchema", "outputSchema"})
 
@@ -115,7 +118,9 @@ def _field(name: str, before: Any, after: Any) -> FieldDifference:
     old_lines, new_lines = old[:LONGEST_TEXT].split("\n"), new[:LONGEST_TEXT].split("\n")
     lines = tuple(_lines(old_lines if old else [], new_lines if new else []))
     left_out = max(0, len(old) - LONGEST_TEXT, len(new) - LONGEST_TEXT, len(lines) - MOST_LINES)
-    return FieldDifference(_LABELS[name], old != new, name in _FOLDED, lines[:MOST_LINES], left_out)
+    return FieldDifference(
+        _(_LABELS[name]), old != new, name in _FOLDED, lines[:MOST_LINES], left_out
+    )
 
 
 def _text(value: Any) -> str:

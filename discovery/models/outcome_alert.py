@@ -34,6 +34,7 @@ class OutcomeAlert(models.Model):
     value = models.FloatField(help_text="The weighted rate that was below it.")
     samples = models.PositiveIntegerField()
     at = models.DateTimeField()
+    seen_at = models.DateTimeField(null=True, help_text="When an admin marked it as seen.")
 
     class Meta:
         ordering = ["-at", "-pk"]

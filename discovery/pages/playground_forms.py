@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from django import forms
 from django.conf import settings
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -108,6 +109,9 @@ class PlaygroundForm(forms.Form):
         if len(text) > most:
             raise forms.ValidationError(
                 _("The text has %(length)s characters. At most %(limit)s are allowed.")
-                % {"length": f"{len(text):,}", "limit": f"{most:,}"}
+                % {
+                    "length": number_format(len(text), force_grouping=True),
+                    "limit": number_format(most, force_grouping=True),
+                }
             )
         return text

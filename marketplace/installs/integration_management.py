@@ -104,6 +104,11 @@ def uninstall(*, by: User | None, integration: Integration) -> None:
 def pending_update(integration: Integration) -> Update | None:
     """Return the listing's version if it differs from the installed one, else None."""
     listing = Listing.objects.filter(slug=integration.listing).exclude(slug="").first()
+    return update_from(integration, listing)
+
+
+def update_from(integration: Integration, listing: Listing | None) -> Update | None:
+    """Return the update that the integration's listing offers, or None. Pure."""
     if listing is None or integration.state != ReviewState.APPROVED:
         return None
     descriptor = descriptor_of_listing(listing)
@@ -246,4 +251,5 @@ __all__ = [
     "set_enabled",
     "start_update",
     "uninstall",
+    "update_from",
 ]

@@ -55,7 +55,7 @@ class Change:
     @property
     def changed_fields(self) -> list[str]:
         """Labels of the changed fields."""
-        return [one.label.lower() for one in self.fields if one.is_changed]
+        return [one.label for one in self.fields if one.is_changed]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
-from django.utils.formats import date_format
+from django.utils.formats import date_format, number_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 
@@ -111,9 +111,9 @@ def _height(milliseconds: int, longest: int) -> float:
 
 def _tooltip(check: HealthCheck) -> str:
     values = {
-        "time": date_format(localtime(check.checked_at), "j M, H:i"),
+        "time": date_format(localtime(check.checked_at), "SHORT_DAY_TIME_FORMAT"),
         "reason": label_problem(check.reason),
-        "number": f"{check.milliseconds or 0:,}",
+        "number": number_format(check.milliseconds or 0, force_grouping=True),
     }
     if check.reason:
         return _("%(time)s: %(reason)s") % values

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from django import template
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from catalog.servers.client.problem_labels import label_problem
@@ -35,7 +36,7 @@ def seconds(number: float | None) -> str:
     if number is None:
         return ""
     if number < 10:
-        return _("%(seconds)s s") % {"seconds": f"{number:.1f}"}
+        return _("%(seconds)s s") % {"seconds": number_format(number, 1)}
     minutes, rest = divmod(round(number), 60)
     values = {"minutes": minutes, "seconds": rest}
     return (_("%(minutes)s min %(seconds)s s") if minutes else _("%(seconds)s s")) % values

@@ -21,6 +21,7 @@ from discovery.calls.approvals import (
 from discovery.calls.call_arguments import digest_of, render_call
 from discovery.calls.call_queries import TooLateError, cancel_call
 from discovery.models import Call
+from marketplace.today.section import Decisions, read_choices
 
 MOST = 20
 # A longer call is approved on its own page, where everything can be opened and compared.
@@ -60,14 +61,6 @@ class PendingCalls:
     count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Decisions:
-    """Outcome of several decisions: the number of calls decided, and what was refused."""
-
-    done: int
-    refusals: tuple[str, ...]
-
-
 def list_to_decide(person: User) -> PendingCalls:
     """Return the calls that this person may decide, and those that nobody may, oldest first."""
     # The rule needs four columns of each call; the whole rows are read for those in the list only.
@@ -101,7 +94,7 @@ def _pending(call: Call, *, stuck: bool) -> PendingCall:
 
 def decide_each(*, by: User, choices: Sequence[str], approve: bool, note: str) -> Decisions:
     """Approve or reject the chosen calls, each for itself: one refusal stops no other."""
-    shown = dict(choice.partition(":")[::2] for choice in choices)
+    shown = read_choices(choices)
     calls = _find(approvals_of(by), shown)
     refusals = []
     for call in calls:
@@ -117,7 +110,7 @@ def decide_each(*, by: User, choices: Sequence[str], approve: bool, note: str) -
 
 def cancel_each(*, by: User, choices: Sequence[str]) -> Decisions:
     """Cancel the chosen calls among the person's own."""
-    calls = _find(_own(by), dict(choice.partition(":")[::2] for choice in choices))
+    calls = _find(_own(by), read_choices(choices))
     refusals = []
     for call in calls:
         try:

@@ -6,18 +6,18 @@ from django.contrib.auth.models import User
 
 from acl.models import AccessRequest
 from acl.rights.caller import Caller
+from marketplace.today.ending_keys import list_ending_keys
+from marketplace.today.open_alerts import list_alerts
 from marketplace.today.pending_calls import PendingCalls, list_own_pending, list_to_decide
+from marketplace.today.pending_definitions import list_reviews
+from marketplace.today.pending_updates import list_updates
+from marketplace.today.section import Section
 from marketplace.today.waiting_work import (
     OpenRequests,
-    Section,
-    alerts,
-    ending_keys,
     missing_connections,
     open_requests,
     own_requests,
-    reviews,
     troubled_integrations,
-    updates,
 )
 
 
@@ -54,7 +54,7 @@ class TodaysWork:
 def list_todays_work(*, person: User, caller: Caller | None) -> TodaysWork:
     """Return what waits for this person; `caller` is the person in all their groups."""
     own = {
-        "keys": ending_keys(person),
+        "keys": list_ending_keys(person),
         "connections": missing_connections(person, caller),
         "own_calls": list_own_pending(person),
         "own_requests": own_requests(person),
@@ -65,8 +65,8 @@ def list_todays_work(*, person: User, caller: Caller | None) -> TodaysWork:
         calls=list_to_decide(person),
         requests=open_requests(),
         trouble=troubled_integrations(),
-        reviews=reviews(),
-        updates=updates(),
-        alerts=alerts(),
+        reviews=list_reviews(),
+        updates=list_updates(),
+        alerts=list_alerts(),
         **own,  # type: ignore[arg-type]
     )

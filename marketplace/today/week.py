@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from acl.templatetags.pegboard import grouped
 from discovery.insights.figures import report_figures
 from discovery.insights.pages.charts import draw_sparkline
 from discovery.insights.pages.measures import NO_VALUE, milliseconds, percent
@@ -42,7 +43,7 @@ def read_week(person: User) -> list[WeekFigure]:
 
     def counted(label: str, by_day: Mapping[date | None, int], before: int) -> WeekFigure:
         values = [by_day.get(day, 0) for day in days]
-        return WeekFigure(label, f"{sum(values):,}", f"{before:,}", draw_sparkline(values))
+        return WeekFigure(label, grouped(sum(values)), grouped(before), draw_sparkline(values))
 
     def measured(label: str, name: str, *, is_share: bool = True) -> WeekFigure:
         write = percent if is_share else milliseconds

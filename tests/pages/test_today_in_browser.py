@@ -1,14 +1,21 @@
 """Today by keyboard, with and without scripts, wide and narrow."""
 
+import re
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import Group, User
+from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from acl.keys.key_lifecycle import create_key
 from acl.models import AccessRequest
-from catalog.models import Capability
-from discovery.models import Call
-from tests.factories import IntegrationFactory, waiting_call
+from catalog.models import Capability, Definition
+from catalog.trust.fingerprint import canonical_definition, digest_definition
+from discovery.models import Call, OutcomeAlert
+from marketplace.models import Installation
+from tests.factories import IntegrationFactory, ListingFactory, waiting_call
 from tests.pages.conftest import sign_in
 from tests.screens.looking import WIDE_AND_NARROW, show_in, troubles
 
@@ -80,3 +87,65 @@ def test_everything_works_without_scripts(
     expect(page.get_by_text("Nothing needs you")).to_be_visible()
     assert Call.objects.get(pk=call.pk).note == "Not so."
     context.close()
+
+
+def test_reviews_alerts_updates_and_keys_are_handled_by_keyboard(
+    page: Page, admin: User, support: Group, live_server: LiveServer
+) -> None:
+    for slug in ("notes", "wiki"):
+        _fill(slug)
+    OutcomeAlert.objects.create(
+        scope="group:1", group=support, samples=9, at=timezone.now(), severity="warning",
+        reason="low", threshold=0.55, value=0.3,
+    )  # fmt: skip
+    end = timezone.now() + timedelta(days=2)
+    create_key(by=admin, name="Ends", group=support, scopes=["admin"], expires_at=end)
+    sign_in(page, admin, live_server)
+    page.goto("/today/")
+    found = []
+    for width, theme in WIDE_AND_NARROW:
+        show_in(page, width, theme)
+        found += [(width, trouble) for trouble in troubles(page)]
+    assert found == []
+    page.set_viewport_size({"width": 1440, "height": 900})
+
+    page.get_by_role("link", name=re.compile("Select all.*To review")).press("Enter")
+    expect(page.get_by_role("checkbox", name="search of Wiki")).to_be_checked()
+    page.get_by_role("button", name="Approve selected definitions").press("Enter")
+    expect(page.get_by_text("2 definitions approved.")).to_be_focused()
+    assert set(Definition.objects.values_list("standing", flat=True)) == {"approved"}
+
+    page.get_by_role("checkbox", name="Support").press("Space")
+    page.get_by_role("button", name="Mark selected alerts as seen").press("Enter")
+    expect(page.get_by_text("1 alert marked as seen.")).to_be_focused()
+    page.get_by_role("button", name="Undo").press("Enter")
+    expect(page.get_by_text("1 alert is back.")).to_be_focused()
+    assert OutcomeAlert.objects.get().seen_at is None
+
+    page.get_by_role("link", name=re.compile("Select all.*Updates")).press("Enter")
+    expect(page.get_by_role("checkbox", name="Wiki", exact=True)).to_be_checked()
+    page.get_by_role("button", name="Start selected updates").press("Enter")
+    expect(page.get_by_text("2 updates started.")).to_be_focused()
+    assert Installation.objects.filter(kind="update").count() == 2
+
+    page.get_by_role("checkbox", name="Ends").press("Space")
+    page.get_by_role("button", name="Replace selected keys").press("Enter")
+    expect(page.get_by_text("1 key replaced.")).to_be_focused()
+    expect(page.locator("[id^=raw-key-]")).to_have_text(re.compile("pb_"))
+    assert troubles(page) == []
+
+
+def _fill(slug: str) -> None:
+    """Create an integration with a definition to review and an update."""
+    ListingFactory.create(
+        slug=slug, version="2.0", transport="http", endpoint=f"https://{slug}.example/new"
+    )
+    row = IntegrationFactory.create(
+        slug=slug, title=slug.title(), listing=slug, version="1.0", transport="http",
+        endpoint=f"https://{slug}.example/old",
+    )  # fmt: skip
+    tool = {"name": "search", "description": "Find a page.", "inputSchema": {"type": "object"}}
+    Definition.objects.create(
+        integration=row, name="search", standing="new", proposed=canonical_definition(tool),
+        proposed_hash=digest_definition(tool),
+    )  # fmt: skip

@@ -177,7 +177,8 @@ REACHED_ELSEWHERE = {
     "connections/<uuid:public_id>/", "connections/callback/",
     "design/",  # in debug mode only, but checked all the same
     # Forms of Today that answer with the page: tests/pages/test_today_in_browser.py
-    "today/calls/", "today/requests/", "today/integrations/",
+    "today/calls/", "today/requests/", "today/integrations/", "today/reviews/", "today/updates/",
+    "today/alerts/", "today/keys/",
     # Parts of pages, and non-pages.
     "marketplace/listings/<slug:slug>/operations/",  # tests/openapi/test_in_browser.py
     "playground/people/", "marketplace/receivers/", "access/find/targets/",

@@ -1,8 +1,8 @@
 """All pages in a browser: axe finds nothing, nothing scrolls sideways, little is loaded.
 
 With PEGBOARD_SCREENS it takes pictures into that folder instead, with a contact sheet; that is
-`make screenshots`. PEGBOARD_SCREENS_OF selects pages and PEGBOARD_SCREENS_AT windows, such as
-`1440-light,390-dark`.
+`make screenshots`. PEGBOARD_SCREENS_OF selects pages, PEGBOARD_SCREENS_AT windows, such as
+`1440-light,390-dark`, and PEGBOARD_SCREENS_IN a language, such as `de`.
 """
 
 import os
@@ -36,6 +36,7 @@ from tests.screens.world import World, build
 FOLDER = os.environ.get("PEGBOARD_SCREENS", "")
 ONLY = [name for name in os.environ.get("PEGBOARD_SCREENS_OF", "").split(",") if name]
 AT = [tuple(one.split("-")) for one in os.environ.get("PEGBOARD_SCREENS_AT", "").split(",") if one]
+LANGUAGE = os.environ.get("PEGBOARD_SCREENS_IN", "")
 # Colours do not depend on the width, nor the layout on the colours.
 AXES = {(1440, "light"), (390, "dark")}
 WHOLLY = (1440, "light")  # by all of axe's rules; in the other window, by those that may differ
@@ -75,6 +76,8 @@ def test_every_page(
     people = {"alice": world.alice, "root": world.root}
     found: list[str] = []
     weights: dict[str, int] = {}
+    if LANGUAGE:
+        page.set_extra_http_headers({"Accept-Language": LANGUAGE})
 
     for who in ("", *people):
         page.context.clear_cookies()

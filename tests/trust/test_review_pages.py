@@ -37,7 +37,7 @@ def test_difference_is_shown_and_approved_as_it_was_seen(world: World, as_admin:
     assert "tells the model to ignore other instructions" in html
     assert "⟨U+200B⟩" in html
     assert "\u200b" not in html
-    assert "Changed: description, annotations." in html
+    assert "Changed: Description, Annotations." in html
     assert (late.status_code, world.usable) == (409, ["read_note", "write_note"])
     assert "changed since you opened the page" in late.content.decode()
     assert now.status_code == 302

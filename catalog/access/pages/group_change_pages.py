@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import Group
+from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
@@ -22,9 +23,10 @@ from acl.accounts.groups import (
 )
 from acl.pages.frame import PageRequest
 from acl.pages.staff_pages import admins_only, posted, render_access
+from catalog.access.grants import grant_integrations
 from catalog.access.group_merge import merge_groups, preview_merge
 from catalog.access.pages.group_deletion_text import RULES_INSIDE, describe_rows
-from catalog.models import Rule
+from catalog.models import Integration, Rule
 
 # Tables of what goes over to the other group in a merge.
 _GOING_OVER = {
@@ -36,7 +38,7 @@ _NAME_NEEDED = {"required": gettext_lazy("Enter a name.")}
 
 
 class NewGroupForm(forms.Form):
-    """Name and default of a new group."""
+    """Name and default of a new group, and the integrations that it begins with."""
 
     name = forms.CharField(max_length=LONGEST_NAME, error_messages=_NAME_NEEDED)
     default = forms.ChoiceField(
@@ -45,6 +47,12 @@ class NewGroupForm(forms.Form):
             ("open", gettext_lazy("Every integration that is not restricted")),
         ],
         initial="listed",
+    )
+    integrations = forms.ModelMultipleChoiceField(
+        queryset=Integration.objects.order_by("title", "pk"),
+        to_field_name="slug",
+        required=False,
+        error_messages={"invalid_choice": gettext_lazy("There is no such integration.")},
     )
 
 
@@ -56,9 +64,12 @@ def new_group(request: PageRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
         try:
-            group = create_group(
-                by=request.user, name=data["name"], is_open=data["default"] == "open"
-            )
+            with transaction.atomic():
+                group = create_group(
+                    by=request.user, name=data["name"], is_open=data["default"] == "open"
+                )
+                # Nobody is in the group yet, so there is nothing to preview.
+                grant_integrations(integrations=data["integrations"], group=group, by=request.user)
         except GroupRefused as refused:
             form.add_error("name", str(refused))
         else:
@@ -66,7 +77,9 @@ def new_group(request: PageRequest) -> HttpResponse:
             messages.success(request, said)
             return redirect("group-people", group.pk)
     status = 422 if form.errors else 200
-    return render_access(request, "new_group.html", {"form": form}, tab="groups", status=status)
+    # A value that is no integration has its own error.
+    context = {"form": form, "chosen": form["integrations"].value() or ()}
+    return render_access(request, "new_group.html", context, tab="groups", status=status)
 
 
 @admins_only

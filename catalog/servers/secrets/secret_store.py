@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
@@ -94,7 +95,8 @@ def _check(name: str, value: str) -> None:
         raise UnusableSecretError(_("Enter the secret."))
     if len(value) > MOST_CHARACTERS:
         raise UnusableSecretError(
-            _("A secret may have at most %(limit)s characters.") % {"limit": f"{MOST_CHARACTERS:,}"}
+            _("A secret may have at most %(limit)s characters.")
+            % {"limit": number_format(MOST_CHARACTERS, force_grouping=True)}
         )
     # Line breaks are allowed for private keys; a header with one is refused when it is sent.
     if not value.replace("\n", "").replace("\r", "").isprintable():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import HttpResponse
-from django.utils.dateformat import format
+from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 from django.views.decorators.http import require_GET
@@ -150,7 +150,10 @@ def _summary(query: InsightsQuery, turns: int) -> str:
     text = ngettext(
         "%(count)s turn since %(time)s UTC", "%(count)s turns since %(time)s UTC", turns
     )
-    return text % {"count": f"{turns:,}", "time": format(query.scope.since, "j F, H:i")}
+    return text % {
+        "count": number_format(turns, force_grouping=True),
+        "time": date_format(query.scope.since, "DAY_TIME_FORMAT"),
+    }
 
 
 def render_insights(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.utils.dateformat import format
+from django.utils.formats import date_format, number_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -27,12 +27,20 @@ def percent(value: float) -> str:
     """Format a share, with a decimal near 0 and 100 %."""
     share = 100 * value
     near = 0 < share < 10 or 99 < share < 100
-    return f"{share:.1f}".removesuffix(".0") + " %" if near else f"{share:.0f} %"
+    return f"{_rounded(share, decimal=near)} %"
 
 
 def milliseconds(value: float) -> str:
     """Format a duration, with a decimal below 10 ms."""
-    return f"{value:.1f}".removesuffix(".0") + " ms" if value < 10 else f"{value:,.0f} ms"
+    return f"{_rounded(value, decimal=value < 10)} ms"
+
+
+def _rounded(value: float, *, decimal: bool) -> str:
+    """Round in the language's way; a decimal of 0 is left out."""
+    is_whole = not decimal or f"{value:.1f}".endswith(".0")
+    return number_format(
+        round(value, 0 if is_whole else 1), 0 if is_whole else 1, force_grouping=True
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +208,7 @@ def _describe_target(figure: Figure, measure: Measure) -> str:
 def _chart(
     measure: Measure, report: Report, query: InsightsQuery, rows: Sequence[Sequence[float | None]]
 ) -> SafeString:
-    form = "H:i" if query.period.step == "hour" else "j M"
+    form = "H:i" if query.period.step == "hour" else "SHORT_DAY_FORMAT"
     lines = [
         ChartLine(_(label) if label else "", [row[number] for row in rows])
         for number, label in enumerate(measure.figures.values())
@@ -209,7 +217,7 @@ def _chart(
     return draw(
         Drawing(
             lines=lines,
-            labels=[format(at, form) for at in query.times],
+            labels=[date_format(at, form) for at in query.times],
             target=report.figures[first].target,
             write=measure.write,
             top=measure.top,

@@ -47,7 +47,11 @@ class QuotaForm(forms.Form):
         widget=forms.TextInput,
         error_messages={"invalid_choice": gettext_lazy("There is no such person.")},
     )
-    group = forms.ModelChoiceField(queryset=Group.objects.order_by("name", "pk"), required=False)
+    group = forms.ModelChoiceField(
+        queryset=Group.objects.order_by("name", "pk"),
+        required=False,
+        empty_label=gettext_lazy("All groups"),
+    )
     tool = forms.ModelChoiceField(
         queryset=Capability.objects.all(),
         to_field_name="full_name",

@@ -1,0 +1,1 @@
+"""Formats of dates, for each language whose own differ from what pages need."""

@@ -1,0 +1,1 @@
+"""Formats of dates in German."""

@@ -1,0 +1,11 @@
+"""Formats of dates in English. Templates name them: `date:"DATETIME_FORMAT"`."""
+
+DATETIME_SECONDS_FORMAT = "j F Y, H:i:s"
+DATETIME_FORMAT = "j F Y, H:i"
+DATE_FORMAT = "j F Y"
+DAY_TIME_FORMAT = "j F, H:i"
+SHORT_DATETIME_FORMAT = "j M Y, H:i"
+SHORT_DATE_FORMAT = "j M Y"
+SHORT_DAY_SECONDS_FORMAT = "j M, H:i:s"
+SHORT_DAY_TIME_FORMAT = "j M, H:i"
+SHORT_DAY_FORMAT = "j M"

@@ -1,0 +1,11 @@
+"""Formats of dates in Spanish. Templates name them: `date:"DATETIME_FORMAT"`."""
+
+DATETIME_SECONDS_FORMAT = r"j \d\e F \d\e Y, H:i:s"
+DATETIME_FORMAT = r"j \d\e F \d\e Y, H:i"
+DATE_FORMAT = r"j \d\e F \d\e Y"
+DAY_TIME_FORMAT = r"j \d\e F, H:i"
+SHORT_DATETIME_FORMAT = "j M Y, H:i"
+SHORT_DATE_FORMAT = "j M Y"
+SHORT_DAY_SECONDS_FORMAT = "j M, H:i:s"
+SHORT_DAY_TIME_FORMAT = "j M, H:i"
+SHORT_DAY_FORMAT = "j M"

@@ -1,0 +1,195 @@
+"""Forms of Today: each decides the chosen rows of a section, and answers in its place."""
+
+from django import forms
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_POST
+
+from acl.models import AccessRequest
+from acl.pages.frame import PageRequest
+from acl.pages.key_forms import ReplaceForm
+from acl.pages.staff_pages import admins_only
+from acl.rights.access_requests import RequestAnswered, decline_request
+from catalog.models import Integration
+from marketplace.integrations.server_health import check_now
+from marketplace.today.ending_keys import replace_keys
+from marketplace.today.open_alerts import mark_alerts
+from marketplace.today.pages.today_page import Told, answer
+from marketplace.today.pending_calls import MOST, cancel_each, decide_each
+from marketplace.today.pending_definitions import decide_definitions
+from marketplace.today.pending_updates import start_updates
+from marketplace.today.section import Decisions
+
+_REASON = gettext_lazy("Give a reason, so that the requester knows what to do.")
+
+
+class CallsForm(forms.Form):
+    """The verdict about the chosen calls, and the note."""
+
+    verdict = forms.ChoiceField(choices=[(one, one) for one in ("approve", "reject", "cancel")])
+    note = forms.CharField(required=False, max_length=500)
+
+
+class DeclineForm(forms.Form):
+    """The reason for declining the chosen requests."""
+
+    note = forms.CharField(max_length=500, error_messages={"required": _REASON})
+
+
+@login_required
+@require_POST
+def decide_calls(request: PageRequest) -> HttpResponse:
+    """Approve or reject the chosen calls, or cancel own ones."""
+    choices = tuple(request.POST.getlist("call")[:MOST])
+    form = CallsForm(request.POST)
+    if not form.is_valid():
+        return answer(request, Told("calls", problems=(_("Choose what to do with the calls."),)))
+    verdict, note = form.cleaned_data["verdict"], form.cleaned_data["note"]
+    section = "own" if verdict == "cancel" else "calls"
+    problem = ""
+    if not choices:
+        problem = _("Choose at least one call.")
+    elif verdict == "reject" and not note:
+        problem = str(_REASON)
+    if problem:
+        return answer(request, Told(section, problems=(problem,), note=note, chosen=choices))
+    if verdict == "cancel":
+        found = cancel_each(by=request.user, choices=choices)
+        done = ngettext("%(count)s call cancelled.", "%(count)s calls cancelled.", found.done)
+        return answer(request, _told(section, found, done))
+    approve = verdict == "approve"
+    found = decide_each(by=request.user, choices=choices, approve=approve, note=note)
+    if approve:
+        done = ngettext("%(count)s call approved.", "%(count)s calls approved.", found.done)
+    else:
+        done = ngettext("%(count)s call rejected.", "%(count)s calls rejected.", found.done)
+    return answer(request, _told(section, found, done))
+
+
+def _told(section: str, found: Decisions, done: str) -> Told:
+    said = done % {"count": found.done} if found.done or not found.refusals else ""
+    return Told(section, done=said, problems=found.refusals)
+
+
+@admins_only
+@require_POST
+def decline_requests(request: PageRequest) -> HttpResponse:
+    """Decline the chosen requests, with one reason."""
+    keys = [
+        key for key in request.POST.getlist("request")[:MOST] if key.isdecimal() and len(key) < 12
+    ]
+    form, note = DeclineForm(request.POST), request.POST.get("note", "")[:500]
+    chosen = tuple(keys)
+    if not keys:
+        problem = _("Choose at least one request.")
+        return answer(request, Told("requests", problems=(problem,), note=note))
+    if not form.is_valid():
+        return answer(request, Told("requests", problems=(str(_REASON),), note=note, chosen=chosen))
+    done, problems = 0, []
+    for asked in AccessRequest.objects.filter(pk__in=keys).order_by("created_at", "pk"):
+        try:
+            decline_request(by=request.user, request=asked, note=form.cleaned_data["note"])
+            done += 1
+        except RequestAnswered as answered:
+            problems.append(f"{asked.wish}: {answered}")
+    said = ngettext("%(count)s request declined.", "%(count)s requests declined.", done)
+    return answer(request, Told("requests", said % {"count": done}, tuple(problems)))
+
+
+@admins_only
+@require_POST
+def check_integrations(request: PageRequest) -> HttpResponse:
+    """Check the chosen integrations again, in the worker."""
+    slugs = request.POST.getlist("integration")[:MOST]
+    rows = Integration.objects.filter(slug__in=slugs).order_by("title", "pk")
+    queued = [row for row in rows if check_now(by=request.user, integration=row)]
+    if not slugs:
+        told = Told("trouble", problems=(_("Choose at least one integration."),))
+    elif len(queued) < len(rows):
+        problem = _("The check could not be queued. Is Redis running?")
+        told = Told("trouble", problems=(problem,))
+    else:
+        said = ngettext(
+            "%(count)s check is queued. The row goes once it has passed.",
+            "%(count)s checks are queued. The rows go once they have passed.",
+            len(queued),
+        )
+        told = Told("trouble", said % {"count": len(queued)})
+    return answer(request, told)
+
+
+@admins_only
+@require_POST
+def decide_reviews(request: PageRequest) -> HttpResponse:
+    """Approve or reject the chosen definitions, as they were displayed."""
+    choices = tuple(request.POST.getlist("definition")[:MOST])
+    verdict = request.POST.get("verdict", "")
+    if not choices:
+        return answer(request, Told("reviews", problems=(_("Choose at least one definition."),)))
+    if verdict not in {"approve", "reject"}:
+        problem = _("Choose what to do with the definitions.")
+        return answer(request, Told("reviews", problems=(problem,), chosen=choices))
+    found = decide_definitions(by=request.user, choices=choices, approve=verdict == "approve")
+    if verdict == "approve":
+        done = ngettext(
+            "%(count)s definition approved.", "%(count)s definitions approved.", found.done
+        )
+    else:
+        done = ngettext(
+            "%(count)s definition rejected.", "%(count)s definitions rejected.", found.done
+        )
+    return answer(request, _told("reviews", found, done))
+
+
+@admins_only
+@require_POST
+def begin_updates(request: PageRequest) -> HttpResponse:
+    """Start the chosen updates."""
+    choices = tuple(request.POST.getlist("update")[:MOST])
+    if not choices:
+        return answer(request, Told("updates", problems=(_("Choose at least one update."),)))
+    found = start_updates(by=request.user, choices=choices)
+    done = ngettext(
+        "%(count)s update started. The version in use stays until the new one is ready.",
+        "%(count)s updates started. The versions in use stay until the new ones are ready.",
+        found.done,
+    )
+    return answer(request, _told("updates", found, done))
+
+
+@admins_only
+@require_POST
+def see_alerts(request: PageRequest) -> HttpResponse:
+    """Mark the chosen alerts as seen, or bring those back that were."""
+    keys = request.POST.getlist("alert")[:MOST]
+    if not keys:
+        return answer(request, Told("alerts", problems=(_("Choose at least one alert."),)))
+    if request.POST.get("verdict") == "undo":
+        back = len(mark_alerts(by=request.user, keys=keys, seen=False))
+        said = ngettext("%(count)s alert is back.", "%(count)s alerts are back.", back)
+        return answer(request, Told("alerts", said % {"count": back}))
+    seen = mark_alerts(by=request.user, keys=keys, seen=True)
+    said = ngettext(
+        "%(count)s alert marked as seen.", "%(count)s alerts marked as seen.", len(seen)
+    )
+    return answer(request, Told("alerts", said % {"count": len(seen)}, undo=tuple(seen)))
+
+
+@sensitive_variables("found", "told")
+@admins_only
+@require_POST
+def renew_keys(request: PageRequest) -> HttpResponse:
+    """Replace the chosen keys, and show the new ones, this once."""
+    keys = tuple(request.POST.getlist("key")[:MOST])
+    form = ReplaceForm(request.POST)
+    if not keys or not form.is_valid():
+        problem = _("Choose at least one key.") if not keys else _("Choose when the keys expire.")
+        return answer(request, Told("keys", problems=(problem,), chosen=keys))
+    found = replace_keys(by=request.user, keys=keys, **form.times())  # type: ignore[arg-type]
+    number = len(found.keys)
+    said = ngettext("%(count)s key replaced.", "%(count)s keys replaced.", number)
+    done = said % {"count": number} if number else ""
+    return answer(request, Told("keys", done, found.refusals, keys=found.keys))
