@@ -10,7 +10,7 @@ import pytest
 from acl.pages.markdown import safe_html
 from tests.authority.attacks import COMMON, attacks
 from tests.authority.growth import cpu_seconds, growth
-from tests.authority.patterns import product_patterns, unicode_patterns, unreadable_calls
+from tests.authority.patterns import HOOK, product_patterns, unicode_patterns, unreadable_calls
 
 # Computed from our own words: escaped, or read from our own file at import, where the first test
 # finds it.
@@ -51,6 +51,7 @@ def test_expressions_by_unicode_properties_are_linear() -> None:
 
 
 def test_no_expression_is_hidden_from_the_test() -> None:
+    assert re.search(r"^(import|from) (re|regex)\b", HOOK.read_text("utf-8"), re.MULTILINE) is None
     worked_out = {call for call in unreadable_calls() if call.partition(":")[0] not in WORKED_OUT}
 
     assert worked_out == set()
