@@ -15,7 +15,7 @@ export type Fit = "fits" | "nothing_fits" | "needs_clarification" | "small_talk"
 export type FlowMode = "off" | "advise" | "ask" | "refuse";
 export type FlowSource = "user" | "admin" | "trusted_tool" | "named_record" | "this_turn" | "read" | "model";
 export type Format = "anthropic" | "openai" | "openai_responses" | "gemini" | "mcp" | "none";
-export type HelpOfferKind = "listing" | "not_working" | "discovery" | "request";
+export type HelpOfferKind = "requestable" | "listing" | "not_working" | "discovery" | "request";
 export type InjectionMode = "selected" | "direct" | "compact_direct" | "discovery";
 export type Kind = "tool" | "skill" | "extension" | "channel" | "voice" | "emergent-tool";
 export type MetaToolScope = "discover" | "execute";
@@ -211,7 +211,7 @@ export interface Selected {
 
 /** Something that could help where nothing fits. */
 export interface HelpOffer {
-  /** A listing of the marketplace, a tool of the caller's that does not work now, the discovery tool, or a request to the admins. */
+  /** A tool that the caller may ask for, a listing of the marketplace, a tool of the caller's that does not work now, the discovery tool, or a request to the admins. */
   kind: HelpOfferKind;
   /** A listing's slug or a tool's full name; empty for a request. */
   name: string;
