@@ -29,8 +29,7 @@ class GroupGrantBase(GroupObjectPermissionBase):
 
 
 class RuleBase(models.Model):
-    """A rule in a space. The smaller the effect's number, the stricter: the statement takes the
-    minimum."""
+    """A rule in a space. Which of several wins is described in `acl/rights/precedence.py`."""
 
     class Effect(models.IntegerChoices):
         DENY = 0, _("deny")

@@ -2,8 +2,8 @@
 
 `decision` compares rules in Python by it, `precedence_sql` writes the parts of the statements from
 it, and docs/access.md shows it. To change how rules resolve, change it here, then the worked cases
-in `tests/access/worked_cases.py` and the oracle, which must not read this. A criterion that no
-property here has also needs `decision` and `precedence_sql`.
+in `tests/access/worked_cases.py` and the oracle, which must not read this. A new criterion needs
+its value in `decision` and its digit in `precedence_sql`, too.
 """
 
 from dataclasses import dataclass
@@ -50,6 +50,12 @@ TARGET = Criterion(
 # Two rules are compared by these in turn; the first in which they differ decides. What is left out
 # counts for nothing. EFFECT must be among them, since it is the answer.
 PRECEDENCE = (SPACE, EFFECT)
+
+# The same for people, beside the rules of a space.
+IN_WORDS = (
+    gettext_noop("Rules take precedence over grants and defaults. The nearest space wins."),
+    gettext_noop("Within a space, deny beats ask first, and ask first beats allow."),
+)
 
 # Several rules may share the first place and give the same answer. Explain names the first by
 # these, then the oldest.

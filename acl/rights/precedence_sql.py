@@ -1,7 +1,7 @@
 """The precedence as SQL: the fragments from which the statements of rights are put together.
 
-A rule's rank is one integer with a digit for each criterion; the smallest rank wins. The nearest
-and strictest rule is then a plain min(), and several levels combine by LEAST(), which skips NULLs.
+A rule's rank is one integer with a digit for each criterion; the smallest rank wins. The first
+rule is then a plain min(), and several levels combine by LEAST(), which skips NULLs.
 """
 
 from math import prod

@@ -4,12 +4,14 @@ import re
 from gettext import GNUTranslations
 from pathlib import Path
 
+import polib
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
 from marketplace.operate.embedded.text_catalogues import CATALOGUES
 from tests.factories import GroupFactory, UserFactory
+from tests.translation.used_texts import used_texts
 
 SOURCES = sorted(CATALOGUES.glob("*/LC_MESSAGES/django.po"))
 # A value such as %(name)s, {number} or %%, or an element of HTML.
@@ -52,6 +54,11 @@ def test_catalogues_leave_nothing_in_english(catalogue: Path) -> None:
 
     assert 'msgstr ""\n\n' not in source
     assert "#, fuzzy" not in source
+
+
+@pytest.mark.parametrize("catalogue", SOURCES, ids=lambda path: path.parts[-3])
+def test_catalogues_have_the_texts_in_use_and_no_others(catalogue: Path) -> None:
+    assert {entry.msgid for entry in polib.pofile(str(catalogue))} ^ used_texts() == set()
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from acl.accounts.spaces import SpaceRefused, delete_space, move_space, rename_s
 from acl.models import Space
 from acl.pages.frame import PageRequest
 from acl.pages.staff_pages import admins_only, posted, render_access
+from acl.rights import precedence
 from catalog.access.change_preview import Change
 from catalog.access.group_overview import Level, find_targets, list_levels
 from catalog.access.pages.access_forms import RuleForm
@@ -135,6 +136,7 @@ def _space_page(
         "warnings": _warnings(one, form),
         "refused": refused,
         "back": _address(one),
+        "precedence": [_(sentence) for sentence in precedence.IN_WORDS],
     }
     wrong = refused or (request.method == "POST" and form.errors)
     return render_access(request, "space.html", context, tab="groups", status=422 if wrong else 200)
