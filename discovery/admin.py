@@ -21,6 +21,7 @@ from discovery.models import (
     Experience,
     FirstRun,
     FlowRule,
+    ModelPrice,
     Outcome,
     OutcomeAlert,
     Quota,
@@ -129,6 +130,14 @@ class QuotaAdmin(ReadOnlyAdmin):
     list_display = ("id", "measure", "user", "group", "capability", "each_person", "soft", "hard")
     list_select_related = ("user", "group", "capability")
     list_filter = ("measure", "group")
+
+
+@admin.register(ModelPrice)
+class ModelPriceAdmin(ReadOnlyAdmin):
+    """Prices of models; the page of prices changes them."""
+
+    list_display = ("pattern", "input_price", "output_price", "noted_on", "source")
+    search_fields = ("pattern", "source")
 
 
 @admin.register(FirstRun)

@@ -12,6 +12,7 @@ from discovery.api.insights_api import AlertsView, FiguresView, WindowsView
 from discovery.api.learning_api import LearningView
 from discovery.api.metatool_api import MetaToolsView, MetaToolView
 from discovery.api.plan_api import PlanView
+from discovery.api.price_api import PricesView, PriceView
 from discovery.api.quota_api import QuotasView, QuotaView
 from discovery.api.risk_api import RisksView
 from discovery.api.select_api import SelectView
@@ -42,6 +43,8 @@ urlpatterns = [
     path("calls/<uuid:pk>/cancel", CancelCallView.as_view(), name="api-call-cancel"),
     path("quotas", QuotasView.as_view(), name="api-quotas"),
     path("quotas/<int:pk>", QuotaView.as_view(), name="api-quota"),
+    path("prices", PricesView.as_view(), name="api-prices"),
+    path("prices/<int:pk>", PriceView.as_view(), name="api-price"),
     path("groups/<int:pk>/call-policy", CallPolicyView.as_view(), name="api-call-policy"),
     path("approvals", ApprovalsView.as_view(), name="api-approvals"),
     path("approvals/<uuid:pk>", ApprovalView.as_view(), name="api-approval"),

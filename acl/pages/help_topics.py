@@ -48,6 +48,7 @@ HELP_TOPICS: dict[str, str] = {
     "insights-tools": "insights",
     "insights-use": "insights",
     "insights-quotas": "executing#quotas",
+    "insights-prices": "insights#prices",
     "insights-teach": "learning#teaching",
     "access": "access-pages#matrix",
     "access-changes": "access#explanations-and-previews",

@@ -13,6 +13,7 @@ __all__ = [
     "metatool_api",
     "metatool_serializers",
     "plan_api",
+    "price_api",
     "quota_api",
     "risk_api",
     "select_api",

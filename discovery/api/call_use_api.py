@@ -3,6 +3,7 @@
 A key sees its group's calls of its group's tools; staff see all, or those of the group they name.
 """
 
+from decimal import Decimal
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -11,10 +12,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from acl.http.strict_serializer import Text
 from acl.models import ApiKey
 from discovery.api.insights_api import read_scope
 from discovery.api.turn_serializers import FiguresQuerySerializer
-from discovery.insights.call_use import read_call_use
+from discovery.insights.call_use import CallUse, read_call_use
+from discovery.prices.model_prices import list_prices, price_of
 
 
 class CallUseQuerySerializer(FiguresQuerySerializer):
@@ -22,6 +25,12 @@ class CallUseQuerySerializer(FiguresQuerySerializer):
 
     by = serializers.ChoiceField(("tool", "person", "group"), default="tool")
     limit = serializers.IntegerField(default=50, min_value=1, max_value=1000)
+    model = Text(
+        max_length=100,
+        default="",
+        allow_blank=True,
+        help_text="The name of a model, at whose price costs are told.",
+    )
 
 
 class CallUseItemSerializer(serializers.Serializer[Any]):
@@ -37,6 +46,23 @@ class CallUseItemSerializer(serializers.Serializer[Any]):
     definition_tokens = serializers.IntegerField(
         help_text="Tokens of definitions sent in those turns; 0 for a tool."
     )
+    all_definition_tokens = serializers.IntegerField(
+        help_text="Tokens of the definitions of all tools in those turns; 0 for a tool."
+    )
+    cost = serializers.SerializerMethodField(
+        help_text="US dollars of definitions, arguments and results; null without a price."
+    )
+    cost_with_all = serializers.SerializerMethodField(
+        help_text="The same with the definitions of all tools; null without turns or a price."
+    )
+
+    def get_cost(self, use: CallUse) -> float | None:
+        """Return the cost at the price."""
+        return _plain(use.cost(self.context["price"]))
+
+    def get_cost_with_all(self, use: CallUse) -> float | None:
+        """Return the cost with all tools at the price."""
+        return _plain(use.cost_with_all(self.context["price"]))
 
 
 class CallUseSerializer(serializers.Serializer[Any]):
@@ -46,6 +72,9 @@ class CallUseSerializer(serializers.Serializer[Any]):
     until = serializers.DateTimeField()
     group = serializers.CharField(allow_null=True)
     by = serializers.CharField()
+    priced_by = serializers.CharField(
+        allow_null=True, help_text="The pattern of the price that fits `model`, or null."
+    )
     items = CallUseItemSerializer(many=True)
 
 
@@ -68,5 +97,14 @@ class CallUseView(APIView):
         wanted = serializer.validated_data
         scope, group = read_scope(request, wanted)
         items = read_call_use(scope, wanted["by"], most=wanted["limit"])
-        about = {"since": scope.since, "until": scope.until, "group": group}
-        return Response(CallUseSerializer({**about, "by": wanted["by"], "items": items}).data)
+        price = price_of(wanted["model"], list_prices()) if wanted["model"] else None
+        about = {"since": scope.since, "until": scope.until, "group": group, "by": wanted["by"]}
+        answer = CallUseSerializer(
+            {**about, "priced_by": price and price.pattern, "items": items},
+            context={"price": price},
+        )
+        return Response(answer.data)
+
+
+def _plain(cost: Decimal | None) -> float | None:
+    return None if cost is None else float(cost)

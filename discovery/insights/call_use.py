@@ -6,11 +6,13 @@ those that turns sent to models; a turn sends many tools, so only people and gro
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal
 
 from django.db import connection
 
 from discovery.insights.insights_scope import InsightsScope, list_visible_ids
+from discovery.prices.model_prices import Price
 
 By = Literal["tool", "person", "group"]
 MOST = 50
@@ -33,7 +35,7 @@ GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT %(most)s
 """
 _DEFINITIONS = """
 SELECT {name}, count(*),
-  sum(CASE t.mode WHEN 'all' THEN t.tokens_all ELSE t.tokens_selected END)
+  sum(CASE t.mode WHEN 'all' THEN t.tokens_all ELSE t.tokens_selected END), sum(t.tokens_all)
 FROM discovery_turn t {joined} WHERE {where} GROUP BY 1 ORDER BY 3 DESC, 1 LIMIT %(most)s
 """
 
@@ -42,7 +44,8 @@ FROM discovery_turn t {joined} WHERE {where} GROUP BY 1 ORDER BY 3 DESC, 1 LIMIT
 class CallUse:
     """Calls of a tool, person or group: all, failed, the 95th percentile of milliseconds, tokens.
 
-    `turns` and `definition_tokens` are those of the turns of a person or group.
+    `turns` and the tokens of definitions, those that were sent and those of all tools, are those of
+    the turns of a person or group.
     """
 
     name: str
@@ -53,6 +56,22 @@ class CallUse:
     result_tokens: int = 0
     turns: int = 0
     definition_tokens: int = 0
+    all_definition_tokens: int = 0
+
+    def cost(self, price: Price | None) -> Decimal | None:
+        """Return what it all cost at a price, in US dollars; None without a price.
+
+        A model writes arguments, and reads results and definitions.
+        """
+        read = self.result_tokens + self.definition_tokens
+        return None if price is None else price.cost(read=read, written=self.argument_tokens)
+
+    def cost_with_all(self, price: Price | None) -> Decimal | None:
+        """Return what it would have cost with the definitions of all tools; None without turns."""
+        if price is None or not self.turns:
+            return None
+        read = self.result_tokens + self.all_definition_tokens
+        return price.cost(read=read, written=self.argument_tokens)
 
 
 def read_call_use(scope: InsightsScope, by: By, *, most: int = MOST) -> list[CallUse]:
@@ -71,6 +90,6 @@ def read_call_use(scope: InsightsScope, by: By, *, most: int = MOST) -> list[Cal
     return [
         CallUse(*rows.get(name, (name,)))
         if name not in turns
-        else CallUse(*(*rows.get(name, (name, 0, 0, None, 0, 0)), turns[name][0], turns[name][1]))
+        else CallUse(*(*rows.get(name, (name, 0, 0, None, 0, 0)), *turns[name]))
         for name in names
     ]

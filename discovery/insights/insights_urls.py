@@ -2,7 +2,14 @@
 
 from django.urls import path
 
-from discovery.insights.pages import downloads, insights_pages, risk_page, teach_page, use_pages
+from discovery.insights.pages import (
+    downloads,
+    insights_pages,
+    price_pages,
+    risk_page,
+    teach_page,
+    use_pages,
+)
 
 urlpatterns = [
     path("insights/", insights_pages.figures, name="insights"),
@@ -11,6 +18,10 @@ urlpatterns = [
     path("insights/use/", use_pages.use, name="insights-use"),
     path("insights/quotas/", use_pages.quotas, name="insights-quotas"),
     path("insights/quotas/<int:pk>/delete/", use_pages.remove_quota, name="insights-quota-remove"),
+    path("insights/prices/", price_pages.prices, name="insights-prices"),
+    path(
+        "insights/prices/<int:pk>/delete/", price_pages.remove_price, name="insights-price-remove"
+    ),
     path("insights/teach/", teach_page.teach, name="insights-teach"),
     path("insights/csv/<slug:name>/", downloads.download, name="insights-csv"),
     path("access/risk/", risk_page.risk, name="access-risk"),

@@ -5,6 +5,7 @@ from discovery.models.call_policy import CallPolicy
 from discovery.models.experience import Experience
 from discovery.models.first_run import FirstRun
 from discovery.models.flow import FlowMode, FlowRule, TrustedValue, TurnReading
+from discovery.models.model_price import ModelPrice
 from discovery.models.outcome import Called, Outcome
 from discovery.models.outcome_alert import OutcomeAlert
 from discovery.models.quota import Quota
@@ -21,6 +22,7 @@ __all__ = [
     "FirstRun",
     "FlowMode",
     "FlowRule",
+    "ModelPrice",
     "Outcome",
     "OutcomeAlert",
     "Quota",

@@ -108,6 +108,8 @@ OTHERS |= {
     "api-call-policy",  # tests/calls/test_call_policy.py
     "api-quotas",  # tests/calls/test_quotas.py
     "api-quota",
+    "api-prices",  # tests/insights/test_prices.py
+    "api-price",
     "api-risks",  # for admins: tests/insights/test_risk.py
 }
 OTHERS |= {"api-additions", "api-addition"}  # tests/openapi/test_adding.py

@@ -5,6 +5,7 @@ __all__ = [
     "downloads",
     "insights_pages",
     "measures",
+    "price_pages",
     "risk_page",
     "teach_page",
     "use_pages",

@@ -150,10 +150,15 @@ def _use(by: By) -> Callable[[InsightsQuery], Table]:
     def table(query: InsightsQuery) -> Table:
         names = (
             "name", "calls", "failed", "p95_ms", "argument_tokens", "result_tokens", "turns",
-            "definition_tokens",
+            "definition_tokens", "all_definition_tokens",
         )  # fmt: skip
         uses = read_call_use(query.scope, by, most=MOST)
-        return (by, *names[1:]), ([getattr(use, name) for name in names] for use in uses)
+        price = query.price
+        rows = (
+            [*(getattr(use, name) for name in names), use.cost(price), use.cost_with_all(price)]
+            for use in uses
+        )
+        return (by, *names[1:], "cost", "cost_with_all"), rows
 
     return table
 

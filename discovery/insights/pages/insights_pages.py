@@ -30,6 +30,7 @@ OUTCOMES = Tab("outcomes", "insights-outcomes", gettext_noop("Outcomes and alert
 TOOLS = Tab("tools", "insights-tools", gettext_noop("Tools"))
 USE = Tab("use", "insights-use", gettext_noop("Use and cost"))
 QUOTAS = Tab("quotas", "insights-quotas", gettext_noop("Quotas"))
+PRICES = Tab("prices", "insights-prices", gettext_noop("Prices"))
 TEACH = Tab("teach", "insights-teach", gettext_noop("Teach"))
 
 
@@ -166,7 +167,9 @@ def render_insights(
     status: int = 200,
 ) -> HttpResponse:
     """Render a page of Insights, or the part of it that htmx requested."""
-    tabs = (FIGURES, TOOLS, USE) if query.mine else (FIGURES, OUTCOMES, TOOLS, USE, QUOTAS, TEACH)
+    tabs: tuple[Tab, ...] = (FIGURES, TOOLS, USE)
+    if not query.mine:
+        tabs = (FIGURES, OUTCOMES, TOOLS, USE, QUOTAS, PRICES, TEACH)
     whole = {**context, "asked": query, "periods": PERIODS, "tabs": tabs, "tab": tab.name}
     page = f"insights/{template}" + ("#found" if request.htmx else "")
     return render_page(request, page, whole, frame=query.frame, status=status)

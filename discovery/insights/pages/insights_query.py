@@ -15,6 +15,8 @@ from django.utils.translation import gettext_noop
 
 from acl.pages.frame import Frame, PageRequest, frame_of, render_page
 from discovery.insights.insights_scope import InsightsScope
+from discovery.models.model_price import LONGEST_PATTERN
+from discovery.prices.model_prices import Price, list_prices, price_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +54,17 @@ class InsightsQuery:
     group: Group | None
     groups: Sequence[Group]
     mine: bool
+    model: str = ""
 
     @property
     def times(self) -> list[datetime]:
         """Return the beginnings of the charts' steps."""
         return self.period.times(self.until)
+
+    @property
+    def price(self) -> Price | None:
+        """Return the price of the chosen model, or None."""
+        return price_of(self.model, list_prices()) if self.model else None
 
     @property
     def scope(self) -> InsightsScope:
@@ -81,7 +89,8 @@ def parse_query(request: PageRequest) -> InsightsQuery | None:
     group = frame.group if mine else next((one for one in groups if one.name == named), None)
     wanted = request.GET.get("period", "")
     period = next((one for one in PERIODS if one.name == wanted), DEFAULT_PERIOD)
-    return InsightsQuery(frame, period, timezone.now(), group, groups, mine)
+    model = request.GET.get("model", "")[:LONGEST_PATTERN]
+    return InsightsQuery(frame, period, timezone.now(), group, groups, mine, model)
 
 
 def with_query(

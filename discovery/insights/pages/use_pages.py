@@ -26,6 +26,7 @@ from discovery.insights.call_use import By, read_call_use
 from discovery.insights.pages.insights_pages import QUOTAS, USE, render_insights
 from discovery.insights.pages.insights_query import InsightsQuery, with_query
 from discovery.models import Quota
+from discovery.prices.model_prices import list_prices, price_of
 
 MOST_LIMIT = 10**12
 
@@ -85,8 +86,16 @@ def use(request: PageRequest, query: InsightsQuery) -> HttpResponse:
     """Show calls, errors, times and tokens by tool and, to admins, by person and group."""
     kinds: list[By] = ["tool"] if query.mine else ["tool", "person", "group"]
     caller = query.frame.caller
-    context = {
-        "tables": [(kind, read_call_use(query.scope, kind)) for kind in kinds],
+    tables = [(kind, read_call_use(query.scope, kind)) for kind in kinds]
+    prices = list_prices()
+    price = price_of(query.model, prices) if query.model else None
+    context: dict[str, object] = {
+        "tables": [
+            (kind, [(row, row.cost(price), row.cost_with_all(price)) for row in rows])
+            for kind, rows in tables
+        ],
+        "price": price,
+        "prices": [(one.pattern, one.pattern) for one in prices],
         "quotas": own_quotas(caller) if query.mine and caller else [],
         "ever": True,
     }
