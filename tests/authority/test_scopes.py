@@ -75,6 +75,7 @@ ASKED_FOR = {
     "GET api/v1/meta": (*DISCOVER, *EXECUTE),
     "POST api/v1/meta/": (*DISCOVER, *EXECUTE),  # plus the scope of the tool
     "POST mcp": (*DISCOVER, *EXECUTE),  # likewise
+    "GET mcp": (*DISCOVER, *EXECUTE),  # a stream of changes: resources also require execute
     "POST api/v1/execute": EXECUTE,
     "GET api/v1/calls": (*EXECUTE, *ADMIN),
     "GET api/v1/calls/": EXECUTE,
