@@ -13,6 +13,7 @@ __all__ = [
     "openapi",
     "package_names",
     "read_limits",
+    "reader_program",
     "runtime",
     "secret_redaction",
     "side_effects",

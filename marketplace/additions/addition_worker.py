@@ -12,10 +12,11 @@ from acl.platform.jobs.job_rows import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_tak
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.files import RefusedError, decode
 from catalog.formats.names import slug_for
-from catalog.formats.openapi.api_document import LIMITS, looks_like_document, parse_document
-from catalog.formats.openapi.openapi_format import ReadApi, read_api
+from catalog.formats.openapi.api_document import LIMITS, looks_like_document
+from catalog.formats.openapi.openapi_format import ReadApi
 from catalog.formats.tools_list import normalize_tools
 from catalog.models import ApiDocument, Integration
+from catalog.servers.client.api_reader import read_api_text
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import probe_address
 from catalog.servers.net.guarded_requests import Bounds, fetch
@@ -109,8 +110,8 @@ def _ask_address(row: Addition) -> None:
 
 
 def _read_document(row: Addition, document: ApiDocument, text: str) -> None:
-    api = read_api(
-        parse_document(text),
+    api = read_api_text(
+        text,
         file=document.address or "pasted",
         slug=slug_for(row.name) if row.name else "",
         came_from=document.address,

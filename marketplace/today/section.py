@@ -10,7 +10,7 @@ MOST = 8
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact that changes: its label, the value before, and the value after."""
+    """A changed fact: its label, the value before, and the value after."""
 
     label: str
     before: str
@@ -19,7 +19,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class PendingDefinition:
-    """A definition that waits for a review, as the list shows it."""
+    """A definition waiting for review, as the list shows it."""
 
     key: int
     change: Change

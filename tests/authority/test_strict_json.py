@@ -144,6 +144,7 @@ OTHERS = {
     "catalog/lookups/listing_cache.py json.loads": OWN,
     "catalog/access/usable_ids.py json.loads": "a jsonb value of our statement, read as text",
     "catalog/trust/fingerprint.py json.loads": OWN,
+    "catalog/formats/reader_program.py json.loads": "the request of its parent, in a cell",
     "catalog/servers/cell/cell_entry.py json.loads": "what bubblewrap says of its child",
     "catalog/servers/cell/cell_report.py json.loads": OWN,
     "catalog/servers/client/process_guard.py json.loads": "an argument of its parent",

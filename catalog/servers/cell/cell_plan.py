@@ -16,6 +16,7 @@ SCRATCH_BYTES = 256 * MB
 # Where Pegboard runs as root, programs are users of their own; Debian gives out none of these ids.
 FIRST_USER, USERS = 64_000, 900
 CLIENT_USER = FIRST_USER + USERS
+READER_USER = CLIENT_USER + 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ neither lines nor bodies nor time, so all limits are here. Used by workers only.
 """
 
 __all__ = [
+    "api_reader",
     "api_session",
     "dialogue",
     "http_transport",
@@ -13,6 +14,7 @@ __all__ = [
     "package_digest",
     "problem_labels",
     "process_guard",
+    "reader_process",
     "resource_watchers",
     "server_limits",
     "server_problems",

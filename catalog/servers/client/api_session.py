@@ -14,7 +14,7 @@ import httpx2
 
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.files import RefusedError, decode
-from catalog.formats.openapi.api_document import LIMITS, parse_document
+from catalog.formats.openapi.api_document import LIMITS
 from catalog.formats.openapi.api_requests import (
     ApiRequest,
     ArgumentRefusedError,
@@ -26,7 +26,7 @@ from catalog.formats.openapi.api_requests import (
     shape_json,
 )
 from catalog.formats.openapi.api_security import CredentialsMissingError, credentials_for
-from catalog.formats.openapi.openapi_format import read_api
+from catalog.servers.client.api_reader import read_api_text
 from catalog.servers.client.mcp_session import ToolResult, Tools
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
@@ -207,8 +207,8 @@ class ApiSession:
 
     def _read_tools(self, text: str) -> list[JSONObject]:
         server = self._server
-        api = read_api(
-            parse_document(text),
+        api = read_api_text(
+            text,
             file="openapi",
             came_from=server.document_url,
             address=server.url,

@@ -1,0 +1,56 @@
+"""The program that reads one document of a stranger, apart from Pegboard: its main module.
+
+It gets a line of JSON with what to do and the document on its input, and writes one value of JSON.
+It imports no Django, no database and nothing that the formats do not need, since it starts anew for
+each document, in a cell where there is nothing else.
+"""
+
+import json
+import resource
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from catalog.formats.files import RefusedError, decode
+
+LONGEST_REQUEST = 1_000_000
+# Packages that the formats of documents need, beside the standard library.
+PACKAGES = (
+    *("yaml", "_yaml", "nh3", "regex", "openapi_pydantic", "pydantic", "pydantic_core"),
+    *("annotated_types", "typing_inspection", "typing_extensions"),
+)
+
+
+def main() -> int:
+    """Read the input and write the answer; return the exit code."""
+    request = json.loads(sys.stdin.buffer.readline(LONGEST_REQUEST))
+    _limit_memory(request["memory_bytes"])
+    try:
+        answer: dict[str, Any] = {"read": _read_api(sys.stdin.buffer.read(), request["options"])}
+    except RefusedError as refused:
+        answer = {"refused": [refused.reason, refused.field]}
+    sys.stdout.write(json.dumps(answer, separators=(",", ":"), allow_nan=False))
+    sys.stdout.flush()
+    return 0
+
+
+def _read_api(document: bytes, options: dict[str, Any]) -> dict[str, Any]:
+    # Only now, so that a request that is none costs nothing.
+    from catalog.formats.openapi.api_document import parse_document
+    from catalog.formats.openapi.openapi_format import read_api
+
+    try:
+        return asdict(read_api(parse_document(decode(document)), **options))
+    except (MemoryError, RecursionError):
+        raise RefusedError("needs too much memory to read") from None
+
+
+def _limit_memory(most: int) -> None:
+    """Refuse memory beyond the limit at once; the guard only looks now and then."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if sys.platform == "linux" and (hard == resource.RLIM_INFINITY or most < hard):
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""OpenAPI documents, read apart and checked again: what a reader answers is a stranger's word.
+
+A document whose reader was broken may say what any document may say, and nothing else: kind,
+transport and address are looked at here, and its tools pass the same cleaning and review as those
+of any server.
+"""
+
+import re
+import zlib
+from collections import OrderedDict
+from functools import cache
+from hashlib import sha256
+from threading import Lock
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from acl.platform import strict_json
+from catalog.formats.descriptors import IntegrationDescriptor, canonical_json
+from catalog.formats.files import RefusedError
+from catalog.formats.names import SLUG
+from catalog.formats.openapi.api_document import MOST_OPERATIONS, parse_document
+from catalog.formats.openapi.api_names import LONGEST_ACTION
+from catalog.formats.openapi.api_operations import HTTP, ApiOperation
+from catalog.formats.openapi.openapi_format import TRANSPORT, ReadApi, read_api
+from catalog.formats.read_limits import DEFAULT_LIMITS as LIMITS
+from catalog.servers.cell.cell_support import cells_wanted
+from catalog.servers.client.reader_process import BOUNDS, ReaderBounds, read_apart
+
+_DEEPEST = 100
+_ODD = "cannot be read: its reader gave an answer that is none"
+_NAME = re.compile(rf"[A-Za-z0-9_.-]{{1,{LONGEST_ACTION}}}")
+_KEPT, _KEPT_BYTES = 16, 1_000_000
+
+
+def read_api_text(text: str, *, bounds: ReaderBounds = BOUNDS, **options: Any) -> ReadApi:
+    """Read the text of a document as `read_api` does, in a cell unless these are off.
+
+    RefusedError says why it is not read; ServerProblemError, why nothing is.
+    """
+    if not cells_wanted():
+        return read_api(parse_document(text), **options)
+    document = text.encode("utf-8", "surrogatepass")
+    key = sha256(canonical_json(options).encode() + b"\n" + document).digest()
+    answer = _answers.find(key) or read_apart(document, options, bounds=bounds)
+    api = _restore(answer)
+    # What was read once, is not read anew at each comparison of definitions.
+    _answers.keep(key, answer)
+    return api
+
+
+class _Answers:
+    """The answers of the last documents, packed."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._packed: OrderedDict[bytes, bytes] = OrderedDict()
+
+    def find(self, key: bytes) -> bytes:
+        """Return a kept answer, or nothing."""
+        with self._lock:
+            packed = self._packed.get(key)
+        return zlib.decompress(packed) if packed else b""
+
+    def keep(self, key: bytes, answer: bytes) -> None:
+        """Keep an answer; the oldest one goes."""
+        packed = zlib.compress(answer, 1)
+        with self._lock:
+            if len(packed) <= _KEPT_BYTES:
+                self._packed[key] = packed
+                self._packed.move_to_end(key)
+            while len(self._packed) > _KEPT:
+                self._packed.popitem(last=False)
+
+
+_answers = _Answers()
+
+
+def _restore(answer: bytes) -> ReadApi:
+    """Return the reading that an answer stands for; RefusedError for anything else."""
+    try:
+        value = strict_json.parse_json(answer.decode(), max_depth=_DEEPEST, any_text=True)
+        if refused := value.get("refused"):
+            reason, field = refused
+            raise RefusedError(str(reason)[: LIMITS.reason], str(field)[: LIMITS.reason])
+        api = _shape().validate_python(value["read"])
+    except (strict_json.StrictJSONError, UnicodeError, ValidationError) as odd:
+        raise RefusedError(_ODD) from odd
+    except (AttributeError, KeyError, TypeError, ValueError) as odd:
+        raise RefusedError(_ODD) from odd
+    if not _is_plausible(api.integration) or not 0 < len(api.operations) <= MOST_OPERATIONS:
+        raise RefusedError(_ODD)
+    if not all(map(_is_tool, api.operations)):
+        raise RefusedError(_ODD, "paths")
+    return api
+
+
+@cache
+def _shape() -> TypeAdapter[ReadApi]:
+    return TypeAdapter(ReadApi)
+
+
+def _is_plausible(found: IntegrationDescriptor) -> bool:
+    return (
+        (found.kind, found.transport) == ("openapi", TRANSPORT)
+        and bool(SLUG.fullmatch(found.slug))
+        and found.endpoint.startswith(("https://", "http://"))
+        and len(found.endpoint) <= LIMITS.address
+        and 0 < len(found.title) <= LIMITS.name
+        and len(found.description) <= LIMITS.description
+        and len(found.version) <= LIMITS.version
+        and not found.command
+    )
+
+
+def _is_tool(one: ApiOperation) -> bool:
+    """Return True for a tool that is the operation it says, sent as the operation says."""
+    annotations = one.tool.get("annotations")
+    sending = annotations.get(HTTP) if isinstance(annotations, dict) else None
+    return (
+        bool(_NAME.fullmatch(one.name))
+        and one.tool.get("name") == one.name
+        and isinstance(one.tool.get("inputSchema"), dict)
+        and isinstance(sending, dict)
+        and sending.get("method") == one.method
+        and sending.get("path") == one.path
+    )

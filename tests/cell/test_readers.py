@@ -1,0 +1,165 @@
+"""Documents of strangers are read apart, within limits, and what is answered is checked again."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from catalog.formats.descriptors import canonical_json
+from catalog.formats.files import RefusedError
+from catalog.formats.openapi.api_document import parse_document
+from catalog.formats.openapi.openapi_format import read_api
+from catalog.servers.cell import cell_support
+from catalog.servers.client import api_reader, reader_process
+from catalog.servers.client.api_reader import read_api_text
+from catalog.servers.client.reader_process import MB, ReaderBounds
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from tests.openapi.documents import AS_YAML, library, new_library, old_library
+
+pytestmark = pytest.mark.processes
+NONE = "The system refuses cells: No permission to creating new namespace"
+DOCUMENTS = {
+    "3.0 as JSON": json.dumps(library()),
+    "2.0 as JSON": json.dumps(old_library()),
+    "3.1 as JSON": json.dumps(new_library()),
+    "3.0 as YAML": AS_YAML,
+}
+OPTIONS: dict[str, Any] = {"file": "api", "slug": "books", "came_from": "https://a.example/"}
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin with no answers of other tests."""
+    monkeypatch.setattr(api_reader, "_answers", api_reader._Answers())
+
+
+@pytest.fixture(params=["cell", "child"])
+def apart(
+    request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """Read in a cell, then where none can be made."""
+    settings.PEGBOARD_CELL = "preferred"
+    if request.param == "child":
+        monkeypatch.setattr(reader_process, "cell_problem", lambda: NONE)
+    elif problem := cell_support.cell_problem():
+        pytest.skip(f"No cell can be made here: {problem}")
+    return str(request.param)
+
+
+def test_documents_read_apart_are_the_same_as_here(
+    apart: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each reading starts a process, so the child reads one of them.
+    for name, text in list(DOCUMENTS.items())[:: 1 if apart == "cell" else 4]:
+        here = read_api(parse_document(text), **OPTIONS)
+
+        there = read_api_text(text, **OPTIONS)
+
+        assert canonical_json(asdict(there)) == canonical_json(asdict(here)), name
+        assert there.tools() == json.loads(json.dumps(here.tools())), name
+
+    # What was read once is not read again, and another name is another reading.
+    started: list[bytes] = []
+
+    def start(document: bytes, *_: Any, **__: Any) -> bytes:
+        started.append(document)
+        return b""
+
+    monkeypatch.setattr(api_reader, "read_apart", start)
+    assert read_api_text(DOCUMENTS["3.0 as JSON"], **OPTIONS).integration.slug == "books"
+    assert not started
+    with pytest.raises(RefusedError):
+        read_api_text(AS_YAML, **OPTIONS | {"slug": "others"})
+    assert len(started) == 1
+
+
+def test_refusals_and_limits_name_what_is_wrong(apart: str) -> None:
+    long = "openapi: 3.0.0\npaths:\n" + "".join(f"  /{at}: {{}}\n" for at in range(20_000))
+    cases: list[tuple[str, ReaderBounds, str, str]] = [
+        ('{"openapi": "3.0.0", "paths": []}', ReaderBounds(), "has no paths", "paths"),
+        (json.dumps(library(servers=[])), ReaderBounds(), "says no address of the API", "servers"),
+        ("openapi: 3.0.0\na: &x 1\nb: *x\n", ReaderBounds(), "uses a YAML alias or anchor", "file"),
+        (long, ReaderBounds(memory_bytes=40 * MB), "", "file"),
+        (json.dumps(library()), ReaderBounds(seconds=0), "takes more than 0 seconds", "file"),
+        (json.dumps(library()), ReaderBounds(answer_bytes=100), "reads as more than", "file"),
+    ]
+    for text, bounds, reason, field in cases if apart == "cell" else cases[3:]:
+        with pytest.raises(RefusedError) as refused:
+            read_api_text(text, bounds=bounds, file="api")
+
+        assert refused.value.reason.startswith(reason), (reason, refused.value.reason)
+        assert refused.value.field == field
+
+
+def test_where_a_cell_is_required_nothing_is_read_without_one(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PEGBOARD_CELL = "required"
+    monkeypatch.setattr(reader_process, "cell_problem", lambda: NONE)
+
+    with pytest.raises(ServerProblemError) as problem:
+        read_api_text(AS_YAML, **OPTIONS)
+
+    assert problem.value.reason == Reason.NO_CELL
+    assert NONE in problem.value.detail
+
+
+def _answer(**changes: Any) -> dict[str, Any]:
+    read: dict[str, Any] = asdict(read_api(parse_document(AS_YAML), **OPTIONS))
+    return dict(json.loads(json.dumps({**read, **changes})))
+
+
+def _with_integration(**changes: Any) -> dict[str, Any]:
+    read = _answer()
+    return {**read, "integration": {**read["integration"], **changes}}
+
+
+def _with_operation(**changes: Any) -> dict[str, Any]:
+    read = _answer()
+    first, *others = read["operations"]
+    return {**read, "operations": [{**first, **changes}, *others]}
+
+
+def test_a_broken_reader_says_nothing_that_a_document_could_not(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PEGBOARD_CELL = "preferred"
+    lies: dict[str, object] = {
+        "no JSON": b"\xff{",
+        "a number": 1,
+        "a list": [1],
+        "no reading": {},
+        "half a refusal": {"refused": ["only this"]},
+        "another kind": {"read": _with_integration(kind="mcp")},
+        "another transport": {"read": _with_integration(transport="stdio")},
+        "a command": {"read": _with_integration(command=["/bin/sh"])},
+        "an odd slug": {"read": _with_integration(slug="../up")},
+        "a file's address": {"read": _with_integration(endpoint="file:///etc/passwd")},
+        "a title that is none": {"read": _with_integration(title=["x"])},
+        "a book as a title": {"read": _with_integration(title="x" * 10_000)},
+        "no operations": {"read": _answer(operations=[])},
+        "a tool by another name": {"read": _with_operation(name="other")},
+        "a tool sent elsewhere": {"read": _with_operation(path="/elsewhere")},
+        "no tool": {"read": _with_operation(tool={})},
+        "deep JSON": b'{"read":' + b"[" * 5_000 + b"]" * 5_000 + b"}",
+    }
+    for name, lie in lies.items():
+        answer = lie if isinstance(lie, bytes) else json.dumps(lie).encode()
+        monkeypatch.setattr(api_reader, "read_apart", lambda *_, said=answer, **__: said)
+
+        with pytest.raises(RefusedError) as refused:
+            read_api_text(AS_YAML, **OPTIONS)
+
+        assert "its reader gave an answer that is none" in refused.value.reason, name
+    honest = json.dumps({"read": _answer()}).encode()
+    monkeypatch.setattr(api_reader, "read_apart", lambda *_, **__: honest)
+    assert read_api_text(AS_YAML, **OPTIONS).integration.slug == "books"
+
+
+def test_the_reader_sees_its_own_files_only() -> None:
+    shown = [str(path) for path in reader_process.reader_files()]
+
+    assert not any(path.endswith(("site-packages", "settings.py")) for path in shown)
+    assert {path.rpartition("/")[2] for path in shown} >= {"formats", "strict_json.py", "yaml"}
