@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('discovery', '0016_taught_messages'),
+        ('discovery', '0017_alert_seen'),
     ]
 
     operations = [
