@@ -3,6 +3,7 @@
 __all__ = [
     "api_choice",
     "api_document",
+    "api_names",
     "api_operations",
     "api_requests",
     "api_security",
