@@ -14,6 +14,7 @@ from pathlib import Path
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
 from acl.platform.clock import database_now
@@ -100,7 +101,7 @@ def set_price(
     """Note a price, in place of an earlier one with its pattern. Raises PriceRefusedError."""
     pattern = pattern.strip().lower()
     if not pattern or "*" in pattern[:-1] or any(letter.isspace() for letter in pattern):
-        raise PriceRefusedError("Enter a model's name, or its beginning with * at the end.")
+        raise PriceRefusedError(_("Enter a model's name, or its beginning with * at the end."))
     price, is_new = ModelPrice.objects.update_or_create(
         pattern=pattern,
         defaults={
@@ -111,7 +112,8 @@ def set_price(
         },
     )
     if is_new and ModelPrice.objects.count() > MOST_PRICES:
-        raise PriceRefusedError(f"There are {MOST_PRICES} prices already. Delete one first.")
+        message = _("There are %(number)s prices already. Delete one first.")
+        raise PriceRefusedError(message % {"number": MOST_PRICES})
     details = {"input": str(input_price), "output": str(output_price)}
     record(by=by, action="model_price.set", target=pattern, details=details)
     return price

@@ -51,7 +51,7 @@ def prices(request: PageRequest, query: InsightsQuery) -> HttpResponse:
                 source=data["source"],
             )
         except PriceRefusedError as refused:
-            form.add_error("model", _(str(refused)))
+            form.add_error("model", str(refused))
         else:
             messages.success(request, _("The price was set."))
             return redirect("insights-prices")
