@@ -107,12 +107,12 @@ def test_what_is_not_connected_is_left_out_and_not_counted(shop: Shop) -> None:
 
     gmail.update(connection="disconnected")
     with CaptureQueriesContext(connection) as statements:
-        without = shop.ask(message)  # nothing fits then, so three more look for help
+        without = shop.ask(message)  # nothing fits then, so four more look for help
     looking = select_capabilities(Asked(message, shop.alice, only_connected=False))
 
     assert names(before)[0] == "gmail__send_email"
     assert not any(name.startswith("gmail__") for name in names(without))
-    assert len(statements) == 4
+    assert len(statements) == 5
     counted = [len(each.selected) + each.excluded_count for each in (before, without, looking)]
     assert counted == [counted[0], counted[0] - tools, counted[0]]
     assert "gmail__send_email" in names(looking)[-tools:]  # what cannot run comes last
