@@ -1,4 +1,4 @@
-"""The program that reads one document of a stranger, apart from Pegboard: its main module.
+"""Main module of the program for one document of a stranger, apart from Pegboard.
 
 It gets a line of JSON with what to do and the document on its input, and writes one value of JSON.
 It imports no Django, no database and nothing that the formats do not need, since it starts anew for
