@@ -15,7 +15,7 @@ from acl.delegation import DelegationRefused
 from acl.keys.key_lifecycle import rotate_key
 from acl.keys.key_list import KeyFilter, list_keys
 from acl.models import ApiKey
-from marketplace.today.section import MOST, Row, Section
+from marketplace.today.section import MOST, Row, Section, read_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,7 @@ def replace_keys(
     *, by: User, keys: Sequence[str], overlap: timedelta, lifetime: timedelta | None
 ) -> Replacements:
     """Replace the chosen keys, each for itself: one refusal stops no other."""
-    chosen = [int(key) for key in keys if key.isdecimal() and len(key) < 12]
-    rows = list_keys(KeyFilter(show="ending")).filter(pk__in=chosen, replaced_at=None)
+    rows = list_keys(KeyFilter(show="ending")).filter(pk__in=read_keys(keys), replaced_at=None)
     made: list[NewKey] = []
     refusals = []
     for key in rows.order_by("expires_at", "pk"):

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
 from discovery.models import OutcomeAlert
-from marketplace.today.section import MOST, Row, Section
+from marketplace.today.section import MOST, Row, Section, read_keys
 
 ALERTS_OF = timedelta(days=1)
 
@@ -49,9 +49,8 @@ def _row(one: OutcomeAlert) -> Row:
 @transaction.atomic
 def mark_alerts(*, by: User, keys: Sequence[str], seen: bool) -> list[str]:
     """Mark the chosen alerts as seen, or as unseen again; return the keys of those changed."""
-    chosen = [int(key) for key in keys if key.isdecimal() and len(key) < 12]
-    rows = OutcomeAlert.objects.filter(pk__in=chosen, seen_at__isnull=seen).order_by("pk")
-    found = list(rows.select_for_update())
+    rows = OutcomeAlert.objects.filter(pk__in=read_keys(keys), seen_at__isnull=seen)
+    found = list(rows.order_by("pk").select_for_update())
     rows = OutcomeAlert.objects.filter(pk__in=[one.pk for one in found])
     rows.update(seen_at=Now() if seen else None)
     for one in found:

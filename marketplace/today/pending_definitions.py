@@ -24,6 +24,7 @@ from marketplace.today.section import (
     Row,
     Section,
     read_choices,
+    read_keys,
 )
 
 MOST_DEFINITIONS = 20
@@ -103,11 +104,8 @@ def decide_definitions(*, by: User, choices: Sequence[str], approve: bool) -> De
 
     Those of an integration are decided together; a refusal stops no other integration.
     """
-    shown = {
-        int(key): seen
-        for key, seen in read_choices(choices).items()
-        if key.isdecimal() and len(key) < 12
-    }
+    seen_by = read_choices(choices)
+    shown = {key: seen for text, seen in seen_by.items() for key in read_keys([text])}
     rows = Definition.objects.filter(pk__in=list(shown), standing__in=Definition.WAITING)
     found = list(rows.select_related("integration").order_by("integration__title", "integration"))
     decide = review_decisions.approve if approve else review_decisions.keep_out

@@ -83,6 +83,11 @@ class Decisions:
     refusals: tuple[str, ...]
 
 
+def read_keys(choices: Sequence[str]) -> list[int]:
+    """Return the choices that are keys of rows."""
+    return [int(key) for key in choices if key.isdecimal() and len(key) < 12]
+
+
 def read_choices(choices: Sequence[str]) -> dict[str, str]:
     """Return what follows the first colon of each choice, by what precedes it."""
     return dict(choice.partition(":")[::2] for choice in choices)

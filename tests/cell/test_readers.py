@@ -93,6 +93,18 @@ def test_refusals_and_limits_name_what_is_wrong(apart: str) -> None:
         assert refused.value.field == field
 
 
+def test_reader_that_closes_its_output_and_goes_on_is_ended(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PEGBOARD_CELL = "preferred"
+    monkeypatch.setattr(reader_process, "_START", "import os, time; os.close(1); time.sleep(600)")
+
+    with pytest.raises(RefusedError) as refused:
+        read_api_text(AS_YAML, bounds=ReaderBounds(seconds=3), **OPTIONS)
+
+    assert refused.value.reason == "takes more than 3 seconds to read"
+
+
 def test_where_a_cell_is_required_nothing_is_read_without_one(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from hashlib import sha256
 from threading import Lock
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from acl.platform import strict_json
 from catalog.formats.descriptors import IntegrationDescriptor, canonical_json
@@ -42,15 +42,17 @@ def read_api_text(text: str, *, bounds: ReaderBounds = BOUNDS, **options: Any) -
         return read_api(parse_document(text), **options)
     document = text.encode("utf-8", "surrogatepass")
     key = sha256(canonical_json(options).encode() + b"\n" + document).digest()
-    answer = _answers.find(key) or read_apart(document, options, bounds=bounds)
-    api = _restore(answer)
     # What was read once, is not read anew at each comparison of definitions.
+    if kept := _answers.find(key):
+        return _restore(kept)
+    answer = read_apart(document, options, bounds=bounds)
+    api = _restore(answer)
     _answers.keep(key, answer)
     return api
 
 
 class _Answers:
-    """The answers of the last documents, packed."""
+    """The answers of the documents read last, packed."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -59,7 +61,8 @@ class _Answers:
     def find(self, key: bytes) -> bytes:
         """Return a kept answer, or nothing."""
         with self._lock:
-            packed = self._packed.get(key)
+            if packed := self._packed.get(key):
+                self._packed.move_to_end(key)
         return zlib.decompress(packed) if packed else b""
 
     def keep(self, key: bytes, answer: bytes) -> None:
@@ -68,7 +71,6 @@ class _Answers:
         with self._lock:
             if len(packed) <= _KEPT_BYTES:
                 self._packed[key] = packed
-                self._packed.move_to_end(key)
             while len(self._packed) > _KEPT:
                 self._packed.popitem(last=False)
 
@@ -84,8 +86,6 @@ def _restore(answer: bytes) -> ReadApi:
             reason, field = refused
             raise RefusedError(str(reason)[: LIMITS.reason], str(field)[: LIMITS.reason])
         api = _shape().validate_python(value["read"])
-    except (strict_json.StrictJSONError, UnicodeError, ValidationError) as odd:
-        raise RefusedError(_ODD) from odd
     except (AttributeError, KeyError, TypeError, ValueError) as odd:
         raise RefusedError(_ODD) from odd
     if not _is_plausible(api.integration) or not 0 < len(api.operations) <= MOST_OPERATIONS:

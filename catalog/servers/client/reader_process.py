@@ -129,9 +129,12 @@ def _run(command: list[str], content: bytes, bounds: ReaderBounds) -> bytes:
     )
     feeder = threading.Thread(target=_feed, args=(process, content), name="reader", daemon=True)
     feeder.start()
+    deadline = time.monotonic() + bounds.seconds
     try:
-        answer = _receive(process, bounds)
-        process.wait(bounds.seconds)
+        answer = _receive(process, bounds, deadline)
+        process.wait(max(0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:  # it has closed its output, and goes on
+        raise _too_slow(bounds) from None
     finally:
         _end(process)
         feeder.join(5)
@@ -148,21 +151,24 @@ def _feed(process: subprocess.Popen[bytes], content: bytes) -> None:
         pipe.write(content)
 
 
-def _receive(process: subprocess.Popen[bytes], bounds: ReaderBounds) -> bytes:
+def _receive(process: subprocess.Popen[bytes], bounds: ReaderBounds, deadline: float) -> bytes:
     assert process.stdout is not None  # noqa: S101 - it was opened with a pipe
-    deadline = time.monotonic() + bounds.seconds
     answer = bytearray()
     with process.stdout as pipe, selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         while True:
             if not selector.select(max(0, deadline - time.monotonic())):
-                raise RefusedError(f"takes more than {bounds.seconds:g} seconds to read")
+                raise _too_slow(bounds)
             part = os.read(pipe.fileno(), _PART)
             if not part:
                 return bytes(answer)
             answer += part
             if len(answer) > bounds.answer_bytes:
                 raise RefusedError(f"reads as more than {bounds.answer_bytes // MB:,} MB")
+
+
+def _too_slow(bounds: ReaderBounds) -> RefusedError:
+    return RefusedError(f"takes more than {bounds.seconds:g} seconds to read")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from django.conf import settings
 from django.db.models import Q
 from mcp_types import Implementation, ListToolsResult, Tool
+from mcp_types.jsonrpc import METHOD_NOT_FOUND
 
 from acl.http.scopes import has_scope
 from acl.models import ApiKey
@@ -31,7 +32,11 @@ from discovery.gateway.mcp.runnable_tools import (
     tools_of_integration,
 )
 from discovery.metatools.all_metatools import META_TOOLS
-from discovery.server_requests.forwarded_requests import forward, passed_features
+from discovery.server_requests.forwarded_requests import (
+    RequestFailedError,
+    forward,
+    passed_features,
+)
 
 # Milliseconds that a list may be kept: it changes with rights, and where it is a choice with use.
 LIST_TTL_MS, CHOICE_TTL_MS = 60_000, 5_000
@@ -112,7 +117,7 @@ class CatalogEndpoint:
         return ()  # the catalogue is of tools; each server's address has its resources and prompts
 
     def forward(self, method: str, params: dict[str, Any], client: ClientSide) -> dict[str, Any]:
-        raise NotImplementedError(method)
+        raise RequestFailedError({"code": METHOD_NOT_FOUND, "message": f"{method} is not offered."})
 
     @property
     def listener(self) -> int | None:

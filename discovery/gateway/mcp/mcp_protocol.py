@@ -41,12 +41,7 @@ from mcp_types import (
     SubscriptionFilter,
     ToolsCapability,
 )
-from mcp_types.jsonrpc import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    PARSE_ERROR,
-)
+from mcp_types.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from mcp_types.methods import serialize_server_result, validate_client_request
 from mcp_types.version import (
     HANDSHAKE_PROTOCOL_VERSIONS,

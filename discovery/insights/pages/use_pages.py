@@ -88,7 +88,7 @@ def use(request: PageRequest, query: InsightsQuery) -> HttpResponse:
     caller = query.frame.caller
     tables = [(kind, read_call_use(query.scope, kind)) for kind in kinds]
     prices = list_prices()
-    price = price_of(query.model, prices) if query.model else None
+    price = price_of(query.model, prices)
     context: dict[str, object] = {
         "tables": [
             (kind, [(row, row.cost(price), row.cost_with_all(price)) for row in rows])

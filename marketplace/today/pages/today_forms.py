@@ -21,7 +21,7 @@ from marketplace.today.pages.today_page import Told, answer
 from marketplace.today.pending_calls import MOST, cancel_each, decide_each
 from marketplace.today.pending_definitions import decide_definitions
 from marketplace.today.pending_updates import start_updates
-from marketplace.today.section import Decisions
+from marketplace.today.section import Decisions, read_keys
 
 _REASON = gettext_lazy("Give a reason, so that the requester knows what to do.")
 
@@ -78,11 +78,9 @@ def _told(section: str, found: Decisions, done: str) -> Told:
 @require_POST
 def decline_requests(request: PageRequest) -> HttpResponse:
     """Decline the chosen requests, with one reason."""
-    keys = [
-        key for key in request.POST.getlist("request")[:MOST] if key.isdecimal() and len(key) < 12
-    ]
+    chosen = tuple(request.POST.getlist("request")[:MOST])
+    keys = read_keys(chosen)
     form, note = DeclineForm(request.POST), request.POST.get("note", "")[:500]
-    chosen = tuple(keys)
     if not keys:
         problem = _("Choose at least one request.")
         return answer(request, Told("requests", problems=(problem,), note=note))
