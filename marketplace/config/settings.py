@@ -304,6 +304,7 @@ def _every(seconds: float, task: str) -> dict[str, Any]:
     return {"task": task, "schedule": float(seconds), "options": {"expires": seconds}}
 
 
+CELERY_BEAT_SCHEDULER = "marketplace.config.beat_scheduler:EndingScheduler"
 CELERY_BEAT_SCHEDULE = {
     "check-integrations": _every(PEGBOARD_CHECK_SECONDS, task_names.CHECK_INTEGRATIONS),
     "sync-integrations": _every(PEGBOARD_SYNC_SECONDS, task_names.SYNC_INTEGRATIONS),

@@ -37,7 +37,9 @@ def session_of(user: User) -> Client:
 
 def called(user: User, tool: Capability, *, ms: int = 100, **more: Any) -> None:
     call = waiting_call(user, user.groups.get(), tool, "x")
-    at = timezone.now() - timedelta(minutes=5)
+    # Of today also just after midnight, since quotas count by days.
+    now = timezone.now()
+    at = max(now - timedelta(minutes=5), now.replace(hour=0, minute=0, second=0, microsecond=0))
     row = {
         "state": "completed", "needs_approval": False, "created_at": at, "started_at": at,
         "ended_at": at + timedelta(milliseconds=ms), "tokens_arguments": 3, "tokens_result": 7,

@@ -24,6 +24,7 @@ _PR_SET_PDEATHSIG = 1
 # Our environment contains keys, so servers get a minimal one: other accounts can read theirs.
 MINIMAL_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
 _TAIL_BYTES = 4000
+START_SECONDS = 180  # a small machine under load takes more than one minute
 _ERROR_LINE = re.compile(r"FATAL|ERROR|rror:")
 
 
@@ -76,14 +77,14 @@ def stop_child(
 def wait_until(
     ready: Callable[[], bool], *, child: subprocess.Popen[bytes], name: str, log: Path
 ) -> None:
-    """Wait until `ready()`. CannotRun if the child ends first, or takes over a minute."""
-    deadline = time.monotonic() + 60
+    """Wait until `ready()`. CannotRun if the child ends first, or takes over three minutes."""
+    deadline = time.monotonic() + START_SECONDS
     while not ready():
         if child.poll() is not None:
             reason = last_error(log)
             raise CannotRun(f"{name} failed to start ({reason}); see {log}.")
         if time.monotonic() > deadline:
-            raise CannotRun(f"{name} was not ready after a minute; see {log}.")
+            raise CannotRun(f"{name} was not ready after {START_SECONDS // 60} minutes; see {log}.")
         time.sleep(0.02)
 
 

@@ -5,6 +5,10 @@ GUNICORN_CMD_ARGS) still apply.
 """
 
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from marketplace.operate.embedded.graceful_stop import drop_new_connections_on_shutdown
 
@@ -24,7 +28,7 @@ when_ready = drop_new_connections_on_shutdown  # installed before workers are fo
 accesslog = None  # the application logs requests
 
 
-def post_worker_init(worker: object) -> None:
+def post_worker_init(worker: Any) -> None:
     """Load the embedding model before the first request, and exempt it from garbage collection.
 
     ONNX Runtime must not be loaded before the fork: its threads do not survive that, and a worker
@@ -39,9 +43,29 @@ def post_worker_init(worker: object) -> None:
     from discovery.select.common_abilities import warm_common_abilities
     from discovery.select.small_talk import warm_small_talk
 
-    start_embedder()
-    index_cache.enabled = True
-    warm_small_talk()
-    warm_common_abilities()
+    with _seen_alive(worker):
+        start_embedder()
+        index_cache.enabled = True
+        warm_small_talk()
+        warm_common_abilities()
     connections.close_all()
     freeze_loaded_objects()
+
+
+@contextmanager
+def _seen_alive(worker: Any) -> Iterator[None]:
+    """Tell gunicorn meanwhile that the worker lives: on a busy machine, loading may take longer
+    than `timeout`, and the worker would be killed and begin anew."""
+    loaded = threading.Event()
+
+    def notify() -> None:
+        while not loaded.wait(timeout / 4):
+            worker.notify()
+
+    thread = threading.Thread(target=notify, name="seen-alive", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        loaded.set()
+        thread.join()

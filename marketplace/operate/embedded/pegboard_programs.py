@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 import psutil
@@ -18,6 +19,7 @@ from marketplace.operate.embedded.key_cover import innermost
 
 # Longer than gunicorn's graceful timeout of 30 s (gunicorn_config.py).
 STOP_SECONDS = 35
+PROBE_SECONDS = 5.0
 
 
 class Program:
@@ -85,13 +87,17 @@ class Web(Program):
         super().__init__("Web", arguments, log=logs / "web.log", environment=environment)
 
     def is_ready(self) -> bool:
-        """Return True if the server accepts connections."""
+        """Return True if the server answers: it listens before its workers have loaded."""
         host, port = self._address
         reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared only
+        connection = HTTPConnection(reached, port, timeout=PROBE_SECONDS)
         try:
-            socket.create_connection((reached, port), timeout=1).close()
-        except OSError:
+            connection.request("GET", "/healthz")
+            connection.getresponse()
+        except (OSError, HTTPException):
             return False
+        finally:
+            connection.close()
         return True
 
 
