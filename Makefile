@@ -53,7 +53,8 @@ quick-lint: install-tests
 # In a fresh clone one process compiles all modules first: each worker would, all at the same time.
 pytest: install-tests
 	@test -d tests/pages/__pycache__ || $(BIN)/python -m pytest --collect-only --quiet >/dev/null || true
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) $(PYTEST_ARGS) \
+	  || $(BIN)/python -m tests.second_look $$?
 
 lint: install-tests
 	$(BIN)/python -m ruff check .

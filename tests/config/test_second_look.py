@@ -1,0 +1,45 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from tests import second_look
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a test that passes once something is there."""
+    text = "from pathlib import Path\n\n\ndef test_it():\n    assert Path('there').exists()\n"
+    (tmp_path / "test_one.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DJANGO_SETTINGS_MODULE", raising=False)
+    return tmp_path
+
+
+def look_at(project: Path, failed: int, code: int = 1) -> int:
+    kept = project / "failed"
+    kept.write_text(json.dumps(["test_one.py::test_it"] * failed))
+    return second_look.main(code, kept)
+
+
+def test_what_passes_alone_is_named(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (project / "there").touch()
+
+    code = look_at(project, 1)
+
+    assert code == 0
+    assert capfd.readouterr().out.endswith("Find the cause of:\n  test_one.py::test_it\n")
+
+
+def test_what_fails_again_has_failed(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code = look_at(project, 1)
+
+    assert code == 1
+    assert "FAILED test_one.py::test_it" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(("failed", "code"), [(4, 1), (0, 1), (1, 2), (1, 3)])
+def test_many_failures_and_broken_runs_get_none(project: Path, failed: int, code: int) -> None:
+    (project / "there").touch()
+
+    assert look_at(project, failed, code) == code
