@@ -176,7 +176,10 @@ def _without_words(tool: ToolFacts, trusted: list[str], arguments: JSONObject) -
     verdict = judge(tool, arguments, TurnReadings(UserWords([], trusted), blind=("",)))
     if not verdict.asks:
         return verdict
-    advice = "Pass the turn_id of the answer to the user's message with each call."
+    advice = (
+        "Only the application can name it: by turn_id, or over MCP by pegboard/turn_id in _meta. "
+        "Tell the user so."
+    )
     return Verdict(
         asks=True, cause="no_message", reason=_NO_TURN, advice=advice, origins=verdict.origins
     )

@@ -156,21 +156,42 @@ def test_results_are_for_ones_own_turn_while_it_lasts(people: People, turn: Turn
     post(support, f"turns/{turn.pk}/results", body, status=409)
 
 
-def test_meta_tool_and_mcp_answer_the_verdict(
-    people: People, call: Caller, page: Capability, mail: Capability, turn: Turn
+@pytest.mark.parametrize("named", [True, False])
+def test_every_door_says_the_same_of_a_call(
+    people: People, call: Caller, page: Capability, mail: Capability, turn: Turn, named: bool
 ) -> None:
     call(page, text=POISON)
     raw = new_key(people.support, "execute", owner=people.alice, acts_for_users=False)
-    wanted = {"name": mail.full_name, "arguments": EVE}
+    client, wanted = client_with(raw), {"name": mail.full_name, "arguments": EVE}
+    by_rest = {"turn_id": str(turn.pk)} if named else {}
+    by_mcp = {"_meta": {"pegboard/turn_id": str(turn.pk) if named else "last one"}}
 
-    told = post(
-        client_with(raw), "meta/execute_tool", {"arguments": wanted, "turn_id": str(turn.pk)}
-    )["result"]
-    over_mcp = ask(raw, "tools/call", wanted).json()["result"]
+    rest = post(client, "execute", {**wanted, **by_rest}, status=202)
+    meta = post(client, "meta/execute_tool", {"arguments": wanted, **by_rest})["result"]
+    run = {"name": "execute_tool", "arguments": wanted, **by_mcp}
+    mcp_meta = ask(raw, "tools/call", run).json()["result"]["structuredContent"]
+    direct = ask(raw, "tools/call", {**wanted, **by_mcp}).json()["result"]
 
-    assert (told["status"], told["flow"]["cause"]) == ("approval_needed", "target")
-    # Clients of MCP have no turn, and the guard does not know their user's words.
-    assert over_mcp["_meta"]["pegboard/flow"]["cause"] == "no_message"
+    flow, asking = rest["flow"], Call.objects.filter(state="waiting_approval")
+    assert flow["cause"] == ("target" if named else "no_message")
+    assert [meta["flow"], mcp_meta["flow"], direct["_meta"]["pegboard/flow"]] == [flow] * 3
+    assert meta["message"] == mcp_meta["message"] == rest["message"]
+    assert direct["content"][0]["text"].startswith(rest["message"])
+    assert {one.turn_id for one in asking} == {turn.pk if named else None}
+    assert ("pegboard/turn_id in _meta" in flow["advice"]) is not named
+
+
+def test_a_turn_of_somebody_else_is_nobodys_over_mcp(
+    people: People, mail: Capability, turn: Turn
+) -> None:
+    Turn.objects.filter(pk=turn.pk).update(user=people.bob)
+    raw = new_key(people.support, "execute", owner=people.alice, acts_for_users=False)
+    named = {"_meta": {"pegboard/turn_id": str(turn.pk)}}
+
+    answer = ask(raw, "tools/call", {"name": mail.full_name, "arguments": DANA, **named})
+
+    assert answer.json()["result"]["_meta"]["pegboard/flow"]["cause"] == "no_message"
+    assert Call.objects.get().turn_id is None
 
 
 def test_memory_is_sealed_and_ends_with_the_turn(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
@@ -10,6 +11,7 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from discovery.gateway.mcp.mcp_sessions import McpSession
 
 ASKABLE = frozenset({"elicitation", "sampling", "roots"})
+TURN = "pegboard/turn_id"  # in a request's _meta
 _ANSWERS = ("inputResponses", "requestState")
 # Content types by the version that brought them; older clients get the others as text.
 _SINCE = {"audio": "2025-03-26", "resource_link": "2025-06-18"}
@@ -21,7 +23,8 @@ class ClientSide:
     with its session.
 
     `takes_stream` says that an answer may be a stream, `progress_token` and `log_level` what the
-    client wants to hear in it.
+    client wants to hear in it. `turn_id` names the turn of the user's message: it comes from the
+    application, for a model writes arguments and no `_meta`.
     """
 
     version: str = LATEST_HANDSHAKE_VERSION
@@ -32,6 +35,7 @@ class ClientSide:
     takes_stream: bool = False
     progress_token: Any = None
     log_level: str = ""
+    turn_id: UUID | None = None
 
     @classmethod
     def of(
@@ -55,6 +59,7 @@ class ClientSide:
                 takes_stream=takes_stream,
                 progress_token=token,
                 log_level=session.log_level if session and takes_stream else "",
+                turn_id=_turn_of(meta),
             )
         announced = meta.get(CLIENT_CAPABILITIES_META_KEY) or {}
         answers = {name: params[name] for name in _ANSWERS if params.get(name) is not None}
@@ -65,6 +70,7 @@ class ClientSide:
             takes_stream=takes_stream,
             progress_token=token,
             log_level=meta.get(LOG_LEVEL_META_KEY) or "",
+            turn_id=_turn_of(meta),
         )
 
     def knows(self, content: str) -> bool:
@@ -94,3 +100,11 @@ class ClientSide:
             return silent
         live = {"is_open": True, "can_answer": self._can_answer, "log_level": self.log_level}
         return silent | live
+
+
+def _turn_of(meta: Mapping[str, Any]) -> UUID | None:
+    """Return the named turn. Any other text is like the id of a turn that nobody has."""
+    try:
+        return UUID(str(meta.get(TURN)))
+    except ValueError:
+        return None

@@ -89,7 +89,9 @@ def call_meta(
         raise UnknownToolError(name)
     asked = caller()
     try:
-        answer = call_meta_tool(caller=asked, name=name, arguments=arguments)
+        answer = call_meta_tool(
+            caller=asked, name=name, arguments=arguments, turn_id=client.turn_id
+        )
     except (ArgumentsRefusedError, NotFoundError, TooManyWaitingError) as refused:
         return refusal(str(refused))
     if name in SEARCHES:
@@ -117,6 +119,7 @@ def call_tool(
             caller=caller,
             full_name=full_name,
             arguments=arguments,
+            turn_id=client.turn_id,
             dialogue=client.dialogue(is_open=has_place),
         )
         if client.session is not None and begun.is_under_way:
