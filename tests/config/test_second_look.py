@@ -8,7 +8,7 @@ from tests import second_look
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a test that passes once something is there."""
+    """A folder with one test, passing as soon as something is there."""
     text = "from pathlib import Path\n\n\ndef test_it():\n    assert Path('there').exists()\n"
     (tmp_path / "test_one.py").write_text(text)
     monkeypatch.chdir(tmp_path)

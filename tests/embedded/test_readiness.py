@@ -17,7 +17,7 @@ def web(port: int) -> Web:
 
 @pytest.fixture
 def answering() -> Iterator[int]:
-    """The port of a server that answers everything."""
+    """Return the port of a server that answers everything."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server.server_port
@@ -39,7 +39,7 @@ def test_web_is_ready_once_it_answers(answering: int) -> None:
 
 
 def test_web_that_only_listens_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As gunicorn does until its first worker has loaded."""
+    """Listen without an answer, as gunicorn does until its first worker has loaded."""
     monkeypatch.setattr(pegboard_programs, "PROBE_SECONDS", 0.1)
 
     with socket.create_server(("127.0.0.1", 0)) as listening:

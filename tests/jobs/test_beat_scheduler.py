@@ -21,7 +21,7 @@ def test_beat_uses_it(service: Service) -> None:
 
 
 def test_a_closed_schedule_ends_beat_without_an_error(service: Service) -> None:
-    """As where SIGTERM comes while a task is sent: the handler has closed the schedule."""
+    """Send a task whose SIGTERM has closed the schedule meanwhile."""
     service.scheduler.close()
 
     service.start()
