@@ -31,7 +31,7 @@ class Deployment:
         self.queue = EmbeddedRedis(data)
         self._workers: list[subprocess.Popen[bytes]] = []
         self.environment = os.environ | {
-            "DATABASE_URL": _database_url(),
+            "DATABASE_URL": database_url(),
             "REDIS_URL": self.queue.url,
             "PEGBOARD_DATA_DIR": str(data),
             "PEGBOARD_SWEEP_SECONDS": "1",
@@ -87,7 +87,8 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.1)
 
 
-def _database_url() -> str:
+def database_url() -> str:
+    """Return the URL of the database that this test uses."""
     values = connection.settings_dict
     signed_in = f"{values['USER']}:{quote(str(values['PASSWORD']), safe='')}"
     return f"postgresql://{signed_in}@{quote(str(values['HOST']), safe='')}/{values['NAME']}"

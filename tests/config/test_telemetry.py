@@ -13,7 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from marketplace.operate.telemetry import is_wanted
-from tests.catalog.processes import _database_url
+from tests.catalog.processes import database_url
 from tests.factories import CapabilityFactory, GroupFactory, UserFactory, give
 
 PROJECT = Path(__file__).parents[2]
@@ -117,7 +117,7 @@ def _ask(**environment: str) -> str:
         [sys.executable, "-c", ASK],
         cwd=PROJECT,
         env=os.environ
-        | {"DATABASE_URL": _database_url(), "DJANGO_SETTINGS_MODULE": "marketplace.config.settings"}
+        | {"DATABASE_URL": database_url(), "DJANGO_SETTINGS_MODULE": "marketplace.config.settings"}
         | {"PEGBOARD_ALLOWED_HOSTS": "testserver"}
         | environment,
         capture_output=True,
