@@ -25,6 +25,7 @@ from discovery.calls.call_log import (
     milliseconds_of,
     page_of_calls,
 )
+from discovery.calls.call_questions import without_words
 from discovery.models import Call
 
 _FILTERS = (
@@ -104,6 +105,9 @@ class LoggedCallSerializer(serializers.Serializer[Any]):
     decided_at = serializers.DateTimeField(allow_null=True)
     started_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
+    questions = serializers.SerializerMethodField(
+        help_text="Kind and state of each question that its server asked."
+    )
     milliseconds = serializers.SerializerMethodField(
         help_text="How long it ran, without its wait for approval."
     )
@@ -111,6 +115,10 @@ class LoggedCallSerializer(serializers.Serializer[Any]):
     def get_actor(self, call: Call) -> str | None:
         """Return the actor's name."""
         return call.actor.username if call.actor else None
+
+    def get_questions(self, call: Call) -> list[dict[str, str]]:
+        """Return the questions without their words."""
+        return without_words(call.questions or ())
 
     def get_milliseconds(self, call: Call) -> int | None:
         """Return the running time."""

@@ -9,6 +9,7 @@ from acl.http.strict_serializer import StrictSerializer, Text
 from acl.models import ApiKey
 from catalog.models import Capability
 from discovery.calls.call_arguments import TwoNamesError, rename_arguments
+from discovery.calls.call_questions import KINDS, STATES
 from discovery.calls.call_view import Status
 from discovery.flows.flow_guard import Cause, Source
 from discovery.models import FlowMode
@@ -128,6 +129,22 @@ class FlowSerializer(serializers.Serializer[Any]):
     )
 
 
+class QuestionSerializer(serializers.Serializer[Any]):
+    """A server's question during a call, without the values of its answer."""
+
+    kind = serializers.ChoiceField(KINDS)
+    state = serializers.ChoiceField(
+        STATES,
+        help_text="`asked`: the answer comes with the client's next call. `withheld`: the client "
+        "was not asked.",
+    )
+    text = serializers.CharField(required=False, help_text="Its words, if somebody was asked.")
+    asks_for = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="The names of its form's fields."
+    )
+    host = serializers.CharField(required=False, help_text="The host of the page to open.")
+
+
 class ExecutionSerializer(serializers.Serializer[Any]):
     """A call's outcome."""
 
@@ -153,6 +170,9 @@ class ExecutionSerializer(serializers.Serializer[Any]):
     note = serializers.CharField(required=False, help_text="The note of the person who decided.")
     expires_at = serializers.DateTimeField(required=False, help_text="When a pending call expires.")
     flow = FlowSerializer(required=False, help_text="What the guard on flows says of the call.")
+    questions = QuestionSerializer(
+        many=True, required=False, help_text="What the server asked the client meanwhile."
+    )
     notice = serializers.CharField(
         required=False, help_text="Quotas that are near their end, when the call is made."
     )

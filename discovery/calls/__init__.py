@@ -13,6 +13,7 @@ __all__ = [
     "call_log",
     "call_policy",
     "call_queries",
+    "call_questions",
     "call_state",
     "call_view",
     "call_wait",

@@ -15,11 +15,13 @@ from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
 from catalog.servers.client.dialogue import CannotAskError
 from discovery.calls.call_channel import push_message
+from discovery.calls.call_questions import MOST_NOTED, question_of, state_of, words_of
 from discovery.calls.question_gate import check_question
 
 # Of one call. What exceeds it is dropped, and not asked.
 MOST_MESSAGES, MOST_QUESTIONS = 1_000, 20
 _FLUSH_SECONDS = 5.0
+_GONE: JSONObject = {"error": {"message": "The client is gone."}}
 
 
 class CallAudience:
@@ -32,6 +34,7 @@ class CallAudience:
         self._pk, self._capabilities = pk, capabilities
         self._loop: asyncio.AbstractEventLoop | None = None
         self._questions: dict[int, asyncio.Future[JSONObject]] = {}
+        self.noted: list[JSONObject] = []  # for the call's record
         self._messages = self._asked = 0
         self._bytes_left = settings.PEGBOARD_RESULT_BYTES
         self._seconds_left = float(settings.PEGBOARD_ASK_SECONDS)
@@ -44,6 +47,9 @@ class CallAudience:
 
     async def ask(self, method: str, params: JSONObject) -> JSONObject:
         """Return the client's result. Raises CannotAskError."""
+        noted = question_of(method)
+        if len(self.noted) < MOST_NOTED:
+            self.noted.append(noted)
         await asyncio.to_thread(check_question, method, params, self._capabilities)
         self._asked += 1
         if self._is_gone or self._asked > MOST_QUESTIONS or self._seconds_left <= 0:
@@ -54,8 +60,12 @@ class CallAudience:
         question = {"id": f"{self._pk.hex}.{number}", "method": method, "params": params}
         if not self._push(question):
             raise CannotAskError("Too much was sent already.")
+        noted |= {"state": "unanswered", **words_of(params)}
         try:
-            return _result_of(await asyncio.wait_for(answer, self._seconds_left))
+            answered = await asyncio.wait_for(answer, self._seconds_left)
+            if answered is not _GONE:
+                noted["state"] = state_of(answered)
+            return _result_of(answered)
         except TimeoutError:
             raise CannotAskError("The client did not answer in time.") from None
         finally:
@@ -76,8 +86,7 @@ class CallAudience:
 
     def _hear(self, message: JSONObject) -> None:
         if "gone" in message:
-            left = {"error": {"message": "The client is gone."}}
-            answers = dict.fromkeys(self._questions, left)
+            answers = dict.fromkeys(self._questions, _GONE)
         else:
             answers = {message.get("question", 0): message.get("answer") or {}}
         for number, answer in answers.items():

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
 from acl.platform.strict_json import StrictJSONError, parse_json, write_json
+from discovery.calls.call_questions import without_words
 from discovery.calls.call_state import UNKNOWN_OUTCOME
 from discovery.models import Call, CallPolicy
 from discovery.models.call import DEEPEST_RESULT, Content
@@ -64,6 +65,7 @@ def apply_policies(*, most: int) -> None:
 
 def _apply(call: Call, content: int) -> None:
     values: dict[str, Any] = {"content": content, "flow": _flow(call)}
+    values["questions"] = without_words(call.questions or ())
     if content == Content.REDACTED:
         values["arguments_json"] = _redact_text(call.arguments_json)
         values["result_json"] = call.result_json and _redact_text(call.result_json)

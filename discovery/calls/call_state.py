@@ -15,6 +15,7 @@ from redis import Redis
 from acl.platform.jobs import job_rows
 from acl.platform.prepared_statements import rows_of
 from acl.platform.redis_circuit import attempt
+from acl.platform.strict_json import write_json
 from discovery.calls.call_wait import notify_waiters
 from discovery.models import Call
 
@@ -93,8 +94,12 @@ def move(call: Call, to: Call.State, *only_if: Q, **values: Any) -> bool:
 def end_call(
     call: Call, to: Call.State, *, reason: str = "", message: str = "", result_json: str = ""
 ) -> bool:
-    """End a running call like `move`, with a prepared statement, since every call needs it."""
+    """End a running call like `move`, with a prepared statement, since every call needs it.
+
+    Its questions are stored with it.
+    """
     values_set = {"to": to, "reason": reason, "message": message, "result": result_json}
+    values_set["questions"] = write_json(call.questions or [])
     seen = {"pk": call.pk, "state": call.state, "attempts": call.attempts}
     if not rows_of(_END, {**values_set, **seen}):
         return False
@@ -107,7 +112,7 @@ _END = """
 UPDATE discovery_call SET state = %(to)s::text, ended_at = statement_timestamp(),
   reason = %(reason)s::text, message = %(message)s::text, result_json = %(result)s::text,
   tokens_result = (length(%(result)s::text) + 3) / 4,
-  dialogue = NULL
+  dialogue = NULL, questions = %(questions)s::text::jsonb
 WHERE id = %(pk)s::uuid AND state = %(state)s::text AND attempts = %(attempts)s::int
 RETURNING id
 """

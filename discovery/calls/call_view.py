@@ -46,6 +46,8 @@ class Execution:
     expires_at: str | None = None
     # What the guard on flows says.
     flow: JSONObject | None = None
+    # What the server asked meanwhile, without the values of the answers.
+    questions: list[JSONObject] | None = None
     # Quotas of the caller that are near their end.
     notice: str | None = None
 
@@ -157,6 +159,7 @@ def _execution(call: Call, status: Status, message: str, **parts: Any) -> Execut
         reason=call.reason or None,
         note=call.note or None,
         flow=call.flow or None,
+        questions=call.questions or None,
         **parts,
     )
 

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
+from django.db import transaction
 from django.utils.translation import gettext_noop
 
 from acl.platform.database_failures import retry_on_lost_connection
@@ -26,6 +27,12 @@ from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from discovery.calls.call_arguments import is_unaltered
 from discovery.calls.call_audience import CallAudience, running_calls
 from discovery.calls.call_permission import permitted
+from discovery.calls.call_questions import (
+    MOST_NOTED,
+    answered_with_call,
+    asked_by_result,
+    record_accepted,
+)
 from discovery.calls.call_state import (
     CHANGED,
     NOT_THERE,
@@ -141,10 +148,31 @@ def _store_in_thread(
 ) -> None:
     if audience is not None:
         audience.flush()
+    call.questions = _questions_of(call, calling, audience)
     try:
-        retry_on_lost_connection(partial(_store, call, calling))
+        retry_on_lost_connection(partial(_store_with_questions, call, calling))
     except Exception:
         log.exception("call answer could not be stored", call=str(call.pk))
+
+
+def _questions_of(
+    call: Call, calling: "Future[ToolResult]", audience: CallAudience | None
+) -> list[JSONObject]:
+    """Return what the client was asked, in this call or by it."""
+    noted = [*answered_with_call(call.dialogue), *(audience.noted if audience else ())]
+    if not calling.cancelled() and calling.exception() is None:
+        noted += asked_by_result(calling.result().required)
+    return noted[:MOST_NOTED]
+
+
+def _store_with_questions(call: Call, calling: "Future[ToolResult]") -> None:
+    if not call.questions:
+        _store(call, calling)
+        return
+    with transaction.atomic():
+        _store(call, calling)
+        if call.state in Call.ENDED:
+            record_accepted(call)
 
 
 def _store(call: Call, calling: "Future[ToolResult]") -> None:

@@ -133,6 +133,13 @@ class Call(ChainColumns, JobRow):
         blank=True,
         help_text="What an MCP client can be asked, and has answered, until the call ends.",
     )
+    questions = StoredJSONField(
+        null=True,
+        blank=True,
+        default=list,
+        editable=False,
+        help_text="What its server asked meanwhile, with the states of the answers.",
+    )
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)

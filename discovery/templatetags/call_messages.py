@@ -29,3 +29,25 @@ def value_source(value: dict[str, Any]) -> str:
         else _("%(tool)s, not the message"),
     }
     return sentences.get(str(value.get("source")), "") % names
+
+
+@register.filter
+def question_facts(question: dict[str, Any]) -> str:
+    """Return whom a server asked during a call, and what became of it."""
+    asked = {
+        "elicitation": _("The person"),
+        "sampling": _("The client's model"),
+        "roots": _("The client, for its folders"),
+    }
+    states = {
+        "asked": _("asked; the answer comes with another call"),
+        "accepted": _("accepted"),
+        "declined": _("declined"),
+        "cancelled": _("cancelled"),
+        "answered": _("answered"),
+        "failed": _("answered with an error"),
+        "unanswered": _("did not answer"),
+        "withheld": _("was not asked: Pegboard did not pass the question on"),
+    }
+    whom, state = str(question.get("kind")), str(question.get("state"))
+    return f"{asked.get(whom, whom)}: {states.get(state, state)}"

@@ -35,6 +35,7 @@ def ended(people: People, *, hours: float = 2, **more: Any) -> Call:
         "state": "completed", "way": "server", "needs_approval": False, "started_at": at,
         "ended_at": at, "result_json": json.dumps(RESULT),
         "flow": {"verdict": "asks", "reason": "4000", "advice": "", "values": [{"value": "4000"}]},
+        "questions": [{"kind": "elicitation", "state": "accepted", "text": "4000?"}],
     }  # fmt: skip
     Call.objects.filter(pk=call.pk).update(**{**row, **more})
     return Call.objects.get(pk=call.pk)
@@ -59,6 +60,7 @@ def test_redacted_call_keeps_names_types_and_lengths(people: People) -> None:
         "structured": {"pay": "[number]"},
     }
     assert redacted.flow == {"verdict": "asks"}
+    assert redacted.questions == [{"kind": "elicitation", "state": "accepted"}]
     assert after_sweep(fresh).arguments == {"text": "Dear bob"}
 
 

@@ -12,6 +12,7 @@ from pytest_django.fixtures import Settings
 from catalog.servers.client.dialogue import CannotAskError
 from discovery.calls import call_audience
 from discovery.calls.call_audience import MOST_QUESTIONS, CallAudience, RunningCalls
+from discovery.calls.call_questions import answered_with_call, asked_by_result
 from discovery.calls.question_gate import MOST_CHARACTERS, check_question
 from discovery.gateway.mcp.open_streams import OpenStreams
 
@@ -102,6 +103,8 @@ def test_lost_and_silent_clients_are_not_waited_for(settings: Settings) -> None:
     settings.PEGBOARD_ASK_SECONDS = 0.01
     running = RunningCalls()
 
+    noted: list[JSON] = []
+
     async def ask(*, is_gone: bool) -> str:
         audience = CallAudience(PK, frozenset({FORM}))
         running.add(PK, Future(), audience)
@@ -109,6 +112,7 @@ def test_lost_and_silent_clients_are_not_waited_for(settings: Settings) -> None:
             running.hear(PK, {"gone": True})
         with pytest.raises(CannotAskError) as refused:
             await audience.ask(*form())
+        noted.extend(audience.noted)
         return str(refused.value)
 
     with patch.object(call_audience, "push_message", lambda pk, message: None):
@@ -116,6 +120,34 @@ def test_lost_and_silent_clients_are_not_waited_for(settings: Settings) -> None:
 
     assert silent == "The client did not answer in time."
     assert gone == "Nobody can be asked any more."
+    # Words are kept of questions that somebody was asked.
+    assert noted == [
+        {"kind": "elicitation", "state": "unanswered", "text": "Which day?", "asks_for": ["day"]},
+        {"kind": "elicitation", "state": "withheld"},
+    ]
+
+
+def test_questions_between_two_calls_are_noted_in_both() -> None:
+    method, params = form("Which day?", day={"type": "string"})
+    required = {"inputRequests": {"a": {"method": method, "params": params}}}
+    responses = {
+        "a": {"action": "decline"},
+        "b": {"role": "assistant", "content": {"text": "secret"}},
+        "c": {"roots": []},
+        "d": "no answer",
+    }
+
+    first = asked_by_result(required)
+    second = answered_with_call({"answers": {"inputResponses": responses}})
+
+    assert first == [
+        {"kind": "elicitation", "state": "asked", "text": "Which day?", "asks_for": ["day"]}
+    ]
+    assert [(one["kind"], one["state"]) for one in second] == [
+        ("elicitation", "declined"), ("sampling", "answered"), ("roots", "answered"),
+    ]  # fmt: skip
+    assert "secret" not in str(second)
+    assert asked_by_result(None) == answered_with_call(None) == []
 
 
 def test_streams_have_places_in_all_and_for_each() -> None:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from acl.models import AuditEntry
 from discovery.calls.call_wait import wait_for_end
 from discovery.models import Call
 from tests.access.people import People
@@ -17,6 +18,15 @@ from tests.mcp.conftest import key_of
 pytestmark = pytest.mark.processes
 LEGACY, NEWER = "/mcp/reference-legacy", "/mcp/reference-modern"
 LONG = 60  # seconds that no test may last
+
+
+SAMPLED = {"kind": "sampling", "state": "answered"}
+
+
+def _questions() -> list[Any]:
+    """Return what each call was asked, the oldest first, without those that were not asked."""
+    asked = Call.objects.order_by("created_at").values_list("questions", flat=True)
+    return [one for one in asked if one]
 
 
 def _text(message: Any) -> str:
@@ -64,6 +74,14 @@ def test_client_hears_of_its_call_while_it_runs(people: People) -> None:
     assert sample["params"]["messages"][0]["content"]["text"] == "Say it"
     assert _text(sampling.rest()[-1]) == "LLM response: It"
     assert not Call.objects.exclude(dialogue=None).exists()
+    form = {"kind": "elicitation", "text": "Who is it?", "asks_for": ["username", "email"]}
+    assert _questions() == [[{**form, "state": "accepted"}], [SAMPLED]]
+    assert "a@example.com" not in json.dumps(_questions())
+    entry = AuditEntry.objects.get(action="call.question_accepted")
+    assert (entry.by_name, entry.details["questions"][0]["asks_for"]) == (
+        "alice",
+        ["username", "email"],
+    )
 
 
 @pytest.mark.usefixtures("behind")
@@ -102,6 +120,16 @@ def test_client_is_asked_only_what_it_can_be(people: People) -> None:
     assert len(nobody) == 1
     assert "error" in nobody[0] or nobody[0]["result"]["isError"]
     assert _text(bridged.rest()[-1]) == "Hello, Alice!"
+    noted = [(one.get("host", ""), one["state"]) for [one] in _questions()]
+    assert noted == [
+        ("", "withheld"),
+        ("", "withheld"),
+        ("accounts.example.com", "accepted"),
+        ("", "withheld"),
+        ("", "failed"),
+        ("", "accepted"),
+    ]
+    assert "instructions" not in json.dumps(_questions())
 
 
 @pytest.mark.usefixtures("behind")

@@ -79,6 +79,24 @@ def test_each_person_sees_their_own_calls_and_admins_all(people: People, root: U
     assert shown(session_of(people.alice), "?whose=everyone&user=bob") == []
 
 
+def test_words_of_a_question_are_for_the_calls_own_people(people: People, root: User) -> None:
+    asked = {"kind": "elicitation", "state": "accepted", "text": "Which <day>?", "host": "a.test"}
+    call = call_of(people.alice, people.send, questions=[asked])
+    place = f"/calls/{call.pk}/"
+
+    mine = session_of(people.alice).get(place).content.decode()
+    everyones = session_of(root).get(place).content.decode()
+    read = session_of(people.alice).get(f"/api/v1/calls/{call.pk}").json()
+    row = session_of(root).get("/api/v1/calls?whose=everyone").json()["calls"][0]
+
+    assert "The person: accepted" in mine
+    assert "The person: accepted" in everyones
+    assert "Which &lt;day&gt;?" in mine
+    assert "Which" not in everyones
+    assert read["questions"] == [asked]
+    assert row["questions"] == [{"kind": "elicitation", "state": "accepted"}]
+
+
 def test_key_lists_by_its_scope_and_only_tools_of_its_groups(people: People) -> None:
     sent, lost = call_of(people.alice, people.send), call_of(people.bob, people.delete_page)
     call_of(people.charlie, people.pay)

@@ -21,6 +21,8 @@ export type Kind = "tool" | "skill" | "extension" | "channel" | "voice" | "emerg
 export type MetaToolScope = "discover" | "execute";
 export type OutcomeScope = "space" | "group" | "global";
 export type Status = "success" | "partial" | "failed";
+export type QuestionKind = "elicitation" | "sampling" | "roots";
+export type QuestionState = "asked" | "accepted" | "declined" | "cancelled" | "answered" | "failed" | "unanswered" | "withheld";
 export type Readiness = "ready" | "asks_first" | "needs_you" | "needs_admin" | "failing" | "described_only";
 export type SchemaLevel = "full_schema" | "compact_schema" | "micro_schema" | "parameters" | "none";
 export type SelectInModeRequestMode = "selected" | "direct" | "compact_direct" | "discovery" | "auto";
@@ -434,6 +436,8 @@ export interface Call {
   expires_at?: string;
   /** What the guard on flows says of the call. */
   flow?: Flow;
+  /** What the server asked the client meanwhile. */
+  questions?: Question[];
   /** Quotas that are near their end, when the call is made. */
   notice?: string;
 }
@@ -463,6 +467,19 @@ export interface FlowValue {
   tool?: string;
   /** The page or file, or the record. */
   where?: string;
+}
+
+/** A server's question during a call, without the values of its answer. */
+export interface Question {
+  kind: QuestionKind;
+  /** `asked`: the answer comes with the client's next call. `withheld`: the client was not asked. */
+  state: QuestionState;
+  /** Its words, if somebody was asked. */
+  text?: string;
+  /** The names of its form's fields. */
+  asks_for?: string[];
+  /** The host of the page to open. */
+  host?: string;
 }
 
 /** The current state of a turn. */

@@ -382,6 +382,18 @@ class Flow(TypedDict):
     blind: NotRequired[list[str]]
 
 
+class Question(TypedDict):
+    """A server's question during a call, without the values of its answer."""
+
+    kind: Literal["elicitation", "sampling", "roots"]
+    state: Literal[
+        "asked", "accepted", "declined", "cancelled", "answered", "failed", "unanswered", "withheld"
+    ]
+    text: NotRequired[str]
+    asks_for: NotRequired[list[str]]
+    host: NotRequired[str]
+
+
 class Call(TypedDict):
     """A call's outcome."""
 
@@ -397,6 +409,7 @@ class Call(TypedDict):
     note: NotRequired[str]
     expires_at: NotRequired[str]
     flow: NotRequired[Flow]
+    questions: NotRequired[list[Question]]
     notice: NotRequired[str]
 
 
