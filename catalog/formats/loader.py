@@ -28,9 +28,16 @@ from catalog.formats.files import RefusedError, parse_json, parse_yaml, read_lin
 from catalog.formats.merge import merge
 from catalog.formats.names import slug_for
 from catalog.formats.openapi import openapi_format
-from catalog.formats.openapi.api_document import looks_like_document, parse_document
+from catalog.formats.openapi.api_document import looks_like_document
+from catalog.formats.openapi.openapi_format import ReadApi, parse_api
 from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
 from catalog.formats.source_folders import display_path, find_sources
+
+
+class ApiReader(Protocol):
+    """A reader of the text of an OpenAPI document; RefusedError says why it reads none."""
+
+    def __call__(self, text: str, *, file: str, slug: str) -> ReadApi: ...
 
 
 class SourceFormat(Protocol):
@@ -59,20 +66,29 @@ FORMATS: tuple[SourceFormat, ...] = (
 )
 _EMPTY = "contains nothing to load"
 _UNKNOWN = "has no format that the catalogue reads"
+_YAML = (".yaml", ".yml")
 
 
 def load_path(
-    path: Path, *, integration: str | None = None, limits: Limits = DEFAULT_LIMITS
+    path: Path,
+    *,
+    integration: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    read_api: ApiReader = parse_api,
 ) -> Loaded:
     """Load a file or folder, with every defect by file, field and reason.
 
     `integration` is the slug for capabilities without an integration (skills, manifests, tool
-    lists), and for the server if there is only one.
+    lists), and for the server if there is only one. `read_api` reads OpenAPI documents: those of
+    strangers, apart from here.
     """
     slug = slug_for(integration) if integration else None
     found = find_sources(path, limits)
     sole = len(found.files) == 1
-    loaded = [_load_file(file, found.root, slug, sole=sole, limits=limits) for file in found.files]
+    loaded = [
+        _load_file(file, found.root, slug, sole=sole, limits=limits, read_api=read_api)
+        for file in found.files
+    ]
     if not found.files and not found.defects:
         return Loaded(defects=(Defect(display_path(path, path.parent), "file", _EMPTY),))
     return merge(loaded, found.defects)
@@ -81,16 +97,22 @@ def load_path(
 def load_value(
     value: Any, *, file: str, integration: str | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> Loaded:
-    """Load a value in memory, such as a registry's answer."""
+    """Load a value in memory, such as a registry's answer; OpenAPI documents are refused."""
     slug = slug_for(integration) if integration else None
     document = Document(file=file, value=value, integration=slug, limits=limits)
-    return merge([_read_with_defects(document, lambda: _read_value(document, sole=True))], ())
+    return merge([_read_with_defects(document, lambda: _read_value(document))], ())
 
 
-def _load_file(path: Path, root: Path, slug: str | None, *, sole: bool, limits: Limits) -> Loaded:
+def _load_file(
+    path: Path, root: Path, slug: str | None, *, sole: bool, limits: Limits, read_api: ApiReader
+) -> Loaded:
     file = display_path(path, root)
     document = Document(file=file, value=None, folder=path.parent, integration=slug, limits=limits)
-    return _read_with_defects(document, lambda: _read_file(path, root, document, sole=sole))
+
+    def read() -> Loaded:
+        return _read_file(path, root, document, sole=sole, read_api=read_api)
+
+    return _read_with_defects(document, read)
 
 
 def _read_with_defects(document: Document, read: Callable[[], Loaded]) -> Loaded:
@@ -105,35 +127,52 @@ def _read_with_defects(document: Document, read: Callable[[], Loaded]) -> Loaded
     return replace(loaded, defects=tuple(document.defects))
 
 
-def _read_file(path: Path, root: Path, document: Document, *, sole: bool) -> Loaded:
-    limits = document.limits
-    if path.suffix.lower() == catalog_jsonl.SUFFIX:
+def _read_file(
+    path: Path, root: Path, document: Document, *, sole: bool, read_api: ApiReader
+) -> Loaded:
+    limits, suffix = document.limits, path.suffix.lower()
+    if suffix == catalog_jsonl.SUFFIX:
         return catalog_jsonl.read(document, read_lines(path, root, limits=limits))
-    if path.suffix.lower() == skill.SUFFIX:
-        document.value = read_text(path, root, limit=limits.file)
+    text = read_text(path, root, limit=limits.file)
+    if suffix == skill.SUFFIX:
+        document.value = text
         return skill.read(document)
-    if path.suffix.lower() in (".yaml", ".yml"):
-        text = read_text(path, root, limit=limits.file)
-        # Manifests are short; the documents of APIs are not.
-        if looks_like_document(text):
-            document.value = parse_document(text)
-        else:
-            text = read_text(path, root, limit=limits.manifest)
-            document.value = parse_yaml(text, limits=limits)
-    else:
-        document.value = parse_json(
-            read_text(path, root, limit=limits.file), max_depth=limits.json_depth
-        )
-    if path.name in manifest.FILE_NAMES:
+    is_manifest = path.name in manifest.FILE_NAMES
+    # Other YAML is short; the documents of APIs are not, and are not parsed before it is known who
+    # reads them.
+    if suffix in _YAML and not is_manifest and looks_like_document(text):
+        return _read_api(text, document, sole=sole, read_api=read_api)
+    document.value = _parse(path, root, text, limits)
+    if is_manifest:
         return manifest.read(document)
+    if _find_format(document.value) is openapi_format:
+        return _read_api(text, document, sole=sole, read_api=read_api)
     return _read_value(document, sole=sole)
 
 
-def _read_value(document: Document, *, sole: bool) -> Loaded:
-    known = next((one for one in FORMATS if one.recognises(document.value)), None)
-    if known is None:
-        raise RefusedError(_UNKNOWN)
+def _parse(path: Path, root: Path, text: str, limits: Limits) -> Any:
+    if path.suffix.lower() in _YAML:
+        return parse_yaml(read_text(path, root, limit=limits.manifest), limits=limits)
+    return parse_json(text, max_depth=limits.json_depth)
+
+
+def _read_api(text: str, document: Document, *, sole: bool, read_api: ApiReader) -> Loaded:
+    if not sole:
+        document.integration = None
+    api = read_api(text, file=document.file, slug=document.integration or "")
+    return openapi_format.load(document, api)
+
+
+def _read_value(document: Document, *, sole: bool = True) -> Loaded:
+    known = _find_format(document.value)
     # The admin's slug is for a single server; several files would all claim it.
     if known.OF_SERVERS and not sole:
         document.integration = None
     return known.read(document)
+
+
+def _find_format(value: Any) -> SourceFormat:
+    known = next((one for one in FORMATS if one.recognises(value)), None)
+    if known is None:
+        raise RefusedError(_UNKNOWN)
+    return known

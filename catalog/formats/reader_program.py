@@ -36,11 +36,10 @@ def main() -> int:
 
 def _read_api(document: bytes, options: dict[str, Any]) -> dict[str, Any]:
     # Only now, so that a request that is none costs nothing.
-    from catalog.formats.openapi.api_document import parse_document
-    from catalog.formats.openapi.openapi_format import read_api
+    from catalog.formats.openapi.openapi_format import parse_api
 
     try:
-        return asdict(read_api(parse_document(decode(document)), **options))
+        return asdict(parse_api(decode(document), **options))
     except (MemoryError, RecursionError):
         raise RefusedError("needs too much memory to read") from None
 

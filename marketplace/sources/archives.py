@@ -22,6 +22,9 @@ from catalog.formats.files import RefusedError
 
 MB = 1024 * 1024
 _PART = 64 * 1024
+# Python's bzip2 and LZMA unpack a part as a whole: a few hundred bytes become gigabytes of memory.
+_PACKED_BY = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENTRY = b"PK\x01\x02"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,9 @@ class _Budget:
 
 class _Zip:
     def __init__(self, body: bytes, budget: _Budget) -> None:
+        # Counted before zipfile makes an object for each entry of the directory.
+        if body.count(_ENTRY) > budget.limits.members:
+            raise RefusedError(f"has more than {budget.limits.members:,} files")
         self._zip = zipfile.ZipFile(io.BytesIO(body))
         self._budget = budget
 
@@ -110,6 +116,8 @@ class _Zip:
             kind = stat.S_IFMT(info.external_attr >> 16)
             if info.flag_bits & 1:
                 raise RefusedError("is encrypted")
+            if info.compress_type not in _PACKED_BY:
+                raise RefusedError("is packed in another way than zip files commonly are")
             member = _Member(
                 # The name as stored: `filename` has backslashes replaced and is cut at a null byte.
                 info.orig_filename,

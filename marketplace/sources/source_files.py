@@ -7,6 +7,7 @@ from pathlib import Path
 from catalog.formats.descriptors import Defect, Loaded
 from catalog.formats.files import RefusedError, read_text
 from catalog.formats.loader import load_path
+from catalog.formats.openapi.openapi_format import refuse_api
 from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.source_folders import display_path, find_sources
 from marketplace.sources.source_reader import Reading
@@ -28,8 +29,8 @@ def load_files(root: Path, reading: Reading, *, named: str = "") -> Iterator[tup
 
 
 def load_file(path: Path, root: Path, reading: Reading) -> Loaded:
-    """Load one file and report its defects."""
-    loaded = load_path(path)
+    """Load one file and report its defects; no kind of source keeps OpenAPI documents."""
+    loaded = load_path(path, read_api=refuse_api)
     name = display_path(path, root)
     reading.report(*(replace(one, file=_defect_path(one, path, name)) for one in loaded.defects))
     return loaded

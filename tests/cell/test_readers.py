@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,13 +10,18 @@ from pytest_django.fixtures import Settings
 
 from catalog.formats.descriptors import canonical_json
 from catalog.formats.files import RefusedError
+from catalog.formats.loader import load_path
+from catalog.formats.openapi import openapi_format
 from catalog.formats.openapi.api_document import parse_document
 from catalog.formats.openapi.openapi_format import read_api
 from catalog.servers.cell import cell_support
 from catalog.servers.client import api_reader, reader_process
-from catalog.servers.client.api_reader import read_api_text
+from catalog.servers.client.api_reader import read_api_file, read_api_text
 from catalog.servers.client.reader_process import MB, ReaderBounds
 from catalog.servers.client.server_problems import Reason, ServerProblemError
+from marketplace.models import Source
+from marketplace.sources.source_files import load_file
+from marketplace.sources.source_reader import Reading
 from tests.openapi.documents import AS_YAML, library, new_library, old_library
 
 pytestmark = pytest.mark.processes
@@ -73,6 +79,32 @@ def test_documents_read_apart_are_the_same_as_here(
     with pytest.raises(RefusedError):
         read_api_text(AS_YAML, **OPTIONS | {"slug": "others"})
     assert len(started) == 1
+
+
+def test_files_of_an_import_are_read_apart_and_those_of_a_source_not_at_all(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    settings.PEGBOARD_CELL = "preferred"
+    hours = tmp_path / "hours.yaml"
+    hours.write_text(AS_YAML)
+    here, reading = load_path(hours), Reading(Source())
+    monkeypatch.setattr(openapi_format, "read_document", None)  # nothing is read in this process
+
+    imported = load_path(hours, read_api=read_api_file)
+    offered = load_file(hours, tmp_path, reading)
+    settings.PEGBOARD_CELL = "required"
+    monkeypatch.setattr(reader_process, "cell_problem", lambda: NONE)
+    hours.write_text(f"{AS_YAML}# Anew.\n")
+    (tmp_path / "books.json").write_text(json.dumps(library()))
+    refused = load_path(tmp_path, read_api=read_api_file)
+
+    assert canonical_json(asdict(imported)) == canonical_json(asdict(here))
+    assert (offered.integrations, refused.integrations) == ((), ())
+    assert "is an OpenAPI document" in reading.defects[0].reason
+    assert [(one.file, NONE in one.reason) for one in refused.defects] == [
+        ("books.json", True),
+        ("hours.yaml", True),
+    ]
 
 
 def test_refusals_and_limits_name_what_is_wrong(apart: str) -> None:

@@ -24,6 +24,8 @@ BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nname: lamp\nkind: tool\ndescription: x\n"
         (LAMP + "tags: !!python/object/apply:os.system [id]\n", "uses a YAML tag"),
         (LAMP + "x: " + "[" * 40 + "]" * 40 + "\n", "is nested more than 20 deep"),
         (LAMP + "x: " + "y" * 20_000, "bytes; the limit is 16,384"),
+        # The document of an API may be long; in a manifest's place it is one that is too long.
+        ("openapi: 3.0.0\npaths:\n" + "  /x: {}\n" * 3_000, "bytes; the limit is 16,384"),
         (LAMP + "x: [" + "y," * 3_000 + "]\n", "has more than 2,000 YAML elements"),
         (LAMP + LAMP, "occurs twice"),
     ],

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.effects.classifier import assess, declared_effect
-from catalog.formats.descriptors import JSONObject
+from catalog.formats.descriptors import JSONObject, Loaded
 from catalog.formats.files import RefusedError
 from catalog.formats.loader import load_path, load_value
 from catalog.formats.openapi.api_choice import ApiChoice, choose, count_tags
@@ -32,6 +32,12 @@ def properties(tool: JSONObject) -> dict[str, JSONObject]:
 
 def sending(tool: JSONObject) -> JSONObject:
     return dict(tool["annotations"]["http"])
+
+
+def loaded_from(document: JSONObject, folder: Path) -> Loaded:
+    """Return what a file with the document has."""
+    (folder / "api.json").write_text(json.dumps(document))
+    return load_path(folder)
 
 
 def test_operations_become_tools_with_good_names() -> None:
@@ -130,8 +136,8 @@ def test_file_with_a_document_is_a_source_of_tools(tmp_path: Path) -> None:
     assert loaded.defects == ()
 
 
-def test_effects_come_from_method_and_words() -> None:
-    loaded = load_value(library(), file="api.json")
+def test_effects_come_from_method_and_words(tmp_path: Path) -> None:
+    loaded = loaded_from(library(), tmp_path)
 
     effects = {
         one.action: assess(one, declared=declared_effect(one)) for one in loaded.capabilities
@@ -159,12 +165,12 @@ def test_only_a_document_says_how_a_tool_is_sent() -> None:
     assert read.annotations == {}
 
 
-def test_reading_by_post_is_no_write_for_its_method_alone() -> None:
+def test_reading_by_post_is_no_write_for_its_method_alone(tmp_path: Path) -> None:
     document = library()
     document["paths"] = {
         "/books/search": {"post": {"operationId": "searchBooks", "summary": "Search the books"}}
     }
-    [tool] = load_value(document, file="api.json").capabilities
+    [tool] = loaded_from(document, tmp_path).capabilities
 
     assert assess(tool, declared=declared_effect(tool)).effect == "read"
 

@@ -17,14 +17,14 @@ from tests.sources.places import MB, tar_of
 SMALL = ArchiveLimits(members=50, total=3 * MB, file=MB, ratio=100)
 
 
-def zip_of(files: dict[str, bytes], *, link: str = "") -> bytes:
+def zip_of(files: dict[str, bytes], *, link: str = "", how: int = zipfile.ZIP_DEFLATED) -> bytes:
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(packed, "w", how) as archive:
         for name, content in files.items():
             info = zipfile.ZipInfo(name)
             # Set afterwards: the constructor would make some names harmless.
             info.filename = name
-            info.compress_type = zipfile.ZIP_DEFLATED
+            info.compress_type = how
             archive.writestr(info, content)
         if link:
             info = zipfile.ZipInfo("link")
@@ -61,6 +61,10 @@ HOSTILE = {
     "tar case": tar_of({"SKILL.md": b"1", "skill.MD": b"2"}),
     "zip file as folder": zip_of({"a": b"1", "a/b": b"2"}),
     "zip bomb": zip_of({"zeros": bytes(900 * 1024), "more": bytes(900 * 1024)}),
+    # One part of either unpacks to gigabytes in memory, whatever size it says.
+    "zip by bzip2": zip_of({"a": b"1"}, how=zipfile.ZIP_BZIP2),
+    "zip by lzma": zip_of({"a": b"1"}, how=zipfile.ZIP_LZMA),
+    "zip many": zip_of({f"f{n}": b"" for n in range(51)}),
     "tar bomb": tar_of({f"zeros{n}": bytes(1000 * 1024) for n in range(4)}),
     "tar header bomb": tar_of({}, *(member("x" * 90 + str(n), tarfile.DIRTYPE) for n in range(49)),
                               member("y" * 3_500_000, tarfile.DIRTYPE)),

@@ -8,7 +8,7 @@ from catalog.formats.entry import Document
 from catalog.formats.files import RefusedError
 from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.openapi.api_choice import ApiChoice, choose, count_tags
-from catalog.formats.openapi.api_document import ApiDocument, read_document
+from catalog.formats.openapi.api_document import ApiDocument, parse_document, read_document
 from catalog.formats.openapi.api_document import recognises as recognises
 from catalog.formats.openapi.api_operations import ApiOperation, read_operations
 from catalog.formats.openapi.api_security import read_schemes, secrets_of, variables_of
@@ -18,6 +18,7 @@ from catalog.formats.tool import read_tools
 
 OF_SERVERS = True
 TRANSPORT: Transport = "openapi"
+_BY_TEXT = "is an OpenAPI document, which is added by its address or text, or imported as a file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,17 @@ class ReadApi:
 
 
 def read(document: Document) -> Loaded:
-    """Read a document, with every operation up to the limit for one server."""
-    api = read_api(document.value, file=document.file, slug=document.integration or "")
+    """Refuse a document that is a value already: its text is read, apart if it is a stranger's."""
+    raise RefusedError(_BY_TEXT)
+
+
+def refuse_api(text: str, *, file: str, slug: str) -> ReadApi:
+    """Refuse a document where none is of use, since it takes long to read."""
+    raise RefusedError(_BY_TEXT)
+
+
+def load(document: Document, api: ReadApi) -> Loaded:
+    """Return the operations of an API up to the limit for one server; report what is left out."""
     for defect in api.defects:
         document.report(defect.field, defect.reason)
     limit = document.limits.tools_per_server
@@ -45,6 +55,11 @@ def read(document: Document) -> Loaded:
         document.report("paths", f"has more than {limit:,} operations; the rest is left out")
     capabilities = read_tools(document, tools, "paths", integration=api.integration)
     return Loaded((api.integration,), capabilities)
+
+
+def parse_api(text: str, **options: Any) -> ReadApi:
+    """Parse the text of a document and read it as `read_api` does, in this process."""
+    return read_api(parse_document(text), **options)
 
 
 def read_api(

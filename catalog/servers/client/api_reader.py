@@ -19,13 +19,14 @@ from acl.platform import strict_json
 from catalog.formats.descriptors import IntegrationDescriptor, canonical_json
 from catalog.formats.files import RefusedError
 from catalog.formats.names import SLUG
-from catalog.formats.openapi.api_document import MOST_OPERATIONS, parse_document
+from catalog.formats.openapi.api_document import MOST_OPERATIONS
 from catalog.formats.openapi.api_names import LONGEST_ACTION
 from catalog.formats.openapi.api_operations import HTTP, ApiOperation
-from catalog.formats.openapi.openapi_format import TRANSPORT, ReadApi, read_api
+from catalog.formats.openapi.openapi_format import TRANSPORT, ReadApi, parse_api
 from catalog.formats.read_limits import DEFAULT_LIMITS as LIMITS
 from catalog.servers.cell.cell_support import cells_wanted
 from catalog.servers.client.reader_process import BOUNDS, ReaderBounds, read_apart
+from catalog.servers.client.server_problems import ServerProblemError
 
 _DEEPEST = 100
 _ODD = "cannot be read: its reader gave an answer that is none"
@@ -39,7 +40,7 @@ def read_api_text(text: str, *, bounds: ReaderBounds = BOUNDS, **options: Any) -
     RefusedError says why it is not read; ServerProblemError, why nothing is.
     """
     if not cells_wanted():
-        return read_api(parse_document(text), **options)
+        return parse_api(text, **options)
     document = text.encode("utf-8", "surrogatepass")
     key = sha256(canonical_json(options).encode() + b"\n" + document).digest()
     # What was read once, is not read anew at each comparison of definitions.
@@ -49,6 +50,14 @@ def read_api_text(text: str, *, bounds: ReaderBounds = BOUNDS, **options: Any) -
     api = _restore(answer)
     _answers.keep(key, answer)
     return api
+
+
+def read_api_file(text: str, *, file: str, slug: str) -> ReadApi:
+    """Read a document of an import; RefusedError also where no document is read."""
+    try:
+        return read_api_text(text, file=file, slug=slug)
+    except ServerProblemError as problem:
+        raise RefusedError(f"is not read: {problem.detail}") from None
 
 
 class _Answers:

@@ -17,6 +17,7 @@ from catalog.embedding.embedding_jobs import pending_embeddings
 from catalog.formats.descriptors import Renaming
 from catalog.formats.loader import load_path
 from catalog.formats.read_limits import DEFAULT_LIMITS
+from catalog.servers.client.api_reader import read_api_file
 from marketplace.sources.catalog_import import Imported, import_loaded
 
 
@@ -48,7 +49,9 @@ class Command(BaseCommand):
         with Progress(console=console) as bars:
             reading = bars.add_task("Reading", total=None)
             limits = replace(DEFAULT_LIMITS, file=settings.PEGBOARD_MAX_FILE_BYTES)
-            loaded = load_path(path, integration=options["integration"], limits=limits)
+            loaded = load_path(
+                path, integration=options["integration"], limits=limits, read_api=read_api_file
+            )
             bars.update(reading, completed=1, total=1)
             storing = bars.add_task("Storing", total=len(loaded.capabilities))
             imported = import_loaded(
