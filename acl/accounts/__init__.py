@@ -6,6 +6,8 @@ __all__ = [
     "default_groups",
     "groups",
     "invitations",
+    "language_cookie",
+    "languages",
     "lockout",
     "member_lists",
     "oidc",

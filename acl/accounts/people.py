@@ -41,7 +41,7 @@ def list_people(filters: PeopleFilter) -> QuerySet[User]:
     """Return matching people and service accounts by name, with `two_factor` and groups."""
     codes = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
     found = User.objects.annotate(two_factor=Exists(codes)).prefetch_related("groups")
-    found = found.select_related("service_account")
+    found = found.select_related("service_account", "language")
     if filters.words:
         fields = ("username", "first_name", "last_name", "email")
         likes = (Q(**{f"{field}__icontains": filters.words}) for field in fields)

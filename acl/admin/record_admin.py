@@ -5,7 +5,15 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
-from acl.models import AccessRequest, AuditEntry, AuditHead, Invitation, Look, ScimRecord
+from acl.models import (
+    AccessRequest,
+    AuditEntry,
+    AuditHead,
+    Invitation,
+    Look,
+    PersonLanguage,
+    ScimRecord,
+)
 
 
 @admin.register(AccessRequest)
@@ -54,6 +62,14 @@ class LookAdmin(ReadOnlyAdmin):
 class AuditHeadAdmin(ReadOnlyAdmin):
     list_display = ("number", "digest")
     search_fields = ("digest",)
+
+
+@admin.register(PersonLanguage)
+class PersonLanguageAdmin(ReadOnlyAdmin):
+    list_display = ("user", "code", "origin")
+    list_select_related = ("user",)
+    list_filter = ("code", "origin")
+    search_fields = ("user__username",)
 
 
 @admin.register(ScimRecord)

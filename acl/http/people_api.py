@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from acl.accounts.invitations import invite
+from acl.accounts.languages import language_of
 from acl.accounts.people import PeopleFilter, PeopleRefused, deactivate, list_people, reactivate
 from acl.http.api_views import AdminView
 from acl.http.refusals import Conflict, Refusals, refusals_as_problems
@@ -58,10 +59,17 @@ class PersonSerializer(serializers.ModelSerializer[User]):
     active = serializers.BooleanField(source="is_active")
     admin = serializers.BooleanField(source="is_staff")
     groups = serializers.SerializerMethodField()
+    language = serializers.SerializerMethodField(
+        help_text="Language of their notifications and mails, such as `de`."
+    )
 
     class Meta:
         model = User
-        fields = ("user", "name", "email", "active", "admin", "groups", "last_login")
+        fields = ("user", "name", "email", "active", "admin", "groups", "language", "last_login")
+
+    def get_language(self, person: User) -> str:
+        """Return the person's language, or that of PEGBOARD_LANGUAGE."""
+        return language_of(person)
 
     def get_groups(self, person: User) -> list[str]:
         """Return the names of the person's groups."""

@@ -6,6 +6,7 @@ from acl.models.audit_entry import AuditEntry, AuditHead
 from acl.models.chain_columns import ChainColumns, chain_columns
 from acl.models.invitation import Invitation
 from acl.models.look import Look
+from acl.models.person_language import PersonLanguage
 from acl.models.registered_client import (
     AuthorizationCode,
     ClientConnection,
@@ -30,6 +31,7 @@ __all__ = [
     "GroupPolicy",
     "Invitation",
     "Look",
+    "PersonLanguage",
     "RegisteredClient",
     "RuleBase",
     "ScimRecord",

@@ -28,6 +28,8 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_GET, require_http_methods
 
 from acl.accounts.invitations import accept, open_invitation
+from acl.accounts.language_cookie import follow_language
+from acl.accounts.languages import chosen_language
 from acl.accounts.people import PeopleRefused
 from acl.audit.recorder import record
 from acl.pages.extensions import extensions
@@ -85,7 +87,8 @@ def account(request: PageRequest) -> HttpResponse:
         "codes_on": codes.exists(),
         "provider": provider_name(),
         "languages": settings.LANGUAGES,
-        "language": request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, ""),
+        "language": chosen_language(request.user)
+        or request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, ""),
         **extensions.account_context(request.user),
         "connections": SocialAccount.objects.filter(user=request.user).order_by("pk"),
     }
@@ -180,6 +183,8 @@ def accept_invitation(request: HttpRequest, raw: str) -> HttpResponse:
         else:
             login(request, person, backend=BACKEND)
             messages.success(request, _("Your account is ready."))
-            return redirect("my-tools")
+            answer = redirect("my-tools")
+            follow_language(request, answer, person)
+            return answer
     context = {"form": form, "invitation": invitation}
     return render(request, "account/invitation.html", context, status=422 if form.errors else 200)

@@ -14,6 +14,8 @@ from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 from requests import RequestException
 
+from acl.accounts.language_cookie import browser_language, set_language_cookie
+from acl.accounts.languages import Origin, forget_choice, keep_language
 from acl.accounts.oidc import PROVIDER
 from acl.pages.frame import SESSION_GROUP, PageRequest
 
@@ -97,23 +99,24 @@ def choose_group(request: PageRequest) -> HttpResponse:
 @login_required
 @require_POST
 def choose_language(request: PageRequest) -> HttpResponse:
-    """Remember a language in this browser, or none, so that its own preferences count again."""
+    """Keep a language with the account, or none, so that the browser's preferences count."""
     chosen = request.POST.get("language", "")
     if chosen and chosen not in dict(settings.LANGUAGES):
         raise Http404
     answer = redirect("account")
-    if chosen:
-        answer.set_cookie(
-            settings.LANGUAGE_COOKIE_NAME,
-            chosen,
-            max_age=settings.LANGUAGE_COOKIE_AGE,
-            secure=settings.LANGUAGE_COOKIE_SECURE,
-            httponly=True,
-            samesite="Lax",
-        )
-    else:
-        answer.delete_cookie(settings.LANGUAGE_COOKIE_NAME, samesite="Lax")
+    set_language_cookie(answer, chosen)
+    _keep_choice(request, chosen)
     return answer
+
+
+@transaction.atomic
+def _keep_choice(request: PageRequest, chosen: str) -> None:
+    if chosen:
+        keep_language(person=request.user, code=chosen, origin=Origin.PERSON)
+    else:
+        forget_choice(person=request.user)
+        code = browser_language(request)
+        keep_language(person=request.user, code=code, origin=Origin.BROWSER)
 
 
 def _way_back(request: HttpRequest) -> str:

@@ -58,6 +58,7 @@ class User(Resource[Any]):
     name: Name | None = None
     display_name: Annotated[str | None, Mutability.read_only] = None
     active: bool | None = None
+    preferred_language: str | None = None
     emails: list[Email] | None = None
     groups: Annotated[list[UserGroup] | None, Mutability.read_only] = None
 

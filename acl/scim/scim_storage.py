@@ -29,6 +29,7 @@ from scim2_server.storage import ScimStorage, SearchPage
 
 from acl.accounts.default_groups import join_default_groups
 from acl.accounts.groups import create_group, delete_group, is_group_name_taken, rename_group
+from acl.accounts.languages import provide_language, provided_tag
 from acl.accounts.people import add_to_group, deactivate, reactivate, take_out_of_group
 from acl.accounts.provisioned_people import (
     ProvisionedAddress,
@@ -167,6 +168,7 @@ class DatabaseStorage(ScimStorage):
             ],
             is_new=is_new,
         )
+        provide_language(person=person, tag=resource.preferred_language or "")
         is_active = resource.active is not False
         if is_active != person.is_active:
             change = reactivate if is_active else deactivate
@@ -198,7 +200,7 @@ class DatabaseStorage(ScimStorage):
 def _people() -> QuerySet[auth.User]:
     people = auth.User.objects.filter(service_account=None)
     people = people.exclude(scim__deleted_at__isnull=False)
-    return people.select_related("scim").prefetch_related("groups", "emailaddress_set")
+    return people.select_related("scim", "language").prefetch_related("groups", "emailaddress_set")
 
 
 def _groups() -> QuerySet[auth.Group]:
@@ -250,6 +252,7 @@ def _user(person: auth.User) -> User:
         else None,
         display_name=full or None,
         active=person.is_active,
+        preferred_language=provided_tag(person) or None,
         emails=emails or None,
         groups=[
             UserGroup(value=str(one.pk), display=one.name)

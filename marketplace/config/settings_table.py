@@ -14,6 +14,7 @@ from marketplace.config.value_checks import (
     no_file,
     no_folders,
     no_hosts,
+    no_language,
     no_mail_url,
     no_package_hosts,
     no_postgres_url,
@@ -146,6 +147,12 @@ SETTINGS = (
         "Pegboard <pegboard@localhost>",
         "Sender of Pegboard's mails.",
         wrong=no_sender,
+    ),
+    Setting(
+        "PEGBOARD_LANGUAGE",
+        "en",
+        "Language of messages to groups, of invitations, and to people whose language is unknown.",
+        wrong=no_language,
     ),
     Setting("PEGBOARD_INVITATION_DAYS", 7, "Days until an invitation expires.", 1, 90),
     Setting(

@@ -10,6 +10,9 @@ from email.utils import parseaddr
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
+from marketplace.config.languages import available_languages
+
+CATALOGUES = Path(__file__).parents[1] / "locale"
 MAIL_SCHEMES = {"smtp", "smtp+tls", "smtps"}
 
 
@@ -125,3 +128,9 @@ def no_folders(text: str) -> str:
 def no_file(text: str) -> str:
     """Return "" if `text` is an existing file, else an error message."""
     return "" if Path(text).is_file() else f"must be a file that exists, not {text}"
+
+
+def no_language(text: str) -> str:
+    """Return "" if `text` is the code of a language that pages have, else an error message."""
+    codes = [code for code, _ in available_languages(CATALOGUES)]
+    return "" if text in codes else f"must be one of {', '.join(codes)}, not {text!r}"

@@ -9,7 +9,9 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import override
 
+from acl.accounts.languages import language_of
 from acl.audit.recorder import record
 from acl.platform.jobs.task_names import NOTIFY
 from acl.platform.jobs.task_queue import send_on_commit
@@ -137,11 +139,10 @@ def remove_channel(*, by: User, channel: NotificationChannel) -> None:
 @transaction.atomic
 def send_test(*, channel: NotificationChannel) -> NotificationDelivery:
     """Queue a test message; the log shows what becomes of it."""
-    content = {
-        "title": "Test from Pegboard",
-        "text": "If you can read this, notifications arrive here.",
-        "path": "/today/",
-    }
+    with override(language_of(channel.owner)):
+        title = _("Test from Pegboard")
+        text = _("If you can read this, notifications arrive here.")
+    content = {"title": title, "text": text, "path": "/today/"}
     row = NotificationDelivery.objects.create(
         channel=channel, event=f"test:{uuid4()}", topic="test", content=content
     )

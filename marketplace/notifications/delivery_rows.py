@@ -1,12 +1,14 @@
 """Rows of deliveries: who is told what, and which deliveries are due."""
 
 from collections import defaultdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
+from django.utils.translation import override
 
+from acl.accounts.languages import language_of
 from acl.platform.jobs.job_rows import update_unlocked
 from acl.rights.approvers import Approver, eligibility_of
 from marketplace.models import NotificationChannel, NotificationDelivery
@@ -25,7 +27,15 @@ def add_deliveries() -> int:
     if not channels:
         return 0
     begin = max(timezone.now() - TOLD_WITHIN, min(one.created_at for one in channels))
-    events = list_events(begin)
+    by_language: dict[str, list[NotificationChannel]] = defaultdict(list)
+    for channel in channels:
+        by_language[language_of(channel.owner)].append(channel)
+    return sum(_add(code, some, begin) for code, some in sorted(by_language.items()))
+
+
+def _add(language: str, channels: list[NotificationChannel], begin: datetime) -> int:
+    with override(language):
+        events = list_events(begin)
     told = set(
         NotificationDelivery.objects.filter(event__in=[event.key for event in events]).values_list(
             "channel_id", "event"
@@ -51,7 +61,7 @@ def active_channels() -> "QuerySet[NotificationChannel]":
     """Return the channels that are told anything: those of deactivated people are not."""
     whose = Q(owner=None) | Q(owner__is_active=True)
     rows = NotificationChannel.objects.filter(whose, paused=False)
-    return rows.select_related("owner").order_by("pk")
+    return rows.select_related("owner__language").order_by("pk")
 
 
 def _wanted(channel: NotificationChannel, events: list[Event]) -> list[Event]:

@@ -8,12 +8,16 @@ import json
 import time
 from datetime import timedelta
 from smtplib import SMTPException
+from typing import Any
 
 import structlog
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, override
 
+from acl.accounts.languages import language_of
 from acl.platform.mail import delivers_mail
 from acl.visible_text.json_text import text_of
 from catalog.servers.net.guarded_requests import send_bytes
@@ -44,7 +48,7 @@ class NotDeliveredError(Exception):
 
 def deliver(pk: int) -> None:
     """Try a delivery once, and store what became of it. Safe to run twice: its id is the same."""
-    rows = NotificationDelivery.objects.select_related("channel__owner")
+    rows = NotificationDelivery.objects.select_related("channel__owner__language")
     row = rows.filter(pk=pk, state=State.PENDING).first()
     if row is None or not _count_attempt(row):
         return
@@ -86,26 +90,31 @@ def _reason_to_drop(row: NotificationDelivery) -> str:
 
 
 def _send(row: NotificationDelivery) -> int | None:
-    channel, message = row.channel, _message(row)
-    if channel.kind == Kind.MAIL:
-        _send_mail(channel, message)
-        return None
+    channel = row.channel
+    with override(language_of(channel.owner)):
+        message = _message(row)
+        if channel.kind == Kind.MAIL:
+            _send_mail(channel, message)
+            return None
+        body = _encode(_body(row, message))
     url = unseal(bytes(channel.sealed_address), purpose=channel.address_purpose)
     headers: dict[str, str] = {}
     if channel.kind == Kind.WEBHOOK:
-        at = row.created_at.isoformat()
-        values = webhook_body(message, topic=row.topic, at=at, event=row.event)
-        body = _encode(values)
         secret = unseal(bytes(channel.sealed_secret), purpose=channel.secret_purpose)
         headers = signed_headers(
             secret=secret, message_id=f"msg_{row.public_id.hex}", at=int(time.time()), body=body
         )
-    else:
-        body = _encode((slack_body if channel.kind == Kind.SLACK else teams_body)(message))
     status = send_bytes(url, body, headers={"content-type": "application/json", **headers})
     if not 200 <= status < 300:
         raise NotDeliveredError(f"The address answered with status {status}.", status)
     return status
+
+
+def _body(row: NotificationDelivery, message: Message) -> dict[str, Any]:
+    if row.channel.kind == Kind.WEBHOOK:
+        at = row.created_at.isoformat()
+        return webhook_body(message, topic=row.topic, at=at, event=row.event)
+    return (slack_body if row.channel.kind == Kind.SLACK else teams_body)(message)
 
 
 def _encode(values: object) -> bytes:
@@ -128,13 +137,15 @@ def _send_mail(channel: NotificationChannel, message: Message) -> None:
     address = channel.owner.email if channel.owner else channel.mail_to
     if not address:
         raise NotDeliveredError("The account has no e-mail address.")
-    lines = [message.text, message.url, _SIGN_IN]
+    lines = [message.text, message.url, _(_SIGN_IN)]
     body = "\n\n".join(line for line in lines if line)
     subject = " ".join(message.title.split())[:180]
     EmailMessage(subject, body, settings.DEFAULT_FROM_EMAIL, [address]).send()
 
 
-_SIGN_IN = "The link asks you to sign in. Change what you are told under Account, Notifications."
+_SIGN_IN = gettext_noop(
+    "The link asks you to sign in. Change what you are told under Account, Notifications."
+)
 
 
 def _fail(row: NotificationDelivery, message: str, status: int | None) -> None:

@@ -12,8 +12,11 @@ from uuid import UUID
 
 from django.db.models import F
 from django.urls import reverse
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
 
 from acl.models import AccessRequest
+from acl.platform.stored_texts import translate_stored
 from catalog.models import Definition, Integration, IntegrationGroupPermission
 from catalog.models.integration import ReviewState
 from discovery.calls.approval_queue import WaitingCall, list_waiting
@@ -27,7 +30,7 @@ MOST_OF_WISH = 200
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event: its key, which groups it is about, and what to say. Texts are English.
+    """An event: its key, which groups it is about, and what to say, in the active language.
 
     `user_id` is the only person to be told. `waiting` is set for a call that waits for approval.
     """
@@ -57,8 +60,9 @@ def _approvals(since: datetime) -> Iterator[Event]:
             key=f"call:{call.pk}",
             topic=Topic.APPROVALS,
             at=call.created_at,
-            title=f"A call of {call.full_name} waits for approval",
-            text=f"Requested for {call.user} in {call.group}. Effect: {call.side_effect}.",
+            title=_("A call of %(tool)s waits for approval") % {"tool": call.full_name},
+            text=_("Requested for %(user)s in %(group)s. Effect: %(effect)s.")
+            % {"user": call.user, "group": call.group, "effect": _effect(call.side_effect)},
             path=reverse("approval", args=[call.pk]),
             groups=frozenset({call.group_id}),
             waiting=waiting[call.pk],
@@ -72,7 +76,8 @@ def _requests(since: datetime) -> Iterator[Event]:
             key=f"request:{one.pk}",
             topic=Topic.REQUESTS,
             at=one.created_at,
-            title=f"{one.user} requests access in {one.group}",
+            title=_("%(user)s requests access in %(group)s")
+            % {"user": one.user, "group": one.group},
             text=one.wish[:MOST_OF_WISH],
             path=reverse("access-request", args=[one.pk]),
             groups=frozenset({one.group_id}),
@@ -91,8 +96,8 @@ def _failures(since: datetime) -> Iterator[Event]:
                 key=f"failing:{one.pk}:{one.failing_since.isoformat()}",
                 topic=Topic.FAILURES,
                 at=one.failing_since,
-                title=f"{one.title} is failing",
-                text=one.health,
+                title=_("%(integration)s is failing") % {"integration": one.title},
+                text=translate_stored(one.health),
                 path=reverse("integration", args=[one.slug]),
                 groups=groups[one.pk],
             )
@@ -101,14 +106,14 @@ def _failures(since: datetime) -> Iterator[Event]:
 def _alerts(since: datetime) -> Iterator[Event]:
     rows = OutcomeAlert.objects.filter(at__gte=since).select_related("group")
     for one in rows.order_by("-at", "-pk")[:MOST]:
-        whose = f"in {one.group}" if one.group else "of everyone"
         yield Event(
             key=f"alert:{one.pk}",
             topic=Topic.ALERTS,
             at=one.at,
-            title=f"The outcomes {whose} are below the threshold",
-            text=f"{one.severity}: {one.value:.2f} of at least {one.threshold:.2f}, "
-            f"measured on {one.samples} turns.",
+            title=_("The outcomes in %(group)s are below the threshold") % {"group": one.group}
+            if one.group
+            else _("The outcomes of everyone are below the threshold"),
+            text=_alert_text(one),
             path=reverse("insights-outcomes"),
             groups=frozenset({one.group_id} if one.group_id else ()),
         )
@@ -127,8 +132,10 @@ def _reviews(since: datetime) -> Iterator[Event]:
             key=f"review:{pk}:{hashlib.sha256(texts.encode()).hexdigest()[:32]}",
             topic=Topic.REVIEWS,
             at=max(row.changed_at for row in definitions),
-            title=f"Definitions of {one.title} wait for a review",
-            text=f"Number of definitions: {len(definitions)}. They are out of use until then.",
+            title=_("Definitions of %(integration)s wait for a review")
+            % {"integration": one.title},
+            text=_("Number of definitions: %(count)s. They are out of use until then.")
+            % {"count": number_format(len(definitions), force_grouping=True)},
             path=reverse("integration-review", args=[one.slug]),
             groups=groups[pk],
         )
@@ -141,24 +148,46 @@ def _answers(since: datetime) -> Iterator[Event]:
             key=f"answer:{one.pk}",
             topic=Topic.ANSWERS,
             at=one.answered_at or one.created_at,
-            title=f"Your request was {one.state}",
+            title=_("Your request was granted")
+            if one.state == AccessRequest.State.GRANTED
+            else _("Your request was declined"),
             text=f"{one.wish[:MOST_OF_WISH]}\n{one.note}".strip(),
             path=reverse("requests"),
             user_id=one.user_id,
         )
     calls = Call.objects.filter(decided_at__gte=since).exclude(decided_by=F("user"))
     for call in calls.order_by("-decided_at", "pk")[:MOST]:
-        verdict = "rejected" if call.state == Call.State.REJECTED else "approved"
         yield Event(
             key=f"decided:{call.pk}",
             topic=Topic.ANSWERS,
             at=call.decided_at or call.created_at,
             # No name of the tool: the right to it may be lost. The page decides what to show.
-            title=f"A call of yours was {verdict}",
+            title=_("A call of yours was rejected")
+            if call.state == Call.State.REJECTED
+            else _("A call of yours was approved"),
             text=call.note,
             path=reverse("approval", args=[call.pk]),
             user_id=call.user_id,
         )
+
+
+def _effect(effect: str) -> str:
+    return {"read": _("reads"), "write": _("writes"), "delete": _("deletes")}.get(
+        effect, _("unknown")
+    )
+
+
+def _alert_text(alert: OutcomeAlert) -> str:
+    text = (
+        _("Critical: %(value)s of at least %(threshold)s, measured on %(count)s turns.")
+        if alert.severity == OutcomeAlert.Severity.CRITICAL
+        else _("Warning: %(value)s of at least %(threshold)s, measured on %(count)s turns.")
+    )
+    return text % {
+        "value": number_format(alert.value, 2),
+        "threshold": number_format(alert.threshold, 2),
+        "count": number_format(alert.samples, force_grouping=True),
+    }
 
 
 def _groups_of(integrations: list[int]) -> dict[int, frozenset[int]]:
@@ -174,7 +203,7 @@ def _groups_of(integrations: list[int]) -> dict[int, frozenset[int]]:
 
 def find_call(event: str) -> Call | None:
     """Return the call that a key of an event is about, or None."""
-    kind, _, pk = event.partition(":")
+    kind, _colon, pk = event.partition(":")
     if kind != "call":
         return None
     return Call.objects.select_related("capability").filter(pk=UUID(pk)).first()

@@ -1,4 +1,4 @@
-"""Messages in the form that each kind of channel takes. Pure.
+"""Messages in the form that each kind of channel takes, in the active language. Pure.
 
 Titles and texts have names and words of other people in them, so each is sent as plain text.
 """
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.html import escape
+from django.utils.translation import gettext as _
 
 MOST_CHARACTERS = 2_500  # Slack takes 3,000 in a block
 
@@ -30,7 +31,7 @@ def slack_body(message: Message) -> dict[str, Any]:
     block = {"type": "section", "text": {"type": "plain_text", "text": message.plain}}
     button = {
         "type": "button",
-        "text": {"type": "plain_text", "text": "Open in Pegboard"},
+        "text": {"type": "plain_text", "text": _("Open in Pegboard")},
         "url": message.url,
     }
     # The text is shown in notifications, where &, < and > are markup.
@@ -51,7 +52,7 @@ def teams_body(message: Message) -> dict[str, Any]:
         "type": "AdaptiveCard",
         "version": "1.4",
         "body": [{"type": "RichTextBlock", "inlines": runs}],
-        "actions": [{"type": "Action.OpenUrl", "title": "Open in Pegboard", "url": message.url}],
+        "actions": [{"type": "Action.OpenUrl", "title": _("Open in Pegboard"), "url": message.url}],
     }
     attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "content": card}
     return {"type": "message", "attachments": [attachment]}

@@ -12,12 +12,6 @@ from tests.notifications.conftest import Receiver
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def _plain_static_files(settings: Settings) -> None:
-    plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}
-
-
 def _as(person: User) -> Client:
     client = Client()
     client.force_login(person)

@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
+from pytest_django import Settings
 
 from acl.accounts.invitations import accept, invite, withdraw
 from acl.accounts.people import PeopleRefused, deactivate
@@ -28,8 +29,9 @@ def raw(admin: User, support: Group) -> str:
 
 
 def test_admin_invites_and_the_link_makes_an_account(
-    as_admin: Client, admin: User, support: Group
+    as_admin: Client, admin: User, support: Group, settings: Settings
 ) -> None:
+    settings.PEGBOARD_LANGUAGE = "es"
     form = {"email": "dora@example.com", "groups": [support.pk], "role": "member"}
     shown = as_admin.post("/people/invite/", form)
     link = re.search(r"/invitation/[\w-]+/", shown.content.decode())
@@ -48,6 +50,7 @@ def test_admin_invites_and_the_link_makes_an_account(
     assert "no-store" in shown["Cache-Control"]
     assert link.group() in str(mails()[0].body)
     assert mails()[0].to == ["dora@example.com"]
+    assert mails()[0].subject == "Su invitación a Pegboard"
     entries = AuditEntry.objects.filter(action__in=["person.invited", "invitation.accepted"])
     assert {(entry.action, entry.by) for entry in entries} == {
         ("person.invited", admin),

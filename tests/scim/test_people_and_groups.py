@@ -9,6 +9,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 
 from acl.accounts.groups import create_group
+from acl.accounts.languages import Origin, keep_language
 from acl.accounts.people import add_to_group, person_to_link
 from acl.keys.key_lifecycle import create_key
 from acl.models import ApiKey, AuditEntry, ServiceAccount
@@ -36,6 +37,20 @@ def test_a_provisioned_person_can_sign_in_by_the_provider_only(scim: ScimClient)
     assert person_to_link(["alice@example.com"]) == alice
     assert (made["id"], made["externalId"], made["active"]) == (str(alice.pk), "00u1", True)
     assert made["meta"]["location"].endswith(f"/scim/v2/Users/{alice.pk}")
+
+
+def test_the_provider_s_language_is_kept_until_the_person_chooses_one(scim: ScimClient) -> None:
+    made = scim.new_user("alice", preferredLanguage="de-AT")
+    alice = User.objects.get(username="alice")
+    change = {"op": "replace", "path": "preferredLanguage", "value": "es"}
+    scim.patch_with(f"Users/{made['id']}", change)
+    changed = scim.send("GET", f"Users/{made['id']}")
+    keep_language(person=alice, code="en", origin=Origin.PERSON)
+    scim.patch_with(f"Users/{made['id']}", change | {"value": "de"})
+
+    assert made["preferredLanguage"] == "de-AT"
+    assert changed.json()["preferredLanguage"] == "es"
+    assert scim.send("GET", f"Users/{made['id']}").json()["preferredLanguage"] == "en"
 
 
 def test_deactivation_ends_sessions_and_keys_at_once(scim: ScimClient, support: Group) -> None:

@@ -12,7 +12,10 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import override
 
+from acl.accounts.language_cookie import follow_language
+from acl.accounts.languages import language_of
 from acl.accounts.lockout import forget_wrong_passwords
 from acl.audit.recorder import record
 from acl.platform.client_address import client_address
@@ -112,6 +115,12 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("account")
 
+    def post_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse:
+        """Show pages in the person's language from now on."""
+        answer: HttpResponse = super().post_login(request, user, **kwargs)
+        follow_language(request, answer, user)
+        return answer
+
     def respond_user_inactive(self, request: HttpRequest, user: User) -> HttpResponse:
         """Answer a deactivated person who signs in by a provider like a stranger."""
         return render(request, "account/signup_closed.html", status=403)
@@ -143,7 +152,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ha
             record(by=user, action=action, target=user.get_username())
         about = {"sentence": sentence, "at": timezone.now(), "user": user, **(context or {})}
         if to := email or user.email:
-            self.send_mail("account/email/notice", to, about)
+            with override(language_of(user)):
+                self.send_mail("account/email/notice", to, about)
 
     def add_message(
         self,
