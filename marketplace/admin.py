@@ -6,6 +6,7 @@ from acl.admin.admin_base import ReadOnlyAdmin
 from marketplace.models import (
     Addition,
     AuditAnchor,
+    EventLogState,
     Installation,
     InstallationEvent,
     Listing,
@@ -15,6 +16,7 @@ from marketplace.models import (
     ListingWords,
     NotificationChannel,
     NotificationDelivery,
+    SentCall,
     Source,
 )
 
@@ -94,6 +96,17 @@ class ListingWordsAdmin(ReadOnlyAdmin):
 class AuditAnchorAdmin(ReadOnlyAdmin):
     list_display = ("number", "noted_at", "failure")
     search_fields = ("failure",)
+
+
+@admin.register(EventLogState)
+class EventLogStateAdmin(ReadOnlyAdmin):
+    list_display = ("audit_number", "calls_until", "sent_at", "failure")
+    search_fields = ("failure",)
+
+
+@admin.register(SentCall)
+class SentCallAdmin(ReadOnlyAdmin):
+    list_display = ("call_id", "ended_at")
 
 
 @admin.register(NotificationChannel)

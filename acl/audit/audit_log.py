@@ -153,6 +153,11 @@ def json_lines(entries: Iterable[AuditEntry]) -> Iterator[str]:
         yield write_json(_fields(entry), ensure_ascii=False, compact=False) + "\n"
 
 
+def event_of_entry(entry: AuditEntry) -> dict[str, Any]:
+    """Return the entry as a JSON object for an event log."""
+    return {"event": "audit", **_fields(entry)}
+
+
 def _row(entry: AuditEntry) -> list[Any]:
     fields = _fields(entry)
     fields["details"] = write_json(fields["details"], ensure_ascii=False, compact=False)

@@ -152,7 +152,7 @@ def page_of_calls(
 def _page(
     calls: QuerySet[Call], *, before: Cursor | None, after: Cursor | None, size: int
 ) -> CallPage:
-    calls = _with_names(calls)
+    calls = with_names(calls)
     if after is not None:
         later = calls.filter(_beside(after, "gt")).order_by("created_at", "pk")
         rows = list(later[: size + 1])
@@ -217,7 +217,12 @@ def _iso(at: datetime | None) -> str:
     return at.isoformat() if at else ""
 
 
-def _with_names(calls: QuerySet[Call]) -> QuerySet[Call]:
+def event_of_call(call: Call) -> dict[str, Any]:
+    """Return the call as a JSON object for an event log, without arguments and result."""
+    return {"event": "call", **dict(zip(COLUMNS, _row(call), strict=True))}
+
+
+def with_names(calls: QuerySet[Call]) -> QuerySet[Call]:
     """Join the names, without the long texts of the calls."""
     return calls.select_related("user", "group", "actor", "decided_by").defer(
         "arguments_json", "result_json", "message"

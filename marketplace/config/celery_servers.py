@@ -17,5 +17,6 @@ PACKAGES = [
     "marketplace.sources",
     "marketplace.additions",
     "marketplace.operate.audit_anchor",
+    "marketplace.operate.event_log",
 ]
 app.autodiscover_tasks(PACKAGES)

@@ -108,6 +108,13 @@ SETTINGS = (
         86_400,
     ),
     Setting(
+        "PEGBOARD_EVENT_LOG",
+        "off",
+        "Where audit entries and ended calls are sent for a SIEM: `stdout` of Connections, "
+        "as JSON lines, or `otlp` as log records to OTEL_EXPORTER_OTLP_ENDPOINT.",
+        choices=("off", "stdout", "otlp"),
+    ),
+    Setting(
         "PEGBOARD_DEBUG", False, "Show error pages with details to everyone. For development only."
     ),
     Setting(

@@ -2,6 +2,7 @@
 
 from marketplace.models.addition import Addition
 from marketplace.models.audit_anchor import AuditAnchor
+from marketplace.models.event_log import EventLogState, SentCall
 from marketplace.models.installation import Installation, InstallationEvent
 from marketplace.models.listing import Listing, ListingFile, ListingVersion
 from marketplace.models.listing_vector import ListingVector, ListingWords
@@ -11,6 +12,7 @@ from marketplace.models.source import Source
 __all__ = [
     "Addition",
     "AuditAnchor",
+    "EventLogState",
     "Installation",
     "InstallationEvent",
     "Listing",
@@ -20,5 +22,6 @@ __all__ = [
     "ListingWords",
     "NotificationChannel",
     "NotificationDelivery",
+    "SentCall",
     "Source",
 ]

@@ -36,6 +36,7 @@ LOOK_AT_ADDITION: Final = TaskName("servers.look_at_addition")
 SWEEP_ADDITIONS: Final = TaskName("servers.sweep_additions")
 
 NOTE_AUDIT_HEAD: Final = TaskName("servers.note_audit_head")
+SEND_EVENTS: Final = TaskName("servers.send_events")
 
 EMBED_CAPABILITIES: Final = TaskName("catalog.embed_capabilities")
 SWEEP_EMBEDDINGS: Final = TaskName("catalog.sweep_embeddings")
