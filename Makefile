@@ -121,9 +121,12 @@ screenshots: install-tests chromium
 first-steps:
 	@PORT=$(PORT) $(PYTHON) -m tests.first_steps
 
+# With BEFORE=v0.1.0, or any commit, a selection's cost beside what it was there, by turns.
+BEFORE ?=
 bench: install-tests
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.bench.cost
+	@$(if $(BEFORE),$(BIN)/python -m tests.bench.before $(BEFORE),:)
 
 soak: install-tests
 	$(BIN)/python -m tests.soak
