@@ -10,7 +10,6 @@ Positions count characters of the normalised text; a hash has 32 bits.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -40,13 +39,14 @@ _FACTOR, _MIX, _BITS = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xFFFFFFFFFFFFFFF
 _INVERSE = pow(_FACTOR, -1, 1 << 64)
 _SENTENCE_MARK, _WHOLE_MARK = ord("…"), ord("=")
 _SENTENCE_WORDS = 3
+_APOSTROPHE = ord("'")
 # No number, date or account that an expression finds goes on for longer without a digit.
 _NEAR_DIGITS = 64
 # Between the parts of a text: ends a sentence, and stands in none.
 _END = "\0"
 # Longer tokens are hashed by numpy.
 _LONG = 48
-_LETTER, _WORD, _BLANK, _AROUND, _QUOTE, _MARK, _DIGIT, _POINT = (1 << bit for bit in range(8))
+_LETTER, _WORD, _BLANK, _AROUND, _QUOTE, _MARK, _DIGIT, _SOFT = (1 << bit for bit in range(8))
 
 
 def hash_of(token: str) -> int:
@@ -113,13 +113,15 @@ def tokens_of(raw: str, free: str | None) -> tuple[Array, list[int]]:
     codes, kinds = _codes(plain)
     found = _tokens(codes, kinds)
     own = found if free is None else _tokens(*_codes(_ended(normalize(free))))
-    values = list(_values(plain, kinds))
-    words = [found.words]
-    for decoded in _decoded(_ended(raw)):
-        inner = joined([decoded])
-        inner_codes, inner_kinds = _codes(inner)
-        words.append(_tokens(inner_codes, inner_kinds).words)
-        values += _addresses(inner, inner_kinds)
+    values, words = _values(plain, kinds), [found.words]
+    # Letters in one case stand where they stood, unless something became longer or shorter.
+    written = _ended(raw)
+    as_written = kinds if raw.isascii() and "&" not in raw else _codes(written)[1]
+    if decoded := list(_decoded(written, as_written)):
+        inner = joined(decoded)
+        codes, kinds = _codes(inner)
+        words.append(_tokens(codes, kinds).words)
+        values += _addresses(inner, kinds)
     every = (*words, own.sentences, own.wholes, _hash_each(values) if values else found.words[:0])
     tokens = np.sort(np.concatenate(every).astype(np.uint32))
     return tokens[_firsts(tokens)], own.lengths.tolist()
@@ -128,17 +130,15 @@ def tokens_of(raw: str, free: str | None) -> tuple[Array, list[int]]:
 def _codes(plain: str) -> tuple[Array, Array]:
     """Return a text's code points, and what each of them is."""
     if plain.isascii():
-        codes = np.frombuffer(plain.encode("ascii"), np.uint8)
-        return codes, _ASCII[codes]
+        raw = plain.encode("ascii")
+        # Four times as quick as looking up each code by numpy.
+        return np.frombuffer(raw, np.uint8), np.frombuffer(raw.translate(_ASCII_TABLE), np.uint8)
     codes = np.frombuffer(plain.encode("utf-32-le", "surrogatepass"), np.uint32)
-    kinds = _ASCII[np.minimum(codes, 127)]
-    other = np.flatnonzero(codes > 127)
-    distinct, where = np.unique(codes[other], return_inverse=True)
-    kinds[other] = np.array([_kind_of(chr(code)) for code in distinct], np.uint8)[where]
-    return codes, kinds
+    for code in np.unique(codes[~_known[codes]]).tolist():
+        _kinds[code], _known[code] = _kind_of(chr(code)), True
+    return codes, _kinds[codes]
 
 
-@lru_cache(maxsize=4096)
 def _kind_of(letter: str) -> int:
     kind = _LETTER | _WORD if letter.isalnum() else 0
     kind |= _BLANK if letter.isspace() else 0
@@ -146,46 +146,54 @@ def _kind_of(letter: str) -> int:
     kind |= _QUOTE if ord(letter) in QUOTING or letter == _END else 0
     kind |= _MARK if letter in "@/:." else 0
     kind |= _DIGIT if letter.isdigit() else 0
-    return kind | (_WORD if letter == "_" else 0) | (_POINT if letter in ".,'" else 0)
+    # What ends a sentence beside a blank, and not elsewhere.
+    return kind | (_WORD if letter == "_" else 0) | (_SOFT if letter in ".:'-" else 0)
 
 
-_ASCII = np.array([_kind_of(chr(code)) for code in range(128)], np.uint8)
+_ASCII_TABLE = bytes(map(_kind_of, map(chr, range(128)))) + bytes(128)
+# Of all characters, as far as they were met.
+_kinds, _known = np.zeros(0x110000, np.uint8), np.zeros(0x110000, bool)
 
 
 def _tokens(codes: Array, kinds: Array) -> TextTokens:
     letters = (kinds & _LETTER) != 0
-    # Words with one blank after each: the text as sentences are compared.
-    ends = np.flatnonzero(letters[:-1] & ~letters[1:]) + 1
+    ends = np.flatnonzero(letters[:-1] > letters[1:]) + 1
+    parts = np.flatnonzero(codes == 0)
     if not len(ends):
         none = np.zeros(0, np.uint64)
-        return TextTokens(none, none, none, np.zeros(int((codes == 0).sum()), np.int64))
+        return TextTokens(none, none, none, np.zeros(len(parts), np.int64))
+    # Words with one blank after each: the text as sentences are compared.
     kept = letters.copy()
     kept[ends] = True
-    row = codes[kept].astype(np.uint64)
-    stops = np.flatnonzero(~letters[kept])
+    row = (codes * letters)[kept]
+    stops = np.flatnonzero(row == 0)
     row[stops] = ord(" ")
     starts = np.concatenate(([0], stops[:-1] + 1))
     powers, inverses = _powers(len(row))
-    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(row * powers)))
+    sums = np.zeros(len(row) + 1, np.uint64)
+    np.cumsum(row * powers, out=sums[1:])
+    till, since, scale = sums[stops], sums[starts], inverses[starts]
 
-    def hashes(first: Array, last: Array, mark: int | None = None) -> Array:
-        value = (sums[stops[last]] - sums[starts[first]]) * inverses[starts[first]]
-        return _mixed_all(value if mark is None else value * np.uint64(_FACTOR) + np.uint64(mark))
+    def hashes(first: Array, last: Array, mark: int) -> Array:
+        value = (till[last] - since[first]) * scale[first]
+        return _mixed_all(value * np.uint64(_FACTOR) + np.uint64(mark))
 
-    every = np.arange(len(stops))
-    # How many marks stand before each word: other words are in another sentence, or another part.
-    breaks, parts = np.cumsum(_breaks(codes, kinds)), np.cumsum(codes == 0)
-    sentences = hashes(*_spans(breaks[ends - 1]), _SENTENCE_MARK)
-    first, last = _spans(parts[ends - 1])
-    wholes = hashes(first, last, _WHOLE_MARK)
-    lengths = np.bincount(parts[ends - 1], minlength=int(parts[-1]))
-    return TextTokens(hashes(every, every), sentences, wholes, lengths)
+    # Other words are in another sentence, or another part.
+    cuts = np.searchsorted(ends, parts, side="right")
+    breaks = np.searchsorted(ends, _breaks(codes, kinds), side="right")
+    sentences = _spans(breaks, len(ends))
+    return TextTokens(
+        _mixed_all((till - since) * scale),
+        hashes(*sentences, _SENTENCE_MARK),
+        hashes(*_spans(cuts, len(ends)), _WHOLE_MARK),
+        np.diff(cuts, prepend=0),
+    )
 
 
-def _spans(groups: Array) -> tuple[Array, Array]:
-    """Return the first and last word of each group of at least three words."""
-    first = np.flatnonzero(_firsts(groups))
-    last = np.concatenate((first[1:], [len(groups)])) - 1
+def _spans(cuts: Array, words: int) -> tuple[Array, Array]:
+    """Return the first and last word of each run of at least three between the cuts."""
+    first = np.concatenate(([0], cuts))
+    last = np.concatenate((cuts, [words])) - 1
     long = last - first + 1 >= _SENTENCE_WORDS
     return first[long], last[long]
 
@@ -198,17 +206,17 @@ def _firsts(sorted_values: Array) -> Array:
 
 
 def _breaks(codes: Array, kinds: Array) -> Array:
-    """Return where sentences and quotations end."""
-    blank, quote = (kinds & _BLANK) != 0, (kinds & _QUOTE) != 0
-    apostrophe, dash = codes == ord("'"), codes == ord("-")
-    point = (codes == ord(".")) | (codes == ord(":"))
-    before, after = np.zeros_like(blank), np.zeros_like(blank)
-    before[1:], after[:-1] = blank[:-1], blank[1:]
-    quoted = np.zeros_like(blank)
-    quoted[:-1] = apostrophe[1:]
-    ended: Array = quote | (point & (after | quoted))
-    ended |= (apostrophe & (before | after | quoted)) | (dash & before & after)
-    return ended
+    """Return where sentences and quotations end. The last character is such an end."""
+    at = np.flatnonzero((kinds & (_QUOTE | _SOFT)) != 0)
+    code = codes[at]
+    before = (kinds[at - 1] & _BLANK) != 0
+    after = (kinds.take(at + 1, mode="clip") & _BLANK) != 0
+    beside = after | (codes.take(at + 1, mode="clip") == _APOSTROPHE)
+    ended: Array = (kinds[at] & _QUOTE) != 0
+    ended |= ((code == ord(".")) | (code == ord(":"))) & beside
+    ended |= (code == _APOSTROPHE) & (before | beside)
+    ended |= (code == ord("-")) & before & after
+    return at[ended]
 
 
 _tables: list[tuple[Array, Array]] = []
@@ -228,75 +236,73 @@ def _powers(length: int) -> tuple[Array, Array]:
     return powers[:length], inverses
 
 
-def _values(plain: str, kinds: Array) -> Iterator[str]:
-    """Yield what is no plain word: addresses with their parts, dates, numbers, accounts."""
-    for address in _addresses(plain, kinds):
-        yield address
-        yield compact(address)
-        yield from _BETWEEN_PARTS.split(address)
+def _values(plain: str, kinds: Array) -> list[str]:
+    """Return what is no plain word: addresses with their parts, dates, numbers, accounts."""
+    found: list[str] = []
+    if addresses := _addresses(plain, kinds):
+        every = _END.join(addresses)
+        found += (*addresses, *compact(every).split(_END), *_BETWEEN_PARTS.split(every))
+    digits = np.flatnonzero((kinds & _DIGIT) != 0)
+    if not len(digits):
+        return found
     # Neither an expression nor a word goes on over the end of a line here.
-    if text := "\n".join(_around_digits(plain, kinds)):
-        yield from dates_in(text)
-        yield from numbers_in(text)
-        yield from _grouped(text)
+    text, gaps = "\n".join(_around(digits, plain)), np.diff(digits)
+    if ((gaps > 1) & (gaps < _NEAR_DIGITS)).any():
+        found += (*dates_in(text), *numbers_in(text), *_grouped(_GROUPS, text))
+    return found + _grouped(_IBAN, text) if (gaps == 1).any() else found
 
 
-def _addresses(plain: str, kinds: Array) -> Iterator[str]:
-    """Yield what looks like an address, URL, file or path."""
-    marks, words = (kinds & _MARK) != 0, (kinds & (_WORD | _MARK)) != 0
-    inner = marks[1:-1] & words[:-2] & words[2:]
-    if not inner.any():
-        return
+def _addresses(plain: str, kinds: Array) -> list[str]:
+    """Return what looks like an address, URL, file or path."""
+    marks = np.flatnonzero((kinds[1:-1] & _MARK) != 0) + 1
+    either = _WORD | _MARK
+    marks = marks[((kinds[marks - 1] & either) != 0) & ((kinds[marks + 1] & either) != 0)]
+    if not len(marks):
+        return []
     edges = np.flatnonzero((kinds & _AROUND) != 0)
-    at = np.searchsorted(edges, np.flatnonzero(inner) + 1)
+    at = np.searchsorted(edges, marks)
     at = at[_firsts(at)]
     starts = np.where(at > 0, edges[at - 1] + 1, 0)
-    for start, end in zip(starts.tolist(), edges[at].tolist(), strict=True):
-        # Without its scheme it may be several, or none.
-        for part in bare(plain[start:end]).split():
-            if address := address_in(part):
-                yield address
+    bounds = zip(starts.tolist(), edges[at].tolist(), strict=True)
+    # Without its scheme a piece may be several, or none.
+    pieces = bare("\n".join([plain[start:end] for start, end in bounds])).split()
+    return list(filter(None, map(address_in, dict.fromkeys(pieces))))
 
 
-def _around_digits(plain: str, kinds: Array) -> Iterator[str]:
-    """Yield the passages of a text that have digits."""
-    digits = (kinds & _DIGIT) != 0
-    if not digits.any():
-        return
-    counts = np.concatenate(([0], np.cumsum(digits)))
-    at = np.arange(len(digits))
-    upper = np.minimum(at + _NEAR_DIGITS, len(digits))
-    near = counts[upper] > counts[np.maximum(at - _NEAR_DIGITS, 0)]
-    near = np.concatenate(([False], near, [False]))
-    bounds = np.flatnonzero(near[1:] != near[:-1])
-    for start, end in zip(bounds[::2].tolist(), bounds[1::2].tolist(), strict=True):
+def _around(at: Array, plain: str) -> Iterator[str]:
+    """Yield the passages of a text that have the digits at these places."""
+    starts = np.maximum(at - _NEAR_DIGITS + 1, 0)
+    ends = np.minimum(at + _NEAR_DIGITS + 1, len(plain))
+    apart = np.flatnonzero(starts[1:] > ends[:-1])
+    first, last = starts[np.concatenate(([0], apart + 1))], ends[np.concatenate((apart, [-1]))]
+    for start, end in zip(first.tolist(), last.tolist(), strict=True):
         yield plain[start:end]
 
 
-_BETWEEN_PARTS = re.compile("[/?=&#,]")
+_BETWEEN_PARTS = re.compile(f"[/?=&#,{_END}]")
 # From its first digit on: an expression that begins with letters takes thrice the time.
 _GROUPS = re.compile(r"\d[\da-z]{0,12}(?:[ ()/-]{1,2}(?=[a-z]{0,12}\d)[\da-z]{1,12}){1,8}")
-_IBAN = re.compile(r"\d{2}(?: [a-z\d]{4}){2,7}(?: [a-z\d]{1,4})?\b")
+_IBAN = re.compile(r"\d\d(?: [a-z\d]{4}){2,7}(?: [a-z\d]{1,4})?\b")
 
 
-def _grouped(plain: str) -> Iterator[str]:
-    """Yield phone, account and card numbers that are written in groups, in one piece."""
-    for pattern in (_GROUPS, _IBAN):
-        for match in pattern.finditer(plain):
-            start = match.start()
-            country = plain[max(0, start - 2) : start]
-            yield compact(match.group())
-            if country.isalpha():
-                yield country + compact(match.group())
+def _grouped(groups: re.Pattern[str], plain: str) -> list[str]:
+    """Return phone, account and card numbers that are written in groups, in one piece."""
+    found = []
+    for match in groups.finditer(plain):
+        start = match.start()
+        found.append(match.group())
+        country = plain[max(0, start - 2) : start]
+        if country.isalpha():
+            found.append(country + match.group())
+    return compact(_END.join(found)).split(_END) if found else []
 
 
-def _decoded(raw: str) -> Iterator[str]:
+def _decoded(raw: str, kinds: Array) -> Iterator[str]:
     """Yield what a text has in percent signs, base64 or hex, normalised."""
     if text := percent_decoded(raw):
         yield normalize(text)
-    _, kinds = _codes(raw)
     edges = np.concatenate(([-1], np.flatnonzero((kinds & _AROUND) != 0)))
-    long = np.flatnonzero(np.diff(edges) > ENCODED_LENGTH)
+    long = np.flatnonzero(edges[1:] - edges[:-1] > ENCODED_LENGTH)
     bounds = zip((edges[long] + 1).tolist(), edges[long + 1].tolist(), strict=True)
     chunks = filter(may_be_encoded, (raw[start:end] for start, end in bounds))
     for chunk in islice(chunks, MOST_DECODED):

@@ -49,6 +49,29 @@ def test_words_and_addresses_of_every_part_are_found(texts: list[str]) -> None:
     assert found.tolist() == sorted(set(found.tolist()))
 
 
+def test_values_are_found_in_one_spelling_wherever_they_stand() -> None:
+    values = {
+        "on the 3rd of September, 2024": "2024-09-03",
+        "on 24.12.2025": "2025-12-24",
+        "since 2024-1-2": "2024-01-02",
+        "for 1,250.50 in all": "1250.5",
+        "for 1'000 of them": "1000",
+        "by calling (030) 123-456": "030123456",
+        "to GB82 WEST 1234 5698 7654 32": "gb82west12345698765432",
+        "from https://www.Example.test/a-b?q=1": "example.test/a-b?q=1",
+        "by mailto:eve@mail.test": "eve@mail.test",
+        "with ZXZpbEBtYWlsLnRlc3Q=": "evil@mail.test",
+    }
+    far = "words without any number in between " * 4
+    texts = [f"{text} {far}" for text in values]
+
+    together, alone = (tokens_of(joined(each), None)[0] for each in (texts, texts[:1]))
+
+    assert [one for one in values.values() if hash_of(one) not in together] == []
+    assert hash_of("2024-09-03") in alone
+    assert [one for one in list(values.values())[1:] if hash_of(one) in alone] == []
+
+
 def test_long_token_has_the_hash_of_its_letters() -> None:
     token = "a-long-address.example/" * 9
 
