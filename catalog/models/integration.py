@@ -33,15 +33,15 @@ class Integration(models.Model):
     )
 
     class Kind(models.TextChoices):
-        MCP = "mcp", "MCP server"
+        MCP = "mcp", gettext_lazy("MCP server")
         OPENAPI = "openapi", "HTTP API"
-        SKILL = "skill"
-        EXTENSION = "extension"
-        CHANNEL = "channel"
-        VOICE = "voice"
-        MANIFEST = "manifest"
-        BUILTIN = "builtin", "Built-in"
-        CATALOG = "catalog", "Imported catalogue"
+        SKILL = "skill", gettext_lazy("Skill")
+        EXTENSION = "extension", gettext_lazy("Extension")
+        CHANNEL = "channel", gettext_lazy("Channel")
+        VOICE = "voice", gettext_lazy("Voice")
+        MANIFEST = "manifest", gettext_lazy("Manifest")
+        BUILTIN = "builtin", gettext_lazy("Built-in")
+        CATALOG = "catalog", gettext_lazy("Imported catalogue")
 
     # Their capabilities are called by Pegboard itself, where they are.
     CALLED = (Kind.MCP, Kind.OPENAPI)

@@ -15,6 +15,7 @@ from pathlib import Path
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
 from acl.platform.clock import database_now
@@ -23,6 +24,11 @@ from discovery.models import ModelPrice
 MOST_PRICES = 500
 _LIST = Path(__file__).with_name("list_prices.csv")
 _MILLION = Decimal(1_000_000)
+SOURCES = (
+    gettext_noop("Anthropic's list price"),
+    gettext_noop("Google's list price for text"),
+    gettext_noop("OpenAI's list price"),
+)
 
 
 class PriceRefusedError(Exception):

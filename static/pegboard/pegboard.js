@@ -10,6 +10,15 @@
     field.form.requestSubmit();
   });
 
+  // Where tabs do not fit beside each other, the current one is in sight.
+  document.addEventListener("htmx:load", () => {
+    for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
+      const bar = tab.parentElement;
+      const middle = tab.offsetLeft - bar.offsetLeft + tab.offsetWidth / 2;
+      bar.scrollLeft = middle - bar.clientWidth / 2;
+    }
+  });
+
   // What was typed before htmx listened is searched for, too.
   document.addEventListener("htmx:load", (event) => {
     if (event.target !== document.body) return;

@@ -1,5 +1,6 @@
 """Prices of models: the shipped list, an admin's own, and costs that are told only with a price."""
 
+import re
 from datetime import timedelta
 from decimal import Decimal
 
@@ -115,6 +116,10 @@ def test_costs_are_told_with_a_price_and_never_without(people: People, root: Use
     unknown = client.get(path, {"by": "person", "model": "nobody-knows"}).json()
     page = client.get("/insights/use/?model=plum-1").content.decode()
     plain = client.get("/insights/use/?model=nobody-knows").content.decode()
+    figures = client.get("/insights/?model=plum-1").content.decode()
+    german = client.get(
+        "/insights/?model=plum-1", headers={"Accept-Language": "de"}
+    ).content.decode()
     rows = table(client, "use_person", "?model=plum-1")
 
     # Read: 2,000 of results, 4,000 or 90,000 of definitions. Written: 1,000 of arguments.
@@ -126,8 +131,10 @@ def test_costs_are_told_with_a_price_and_never_without(people: People, root: Use
     )  # fmt: skip
     assert unknown["priced_by"] is None
     assert (unknown["items"][0]["cost"], unknown["items"][0]["cost_with_all"]) == (None, None)
-    assert "$0.1600" in page
-    assert "$1.0200" in page
+    assert "$0.16" in page
+    assert re.search(r"\$0\.04</strong>\s*<span[^>]*>\s*\$0\.86 saved at the price of", figures)
+    assert "0,86 $ gespart zum Preis von plum-1" in german
+    assert "$1.02" in page
     assert "$" not in plain.split('id="found"')[1]
     assert (Decimal(rows[0]["cost"]), Decimal(rows[0]["cost_with_all"])) == (
         Decimal("0.16"), Decimal("1.02"),

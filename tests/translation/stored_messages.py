@@ -26,6 +26,8 @@ STORING = {
     "advance": 2,
     "report": 1,
 }
+# Functions that return sentences for operators, which pages show, too.
+RETURNED_BY = frozenset({"cell_problem", "group_problem", "words"})
 KEYWORDS = frozenset({"failure", "message", "reason", "told"})
 # Errors of workers, whose texts are stored with what they end.
 ERRORS = ("marketplace/installs/", "marketplace/sources/", "catalog/registration/")
@@ -81,6 +83,10 @@ def _of_the_scanner() -> Iterator[str]:
 def _of_module(tree: ast.Module, path: str) -> Iterator[str]:
     named = _assigned(tree)
     for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name in RETURNED_BY:
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Return) and inner.value is not None:
+                    yield from _texts(inner.value, named)
         if isinstance(node, ast.Call):
             for text in _stored_by(node, is_worker=path.startswith(ERRORS)):
                 yield from _texts(text, named)
@@ -115,6 +121,8 @@ def _texts(node: ast.expr, named: dict[str, list[ast.expr]], depth: int = 2) -> 
             yield from text.replace("%", "%%").splitlines()
         case ast.JoinedStr(values=parts):
             yield from _message(parts).splitlines()
+        case ast.Subscript(value=text, slice=ast.Slice()):
+            yield from _texts(text, named, depth)
         case ast.Call(func=ast.Attribute(value=text, attr="strip")):
             yield from _texts(text, named, depth)
         case ast.IfExp(body=one, orelse=other):

