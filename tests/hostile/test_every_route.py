@@ -4,11 +4,11 @@ The routes come from the URLconf, the expected outcomes from `routes.py`.
 """
 
 from contextlib import nullcontext
-from zlib import crc32
 
 import pytest
 from django.test import Client
 
+from tests.examples import some_of
 from tests.hostile.asking import ask, counted, outcomes_of, parts_of, send, words_of
 from tests.hostile.places import Place, each_place, places_where
 from tests.hostile.routes import (
@@ -31,12 +31,9 @@ from tests.hostile.world import UNKNOWN, World
 
 pytestmark = pytest.mark.usefixtures("logs_are_short")
 LET_IN = {TOLD_NOTHING, NOTHING_PRIVATE}
-CHANGING = {"POST", "PUT", "PATCH", "DELETE"}
 # A key is checked before the method. The row's own methods and OPTIONS show that these are
 # refused; the methods that it does not have are tried by sessions and by the other keys.
 REFUSED_AT_THE_DOOR = {"revoked key", "expired key", *(f"{scope} key" for scope in SCOPES)}
-# A page ignores keys. The one that may do most is tried by each method, the others by the row's.
-MIGHTIEST = "own key"
 MEMBERS = {
     "alice",
     "own key",
@@ -88,15 +85,21 @@ def knock(world: World, client: Client, row: Row, who: str) -> list[str]:
 
 
 def is_like_others(row: Row, who: str, method: str) -> bool:
-    """Return True for a method that the row does not have, of a key that others stand for.
+    """Return True for a method and visitor that others stand for, at each row other ones.
 
-    At pages, which ignore keys, whoever is not signed in tries the methods that the page has not.
+    Methods that the row does not have are tried by one of those with a session. Pages ignore keys,
+    and the door of Django's admin looks at nothing but the person.
     """
-    if method in row.methods.split() or not who.endswith(" key"):
-        return False
-    if not row.door.is_api:
-        return row.door is DJANGO_ADMIN or method in CHANGING or who != MIGHTIEST
-    return who in REFUSED_AT_THE_DOOR and method != "OPTIONS"
+    visitors = tuple(row.door.knocking)
+    keys = [one for one in visitors if one.endswith(" key")]
+    people = [one for one in visitors if one not in keys]
+    if method not in row.methods.split():
+        if row.door.is_api and who in keys:
+            return who in REFUSED_AT_THE_DOOR and method != "OPTIONS"
+        return who not in some_of(people, row.route)
+    if row.door is DJANGO_ADMIN:
+        return who != "clerk" and who not in some_of(visitors, row.route)
+    return not row.door.is_api and who in keys and who not in some_of(keys, row.route)
 
 
 def may_change(row: Row, who: str) -> bool:
@@ -148,8 +151,8 @@ def refused(row: Row) -> list[str]:
         alike = [who for who in strangers if who in REFUSED_AT_THE_DOOR]
     if row.door is DJANGO_ADMIN:  # whose door looks at nothing but the person
         alike = [who for who in strangers if row.door.knocking[who] == {SIGN_IN}]
-    one = alike[crc32(row.route.encode()) % len(alike)] if alike else ""
-    return [who for who in strangers if who not in alike or who == one]
+    chosen = some_of(alike, row.route)
+    return [who for who in strangers if who not in alike or who in chosen]
 
 
 @places_where(lambda row: row.door.insider in MEMBERS and named_by(row))

@@ -20,9 +20,10 @@ from django.test import Client
 from django.utils import timezone
 from drf_spectacular.generators import SchemaGenerator
 
+from tests.examples import some_of
 from tests.hostile.asking import parts_of, send
 from tests.hostile.forms import Form, post_forms
-from tests.hostile.places import EVERY, ONLY_SHOWN, Place, is_of_table, places_where
+from tests.hostile.places import CHANGE, EVERY, ONLY_SHOWN, Place, is_of_table, places_where
 from tests.hostile.routes import ADMIN_PAGE, DJANGO_ADMIN, Row
 from tests.hostile.tables import Contents, changed, contents, differing, undone
 from tests.hostile.urlconf import path_of
@@ -78,6 +79,8 @@ TAKEN_ON_PURPOSE = {
     "api/v1/execute": {"user", "group", "space", "name", "turn_id"},
     "api/v1/approvals/<uuid:pk>/approve": {"note"},
 }
+ADD = "add/"
+FORMS = (ADD, CHANGE)
 # A turn's timings always differ.
 NEVER_THE_SAME = {"discovery_turn"}
 # A new call has a random id. This form reads fields by the tool's schema only.
@@ -172,8 +175,17 @@ def sent() -> set[tuple[str, str]]:
     return set()
 
 
-# Lists of Django's admin have no fields of a row.
-@places_where(lambda row: not row.door.is_api and not is_of_table(row, "", *ONLY_SHOWN))
+def has_fields(row: Row) -> bool:
+    """Return True for pages with a form of their own.
+
+    Lists of Django's admin have no fields of a row, and its two forms of a table have the same.
+    """
+    if is_of_table(row, *FORMS):
+        return is_of_table(row, *some_of(FORMS, row.route.removesuffix(CHANGE).removesuffix(ADD)))
+    return not row.door.is_api and not is_of_table(row, "", *ONLY_SHOWN)
+
+
+@places_where(has_fields)
 def test_form_with_more_fields_stores_what_it_would_without(
     world: World, place: Place, sent: set[tuple[str, str]]
 ) -> None:
