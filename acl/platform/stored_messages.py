@@ -129,6 +129,8 @@ MESSAGES = (
     gettext_noop("cannot be read: %(first)s"),
     gettext_noop("cannot be read: its reader ended with %(first)s"),
     gettext_noop("cannot be read: its reader gave an answer that is none"),
+    gettext_noop("cannot be unpacked: %(first)s"),
+    gettext_noop("cannot be unpacked: its reader gave an answer that is none"),
     gettext_noop("code used twice"),
     gettext_noop("contained a secret, which was left out: enter it as a secret"),
     gettext_noop("contains a device or a pipe"),

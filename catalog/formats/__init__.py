@@ -2,6 +2,7 @@
 return the same descriptors."""
 
 __all__ = [
+    "archive_members",
     "categories",
     "category_words",
     "descriptors",

@@ -1,8 +1,9 @@
 """Main module of the program for one document of a stranger, apart from Pegboard.
 
-It gets a line of JSON with what to do and the document on its input, and writes one value of JSON.
-It imports no Django, no database and nothing that the formats do not need, since it starts anew for
-each document, in a cell where there is nothing else.
+It gets a line of JSON with what to do and the document on its input. It writes one value of JSON,
+or, of an archive, a line of JSON before each file. It imports no Django, no database and nothing
+that the formats do not need, since it starts anew for each document, in a cell where there is
+nothing else.
 """
 
 import json
@@ -14,6 +15,9 @@ from typing import Any
 from catalog.formats.files import RefusedError, decode
 
 LONGEST_REQUEST = 1_000_000
+# Of an archive: a path, or a reason, as JSON writes it.
+LONGEST_LINE = 8_000
+_LONGEST_NAME = 500
 # Packages that the formats of documents need, beside the standard library.
 PACKAGES = (
     *("yaml", "_yaml", "nh3", "regex", "openapi_pydantic", "pydantic", "pydantic_core"),
@@ -25,13 +29,41 @@ def main() -> int:
     """Read the input and write the answer; return the exit code."""
     request = json.loads(sys.stdin.buffer.readline(LONGEST_REQUEST))
     _limit_memory(request["memory_bytes"])
+    document = sys.stdin.buffer.read()
+    if request["what"] == "archive":
+        _write_archive(document, request["options"])
+        return 0
     try:
-        answer: dict[str, Any] = {"read": _read_api(sys.stdin.buffer.read(), request["options"])}
+        answer: dict[str, Any] = {"read": _read_api(document, request["options"])}
     except RefusedError as refused:
         answer = {"refused": [refused.reason, refused.field]}
-    sys.stdout.write(json.dumps(answer, separators=(",", ":"), allow_nan=False))
+    sys.stdout.write(_as_json(answer))
     sys.stdout.flush()
     return 0
+
+
+def _as_json(value: dict[str, Any]) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _write_archive(body: bytes, options: dict[str, Any]) -> None:
+    from catalog.formats.archive_members import ArchiveFile, ArchiveLimits, read_members
+
+    def write(line: dict[str, Any], content: bytes = b"") -> None:
+        sys.stdout.buffer.write(_as_json(line).encode() + b"\n" + content)
+
+    try:
+        for one in read_members(body, limits=ArchiveLimits(**options)):
+            if isinstance(one, ArchiveFile):
+                write({"file": one.path, "size": len(one.content)}, one.content)
+            else:
+                write({"left_out": [one.file[:_LONGEST_NAME], one.reason]})
+        write({"end": True})
+    except RefusedError as refused:
+        write({"refused": refused.reason})
+    except (MemoryError, RecursionError):
+        write({"refused": "needs too much memory to read"})
+    sys.stdout.buffer.flush()
 
 
 def _read_api(document: bytes, options: dict[str, Any]) -> dict[str, Any]:

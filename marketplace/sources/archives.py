@@ -1,76 +1,24 @@
-"""Safe extraction of untrusted zip and tar.gz archives into a folder.
+"""Extraction of untrusted archives into a folder.
 
-We write every member ourselves instead of the archive library. Path traversal, devices, duplicate
-names and decompression bombs refuse the whole archive. Links are skipped and reported, because
-ordinary repositories contain them.
+We write every file ourselves instead of the archive library, which reads the archive elsewhere.
 """
 
-import gzip
-import io
-import stat
-import tarfile
-import unicodedata
-import zipfile
-import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import IO, Protocol
+from pathlib import Path
 
+from catalog.formats.archive_members import ARCHIVE_LIMITS, ArchiveFile, ArchiveLimits
 from catalog.formats.descriptors import Defect
 from catalog.formats.files import RefusedError
-
-MB = 1024 * 1024
-_PART = 64 * 1024
-# Python's bzip2 and LZMA unpack a part as a whole: a few hundred bytes become gigabytes of memory.
-_PACKED_BY = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_ENTRY = b"PK\x01\x02"
-
-
-@dataclass(frozen=True, slots=True)
-class ArchiveLimits:
-    """Limits for extracting an archive; sizes in bytes."""
-
-    members: int = 20_000
-    total: int = 200 * MB
-    file: int = 5 * MB
-    ratio: int = 100
-    name: int = 300
-    depth: int = 24
-
-
-ARCHIVE_LIMITS = ArchiveLimits()
-
-
-@dataclass(frozen=True, slots=True)
-class _Member:
-    name: str
-    size: int
-    is_folder: bool
-    is_link: bool
-    is_file: bool
-
-
-class _Archive(Protocol):
-    """The interface of both formats: members in order, with the content of regular files."""
-
-    def members(self) -> Iterator[tuple[_Member, IO[bytes] | None]]: ...
+from catalog.servers.client.archive_reader import read_archive
 
 
 def unpack(body: bytes, folder: Path, *, limits: ArchiveLimits = ARCHIVE_LIMITS) -> list[Defect]:
     """Extract the files below `folder` and return what was skipped. Raises RefusedError."""
-    budget = _Budget(limits, len(body))
     left_out: list[Defect] = []
-    names: set[str] = set()
-    try:
-        for member, content in _open_archive(body, budget).members():
-            path = _safe_path(member, names, limits)
-            if member.is_link:
-                left_out.append(Defect(str(path), "file", "is a link, and links are not followed"))
-            elif member.is_file and content is not None:
-                _write(folder / path, content, member, budget, left_out)
-    except _BROKEN as problem:
-        raise RefusedError(f"is not a readable archive: {type(problem).__name__}") from None
+    for one in read_archive(body, limits=limits):
+        if isinstance(one, ArchiveFile):
+            _write(folder / one.path, one.content)
+        else:
+            left_out.append(one)
     return left_out
 
 
@@ -80,154 +28,10 @@ def strip_top_folder(folder: Path) -> Path:
     return inside[0] if len(inside) == 1 and inside[0].is_dir() else folder
 
 
-class _Budget:
-    """Counts extracted members and bytes, limited by the archive's own size."""
-
-    def __init__(self, limits: ArchiveLimits, packed: int) -> None:
-        self.limits = limits
-        self._most_bytes = min(limits.total, max(packed, 1024) * limits.ratio)
-        self._taken = 0
-        self._members = 0
-
-    def member(self) -> None:
-        """Count a member."""
-        self._members += 1
-        if self._members > self.limits.members:
-            raise RefusedError(f"has more than {self.limits.members:,} files")
-
-    def take(self, size: int) -> None:
-        """Count extracted bytes."""
-        self._taken += size
-        if self._taken > self._most_bytes:
-            raise RefusedError("unpacks to far more than its packed size")
-
-
-class _Zip:
-    def __init__(self, body: bytes, budget: _Budget) -> None:
-        # Counted before zipfile makes an object for each entry of the directory.
-        if body.count(_ENTRY) > budget.limits.members:
-            raise RefusedError(f"has more than {budget.limits.members:,} files")
-        self._zip = zipfile.ZipFile(io.BytesIO(body))
-        self._budget = budget
-
-    def members(self) -> Iterator[tuple[_Member, IO[bytes] | None]]:
-        for info in self._zip.infolist():
-            self._budget.member()
-            kind = stat.S_IFMT(info.external_attr >> 16)
-            if info.flag_bits & 1:
-                raise RefusedError("is encrypted")
-            if info.compress_type not in _PACKED_BY:
-                raise RefusedError("is packed in another way than zip files commonly are")
-            member = _Member(
-                # The name as stored: `filename` has backslashes replaced and is cut at a null byte.
-                info.orig_filename,
-                info.file_size,
-                is_folder=info.is_dir(),
-                is_link=kind == stat.S_IFLNK,
-                is_file=kind in (0, stat.S_IFREG) and not info.is_dir(),
-            )
-            if member.is_file:
-                with self._zip.open(info) as content:
-                    yield member, content
-            else:
-                yield member, None
-
-
-class _Tar:
-    def __init__(self, body: bytes, budget: _Budget) -> None:
-        self._packed = body
-        self._budget = budget
-
-    def members(self) -> Iterator[tuple[_Member, IO[bytes] | None]]:
-        # Read as a stream with its own budget, so that oversized headers count as well.
-        budget = _Budget(self._budget.limits, len(self._packed))
-        stream = _CountingStream(gzip.GzipFile(fileobj=io.BytesIO(self._packed)), budget)
-        with tarfile.open(fileobj=stream, mode="r|", errorlevel=2) as tar:  # type: ignore[call-overload]
-            for info in tar:
-                self._budget.member()
-                yield (
-                    _Member(
-                        info.name,
-                        info.size,
-                        is_folder=info.isdir(),
-                        is_link=info.issym() or info.islnk(),
-                        is_file=info.isreg(),
-                    ),
-                    tar.extractfile(info) if info.isreg() else None,
-                )
-
-
-class _CountingStream:
-    """Stream wrapper that counts every byte against a budget."""
-
-    def __init__(self, inner: IO[bytes] | gzip.GzipFile, budget: _Budget) -> None:
-        self._inner = inner
-        self._budget = budget
-
-    def read(self, size: int = -1) -> bytes:
-        part = self._inner.read(size)
-        self._budget.take(len(part))
-        return part
-
-
-def _open_archive(body: bytes, budget: _Budget) -> _Archive:
-    if body.startswith(b"PK"):
-        return _Zip(body, budget)
-    if body.startswith(b"\x1f\x8b"):
-        return _Tar(body, budget)
-    raise RefusedError("is neither a zip nor a tar.gz archive")
-
-
-def _safe_path(member: _Member, names: set[str], limits: ArchiveLimits) -> PurePosixPath:
-    """Return the member's path below the folder; RefusedError for unsafe names."""
-    name = member.name.rstrip("/")
-    parts = name.split("/")
-    parts = [part for part in parts if part != "."]
-    if not (member.is_file or member.is_folder or member.is_link):
-        raise RefusedError("contains a device or a pipe")
-    if name.startswith("/") or ".." in parts or "" in parts or _has_odd_characters(name):
-        raise RefusedError("contains a path that leads outside")
-    if len(name) > limits.name or len(parts) > limits.depth:
-        raise RefusedError("contains a path that is too long or too deep")
-    # Some file systems treat these two names as equal: one file would overwrite the other.
-    folded = unicodedata.normalize("NFKC", "/".join(parts)).casefold()
-    if folded in names and not member.is_folder:
-        raise RefusedError("contains the same path twice")
-    names.add(folded)
-    return PurePosixPath(*parts)
-
-
-def _has_odd_characters(name: str) -> bool:
-    drive = len(name) > 1 and name[1] == ":"
-    return drive or "\\" in name or any(unicodedata.category(one) == "Cc" for one in name)
-
-
-def _write(
-    path: Path, content: IO[bytes], member: _Member, budget: _Budget, left_out: list[Defect]
-) -> None:
-    if member.size > budget.limits.file:
-        reason = f"has {member.size:,} bytes; the limit is {budget.limits.file:,}"
-        left_out.append(Defect(member.name, "file", reason))
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("xb") as written:
-        taken = 0
-        while part := content.read(_PART):
-            taken += len(part)
-            if taken > budget.limits.file:
-                raise RefusedError("contains a file that is larger than declared")
-            budget.take(len(part))
-            written.write(part)
-
-
-_BROKEN = (
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    EOFError,
-    OSError,
-    zlib.error,
-    NotImplementedError,  # from zipfile, for an unknown compression method
-    UnicodeError,
-    ValueError,
-    RuntimeError,
-)
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as written:
+            written.write(content)
+    except (OSError, ValueError) as problem:
+        raise RefusedError(f"cannot be unpacked: {type(problem).__name__}") from None

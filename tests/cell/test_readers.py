@@ -1,6 +1,7 @@
 """Documents of strangers are read apart, within limits, and what is answered is checked again."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -69,9 +70,8 @@ def test_documents_read_apart_are_the_same_as_here(
     # What was read once is not read again, and another name is another reading.
     started: list[bytes] = []
 
-    def start(document: bytes, *_: Any, **__: Any) -> bytes:
+    def start(document: bytes, *_: Any, **__: Any) -> None:
         started.append(document)
-        return b""
 
     monkeypatch.setattr(api_reader, "read_apart", start)
     assert read_api_text(DOCUMENTS["3.0 as JSON"], **OPTIONS).integration.slug == "books"
@@ -150,6 +150,11 @@ def test_where_a_cell_is_required_nothing_is_read_without_one(
     assert NONE in problem.value.detail
 
 
+def saying(answer: bytes) -> Callable[..., object]:
+    """Return a reader with this answer to everything."""
+    return lambda *_, into, **__: into.write(answer)
+
+
 def _answer(**changes: Any) -> dict[str, Any]:
     read: dict[str, Any] = asdict(read_api(parse_document(AS_YAML), **OPTIONS))
     return dict(json.loads(json.dumps({**read, **changes})))
@@ -191,14 +196,14 @@ def test_a_broken_reader_says_nothing_that_a_document_could_not(
     }
     for name, lie in lies.items():
         answer = lie if isinstance(lie, bytes) else json.dumps(lie).encode()
-        monkeypatch.setattr(api_reader, "read_apart", lambda *_, said=answer, **__: said)
+        monkeypatch.setattr(api_reader, "read_apart", saying(answer))
 
         with pytest.raises(RefusedError) as refused:
             read_api_text(AS_YAML, **OPTIONS)
 
         assert "its reader gave an answer that is none" in refused.value.reason, name
     honest = json.dumps({"read": _answer()}).encode()
-    monkeypatch.setattr(api_reader, "read_apart", lambda *_, **__: honest)
+    monkeypatch.setattr(api_reader, "read_apart", saying(honest))
     assert read_api_text(AS_YAML, **OPTIONS).integration.slug == "books"
 
 

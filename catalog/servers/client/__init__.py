@@ -7,6 +7,7 @@ neither lines nor bodies nor time, so all limits are here. Used by workers only.
 __all__ = [
     "api_reader",
     "api_session",
+    "archive_reader",
     "dialogue",
     "http_transport",
     "launch_rules",

@@ -10,6 +10,7 @@ import zlib
 from collections import OrderedDict
 from functools import cache
 from hashlib import sha256
+from io import BytesIO
 from threading import Lock
 from typing import Any
 
@@ -46,9 +47,10 @@ def read_api_text(text: str, *, bounds: ReaderBounds = BOUNDS, **options: Any) -
     # What was read once, is not read anew at each comparison of definitions.
     if kept := _answers.find(key):
         return _restore(kept)
-    answer = read_apart(document, options, bounds=bounds)
-    api = _restore(answer)
-    _answers.keep(key, answer)
+    answer = BytesIO()
+    read_apart(document, options, bounds=bounds, into=answer)
+    api = _restore(answer.getvalue())
+    _answers.keep(key, answer.getvalue())
     return api
 
 

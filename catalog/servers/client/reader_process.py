@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Literal
 
 from catalog.formats import reader_program
 from catalog.formats.files import RefusedError
@@ -51,6 +51,7 @@ _START = (
 )
 _ENVIRONMENT = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
 _PART = 65_536
+What = Literal["api", "archive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,14 @@ BOUNDS = ReaderBounds()
 
 
 def read_apart(
-    document: bytes, options: Mapping[str, Any], *, bounds: ReaderBounds = BOUNDS
-) -> bytes:
-    """Return the reader's answer, unchecked; RefusedError beyond its limits.
+    document: bytes,
+    options: Mapping[str, Any],
+    *,
+    into: IO[bytes],
+    what: What = "api",
+    bounds: ReaderBounds = BOUNDS,
+) -> None:
+    """Write the reader's answer, unchecked; RefusedError beyond its limits.
 
     ServerProblemError where a cell is required and none can be made.
     """
@@ -90,9 +96,9 @@ def read_apart(
         limits["cell"] = process_guard.describe_cell(
             compile_filter(), listener=None, port=PROXY_PORT, groups=cell_groups()
         )
-    request = {"memory_bytes": bounds.memory_bytes, "options": dict(options)}
+    request = {"what": what, "memory_bytes": bounds.memory_bytes, "options": dict(options)}
     stated = json.dumps(request, separators=(",", ":")).encode()
-    return _run(process_guard.start_command(limits, command), stated + b"\n" + document, bounds)
+    _run(process_guard.start_command(limits, command), stated + b"\n" + document, bounds, into)
 
 
 @cache
@@ -116,7 +122,7 @@ def _arguments() -> list[str]:
     return ["-I", "-S", "-c", _START, str(_ROOT), *folders]
 
 
-def _run(command: list[str], content: bytes, bounds: ReaderBounds) -> bytes:
+def _run(command: list[str], content: bytes, bounds: ReaderBounds, into: IO[bytes]) -> None:
     # The guard's parent is the thread that starts it, which waits here until it has ended.
     process = subprocess.Popen(  # noqa: S603 - a list from beginning to end
         command,
@@ -131,7 +137,7 @@ def _run(command: list[str], content: bytes, bounds: ReaderBounds) -> bytes:
     feeder.start()
     deadline = time.monotonic() + bounds.seconds
     try:
-        answer = _receive(process, bounds, deadline)
+        _receive(process, bounds, deadline, into)
         process.wait(max(0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:  # it has closed its output, and goes on
         raise _too_slow(bounds) from None
@@ -142,7 +148,6 @@ def _run(command: list[str], content: bytes, bounds: ReaderBounds) -> bytes:
         raise RefusedError(f"needs more than {bounds.memory_bytes // MB:,} MB of memory to read")
     if process.returncode:
         raise RefusedError(f"cannot be read: its reader ended with {process.returncode}")
-    return answer
 
 
 def _feed(process: subprocess.Popen[bytes], content: bytes) -> None:
@@ -151,9 +156,11 @@ def _feed(process: subprocess.Popen[bytes], content: bytes) -> None:
         pipe.write(content)
 
 
-def _receive(process: subprocess.Popen[bytes], bounds: ReaderBounds, deadline: float) -> bytes:
+def _receive(
+    process: subprocess.Popen[bytes], bounds: ReaderBounds, deadline: float, into: IO[bytes]
+) -> None:
     assert process.stdout is not None  # noqa: S101 - it was opened with a pipe
-    answer = bytearray()
+    taken = 0
     with process.stdout as pipe, selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         while True:
@@ -161,10 +168,11 @@ def _receive(process: subprocess.Popen[bytes], bounds: ReaderBounds, deadline: f
                 raise _too_slow(bounds)
             part = os.read(pipe.fileno(), _PART)
             if not part:
-                return bytes(answer)
-            answer += part
-            if len(answer) > bounds.answer_bytes:
+                return
+            taken += len(part)
+            if taken > bounds.answer_bytes:
                 raise RefusedError(f"reads as more than {bounds.answer_bytes // MB:,} MB")
+            into.write(part)
 
 
 def _too_slow(bounds: ReaderBounds) -> RefusedError:
