@@ -86,7 +86,10 @@ def _from_json(value: Any) -> ParsedResult:
             keys |= dict.fromkeys(part)
             if len(records) < _MOST_RECORDS and (record := _record(part)):
                 records.append(record)
-            waiting += [(one, depth + 1) for one in reversed(part.values())]
+            if all(type(one) is str for one in part.values()):
+                texts |= dict.fromkeys(part.values())
+            else:
+                waiting += [(one, depth + 1) for one in reversed(part.values())]
         elif isinstance(part, list):
             waiting += [(one, depth + 1) for one in reversed(part)]
     return ParsedResult(tuple(records), tuple(texts), tuple(keys))

@@ -113,15 +113,16 @@ def tokens_of(raw: str, free: str | None) -> tuple[Array, list[int]]:
     codes, kinds = _codes(plain)
     found = _tokens(codes, kinds)
     own = found if free is None else _tokens(*_codes(_ended(normalize(free))))
-    values, words = _values(plain, kinds), [found.words]
+    edges, words = _edges(kinds), [found.words]
+    values = _values(plain, kinds, edges)
     # Letters in one case stand where they stood, unless something became longer or shorter.
     written = _ended(raw)
-    as_written = kinds if raw.isascii() and "&" not in raw else _codes(written)[1]
-    if decoded := list(_decoded(written, as_written)):
+    stands = raw.isascii() and "&" not in raw
+    if decoded := list(_decoded(written, edges if stands else _edges(_codes(written)[1]))):
         inner = joined(decoded)
         codes, kinds = _codes(inner)
         words.append(_tokens(codes, kinds).words)
-        values += _addresses(inner, kinds)
+        values += _addresses(inner, kinds, _edges(kinds))
     every = (*words, own.sentences, own.wholes, _hash_each(values) if values else found.words[:0])
     tokens = np.sort(np.concatenate(every).astype(np.uint32))
     return tokens[_firsts(tokens)], own.lengths.tolist()
@@ -171,7 +172,8 @@ def _tokens(codes: Array, kinds: Array) -> TextTokens:
     starts = np.concatenate(([0], stops[:-1] + 1))
     powers, inverses = _powers(len(row))
     sums = np.zeros(len(row) + 1, np.uint64)
-    np.cumsum(row * powers, out=sums[1:])
+    np.multiply(row, powers, out=sums[1:])
+    np.cumsum(sums, out=sums)
     till, since, scale = sums[stops], sums[starts], inverses[starts]
 
     def hashes(first: Array, last: Array, mark: int) -> Array:
@@ -186,7 +188,7 @@ def _tokens(codes: Array, kinds: Array) -> TextTokens:
         _mixed_all((till - since) * scale),
         hashes(*sentences, _SENTENCE_MARK),
         hashes(*_spans(cuts, len(ends)), _WHOLE_MARK),
-        np.diff(cuts, prepend=0),
+        cuts - np.concatenate(([0], cuts[:-1])),
     )
 
 
@@ -236,10 +238,10 @@ def _powers(length: int) -> tuple[Array, Array]:
     return powers[:length], inverses
 
 
-def _values(plain: str, kinds: Array) -> list[str]:
+def _values(plain: str, kinds: Array, edges: Array) -> list[str]:
     """Return what is no plain word: addresses with their parts, dates, numbers, accounts."""
     found: list[str] = []
-    if addresses := _addresses(plain, kinds):
+    if addresses := _addresses(plain, kinds, edges):
         every = _END.join(addresses)
         found += (*addresses, *compact(every).split(_END), *_BETWEEN_PARTS.split(every))
     digits = np.flatnonzero((kinds & _DIGIT) != 0)
@@ -252,14 +254,18 @@ def _values(plain: str, kinds: Array) -> list[str]:
     return found + _grouped(_IBAN, text) if (gaps == 1).any() else found
 
 
-def _addresses(plain: str, kinds: Array) -> list[str]:
+def _edges(kinds: Array) -> Array:
+    """Return where addresses end and begin."""
+    return np.flatnonzero((kinds & _AROUND) != 0)
+
+
+def _addresses(plain: str, kinds: Array, edges: Array) -> list[str]:
     """Return what looks like an address, URL, file or path."""
     marks = np.flatnonzero((kinds[1:-1] & _MARK) != 0) + 1
     either = _WORD | _MARK
     marks = marks[((kinds[marks - 1] & either) != 0) & ((kinds[marks + 1] & either) != 0)]
     if not len(marks):
         return []
-    edges = np.flatnonzero((kinds & _AROUND) != 0)
     at = np.searchsorted(edges, marks)
     at = at[_firsts(at)]
     starts = np.where(at > 0, edges[at - 1] + 1, 0)
@@ -297,13 +303,13 @@ def _grouped(groups: re.Pattern[str], plain: str) -> list[str]:
     return compact(_END.join(found)).split(_END) if found else []
 
 
-def _decoded(raw: str, kinds: Array) -> Iterator[str]:
+def _decoded(raw: str, edges: Array) -> Iterator[str]:
     """Yield what a text has in percent signs, base64 or hex, normalised."""
     if text := percent_decoded(raw):
         yield normalize(text)
-    edges = np.concatenate(([-1], np.flatnonzero((kinds & _AROUND) != 0)))
-    long = np.flatnonzero(edges[1:] - edges[:-1] > ENCODED_LENGTH)
-    bounds = zip((edges[long] + 1).tolist(), edges[long + 1].tolist(), strict=True)
+    starts = np.concatenate(([0], edges[:-1] + 1))
+    long = np.flatnonzero(edges - starts >= ENCODED_LENGTH)
+    bounds = zip(starts[long].tolist(), edges[long].tolist(), strict=True)
     chunks = filter(may_be_encoded, (raw[start:end] for start, end in bounds))
     for chunk in islice(chunks, MOST_DECODED):
         yield from map(normalize, decode_chunk(chunk))

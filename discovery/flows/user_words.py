@@ -6,7 +6,14 @@ from functools import cached_property
 
 from discovery.flows.asked_actions import AskedActions
 from discovery.flows.tool_facts import singular, word_set
-from discovery.flows.value_forms import bare, compact, dates_in, normalize, words_of
+from discovery.flows.value_forms import (
+    bare,
+    compact,
+    dates_in,
+    first_word_of,
+    normalize,
+    words_of,
+)
 
 # A number says which one it is only beside one of these; elsewhere it is a day, a time, a price.
 _COUNTING = word_set("id ids no nr number num nummer ref reference")
@@ -40,6 +47,10 @@ class UserWords:
         return found
 
     @cached_property
+    def _initials(self) -> set[str]:
+        return {word[0] for word in self._words}
+
+    @cached_property
     def actions(self) -> AskedActions:
         """Return what the message asks for."""
         return AskedActions(self._text)
@@ -68,7 +79,9 @@ class UserWords:
         """Return False if the user cannot have written a name; quicker than `name`."""
         if ":" in name or "www." in name or not self._text.isascii():
             return True
-        first = next(iter(words_of(normalize(name))), "")
+        first = first_word_of(normalize(name))
+        if first[:1] not in self._initials:
+            return False
         return any(first[:length] in self._places for length in range(1, len(first) + 1))
 
     def name_id(self, value: str, nouns: Set[str]) -> bool:

@@ -65,6 +65,12 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
+def first_word_of(text: str) -> str:
+    """Return the first word of a normalised text, or ""."""
+    found = _WORD.search(text)
+    return found.group() if found else ""
+
+
 def addresses_in(text: str) -> list[str]:
     """Return what looks like an address, URL, file or path in a normalised text."""
     return list(filter(None, map(address_in, bare(text).translate(AROUND).split())))
