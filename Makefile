@@ -14,7 +14,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 UV := $(BIN)/python -m uv pip install --quiet --no-config --no-deps --python $(BIN)/python
 
-.PHONY: help run check test test-long pytest lint quick-lint quick-tests bench screenshots soak load operations audit secrets python-tests npm-client litellm train-encoder venv installer install install-tests chromium first-steps
+.PHONY: help run check test test-long pytest lint quick-lint quick-tests bench screenshots soak load operations audit secrets python-tests npm-client litellm real-clients train-encoder venv installer install install-tests chromium first-steps
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -204,6 +204,13 @@ npm-client: python-tests
 	      || echo "npm could not install it: the tests that need it will be skipped."; \
 	  fi; \
 	done
+
+# Real MCP clients against a running Pegboard, by hand; docs/mcp.md has what they need and their table.
+TOOL ?= mcp-server-time__get_current_time
+ARGUMENTS ?= {"timezone": "Europe/Berlin"}
+real-clients: install-tests
+	@$(BIN)/python -m tests.real_clients "$(or $(ADDRESS),http://localhost:$(PORT)/mcp)" \
+	  --tool "$(TOOL)" --arguments '$(ARGUMENTS)'
 
 # LiteLLM wants other versions of what the tests have: it lies beside them, for the one test that uses it.
 LITELLM := --target .venv/litellm --require-hashes --requirement tests/client/litellm.lock

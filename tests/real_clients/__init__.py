@@ -1,0 +1,1 @@
+"""Real MCP clients against a running Pegboard, by hand: `make real-clients`."""
