@@ -3,7 +3,6 @@
 import json
 import os
 import struct
-from array import array
 from dataclasses import asdict
 
 from cryptography.exceptions import InvalidTag
@@ -67,8 +66,6 @@ class ReadingCipher:
         place = start + lengths[0]
         ids = place + lengths[1]
         end = ids + lengths[2]
-        tokens = array("I")
-        tokens.frombytes(payload[end:])
         return Reading(
             payload[start:place].decode(errors="replace"),
             payload[place:ids].decode(errors="replace"),
@@ -77,7 +74,7 @@ class ReadingCipher:
             clean=flags & 4 > 0,
             has_text=flags & 8 > 0,
             cut=flags & 16 > 0,
-            tokens=tokens,
+            tokens=memoryview(payload)[end:].cast("I"),
             granted=_granted(payload[ids:end]) if end > ids else (),
         )
 

@@ -40,7 +40,9 @@ class Granted:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, though never changed: all of a turn are opened for each call, and a frozen one takes
+# four times as long to make.
+@dataclass(slots=True)
 class Reading:
     """Digest of one answer: hashes of its words and values, and the ids that may decide."""
 
@@ -51,7 +53,7 @@ class Reading:
     clean: bool
     has_text: bool
     cut: bool = False
-    tokens: "array[int]" = field(default_factory=lambda: array("I"))
+    tokens: "array[int] | memoryview[int]" = field(default_factory=lambda: array("I"))
     granted: tuple[Granted, ...] = ()
 
     def has(self, token: str) -> bool:
