@@ -56,6 +56,8 @@ def web(key: str, tmp_path: Path) -> Iterator[int]:
         "PEGBOARD_DATA_DIR": str(tmp_path),
         "PEGBOARD_EMBEDDER": "sentence-transformers",
         "PEGBOARD_EMBEDDING_MODEL": str(tmp_path / "slow"),
+        "PEGBOARD_RATE_PER_KEY": "1000000",  # however long it is asked for
+        "PEGBOARD_CPU_PER_KEY": "100000000",
         "PYTHONPATH": str(tmp_path),
         "WEB_CONCURRENCY": "1",
     }
