@@ -119,7 +119,9 @@ class IntegrationEntry(Part):
     """An integration: what it is, where it is reached, and its settings. No secret is in it."""
 
     slug: Slug
-    kind: Literal["mcp", "skill", "extension", "channel", "voice", "manifest", "builtin", "catalog"]
+    kind: Literal[
+        "mcp", "openapi", "skill", "extension", "channel", "voice", "manifest", "builtin", "catalog"
+    ]
     title: Title
     description: Annotated[str, Field(max_length=20_000), _PLAIN] = ""
     publisher: ShortLine = ""
@@ -127,7 +129,7 @@ class IntegrationEntry(Part):
     licence: Tag = ""
     homepage: Line = ""
     listing: ShortLine = ""
-    transport: Literal["", "stdio", "http", "sse"] = ""
+    transport: Literal["", "stdio", "http", "sse", "openapi"] = ""
     endpoint: Line = ""
     command: list[Line] = Field(default=[], max_length=200)
     headers: dict[Title, Header] = Field(default={}, max_length=50)
@@ -143,8 +145,8 @@ class IntegrationEntry(Part):
     def _reached_one_way(self) -> Self:
         if self.command and self.transport != "stdio":
             raise ValueError("a command needs transport: stdio")
-        if self.endpoint and self.transport not in ("http", "sse"):
-            raise ValueError("an endpoint needs transport: http or sse")
+        if self.endpoint and self.transport not in ("http", "sse", "openapi"):
+            raise ValueError("an endpoint needs transport: http, sse or openapi")
         return self
 
 

@@ -31,6 +31,8 @@ _DESCRIBED = (
     *("kind", "title", "description", "publisher", "version", "licence", "homepage"),
     *("transport", "endpoint", "command", "required_secrets", "headers"),
 )
+# The operations of an API were chosen from its document, and are no part of the file either.
+_WITH_CONTENTS = ("", "openapi")
 
 
 def apply_integrations(work: Application) -> None:
@@ -57,7 +59,7 @@ def _stored_as_described(
     work: Application, path: Path, entry: IntegrationEntry, row: Integration | None
 ) -> Integration | None:
     """Return the row after registration, or None if it is not here yet."""
-    if row is None and not entry.transport:
+    if row is None and entry.transport in _WITH_CONTENTS:
         known = f"install {entry.listing} from the marketplace" if entry.listing else "import it"
         work.wait(path, f"{entry.slug} has contents that no configuration holds: {known}")
         return None
@@ -67,7 +69,7 @@ def _stored_as_described(
     changed = _changed_fields(entry, row)
     if row is not None and not changed:
         return row
-    if row is not None and Installation.objects.filter(integration=row).exists():
+    if row is not None and (entry.transport == "openapi" or _is_installed(row)):
         fields = ", ".join(changed)
         advice = "update it or roll it back under Integrations, or export again"
         work.wait(path, f"{entry.slug} is installed with another {fields}: {advice}")
@@ -75,6 +77,10 @@ def _stored_as_described(
     if not _is_without_secrets(work, path, entry, row):
         return None
     return _register(work, path, entry, row)
+
+
+def _is_installed(row: Integration) -> bool:
+    return Installation.objects.filter(integration=row).exists()
 
 
 def _register(

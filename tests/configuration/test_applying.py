@@ -13,7 +13,7 @@ from catalog.models import Capability, Integration, Rule
 from catalog.models.integration import ReviewState
 from discovery.models import FlowRule, TrustedValue
 from marketplace.configuration.apply_service import apply_text
-from marketplace.configuration.config_text import ConfigurationRefused
+from marketplace.configuration.config_text import ConfigurationRefused, write_document
 from marketplace.configuration.export_service import export_document
 from tests.configuration.conftest import apply
 from tests.factories import IntegrationFactory, UserFactory
@@ -282,6 +282,22 @@ def test_contents_of_no_server_have_to_be_installed(support: Group) -> None:
     assert [one.reason for one in applied.waiting] == [
         "pdf-skill is not installed yet",
         "pdf-skill has contents that no configuration holds: install pdf from the marketplace",
+    ]
+    assert not Integration.objects.exists()
+
+
+def test_an_api_comes_back_where_it_is_and_has_to_be_installed_elsewhere(db: None) -> None:
+    place = {"transport": "openapi", "endpoint": "https://api.example.com/v1"}
+    row = IntegrationFactory.create(slug="library", title="Library", kind="openapi", **place)
+    text = write_document(export_document()).replace("pegboard: 1\n", "")
+
+    same = apply(text)
+    row.delete()
+    elsewhere = apply(text)
+
+    assert (same.changes, same.waiting) == ((), ())
+    assert [one.reason for one in elsewhere.waiting] == [
+        "library has contents that no configuration holds: import it"
     ]
     assert not Integration.objects.exists()
 
