@@ -11,6 +11,7 @@ from zlib import crc32
 
 One = TypeVar("One")
 _WANTED = os.environ.get("PEGBOARD_TEST_EXAMPLES", "")
+IS_LONG = bool(_WANTED)  # `make test-long`
 EXAMPLES = int(_WANTED or 8)
 EXAMPLES_OF_PAGES = int(_WANTED or 6)  # each takes every page and call twice
 EXAMPLES_OF_WORLDS = int(_WANTED or 15)  # each asks a few hundred questions of the database

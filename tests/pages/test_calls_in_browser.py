@@ -26,35 +26,6 @@ def ended(user: User, capability: Capability, *, days: int, state: str) -> Call:
     return call
 
 
-def test_admin_finds_last_weeks_failed_calls_of_one_person_by_keyboard(
-    page: Page, admin: User, alice: User, gmail: Capability, live_server: LiveServer
-) -> None:
-    wanted = ended(alice, gmail, days=3, state="failed")
-    for days, state, user in ((3, "completed", alice), (12, "failed", alice), (3, "failed", admin)):
-        ended(user, gmail, days=days, state=state)
-    sign_in(page, admin, live_server)
-    page.goto("/insights/")
-    week = timezone.now() - timedelta(days=7)
-
-    page.keyboard.press("g")
-    page.keyboard.press("o")
-    page.wait_for_url("**/calls/")
-    page.get_by_label("Person").focus()
-    page.keyboard.type("alice")
-    page.keyboard.press("Tab")
-    page.keyboard.type("Fail")
-    page.keyboard.press("Tab")
-    page.keyboard.type(f"{week:%m%d%Y}")
-    page.keyboard.press("Tab")
-    expect(page.get_by_text("1 call, newest first")).to_be_visible()
-    page.locator(f"[id='call-{wanted.pk}']").focus()
-    page.keyboard.press("Enter")
-
-    page.wait_for_url(f"**/calls/{wanted.pk}/")
-    expect(page.get_by_text("failed", exact=True)).to_be_visible()
-    expect(page.get_by_text("Arguments and result belong to the person")).to_be_visible()
-
-
 def test_log_that_is_followed_shows_new_calls_and_keeps_focus(
     alices_page: Page, alice: User, gmail: Capability
 ) -> None:
