@@ -10,6 +10,7 @@ __all__ = [
     "files",
     "loader",
     "manifest_folders",
+    "mcpb",
     "names",
     "openapi",
     "package_names",

@@ -1,4 +1,5 @@
-"""Packages named by launch commands: `uvx NAME==VERSION …` and `npx -y NAME@VERSION …`.
+"""Packages named by launch commands: `uvx NAME==VERSION …`, `npx -y NAME@VERSION …`, and
+`mcpb ADDRESS#sha256:DIGEST …` for bundles.
 
 Pegboard only parses these commands. It installs the package itself and starts the installed
 program.
@@ -10,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
 
-Index = Literal["pypi", "npm"]
-LAUNCHERS: dict[str, Index] = {"uvx": "pypi", "npx": "npm"}
+Index = Literal["pypi", "npm", "mcpb"]
+LAUNCHERS: dict[str, Index] = {"uvx": "pypi", "npx": "npm", "mcpb": "mcpb"}
 _VERSION = {"pypi": r"\d[\w.!+-]*", "npm": r"\d+\.\d+\.\d+(?:[-+][\w.+-]+)?"}
 _NAME = {
     "pypi": r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?",
@@ -19,7 +20,8 @@ _NAME = {
 }
 _PYPI = re.compile(rf"({_NAME['pypi']})(\[[\w, -]+\])?(?:(?:==|@)({_VERSION['pypi']}|latest))?")
 _NPM = re.compile(rf"({_NAME['npm']})()(?:@({_VERSION['npm']}|latest))?", re.IGNORECASE)
-_PATTERNS = {"pypi": _PYPI, "npm": _NPM}
+_BUNDLE = re.compile(r"(https?://[^\s#]{1,480})()#sha256:([0-9a-f]{64})")
+_PATTERNS = {"pypi": _PYPI, "npm": _NPM, "mcpb": _BUNDLE}
 _PROGRAM = re.compile(r"[A-Za-z0-9][\w.-]*")
 _PYTHON = re.compile(r"3\.\d{1,2}")
 _CONSTRAINT = re.compile(
@@ -57,6 +59,8 @@ class Package:
             whole = f"{self.name}@{self.version}" if self.version else self.name
             first = ("--package", whole, self.program) if self.program else (whole,)
             return ("npx", "-y", *first, *self.arguments)
+        if self.index == "mcpb":
+            return ("mcpb", f"{self.name}#sha256:{self.version}", *self.arguments)
         whole = f"{self.name}{self.extras}" + (f"=={self.version}" if self.version else "")
         first = ("--from", whole, self.program) if self.program else (whole,)
         python = ("--python", self.python) if self.python else ()
@@ -74,6 +78,8 @@ def parse_package(command: Sequence[str]) -> Package | None:
         return None
     if index == "npm":
         return _parse_npx(list(command[1:]))
+    if index == "mcpb":
+        return _parse_package("mcpb", "mcpb", "", list(command[1:]))
     return _parse_uvx(list(command[1:]))
 
 

@@ -1,7 +1,9 @@
 """The worker's look at what was pasted: a document is read, an address is asked what it is."""
 
+import hashlib
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.db import transaction
@@ -9,14 +11,23 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from acl.platform.jobs.job_rows import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, overdue
+from catalog.formats.archive_members import MB, ArchiveFile
 from catalog.formats.descriptors import IntegrationDescriptor
-from catalog.formats.files import RefusedError, decode
+from catalog.formats.files import RefusedError, decode, parse_json
+from catalog.formats.mcpb import (
+    BUNDLE_BYTES,
+    BUNDLE_LIMITS,
+    MANIFEST,
+    is_bundle_address,
+    read_bundle,
+)
 from catalog.formats.names import slug_for
 from catalog.formats.openapi.api_document import LIMITS, looks_like_document
 from catalog.formats.openapi.openapi_format import ReadApi
 from catalog.formats.tools_list import normalize_tools
 from catalog.models import ApiDocument, Integration
 from catalog.servers.client.api_reader import read_api_text
+from catalog.servers.client.archive_reader import read_archive
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import probe_address
 from catalog.servers.net.guarded_requests import Bounds, fetch
@@ -28,6 +39,7 @@ State, What = Addition.State, Addition.What
 MOST_ATTEMPTS = 3
 KEPT_DAYS = 30
 STEP_SECONDS = 120
+_BUNDLE = Bounds(most_bytes=BUNDLE_BYTES, seconds=60)
 _DOCUMENT = Bounds(most_bytes=LIMITS.file, seconds=30)
 _ACCEPT = {"accept": "application/json, application/yaml, text/yaml, */*;q=0.5"}
 _WITHOUT_TOOLS = (
@@ -93,7 +105,11 @@ def _claim(pk: int) -> Addition | None:
 
 def _ask_address(row: Addition) -> None:
     """Fetch the address without secrets; what is no document may be an MCP server."""
-    found = fetch(row.address, headers=_ACCEPT, bounds=_DOCUMENT)
+    bounds = _BUNDLE if is_bundle_address(row.address) else _DOCUMENT
+    found = fetch(row.address, headers=_ACCEPT, bounds=bounds)
+    if found.status == 200 and is_bundle_address(row.address):
+        _read_bundle(row, found.body)
+        return
     text = ""
     if found.status == 200:
         try:
@@ -107,6 +123,36 @@ def _ask_address(row: Addition) -> None:
         _read_document(row, document, text)
         return
     _probe_server(row)
+
+
+def _read_bundle(row: Addition, body: bytes) -> None:
+    """Read the manifest of a bundle, which is unpacked in a cell."""
+    try:
+        loaded = read_bundle(
+            _manifest_of(body),
+            address=row.address,
+            digest=hashlib.sha256(body).hexdigest(),
+            integration=slug_for(row.name) if row.name else None,
+        )
+    except RefusedError as refused:
+        _fail(row, "refused", f"The bundle {refused.reason}.")
+        return
+    [descriptor] = loaded.integrations
+    row.what, row.name = What.PACKAGE, row.name or descriptor.title[:100]
+    count = len(loaded.capabilities)
+    row.message = f"An MCP bundle; tools in its manifest: {count:,}. Nothing of it was run."
+    store_server(row, descriptor, loaded.capabilities)
+
+
+def _manifest_of(body: bytes) -> Any:
+    """Return the manifest of a whole and safe archive."""
+    found = b""
+    for one in read_archive(body, limits=BUNDLE_LIMITS):
+        if isinstance(one, ArchiveFile) and one.path == MANIFEST:
+            found = one.content
+    if not found or len(found) > MB:
+        raise RefusedError(f"has no usable {MANIFEST}")
+    return parse_json(decode(found), max_depth=20)
 
 
 def _read_document(row: Addition, document: ApiDocument, text: str) -> None:

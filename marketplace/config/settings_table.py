@@ -619,8 +619,8 @@ SETTINGS = (
         "PEGBOARD_LAUNCHERS",
         ("uvx", "npx"),
         "Programs that may start MCP servers, as names or full paths. `uvx` and `npx` "
-        "allow packages from PyPI and npm, which Pegboard installs itself. `none` allows "
-        "nothing.",
+        "allow packages from PyPI and npm, `mcpb` allows MCP bundles; Pegboard installs them "
+        "itself. `none` allows nothing.",
     ),
     Setting(
         "PEGBOARD_PACKAGE_HOSTS",

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_noop
 from catalog.formats.package_names import Package, parse_package
 from catalog.models import Integration
 from marketplace.installs.install_state import StoppedError, advance, transition
-from marketplace.installs.packages import npm, pypi
+from marketplace.installs.packages import mcpb, npm, pypi
 from marketplace.installs.packages.package_client import NoLongerWantedError, Watch, check_size
 from marketplace.installs.packages.package_folders import Place, new_name
 from marketplace.installs.packages.package_result import Artefact, Installed, PackageProblemError
@@ -140,10 +140,12 @@ def _install(package: Package, place: Place, installation: Installation) -> Inst
     watch = _watch(installation, State.FETCHING)
     before = installation.package
     same = bool(before) and before.get("command_digest") == installation.command_digest
+    if package.index != "pypi" and installation.constraints:
+        words = "Only packages from PyPI can have bounds on their dependencies."
+        raise PackageProblemError("not_for_npm", words)
+    if package.index == "mcpb":
+        return mcpb.install(package, place)
     if package.index == "npm":
-        if installation.constraints:
-            words = "Only packages from PyPI can have bounds on their dependencies."
-            raise PackageProblemError("not_for_npm", words)
         return npm.install(package, place, watch, lock=before.get("lock", "") if same else "")
     held = [Artefact(*one) for one in before.get("artefacts", ())] if same else []
     return pypi.install(package, place, watch, constraints=installation.constraints, held=held)

@@ -58,6 +58,11 @@ def _npm(place: Place, watch: Watch, arguments: Sequence[str]) -> str:
     return output
 
 
+def find_node() -> str:
+    """Return the path of Node. Raises PackageProblemError."""
+    return _clients()[0]
+
+
 def _clients() -> tuple[str, str]:
     """Return the paths of Node and npm's script, beside the npx that an operator has configured."""
     named = next((one for one in settings.PEGBOARD_LAUNCHERS if Path(one).name == "npx"), "npx")

@@ -17,7 +17,7 @@ from marketplace.additions.recognition import LONGEST_DOCUMENT, NotRecognisedErr
 from marketplace.installs.install_preparation import prepare_install
 from marketplace.installs.install_requests import AlreadyInstalledError, start_install
 from marketplace.listings.listing_operations import choose_operations, with_choice
-from marketplace.models import Addition, Listing
+from marketplace.models import Addition, Installation, Listing
 
 _SECONDS = 90
 
@@ -100,6 +100,8 @@ class Command(BaseCommand):
         except AlreadyInstalledError as taken:
             raise CommandError(f"It is installed already: {taken}") from None
         self.stdout.write(f"  Installation {installation.public_id} has begun.")
+        if installation.state == Installation.State.CONFIGURE:
+            self.stdout.write("  Its newest version is looked up. Confirm it on its page.")
 
 
 def _find_admin(name: str) -> User:
