@@ -3,6 +3,7 @@
 import re
 
 from catalog.formats.entry import Entry
+from catalog.formats.package_names import NotAPackageError, Package, parse_package
 from catalog.formats.secret_redaction import redact_arguments
 
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][\w./:@+-]*+")
@@ -13,6 +14,8 @@ def launch_command(package: Entry) -> tuple[str, ...]:
     """Return the command line, or () if no known launcher starts the package."""
     registry = package.name("registryType", "registryName").lower()
     identifier = package.name("identifier", "name")
+    if is_bundle(package):
+        return _bundle_command(package, package.text("identifier"))
     launcher = _launcher_command(registry, identifier, package.version("version"))
     if not launcher or not _is_plain(registry, identifier):
         return ()
@@ -24,6 +27,21 @@ def launch_command(package: Entry) -> tuple[str, ...]:
     # The registry's arguments may repeat the launcher's own, such as `-y`.
     fixed = [part for part in launcher[1:-1] if part not in runtime]
     return safe_command(package, (launcher[0], *fixed, *runtime, launcher[-1], *arguments))
+
+
+def is_bundle(package: Entry) -> bool:
+    """Return True for an MCP bundle, which is a file at an address."""
+    return package.name("registryType").lower() == "mcpb"
+
+
+def _bundle_command(package: Entry, address: str) -> tuple[str, ...]:
+    """Return the command of a bundle, whose registry has to tell the digest of its file."""
+    command = Package("mcpb", address, package.name("fileSha256").lower()).command()
+    try:
+        parse_package(command)
+    except NotAPackageError:
+        return ()
+    return safe_command(package, command)
 
 
 def container_command(

@@ -8,7 +8,7 @@ from typing import Any
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.files import RefusedError
-from catalog.formats.launch_command import launch_command
+from catalog.formats.launch_command import is_bundle, launch_command
 from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.remote_server import (
     Header,
@@ -112,8 +112,11 @@ def _integration(entry: Entry, name: str, slug: str, detail: Entry | None) -> In
 
 
 def _select_package(packages: list[Entry]) -> tuple[Entry | None, tuple[str, ...]]:
-    """Return the first package with a launch command, otherwise the first package."""
-    for package in packages:
+    """Return the first package with a launch command, otherwise the first package.
+
+    Bundles come last: an operator has to allow them, and few run everywhere.
+    """
+    for package in sorted(packages, key=is_bundle):
         if command := launch_command(package):
             return package, command
     return (packages[0] if packages else None), ()

@@ -142,6 +142,21 @@ def test_server_json_names_how_to_start_the_server() -> None:
     assert server.required_secrets == ("BIRDS_API_KEY",)
 
 
+def test_server_json_names_a_bundle_by_the_digest_of_its_file(tmp_path: Path) -> None:
+    address, digest = "https://files.example/greeter.mcpb", "ab" * 32
+    bundle = {"registryType": "mcpb", "identifier": address, "fileSha256": digest.upper()}
+    npm = {"registryType": "npm", "identifier": "greeter", "version": "1.0.0"}
+
+    def command(*packages: dict[str, str]) -> tuple[str, ...]:
+        about = {"name": "org.example/greeter", "version": "1.0.0", "packages": packages}
+        return integration(load_path(write(tmp_path, "server.json", json.dumps(about)))).command
+
+    assert command(bundle) == ("mcpb", f"{address}#sha256:{digest}")
+    assert command(bundle, npm) == ("npx", "-y", "greeter@1.0.0")
+    assert command({**bundle, "fileSha256": "short"}) == ()
+    assert command({**bundle, "identifier": "file:///etc/passwd"}) == ()
+
+
 def test_remote_server_asks_for_what_its_headers_leave_open() -> None:
     server = integration(sample("registry/wrapped.json"))
 
