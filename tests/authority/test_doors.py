@@ -135,6 +135,8 @@ TASKS: dict[str, tuple[Any, frozenset[str]]] = {
     "servers.sweep_additions": (None, SOURCES),
     # An address of the operator's settings, empty here.
     "servers.note_audit_head": (None, NOTHING),
+    # The collector of the operator's variables, or standard output; here neither is set.
+    "servers.send_events": (None, NOTHING),
     # The operator configures remote embeddings; here the model is local.
     "catalog.embed_capabilities": ("ids", NOTHING),
     "catalog.sweep_embeddings": (None, NOTHING),
