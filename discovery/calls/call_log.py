@@ -18,6 +18,7 @@ from acl.keys.key_lifecycle import KeyHolder
 from acl.platform.csv_lines import csv_lines
 from catalog.access.group_scope import capabilities_of
 from discovery.calls.call_queries import blank_lost_names, calls_of
+from discovery.calls.call_questions import without_words
 from discovery.models import Call
 
 PAGE = 50
@@ -193,7 +194,7 @@ def milliseconds_of(call: Call) -> int | None:
 COLUMNS = (
     "id", "at", "user", "group", "tool", "side_effect", "state", "reason", "actor", "credential",
     "key_prefix", "key_name", "turn", "needs_approval", "decided_by", "decided_at", "started_at",
-    "ended_at", "milliseconds",
+    "ended_at", "milliseconds", "questions",
 )  # fmt: skip
 
 
@@ -210,6 +211,7 @@ def _row(call: Call) -> tuple[Any, ...]:
         str(call.turn_id or ""), call.needs_approval,
         call.decided_by.username if call.decided_by else "", _iso(call.decided_at),
         _iso(call.started_at), _iso(call.ended_at), milliseconds_of(call),
+        "; ".join(f"{one['kind']} {one['state']}" for one in without_words(call.questions or ())),
     )  # fmt: skip
 
 

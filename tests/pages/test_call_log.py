@@ -88,6 +88,7 @@ def test_words_of_a_question_are_for_the_calls_own_people(people: People, root: 
     everyones = session_of(root).get(place).content.decode()
     read = session_of(people.alice).get(f"/api/v1/calls/{call.pk}").json()
     row = session_of(root).get("/api/v1/calls?whose=everyone").json()["calls"][0]
+    lines = b"".join(session_of(root).get("/calls/export.csv")).decode()
 
     assert "The person: accepted" in mine
     assert "The person: accepted" in everyones
@@ -95,6 +96,7 @@ def test_words_of_a_question_are_for_the_calls_own_people(people: People, root: 
     assert "Which" not in everyones
     assert read["questions"] == [asked]
     assert row["questions"] == [{"kind": "elicitation", "state": "accepted"}]
+    assert lines.strip().endswith(",elicitation accepted")
 
 
 def test_key_lists_by_its_scope_and_only_tools_of_its_groups(people: People) -> None:
