@@ -99,4 +99,14 @@ ELSEWHERE = (
         "there is no engine",
         "tests/docker/test_compose.py::test_compose_file_is_valid",
     ),
+    Elsewhere(
+        r"docker build -f docker/Dockerfile --target \S+ -t registry\.example/.*",
+        "there is no engine",
+        "tests/docker/test_chart.py::test_every_role_of_compose_is_there_and_does_the_same",
+    ),
+    Elsewhere(
+        r"kubectl .*|helm (install|template) pegboard docker/chart .*",
+        "there is no cluster",
+        "tests/docker/test_chart.py::test_kubernetes_accepts_every_object",
+    ),
 )

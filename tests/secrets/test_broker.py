@@ -1,6 +1,7 @@
 """The secrets broker: who it answers, what it opens now, and how much."""
 
 import os
+import signal
 import socket
 import threading
 from base64 import b64encode
@@ -11,14 +12,17 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 from django.contrib.auth.models import User
+from django.core.management import call_command
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from catalog.models import Integration, OAuthConnection, OAuthRevocation, OAuthSignIn, Secret
 from catalog.servers.secrets.broker_client import SealedValue
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError, publish_sealing_key
+from catalog.servers.secrets.envelope import public_text
 from catalog.servers.secrets.sealed_values import seal, unseal, values_for
 from discovery.models import Call
+from marketplace.management.commands import broker as broker_command
 from marketplace.models import Installation
 from marketplace.operate.secret_broker import broker_server
 from marketplace.operate.secret_broker.broker_admission import RequestWindow
@@ -240,3 +244,26 @@ def test_secrets_of_a_connection_are_asked_for_at_once(
 
     assert values_for(mail) == {"PASSWORD": "a", "TOKEN": "b"}
     assert asked == [2]
+
+
+def test_command_only_publishes_the_public_key_or_serves_until_it_is_told_to_end(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PEGBOARD_SEALING_KEY = str(tmp_path / "sealing_key")
+    settings.PEGBOARD_ENCRYPTION_KEYS, settings.PEGBOARD_BROKER = (KEY,), ""
+    monkeypatch.setattr(broker_command, "_hide_memory", lambda: None)
+    monkeypatch.setattr(
+        broker_command, "serve", lambda *_, **__: signal.raise_signal(signal.SIGTERM)
+    )
+    before = signal.getsignal(signal.SIGTERM)
+
+    call_command("broker", "--publish")
+    settings.PEGBOARD_BROKER = str(tmp_path / "socket")
+    try:
+        with pytest.raises(SystemExit) as ended:
+            call_command("broker")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+    assert (tmp_path / "sealing_key").read_text().strip() == public_text(KEY)
+    assert ended.value.code == 0

@@ -1,6 +1,7 @@
 """`manage.py broker`: the process that alone has the encryption keys."""
 
 import ctypes
+import signal
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
@@ -25,10 +26,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--supervisor", type=int, help="answer only processes started by this")
+        parser.add_argument(
+            "--publish", action="store_true", help="only write PEGBOARD_SEALING_KEY, and end"
+        )
 
-    def handle(self, *args: Any, supervisor: int | None, **options: Any) -> None:
-        if not settings.PEGBOARD_BROKER:
-            raise CommandError("Set PEGBOARD_BROKER to the path of the broker's socket.")
+    def handle(
+        self, *args: Any, supervisor: int | None, publish: bool = False, **options: Any
+    ) -> None:
+        _require("PEGBOARD_SEALING_KEY" if publish else "PEGBOARD_BROKER")
         _hide_memory()
         try:
             newest = opening_keys()[0]
@@ -36,7 +41,15 @@ class Command(BaseCommand):
             raise CommandError(str(problem)) from problem
         if settings.PEGBOARD_SEALING_KEY:
             publish_sealing_key(Path(settings.PEGBOARD_SEALING_KEY), newest)
-        serve(Path(settings.PEGBOARD_BROKER), supervisor=supervisor)
+        if not publish:
+            # As the first process of a container it gets no signal that it does not handle.
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+            serve(Path(settings.PEGBOARD_BROKER), supervisor=supervisor)
+
+
+def _require(name: str) -> None:
+    if not getattr(settings, name):
+        raise CommandError(f"Set {name} to a path: the broker's socket, or its public key.")
 
 
 def _hide_memory() -> None:
