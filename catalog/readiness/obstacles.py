@@ -30,8 +30,8 @@ class Obstacle(IntEnum):
 # Server problems that only an admin can solve; retrying does not help.
 NEEDING_ADMIN = ("not_allowed", "files_changed", "no_cell")
 NEEDING_SIGN_IN = ("sign_in_needed",)
-# The built-in integration whose tools Pegboard answers itself.
-OWN_TOOLS = "tool_discovery"
+# The built-in integrations whose tools Pegboard answers itself.
+OWN_INTEGRATIONS = ("tool_discovery", "mcp")
 # Pegboard returns a skill's content, whatever its integration; over a row `c` of capabilities.
 SKILLS_RUN = "c.kind = 'skill'"
 
@@ -58,11 +58,12 @@ def can_run_sql(*, integration: str, user: str) -> str:
 
 def runs_here_sql(*, integration: str) -> str:
     """Return true where Pegboard sends the calls to a server, or answers them itself."""
-    return _RUNS_HERE.format(i=integration, own=OWN_TOOLS)
+    own = ", ".join(f"'{slug}'" for slug in OWN_INTEGRATIONS)
+    return _RUNS_HERE.format(i=integration, own=own)
 
 
 _RUNS_HERE = """(({i}.kind IN ('mcp', 'openapi') AND {i}.transport <> '')
-    OR ({i}.kind = 'builtin' AND {i}.slug = '{own}'))"""
+    OR ({i}.kind = 'builtin' AND {i}.slug IN ({own})))"""
 # The order is that of a call's own checks, and cheap ones come first: most integrations need
 # neither secrets nor accounts. Personal values replace shared ones if the integration allows them.
 # A token is for one address only. EXISTS lets the planner hash a subquery that many rows ask.

@@ -54,7 +54,7 @@ class IntegrationRow:
     integration: Integration
     standing: IntegrationStatus
     tools: int
-    tool_states: str  # the number of tools in each state: "Ready: 3, Asks first: 1"
+    tool_states: str  # of the tools, with numbers if there are several: "Ready: 3, Asks first: 1"
     groups: tuple[str, ...]
     people: int
     update: str

@@ -27,3 +27,29 @@ def test_chart_of_nothing_is_drawn() -> None:
     svg = draw(Drawing([ChartLine("", [None, None])], DAYS[:2], None, str, 1))
 
     assert "<circle" not in svg
+
+
+def level_of(values: list[float | None], target: float) -> tuple[str, float]:
+    """Return on which side of its line a level's label is, and how far from the left."""
+    svg = draw(Drawing([ChartLine("", values)], DAYS, target, lambda value: f"{value:.0%}", 1))
+    root = ElementTree.fromstring(svg)  # noqa: S314 - ours
+    overlay = next(one for one in root.iter() if "text-overlay" in one.get("class", ""))
+    level = next(one for one in overlay if "target" in one.get("class", ""))
+    return level.get("class", "").split()[-1], float(level[0].get("x", "0"))
+
+
+def test_label_of_a_target_keeps_off_the_line() -> None:
+    above, left = level_of([0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2], 0.6)
+    below, also_left = level_of([0.65, 0.7, 0.8, 0.9, 0.7, 0.7, 0.7], 0.6)
+    _, right = level_of([0.58, 0.62, 0.58, 0.62, 0.1, 0.1, 0.1], 0.6)
+    at_the_bottom, _ = level_of([0.1, 0.0, 0.1, 0.0, 0.1, 0.0, 0.1], 0.0)
+
+    assert (above, below, at_the_bottom) == ("above", "below", "above")
+    assert left == also_left
+    assert right > left
+
+
+def test_axis_ends_at_a_round_number() -> None:
+    svg = draw(Drawing([ChartLine("", [517.0, 19.0])], DAYS[:2], None, lambda ms: f"{ms:g} ms", 1))
+
+    assert all(f">{end}<" in svg for end in ("0 ms", "300 ms", "600 ms"))

@@ -16,7 +16,7 @@ from catalog.servers.secrets.sealed_values import values_for
 from marketplace.integrations.integration_status import describe_status
 from marketplace.integrations.server_health import HEIGHT, chart_of
 from marketplace.models import Installation, Listing
-from tests.factories import IntegrationFactory, give
+from tests.factories import CapabilityFactory, IntegrationFactory, give
 from tests.integrations.conftest import CANARY, installed
 
 
@@ -194,6 +194,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
         ({}, "NONE", "", "never checked"),
         ({"kind": "skill", "transport": ""}, "NONE", "", "ready"),
         ({"kind": "builtin", "transport": ""}, "NONE", "", "described only"),
+        ({"kind": "builtin", "transport": "", "slug": "mcp"}, "NONE", "", "ready"),
         ({}, "FAILING", "", "failing"),
         ({}, "NOT_CONNECTED", "", "not connected"),
         ({}, "NOT_CONFIRMED", "", "not confirmed"),
@@ -211,7 +212,8 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 def test_standing_says_the_first_thing_that_is_wrong(
     fields: dict[str, object], obstacle: str, install_state: str, label: str
 ) -> None:
-    row = Integration(slug="x", title="X", **{"kind": "mcp", "transport": "http", **fields})
+    usual = {"slug": "x", "kind": "mcp", "transport": "http"}
+    row = Integration(title="X", **{**usual, **fields})
 
     standing = describe_status(row, Obstacle[obstacle], install_state, "Why.")
 
@@ -272,3 +274,14 @@ def test_card_of_an_integration_that_is_described_only_says_so(as_admin: Client)
 
     assert "described only" in page
     assert "Your application carries out their calls." in page
+
+
+def test_numbers_stand_with_several_states_only(as_admin: Client) -> None:
+    letters = IntegrationFactory.create(slug="letters", kind="builtin", transport="")
+    CapabilityFactory.create(integration=letters, action="write")
+    CapabilityFactory.create(integration=letters, action="fold")
+
+    page = words(as_admin, "/integrations/")
+
+    assert "2 tools" in page
+    assert "(Described only)" in page

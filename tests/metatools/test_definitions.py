@@ -5,6 +5,7 @@ import re
 import jsonschema
 import pytest
 
+from catalog.readiness.obstacles import OWN_INTEGRATIONS
 from catalog.token_counter import estimate_tokens
 from discovery.metatools.all_metatools import EXPLORING, META_TOOLS
 from discovery.metatools.metatool import MetaTool
@@ -67,3 +68,10 @@ def test_starter_collection_says_the_same_of_those_that_are_its_capabilities() -
 @pytest.mark.parametrize("name", ["discover_capabilities", "search_tools"])
 def test_every_kind_has_two_names(name: str, kind: str) -> None:
     jsonschema.validate({"query": "mail", "kind": kind}, META_TOOLS[name].input_schema)
+
+
+def test_integrations_of_own_tools_are_those_that_pegboard_answers_itself() -> None:
+    """Compare the rule for tools with the rule for integrations."""
+    own = {name.partition("__")[0] for name in META_TOOLS if "__" in name}
+
+    assert own == set(OWN_INTEGRATIONS)

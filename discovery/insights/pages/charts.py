@@ -4,11 +4,12 @@ pygal adds styles, a script and an id to each drawing. The content security poli
 two, so all are removed; insights.css colours the remaining classes in both themes.
 """
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import pygal
@@ -20,6 +21,8 @@ from pygal.style import Style
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
 
 WIDTH, HEIGHT, LABEL = 560, 190, 26
+LEVEL_LABEL = 110  # width of a level's label
+_ROUND = (1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10)  # ends of an axis, times a power of ten
 # As many labels as fit below the axis.
 MOST_LABELS = 6
 # pygal computes the layout with these font sizes; insights.css uses the same.
@@ -50,6 +53,11 @@ class Drawing:
     level: str = "target"
 
 
+class _Place(NamedTuple):
+    at: int  # the point at which the label begins
+    is_below: bool
+
+
 def draw(drawing: Drawing) -> SafeString:
     """Draw the SVG. The page around it gives its accessible name."""
     chart = pygal.Line(
@@ -77,11 +85,11 @@ def draw(drawing: Drawing) -> SafeString:
     chart.y_labels = [0, _top(drawing) / 2, _top(drawing)]
     for number, line in enumerate(drawing.lines):
         chart.add(line.name, _points(line, drawing, labelled=not number or _apart(drawing)))
-    if drawing.target is not None:
-        chart.add("target", _level(drawing.target, drawing))
     chart.add_xml_filter(_without_styles)
     if drawing.target is not None:
-        chart.add_xml_filter(_levelled(len(drawing.lines)))
+        place = _place_of_label(drawing, drawing.target)
+        chart.add("target", _level(drawing.target, drawing, place.at))
+        chart.add_xml_filter(_levelled(len(drawing.lines), "below" if place.is_below else "above"))
     # pygal escapes text, and the labels are our own.
     return SafeString(chart.render(is_unicode=True))
 
@@ -106,8 +114,13 @@ def draw_sparkline(values: Values) -> SafeString:
 
 
 def _top(drawing: Drawing) -> float:
+    """Return the end of the axis: a round number, whose half is one, too."""
     known = [value for line in drawing.lines for value in line.values if value is not None]
-    return max([drawing.top, drawing.target or 0, *known])
+    least = max([drawing.target or 0, *known])
+    if least <= drawing.top:
+        return drawing.top
+    unit = 10.0 ** math.floor(math.log10(least))
+    return next(round(step * unit, 9) for step in _ROUND if step * unit >= least * 0.999)
 
 
 def _some(labels: Sequence[str]) -> list[str]:
@@ -138,9 +151,33 @@ def _points(line: ChartLine, drawing: Drawing, *, labelled: bool) -> list[Any]:
     return points
 
 
-def _level(target: float, drawing: Drawing) -> list[Any]:
+def _place_of_label(drawing: Drawing, target: float) -> _Place:
+    """Return where the level's label is farthest from all lines, of several the leftmost."""
+    width = max(1, math.ceil(LEVEL_LABEL * (len(drawing.labels) - 1) / WIDTH))
+    starts = range(max(1, len(drawing.labels) - width))
+    places = [_Place(at, is_below) for is_below in (False, True) for at in starts]
+    if target < _top(drawing) * LABEL / HEIGHT:  # the days are written below
+        places = [place for place in places if not place.is_below]
+    return max(places, key=lambda place: _room(drawing, target, place, width))
+
+
+def _room(drawing: Drawing, target: float, place: _Place, width: int) -> float:
+    """Return the least distance of a line from the level, on the label's side and beside it."""
+    room = 2 * LABEL / HEIGHT * _top(drawing)  # more does not matter
+    for line in drawing.lines:
+        values = [
+            value for value in line.values[place.at : place.at + width + 1] if value is not None
+        ]
+        above = [value - target for value in values]
+        near = [-each if place.is_below else each for each in above]
+        if any(each >= 0 for each in near):
+            room = min(room, max(0.0, min(near)))
+    return room
+
+
+def _level(target: float, drawing: Drawing, at: int) -> list[Any]:
     points: list[Any] = [target] * len(drawing.labels)
-    points[0] = {"value": target, "label": f"{drawing.level} {drawing.write(target)}"}
+    points[at] = {"value": target, "label": f"{drawing.level} {drawing.write(target)}"}
     return points
 
 
@@ -158,13 +195,13 @@ def _without_styles(svg: Element) -> Element:
     return svg
 
 
-def _levelled(number: int) -> Callable[[Element], Element]:
-    """Style the line of that number as a level: its own class, and no dots."""
+def _levelled(number: int, side: str) -> Callable[[Element], Element]:
+    """Style the line of that number as a level: classes of its own, and no dots."""
 
     def mark(svg: Element) -> Element:
         for series in svg.iter("g"):
             if f"serie-{number}" in series.get("class", "").split():
-                series.set("class", "series target")
+                series.set("class", f"series target {side}")
                 for dots in series.findall("g[@class='dots']"):
                     series.remove(dots)
         return svg
