@@ -102,11 +102,11 @@ WORKER_CONCURRENCY: {{ .Values.worker.concurrency | quote }}
 postgresql://{{ .user }}@{{ $database.host }}:{{ $database.port }}/{{ .name | default $database.name }}?sslmode={{ $database.sslmode }}
 {{- end }}
 
-{{/* A container's /tmp, and its `secrets` as files. */}}
+{{/* A container's /tmp, and its `secrets` as files. Where archives are unpacked they take 200 MB each. */}}
 {{- define "pegboard.volumes" -}}
 {{- $secrets := .root.Values.secrets -}}
 - name: tmp-{{ .name | default .role }}
-  emptyDir: {medium: Memory, sizeLimit: 256Mi}
+  emptyDir: {medium: Memory, sizeLimit: {{ eq .role "connections" | ternary "1Gi" "256Mi" }}}
 - name: secrets-{{ .name | default .role }}
   projected:
     defaultMode: 0440
