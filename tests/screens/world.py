@@ -94,6 +94,17 @@ OFFICE: dict[str, tuple[str, tuple[tuple[str, str, str], ...]]] = {
 }  # fmt: skip
 
 
+QUESTIONS = [
+    {
+        "kind": "elicitation",
+        "state": "accepted",
+        "text": "Which of the two accounts should the message be sent from?",
+        "asks_for": ["account"],
+    },
+    {"kind": "sampling", "state": "withheld"},
+]
+
+
 @dataclass
 class World:
     """People, and the things that URLs name."""
@@ -354,6 +365,7 @@ def _calls(world: World) -> None:
     Call.objects.filter(pk=answered.pk).update(
         state=Call.State.COMPLETED,
         way=Call.Way.SERVER,
+        questions=QUESTIONS,
         needs_approval=False,
         started_at=timezone.now(),
         ended_at=timezone.now(),
