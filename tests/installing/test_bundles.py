@@ -137,6 +137,7 @@ def test_the_whole_way_from_an_address_to_a_call(
 ) -> None:
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_DATA_DIR, settings.PEGBOARD_LAUNCHERS = tmp_path, (NPX, "mcpb")
+    settings.PEGBOARD_CELL = "preferred"
     body, group = bundle(manifest()), GroupFactory.create()
     bodies = {"/greeter.mcpb": body}
 
