@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree
 
-from discovery.insights.pages.charts import ChartLine, Drawing, draw
+from discovery.insights.pages.charts import LINE_HEIGHT, ChartLine, Drawing, draw
 
 DAYS = [f"{day} Nov" for day in range(1, 8)]
 
@@ -53,3 +53,15 @@ def test_axis_ends_at_a_round_number() -> None:
     svg = draw(Drawing([ChartLine("", [517.0, 19.0])], DAYS[:2], None, lambda ms: f"{ms:g} ms", 1))
 
     assert all(f">{end}<" in svg for end in ("0 ms", "300 ms", "600 ms"))
+
+
+def test_every_line_is_named_also_where_their_ends_meet() -> None:
+    lines = [ChartLine("median", [20.0, 19.0]), ChartLine("p95", [90.0, 21.0])]
+
+    svg = draw(Drawing(lines, DAYS[:2], None, lambda ms: f"{ms:g} ms", 1))
+
+    root = ElementTree.fromstring(svg)  # noqa: S314 - ours
+    ends = [one for one in root.iter() if one.get("class") == "label" and one.text]
+    median, p95 = (float(one.get("y", "0")) for one in ends)
+    assert [one.text for one in ends] == ["median 19 ms", "p95 21 ms"]
+    assert median - p95 >= LINE_HEIGHT - 0.01

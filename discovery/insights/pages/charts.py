@@ -21,6 +21,7 @@ from pygal.style import Style
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
 
 WIDTH, HEIGHT, LABEL = 560, 190, 26
+LINE_HEIGHT = 17  # of a label
 LEVEL_LABEL = 110  # width of a level's label
 _ROUND = (1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10)  # ends of an axis, times a power of ten
 # As many labels as fit below the axis.
@@ -83,9 +84,10 @@ def draw(drawing: Drawing) -> SafeString:
     chart.x_labels = drawing.labels
     chart.x_labels_major = _some(drawing.labels)
     chart.y_labels = [0, _top(drawing) / 2, _top(drawing)]
-    for number, line in enumerate(drawing.lines):
-        chart.add(line.name, _points(line, drawing, labelled=not number or _apart(drawing)))
+    for line in drawing.lines:
+        chart.add(line.name, _points(line, drawing))
     chart.add_xml_filter(_without_styles)
+    chart.add_xml_filter(_moved_apart(len(drawing.lines)))
     if drawing.target is not None:
         place = _place_of_label(drawing, drawing.target)
         chart.add("target", _level(drawing.target, drawing, place.at))
@@ -128,23 +130,15 @@ def _some(labels: Sequence[str]) -> list[str]:
     return list(labels[::step])
 
 
-def _apart(drawing: Drawing) -> bool:
-    """Return True if the lines end far enough apart for a label each."""
-    ends = [line.values[last] for line in drawing.lines if (last := _last(line)) is not None]
-    known = sorted(end for end in ends if end is not None)
-    room = _top(drawing) * LABEL / HEIGHT
-    return all(upper - lower > room for lower, upper in pairwise(known))
-
-
 def _last(line: ChartLine) -> int | None:
     return max((at for at, value in enumerate(line.values) if value is not None), default=None)
 
 
-def _points(line: ChartLine, drawing: Drawing, *, labelled: bool) -> list[Any]:
+def _points(line: ChartLine, drawing: Drawing) -> list[Any]:
     """Return the points, with the last known value written beside its point."""
     last = _last(line)
     points: list[Any] = list(line.values)
-    if last is not None and labelled:
+    if last is not None:
         words = drawing.write(points[last])
         more = f"{line.name} {words}" if len(drawing.lines) > 1 else words
         points[last] = {"value": points[last], "label": more}
@@ -193,6 +187,25 @@ def _without_styles(svg: Element) -> Element:
         if dot.get("class") == "dots":
             _entitle(dot)
     return svg
+
+
+def _moved_apart(number: int) -> Callable[[Element], Element]:
+    """Move labels of so many lines up where they would lie on the one below."""
+    names = {f"serie-{place}" for place in range(number)}
+
+    def move(svg: Element) -> Element:
+        ends = [one for one in svg.iter("g") if names & set(one.get("class", "").split())]
+        labels = [text for series in ends for text in series.findall("text[@class='label']")]
+        labels.sort(key=_height, reverse=True)
+        for below, label in pairwise(labels):
+            label.set("y", str(min(_height(label), _height(below) - LINE_HEIGHT)))
+        return svg
+
+    return move
+
+
+def _height(text: Element) -> float:
+    return float(text.get("y", "0"))
 
 
 def _levelled(number: int, side: str) -> Callable[[Element], Element]:
