@@ -1,6 +1,10 @@
 """Advisory locks that serialize changes of the catalogue."""
 
+from contextlib import AbstractContextManager
+
 import pglock
+
+from acl.platform.held_locks import try_lock
 
 _CATALOG = 0x70656762  # arbitrary keys, used nowhere else
 _MANIFESTS = 0x70656763
@@ -27,8 +31,12 @@ def definitions_key(integration: int) -> str:
     return f"catalog.definitions/{integration}"
 
 
-def try_sync_lock(integration: int) -> pglock.advisory:
+def sync_key(integration: int) -> str:
+    """Return the name of the lock for syncing a server."""
+    return f"catalog.sync/{integration}"
+
+
+def try_sync_lock(integration: int) -> AbstractContextManager[bool]:
     """Return the lock for syncing a server, a context manager that yields True if acquired."""
-    # A session lock, because a server may be too slow for one transaction. Postgres releases it
-    # if this process dies.
-    return pglock.advisory(f"catalog.sync/{integration}", timeout=0)
+    # A server may be too slow for one transaction.
+    return try_lock(sync_key(integration))

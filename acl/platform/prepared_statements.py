@@ -17,6 +17,8 @@ from django.db.models import Model
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
+from acl.platform.pooled_connections import may_prepare
+
 Row = TypeVar("Row", bound=Model)
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
@@ -41,7 +43,7 @@ class _PreparingCursor(psycopg.RawCursor[Any]):
     """Cursor with server-side binding and preparation at first use, which Django's lacks."""
 
     def execute(self, query: Any, params: Any = None, **kwargs: Any) -> "_PreparingCursor":
-        super().execute(query, params, prepare=True, **kwargs)
+        super().execute(query, params, prepare=may_prepare(), **kwargs)
         return self
 
 

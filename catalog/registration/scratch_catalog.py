@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from django.apps import apps
 from django.db import connection
 
+from acl.platform.pooled_connections import require_direct
+
 _APPS = ("acl", "catalog")
 _PEOPLE = ("auth_user", "auth_group", "auth_user_groups")
 
@@ -19,8 +21,10 @@ _PEOPLE = ("auth_user", "auth_group", "auth_user_groups")
 def scratch_catalog(*, also: Sequence[str] = ()) -> Iterator[None]:
     """Give this connection empty tables of people, rights and capabilities, and of `also`.
 
-    `also` names other tables that refer to these by key.
+    `also` names other tables that refer to these by key. Raises PooledError behind a pooler, where
+    other clients would find these tables in place of the real ones.
     """
+    require_direct()
     with connection.cursor() as cursor:
         for table in (*_PEOPLE, *_tables(), *also):
             name = connection.ops.quote_name(table)

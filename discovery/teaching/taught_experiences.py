@@ -7,12 +7,12 @@ group's weight rises, and the places that the page shows, are those of a message
 from collections.abc import Sequence
 from uuid import UUID
 
-import pglock
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from pgvector import HalfVector, Vector
 
+from acl.platform.held_locks import try_lock
 from acl.rights.caller import Caller
 from catalog.models import Capability, EmbeddingModel
 from discovery.learning.past_use import choice_worth
@@ -32,7 +32,7 @@ def learn_taught() -> int:
     """
     if not settings.PEGBOARD_LEARNING:
         return 0
-    with pglock.advisory(_LOCK, timeout=0) as acquired:
+    with try_lock(_LOCK) as acquired:
         if not acquired:
             return 0
         model = EmbeddingModel.objects.filter(active=True).first()

@@ -230,6 +230,8 @@ DATABASES = {
         _env["DATABASE_URL"] or known_database_url(PEGBOARD_DATA_DIR, APP),
         conn_max_age=600,
         conn_health_checks=True,
+        # A cursor outside of a transaction does not survive a connection pooler.
+        disable_server_side_cursors=True,
     )
 }
 # The selection statement is prepared once per connection and uses a generic plan: planning it

@@ -15,7 +15,8 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from pytest_django.fixtures import Settings
 
-from catalog.locks import try_sync_lock
+from acl.platform.held_locks import lock_key
+from catalog.locks import sync_key, try_sync_lock
 from catalog.models import Capability, Definition, Integration, Sync
 from catalog.registration.definition_comparison import store_definitions
 from catalog.servers.call_needs import load_call_needs
@@ -196,7 +197,7 @@ def test_one_reading_at_a_time_and_who_dies_lets_go() -> None:
         "print('held', flush=True); sys.stdin.read()\n"
     )
     where = psycopg.conninfo.make_conninfo(**_connection())
-    lock = try_sync_lock(server.pk).int_lock_id
+    lock = lock_key(sync_key(server.pk))
     command = [sys.executable, "-c", code, where, str(lock)]
     with Popen(command, stdin=PIPE, stdout=PIPE) as holder:  # noqa: S603 - ours
         assert holder.stdout is not None

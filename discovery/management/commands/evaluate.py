@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from acl.platform.pooled_connections import PooledError
 from discovery.evaluation.labelled_evaluation import Evaluation, evaluate
 from discovery.evaluation.labelled_sets import BadSet
 
@@ -31,7 +32,7 @@ class Command(BaseCommand):
                 report = evaluate(
                     folder=options["folder"], limit=options["limit"], progress=_Bars(bars)
                 )
-        except BadSet as problem:
+        except (BadSet, PooledError) as problem:
             raise CommandError(str(problem)) from problem
         if options["run"]:
             options["run"].write_text(json.dumps(report.run), encoding="utf-8")

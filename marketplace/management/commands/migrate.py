@@ -10,8 +10,10 @@ from typing import Any
 
 from django.core.management.commands import migrate
 from django.db import OperationalError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.errors import LockNotAvailable
 
+from acl.platform.pooled_connections import is_pooled
 from marketplace.operate.roles.owner_role import as_owner
 from marketplace.operate.roles.role_grants import grant_rights
 
@@ -34,8 +36,8 @@ class Command(migrate.Command):
             connection = connections[options["database"]]
             connection.close()
             try:
-                with connection.cursor() as cursor:
-                    cursor.execute(f"SET lock_timeout = {_LOCK_MILLISECONDS}")
+                if not is_pooled(options["database"]):
+                    self._limit_waiting(connection)
                 return self._migrate_and_grant(*args, **options)
             except OperationalError as problem:
                 if not left or not isinstance(problem.__cause__, LockNotAvailable):
@@ -45,6 +47,11 @@ class Command(migrate.Command):
             finally:
                 connection.close()  # the timeout must not outlive the migration
         return None
+
+    def _limit_waiting(self, connection: BaseDatabaseWrapper) -> None:
+        # Behind a pooler, this setting would stay with a connection that other clients use.
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET lock_timeout = {_LOCK_MILLISECONDS}")
 
     def _migrate_and_grant(self, *args: Any, **options: Any) -> Any:
         result = super().handle(*args, **options)
