@@ -45,9 +45,7 @@ class IntegrationReadiness:
 
     @property
     def sentence(self) -> str:
-        """Return the numbers of tools for admins: "Ready: 3, Asks first: 1"; one state alone."""
-        if len(self.tools) == 1:
-            return self.label
+        """Return the numbers of tools for admins: "Ready: 3, Asks first: 1"."""
         return ", ".join(f"{ADMIN_LABELS[state]}: {count}" for state, count in self.tools)
 
 

@@ -20,7 +20,7 @@ from django.db.models import (
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce, Now
 
-from catalog.access.integration_readiness import readiness_for_admins
+from catalog.access.integration_readiness import IntegrationReadiness, readiness_for_admins
 from catalog.models import (
     Capability,
     Integration,
@@ -111,7 +111,7 @@ def rows_of(integrations: Sequence[Integration]) -> list[IntegrationRow]:
             integration,
             status_of_row(integration),
             integration.tools,  # type: ignore[attr-defined]
-            states[integration.pk].sentence if integration.pk in states else "",
+            _tool_states(states.get(integration.pk)),
             tuple(groups[integration.pk]),
             people.get(integration.pk, 0),
             update_of(integration),
@@ -120,6 +120,12 @@ def rows_of(integrations: Sequence[Integration]) -> list[IntegrationRow]:
         )
         for integration in integrations
     ]
+
+
+def _tool_states(readiness: IntegrationReadiness | None) -> str:
+    if readiness is None:
+        return ""
+    return readiness.sentence if len(readiness.tools) > 1 else readiness.label
 
 
 def status_of_row(integration: Integration) -> IntegrationStatus:
