@@ -34,13 +34,26 @@ def question_of(method: str) -> JSONObject:
 
 def words_of(params: Mapping[str, Any]) -> JSONObject:
     """Return what a person is shown of a question: its text, its fields, the host of its page."""
-    properties = (params.get("requestedSchema") or {}).get("properties") or {}
     shown = {
         "text": str(params.get("message") or "")[:_LONGEST],
-        "asks_for": [str(name)[:_LONGEST] for name in list(properties)[:_MOST_FIELDS]],
-        "host": urlsplit(str(params.get("url") or "")).hostname or "",
+        "asks_for": [name[:_LONGEST] for name in list(fields_of(params) or {})[:_MOST_FIELDS]],
+        "host": _host_of(str(params.get("url") or "")),
     }
     return {name: part for name, part in shown.items() if part}
+
+
+def fields_of(params: Mapping[str, Any]) -> JSONObject | None:
+    """Return a form's fields by name; None for a form that is none, which a server may send."""
+    schema = params.get("requestedSchema") or {}
+    fields = (schema.get("properties") or {}) if isinstance(schema, dict) else None
+    return fields if isinstance(fields, dict) else None
+
+
+def _host_of(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
 
 
 def state_of(answer: Mapping[str, Any]) -> QuestionState:

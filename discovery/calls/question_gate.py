@@ -14,6 +14,7 @@ from catalog.servers.client.dialogue import CannotAskError
 from catalog.trust.findings import requires_review
 from catalog.trust.prompt_texts import prompt_requires_review
 from catalog.trust.scanner import scan_definition
+from discovery.calls.call_questions import fields_of
 
 MOST_CHARACTERS = 64 * 1024
 _NEEDED = {"sampling/createMessage": "sampling", "roots/list": "roots"}
@@ -26,15 +27,24 @@ def check_question(method: str, params: JSONObject, capabilities: frozenset[str]
         raise CannotAskError("The client cannot be asked this.")
     if len(write_json(params)) > MOST_CHARACTERS:
         raise CannotAskError("The question is too long.")
-    if "url" in params and urlsplit(str(params["url"])).scheme != "https":
+    if "url" in params and not _has_tls(str(params["url"])):
         raise CannotAskError("Only addresses with https are passed on.")
-    fields = (params.get("requestedSchema") or {}).get("properties") or {}
+    fields = fields_of(params)
+    if fields is None:
+        raise CannotAskError("The question's form cannot be read.")
     if any(is_secret_name(name) for name in fields):
         raise CannotAskError("Passwords and keys are not asked for in a form.")
     if requires_review(scan_definition(_shown(params, fields))) or prompt_requires_review(
         params.get("systemPrompt"), params.get("messages") or []
     ):
         raise CannotAskError("The question was held back: it looks like an attack.")
+
+
+def _has_tls(address: str) -> bool:
+    try:
+        return urlsplit(address).scheme == "https"
+    except ValueError:
+        return False
 
 
 def _shown(params: JSONObject, fields: JSONObject) -> JSONObject:

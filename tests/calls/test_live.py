@@ -37,6 +37,27 @@ def sample(words: str, **more: str) -> tuple[str, JSON]:
     return "sampling/createMessage", {"messages": messages, "maxTokens": 9, **more}
 
 
+# Servers send what they like where the protocol names no type.
+ODD_FORMS = [
+    ("elicitation/create", {"message": "Which day?", "requestedSchema": schema})
+    for schema in ({"properties": 5}, {"properties": ["day"]}, ["day"])
+]
+
+
+def test_odd_questions_are_kept_by_what_can_be_read() -> None:
+    questions = [*ODD_FORMS, link("https://[")]
+    requests = {
+        str(number): {"method": method, "params": params}
+        for number, (method, params) in enumerate(questions)
+    }
+
+    kept = asked_by_result({"inputRequests": requests})
+
+    assert [one["state"] for one in kept] == ["asked"] * 4
+    assert [one.get("text") for one in kept[:3]] == ["Which day?"] * 3
+    assert not any(one.keys() & {"asks_for", "host"} for one in kept)
+
+
 def test_gate_of_questions() -> None:
     passed = [
         (form(), FORM),
@@ -55,6 +76,8 @@ def test_gate_of_questions() -> None:
         (form(password={"type": "string"}), FORM),
         (form(apiKey={"type": "string"}), FORM),
         (form("x" * MOST_CHARACTERS), FORM),
+        *((question, FORM) for question in ODD_FORMS),
+        (link("https://["), LINK),
         (sample(ATTACK), SAMPLE),
         (sample("Sum this up.", systemPrompt=ATTACK), SAMPLE),
     ]

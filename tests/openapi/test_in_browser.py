@@ -4,23 +4,18 @@ In a file of its own: once a browser has run, an event loop counts as running, a
 fixtures write is not visible to other tests.
 """
 
-from collections.abc import Callable
-from threading import Thread
 from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import Group, User
-from django.db import connections
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from acl.rights.caller import Caller
-from catalog.embedding.embedding_jobs import embed_pending
 from discovery.calls.execution import execute
 from discovery.models import Call
 from marketplace.additions.addition_worker import look_at
-from marketplace.installs.install_worker import install
-from marketplace.models import Addition, Installation
+from marketplace.models import Addition
 from tests.calls.worker import run_call
 from tests.openapi.mock import MockApi
 from tests.pages.conftest import _folder_of_static_files as _folder_of_static_files
@@ -29,31 +24,13 @@ from tests.pages.conftest import admin as admin
 from tests.pages.conftest import page as page
 from tests.pages.conftest import sign_in
 from tests.pages.conftest import support as support
+from tests.worker_parts import in_worker, install_only_one
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("embedder"),
 ]
-
-
-def in_worker(work: Callable[[], object]) -> None:
-    """Do a worker's part in a thread, since the browser's event loop runs in this one."""
-
-    def run() -> None:
-        work()
-        connections.close_all()
-
-    worker = Thread(target=run)
-    worker.start()
-    worker.join()
-
-
-def install_it() -> None:
-    pk = Installation.objects.get().pk
-    install(pk)
-    embed_pending()
-    install(pk)
 
 
 def press_on(page: Page, role: str, name: str, key: str = "Enter") -> None:
@@ -91,7 +68,7 @@ def test_newcomer_adds_an_api_and_calls_it_by_keyboard(
     press_on(page, "checkbox", support.name, "Space")
     press_on(page, "button", "Install")
     expect(page.get_by_role("heading", name="Town library")).to_be_visible()
-    in_worker(install_it)
+    in_worker(install_only_one)
     expect(page.get_by_role("heading", name="Town library is ready")).to_be_visible()
     caller = Caller(admin.pk, support.pk)
     admin.groups.add(support)

@@ -1,27 +1,22 @@
 """Ten daily jobs by keyboard, from Today to their ends: what they take is counted."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
-from django.db import connections
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from acl.keys.key_lifecycle import create_key
 from acl.models import AccessRequest, Invitation
-from catalog.embedding.embedding_jobs import embed_pending
 from catalog.models import Capability, Embedding, EmbeddingModel
 from discovery.models import Call
 from marketplace.additions.addition_worker import look_at
-from marketplace.installs.install_worker import install
-from marketplace.models import Addition, Installation
+from marketplace.models import Addition
 from tests.calls.worker import run_call
 from tests.catalog.conftest import embedder as embedder
 from tests.examples import IS_LONG
@@ -30,6 +25,7 @@ from tests.openapi.conftest import api as api
 from tests.openapi.mock import MockApi
 from tests.pages.conftest import sign_in
 from tests.pages.hand import Hand
+from tests.worker_parts import in_worker, install_only_one
 
 pytestmark = [
     pytest.mark.browser,
@@ -178,7 +174,7 @@ def add_and_try_a_tool(hand: Hand, api: MockApi) -> None:
         hand.press("checkbox", "Support", "Space")
         hand.press("button", "Install")
         expect(hand.page.get_by_role("heading", name="Installing Town library")).to_be_visible()
-        in_worker(install_it)
+        in_worker(install_only_one)
         expect(hand.page.get_by_role("heading", name="Town library is ready")).to_be_visible()
         hand.page.goto("/tools/town-library__list_books/")
         hand.press("link", "Try it")
@@ -214,25 +210,6 @@ def move_the_set_up(hand: Hand, folder: Path) -> None:
     assert "Nothing to change." in said.getvalue()
     typed = len("manage.py export pegboard.yaml") + len("manage.py apply pegboard.yaml") + 2
     hand.note("move the set-up to another installation", characters=typed)
-
-
-def in_worker(work: Callable[[], object]) -> None:
-    """Do a worker's part in a thread, since the browser's event loop runs in this one."""
-
-    def run() -> None:
-        work()
-        connections.close_all()
-
-    worker = Thread(target=run)
-    worker.start()
-    worker.join()
-
-
-def install_it() -> None:
-    pk = Installation.objects.get().pk
-    install(pk)
-    embed_pending()
-    install(pk)
 
 
 def test_ten_jobs_take_few_clicks(

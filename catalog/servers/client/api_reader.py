@@ -49,8 +49,9 @@ def read_api_text(text: str, *, bounds: ReaderBounds = BOUNDS, **options: Any) -
         return _restore(kept)
     answer = BytesIO()
     read_apart(document, options, bounds=bounds, into=answer)
-    api = _restore(answer.getvalue())
-    _answers.keep(key, answer.getvalue())
+    content = answer.getvalue()
+    api = _restore(content)
+    _answers.keep(key, content)
     return api
 
 

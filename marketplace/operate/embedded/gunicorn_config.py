@@ -54,8 +54,10 @@ def post_worker_init(worker: Any) -> None:
 
 @contextmanager
 def _seen_alive(worker: Any) -> Iterator[None]:
-    """Tell gunicorn meanwhile that the worker lives: on a busy machine, loading may take longer
-    than `timeout`, and the worker would be killed and begin anew."""
+    """Tell gunicorn meanwhile that the worker lives.
+
+    On a busy machine, loading takes longer than `timeout`: it would be killed and begin anew.
+    """
     loaded = threading.Event()
 
     def notify() -> None:

@@ -42,7 +42,7 @@ def send_events() -> int:
     send = TARGETS.get(settings.PEGBOARD_EVENT_LOG)
     if send is None:
         return 0
-    EventLogState.objects.get_or_create(pk=1, defaults=_beginning())
+    EventLogState.objects.get_or_create(pk=1, defaults=_BEGINNING)
     sent = 0
     for _ in range(MOST_PORTIONS):
         count = _send_portion(send)
@@ -52,11 +52,18 @@ def send_events() -> int:
     return sent
 
 
-def _beginning() -> dict[str, object]:
-    """Begin an hour ago: nothing is missing between the restart and the first portion."""
+def _last_before() -> int:
+    """Return the last entry before an hour ago: nothing is missing since the restart."""
     since = timezone.now() - OVERLAP
     earlier = AuditEntry.objects.filter(at__lt=since).aggregate(last=Max("number"))
-    return {"audit_number": earlier["last"] or 0, "calls_until": timezone.now()}
+    return earlier["last"] or 0
+
+
+# Called where the row is made, and not at every run.
+_BEGINNING: dict[str, Callable[[], object]] = {
+    "audit_number": _last_before,
+    "calls_until": timezone.now,
+}
 
 
 @transaction.atomic
