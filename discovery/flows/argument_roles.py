@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
 from catalog.formats.categories import split_words
-from discovery.flows.tool_facts import singular, word_set
+from discovery.flows.tool_facts import name_words, singular, word_set
 from discovery.flows.value_forms import compact
 
 # Every pattern below is bounded, since arguments and answers are a stranger's.
@@ -129,7 +129,7 @@ def arguments_of(
     return found
 
 
-def creates_something(words: list[str]) -> bool:
+def creates_something(words: Sequence[str]) -> bool:
     """Return True if a tool's name says that it makes something new."""
     return bool(set(words[:2]) & _CREATING)
 
@@ -202,7 +202,7 @@ def _shapes(schema: Any, root: Mapping[str, Any], depth: int = 0) -> list[Mappin
 def _role(
     name: str, value: Any, shapes: list[Mapping[str, Any]], *, creates: bool
 ) -> tuple[Role, str]:
-    words = split_words(name)
+    words = name_words(name)
     last = singular(words[-1]) if words else ""
     if isinstance(value, bool):
         return "option", ""
@@ -219,7 +219,7 @@ def _role(
     return _role_of_text(words, last, str(value), creates=creates), ""
 
 
-def _role_of_number(words: list[str], last: str, value: Any) -> tuple[Role, str]:
+def _role_of_number(words: Sequence[str], last: str, value: Any) -> tuple[Role, str]:
     known = {*words, last}
     if known & _QUANTITY or known & _TIMING or isinstance(value, float):
         return ("amount" if known & _QUANTITY or not known & _TIMING else "timing"), ""
@@ -230,7 +230,7 @@ def _role_of_number(words: list[str], last: str, value: Any) -> tuple[Role, str]
     return ("amount", "") if counts else ("id", last)
 
 
-def _role_of_text(words: list[str], last: str, text: str, *, creates: bool) -> Role:
+def _role_of_text(words: Sequence[str], last: str, text: str, *, creates: bool) -> Role:
     known = {*words, last}
     if known & _DECISIVE or last in _LOCATING:
         return "target"
@@ -286,7 +286,7 @@ def destinations_in(text: str) -> list[str]:
         found += _IBAN.findall(text)
         phones = (one for one in _PHONE.findall(text) if len(compact(one)) > 8)
         found += [one for one in phones if not _has_date(one)]
-    if any(len(word) > _SHORTEST_WALLET for word in text.split()):
+    if max(map(len, text.split()), default=0) > _SHORTEST_WALLET:
         found += _WALLET.findall(text)
     if "." in text:
         domains = _DOMAIN.findall(text)

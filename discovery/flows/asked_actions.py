@@ -5,13 +5,19 @@ asked, it counts as asking to change something.
 """
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
 
 from catalog.effects.foreign_verbs import find_inside
 from catalog.effects.verbs import CLEAR, find_base, find_verb, is_noun_too
-from catalog.formats.categories import split_words
-from discovery.flows.tool_facts import ToolFacts, is_ending, property_words, singular, word_set
+from discovery.flows.tool_facts import (
+    ToolFacts,
+    is_ending,
+    name_words,
+    property_words,
+    singular,
+    word_set,
+)
 from discovery.flows.value_forms import words_of
 
 # What people say for sending and changing that no tool is named after.
@@ -96,7 +102,7 @@ class AskedActions:
 
     def covers(self, tool: ToolFacts) -> bool:
         """Return True if the message asks for what the tool does, as far as words can tell."""
-        named = split_words(tool.name)
+        named = name_words(tool.name)
         if tool.ends_something:
             return self.ends
         if _moves_money(named, tool):
@@ -111,7 +117,7 @@ class AskedActions:
         own = {word for word in named if find_base(word)}
         return any(word in words or singular(word) in words | own for word in self._words)
 
-    def _commands(self, named: list[str]) -> bool:
+    def _commands(self, named: Sequence[str]) -> bool:
         """Return True if a word of the tool's name opens a clause, as in "Comment on it"."""
         return any(clause and clause[0] in named for clause in self._clauses)
 
@@ -166,7 +172,7 @@ def _ends_inside(text: str) -> bool:
     )
 
 
-def _moves_money(named: list[str], tool: ToolFacts) -> bool:
+def _moves_money(named: Sequence[str], tool: ToolFacts) -> bool:
     words = {singular(word) for word in named}
     if words & _MONEY:
         return True

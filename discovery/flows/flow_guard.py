@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
-from catalog.formats.categories import split_words
 from discovery.flows.argument_roles import (
     Argument,
     arguments_of,
@@ -19,7 +18,7 @@ from discovery.flows.argument_roles import (
     parts_of,
 )
 from discovery.flows.text_tokens import sentence_hashes
-from discovery.flows.tool_facts import ToolFacts, word_set
+from discovery.flows.tool_facts import ToolFacts, name_words, word_set
 from discovery.flows.turn_readings import Reading, TurnReadings
 from discovery.flows.value_forms import normalize, words_of
 
@@ -94,7 +93,7 @@ RUNS = Verdict(asks=False)
 
 def judge(tool: ToolFacts, arguments: Mapping[str, Any], turn: TurnReadings) -> Verdict:
     """Judge one call by what the turn's user wrote and its earlier calls returned."""
-    words = split_words(tool.name)
+    words = name_words(tool.name)
     found = arguments_of(arguments, tool.schema, creates=creates_something(words))
     if not tool.acts:
         return _judge_read(tool, found, turn)
@@ -238,19 +237,15 @@ def _dictated(text: str, turn: TurnReadings) -> Reading | None:
 
     A text that is passed on as a whole is no dictation, nor is one that the user wrote.
     """
-    if turn.words.name(text):
+    if turn.words.may_name(text) and turn.words.name(text):
         return None
     sentences, whole = sentence_hashes(text)
     if not sentences:
         return None
-    return next(
-        (
-            one
-            for one in turn.readings
-            if not one.clean and all(map(one.has_hash, sentences)) and not one.has_hash(whole)
-        ),
-        None,
-    )
+    for one in turn.readings:
+        if not one.clean and all(map(one.has_hash, sentences)) and not one.has_hash(whole):
+            return one
+    return None
 
 
 def _of_dictated(one: Argument, reading: Reading, origins: tuple[Origin, ...]) -> Verdict:
@@ -266,8 +261,8 @@ def _of_dictated(one: Argument, reading: Reading, origins: tuple[Origin, ...]) -
 
 def _is_own_text(content: list[Argument], turn: TurnReadings) -> bool:
     """Return True if the text is the user's, apart from a greeting and the like."""
-    words = [word for one in content for word in words_of(normalize(str(one.value)))]
-    unknown = turn.words.unsaid(words)
+    words = (word for one in content for word in words_of(normalize(str(one.value))))
+    unknown = turn.words.unsaid(words, most=_FREE_WORDS + 1)
     return len(unknown) <= _FREE_WORDS and unknown <= _SAYS_NOTHING
 
 

@@ -13,12 +13,13 @@ from discovery.flows.turn_readings import Granted, Reading
 KEY_BYTES = 16
 _NONCE = 12
 # Of the sealed form; what another version sealed cannot be read.
-_VERSION = 2
+_VERSION = 3
 # Version, flags, and the bytes of tool, place and ids; the tokens follow.
 _HEAD = struct.Struct(">BBHHI")
 _MOST_BYTES = 0xFFFF
 # The bits of the flags, from the lowest.
 _FLAGS = ("private", "foreign", "clean", "has_text", "cut")
+_FLAGS_OF = [{name: byte >> bit & 1 > 0 for bit, name in enumerate(_FLAGS)} for byte in range(256)]
 # What cannot be followed counts as private and as a stranger's.
 UNREADABLE = Reading("", "", private=True, foreign=True, clean=False, has_text=True, cut=True)
 
@@ -68,12 +69,8 @@ class ReadingCipher:
         end = ids + lengths[2]
         return Reading(
             payload[start:place].decode(errors="replace"),
-            payload[place:ids].decode(errors="replace"),
-            private=flags & 1 > 0,
-            foreign=flags & 2 > 0,
-            clean=flags & 4 > 0,
-            has_text=flags & 8 > 0,
-            cut=flags & 16 > 0,
+            payload[place:ids].decode(errors="replace") if ids > place else "",
+            **_FLAGS_OF[flags],
             tokens=memoryview(payload)[end:].cast("I"),
             granted=_granted(payload[ids:end]) if end > ids else (),
         )

@@ -5,10 +5,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from catalog.formats.categories import split_words
-from discovery.flows.tool_facts import singular, word_set
+from discovery.flows.tool_facts import name_words, singular, word_set
 
 _ID = word_set("id identifier key number oid ref uid uuid")
 _NAMES = word_set("filename label name subject title")
@@ -17,11 +16,11 @@ _KEY = re.compile(r"(?P<key>\w+):(?: (?P<value>.*))?$")
 _MOST_LINES, _MOST_RECORDS, _DEEPEST = 5000, 1000, 6
 # Longer keys are text that somebody wrote.
 _LONGEST_KEY = 100
+_ONLY_TEXT = {str}
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """A record's ids and names; `kind` is the noun of an id's key (`event` in `event_id`)."""
 
     ids: tuple[tuple[str, str], ...]
@@ -75,6 +74,7 @@ def _from_json(value: Any) -> ParsedResult:
     records: list[Record] = []
     texts: dict[str, None] = {}
     keys: dict[str, None] = {}
+    shapes: dict[tuple[str, ...], _Shape] = {}
     waiting = [(value, 0)]
     while waiting:
         part, depth = waiting.pop()
@@ -83,10 +83,14 @@ def _from_json(value: Any) -> ParsedResult:
         elif depth > _DEEPEST and isinstance(part, dict | list):
             texts[json.dumps(part, ensure_ascii=False)] = None
         elif isinstance(part, dict):
-            keys |= dict.fromkeys(part)
-            if len(records) < _MOST_RECORDS and (record := _record(part)):
+            # The records of one answer mostly have the same fields.
+            fields = tuple(part)
+            if (shape := shapes.get(fields)) is None:
+                shape = shapes[fields] = _shape_of(fields)
+                keys |= dict.fromkeys(fields)
+            if shape.ids and len(records) < _MOST_RECORDS and (record := _record(part, shape)):
                 records.append(record)
-            if all(type(one) is str for one in part.values()):
+            if set(map(type, part.values())) == _ONLY_TEXT:
                 texts |= dict.fromkeys(part.values())
             else:
                 waiting += [(one, depth + 1) for one in reversed(part.values())]
@@ -95,23 +99,33 @@ def _from_json(value: Any) -> ParsedResult:
     return ParsedResult(tuple(records), tuple(texts), tuple(keys))
 
 
-def _record(fields: Mapping[str, Any]) -> Record | None:
-    ids, names = [], []
-    for key, value in fields.items():
-        if not isinstance(value, str):
-            continue
-        noun = _noun_of_id(key) if len(key) <= _LONGEST_KEY else None
-        if noun is not None:
-            ids.append((noun, value))
-        elif len(key) <= _LONGEST_KEY and _is_name(key):
-            names.append(value)
-    return Record(tuple(ids), tuple(names)) if ids else None
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """Fields of a record that have its ids, with the nouns of their keys, and its names."""
+
+    ids: tuple[tuple[str, str], ...]
+    names: tuple[str, ...]
+
+
+def _shape_of(fields: Iterable[str]) -> _Shape:
+    short = [key for key in fields if len(key) <= _LONGEST_KEY]
+    nouns = {key: _noun_of_id(key) for key in short}
+    ids = tuple((noun, key) for key, noun in nouns.items() if noun is not None)
+    return _Shape(ids, tuple(key for key in short if nouns[key] is None and _is_name(key)))
+
+
+def _record(fields: Mapping[str, Any], shape: _Shape) -> Record | None:
+    ids = [(noun, fields[key]) for noun, key in shape.ids if isinstance(fields[key], str)]
+    if not ids:
+        return None
+    names = [fields[key] for key in shape.names if isinstance(fields[key], str)]
+    return Record(tuple(ids), tuple(names))
 
 
 @lru_cache(maxsize=1024)
 def _noun_of_id(key: str) -> str | None:
     """Return the noun of an id's key, "" if it has none; None for other keys."""
-    words = split_words(key)
+    words = name_words(key)
     if not words or words[-1] not in _ID:
         return None
     return singular(words[-2]) if len(words) > 1 else ""
@@ -119,7 +133,7 @@ def _noun_of_id(key: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _is_name(key: str) -> bool:
-    words = split_words(key)
+    words = name_words(key)
     return bool(words) and words[-1] in _NAMES
 
 
@@ -150,7 +164,9 @@ def _from_yaml(text: str) -> ParsedResult:
             return ParsedResult((), (text,))
         else:
             free.append(line)
-    records = [record for fields in found[:_MOST_RECORDS] if (record := _record(fields))]
+    records = [
+        record for fields in found[:_MOST_RECORDS] if (record := _record(fields, _shape_of(fields)))
+    ]
     return ParsedResult(tuple(records), (text,), (), (" ".join(free),) if free else ())
 
 

@@ -9,7 +9,7 @@ Positions count characters of the normalised text; a hash has 32 bits.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -37,6 +37,7 @@ Array = npt.NDArray[Any]
 # Odd, so that its powers can be divided by; any other would do.
 _FACTOR, _MIX, _BITS = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xFFFFFFFFFFFFFFFF
 _INVERSE = pow(_FACTOR, -1, 1 << 64)
+_ZERO, _HALF = np.zeros(1, np.int64), np.uint64(32)
 _SENTENCE_MARK, _WHOLE_MARK = ord("…"), ord("=")
 _SENTENCE_WORDS = 3
 _APOSTROPHE = ord("'")
@@ -61,11 +62,21 @@ def hash_of(token: str) -> int:
 
 def _hash_each(tokens: Sequence[str]) -> Array:
     codes, _ = _codes("".join(tokens))
-    ends = np.cumsum([len(one) for one in tokens])
-    starts = np.concatenate(([0], ends[:-1]))
-    powers, inverses = _powers(len(codes))
-    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(codes.astype(np.uint64) * powers)))
-    return _mixed_all((sums[ends] - sums[starts]) * inverses[starts])
+    ends = np.array([len(one) for one in tokens]).cumsum()
+    starts = np.concatenate((_ZERO, ends[:-1]))
+    sums, scale = _sums(codes)
+    return _mix((sums[ends] - sums[starts]) * scale[starts]) >> _HALF
+
+
+def _sums(values: Array) -> tuple[Array, Array]:
+    """Return the sums before each of the values, and what a difference of two is to be scaled by.
+
+    The sum from a place on, times that place's scale, is what the same values give anywhere.
+    """
+    powers, inverses = _powers(len(values))
+    sums = np.zeros(len(values) + 1, np.uint64)
+    np.multiply(values, powers, out=sums[1:])
+    return sums.cumsum(out=sums), inverses
 
 
 def _mixed(value: int) -> int:
@@ -73,20 +84,10 @@ def _mixed(value: int) -> int:
     return value >> 32
 
 
-def _mixed_all(values: Array) -> Array:
+def _mix(values: Array) -> Array:
+    """Return values whose upper half depends on all of their bits."""
     mixed: Array = (values ^ (values >> np.uint64(29))) * np.uint64(_MIX)
-    return mixed >> np.uint64(32)
-
-
-@dataclass(frozen=True, slots=True)
-class TextTokens:
-    """Hashes of a text's words, and of the sentences and whole texts of its parts."""
-
-    words: Array
-    sentences: Array
-    wholes: Array
-    # Of each part, how many words it has.
-    lengths: Array
+    return mixed
 
 
 def joined(parts: Iterable[str]) -> str:
@@ -100,8 +101,9 @@ def _ended(text: str) -> str:
 
 def sentence_hashes(text: str) -> tuple[list[int], int]:
     """Return the hashes of a text's sentences, and of the whole of it."""
-    found = _tokens(*_codes(normalize(joined([text]))))
-    return found.sentences.tolist(), int(found.wholes[0]) if len(found.wholes) else 0
+    sums = _TextHashes(*_codes(normalize(joined([text]))))
+    wholes = sums.wholes()
+    return sums.sentences().tolist(), int(wholes[0]) if len(wholes) else 0
 
 
 def tokens_of(raw: str, free: str | None) -> tuple[Array, list[int]]:
@@ -111,21 +113,22 @@ def tokens_of(raw: str, free: str | None) -> tuple[Array, list[int]]:
     """
     plain = _ended(normalize(raw))
     codes, kinds = _codes(plain)
-    found = _tokens(codes, kinds)
-    own = found if free is None else _tokens(*_codes(_ended(normalize(free))))
-    edges, words = _edges(kinds), [found.words]
-    values = _values(plain, kinds, edges)
+    found = _TextHashes(codes, kinds)
+    own = found if free is None else _TextHashes(*_codes(_ended(normalize(free))))
+    edges, hashes = _edges(kinds), [found.words(), own.sentences(), own.wholes()]
+    values = _values(plain, codes, kinds, edges)
     # Letters in one case stand where they stood, unless something became longer or shorter.
     written = _ended(raw)
     stands = raw.isascii() and "&" not in raw
     if decoded := list(_decoded(written, edges if stands else _edges(_codes(written)[1]))):
         inner = joined(decoded)
         codes, kinds = _codes(inner)
-        words.append(_tokens(codes, kinds).words)
+        hashes.append(_TextHashes(codes, kinds).words())
         values += _addresses(inner, kinds, _edges(kinds))
-    every = (*words, own.sentences, own.wholes, _hash_each(values) if values else found.words[:0])
-    tokens = np.sort(np.concatenate(every).astype(np.uint32))
-    return tokens[_firsts(tokens)], own.lengths.tolist()
+    if values:
+        hashes.append(_hash_each(values))
+    tokens = np.sort(np.concatenate(hashes).astype(np.uint32))
+    return tokens[_firsts(tokens)], own.lengths()
 
 
 def _codes(plain: str) -> tuple[Array, Array]:
@@ -156,47 +159,61 @@ _ASCII_TABLE = bytes(map(_kind_of, map(chr, range(128)))) + bytes(128)
 _kinds, _known = np.zeros(0x110000, np.uint8), np.zeros(0x110000, bool)
 
 
-def _tokens(codes: Array, kinds: Array) -> TextTokens:
-    letters = (kinds & _LETTER) != 0
-    ends = np.flatnonzero(letters[:-1] > letters[1:]) + 1
-    parts = np.flatnonzero(codes == 0)
-    if not len(ends):
-        none = np.zeros(0, np.uint64)
-        return TextTokens(none, none, none, np.zeros(len(parts), np.int64))
-    # Words with one blank after each: the text as sentences are compared.
-    kept = letters.copy()
-    kept[ends] = True
-    row = (codes * letters)[kept]
-    stops = np.flatnonzero(row == 0)
-    row[stops] = ord(" ")
-    starts = np.concatenate(([0], stops[:-1] + 1))
-    powers, inverses = _powers(len(row))
-    sums = np.zeros(len(row) + 1, np.uint64)
-    np.multiply(row, powers, out=sums[1:])
-    np.cumsum(sums, out=sums)
-    till, since, scale = sums[stops], sums[starts], inverses[starts]
+class _TextHashes:
+    """Hashes of a text's words and of runs of words: a run's is a difference of two sums."""
 
-    def hashes(first: Array, last: Array, mark: int) -> Array:
-        value = (till[last] - since[first]) * scale[first]
-        return _mixed_all(value * np.uint64(_FACTOR) + np.uint64(mark))
+    def __init__(self, codes: Array, kinds: Array) -> None:
+        letters = (kinds & _LETTER) != 0
+        changes = _where(letters[1:] != letters[:-1]) + 1
+        if letters[0]:
+            changes = np.concatenate((_ZERO, changes))
+        starts, self._ends = changes[0::2], changes[1::2]
+        self._codes, self._kinds = codes, kinds
+        sums, scale = _sums(codes * letters)
+        values = (sums[self._ends] - sums[starts]) * scale[starts]
+        self._mixed = _mix(values)
+        # Words of a run are mixed before they are added: letters of two would change places.
+        self._sums, self._scale = _sums(self._mixed)
 
-    # Other words are in another sentence, or another part.
-    cuts = np.searchsorted(ends, parts, side="right")
-    breaks = np.searchsorted(ends, _breaks(codes, kinds), side="right")
-    sentences = _spans(breaks, len(ends))
-    return TextTokens(
-        _mixed_all((till - since) * scale),
-        hashes(*sentences, _SENTENCE_MARK),
-        hashes(*_spans(cuts, len(ends)), _WHOLE_MARK),
-        cuts - np.concatenate(([0], cuts[:-1])),
-    )
+    @cached_property
+    def _cuts(self) -> Array:
+        """Return how many words stand before each part's end."""
+        return self._ends.searchsorted(_where(self._codes == 0), side="right")
+
+    def words(self) -> Array:
+        """Return the hashes of all words."""
+        return self._mixed >> _HALF
+
+    def sentences(self) -> Array:
+        """Return the hashes of all sentences of at least three words."""
+        breaks = _breaks(self._codes, self._kinds)
+        return self._runs(self._ends.searchsorted(breaks, side="right"), _SENTENCE_MARK)
+
+    def wholes(self) -> Array:
+        """Return the hashes of all parts of at least three words."""
+        return self._runs(self._cuts, _WHOLE_MARK)
+
+    def lengths(self) -> list[int]:
+        """Return how many words each part has."""
+        found: list[int] = (self._cuts - np.concatenate((_ZERO, self._cuts[:-1]))).tolist()
+        return found
+
+    def _runs(self, cuts: Array, mark: int) -> Array:
+        first, last = _spans(cuts, len(self._ends))
+        value = (self._sums[last] - self._sums[first]) * self._scale[first]
+        return _mix(value * np.uint64(_FACTOR) + np.uint64(mark)) >> _HALF
+
+
+def _where(flags: Array) -> Array:
+    """Return where a row of flags is set."""
+    return flags.nonzero()[0]
 
 
 def _spans(cuts: Array, words: int) -> tuple[Array, Array]:
-    """Return the first and last word of each run of at least three between the cuts."""
-    first = np.concatenate(([0], cuts))
-    last = np.concatenate((cuts, [words])) - 1
-    long = last - first + 1 >= _SENTENCE_WORDS
+    """Return the first word of each run of at least three between the cuts, and that after it."""
+    first = np.concatenate((_ZERO, cuts))
+    last = np.concatenate((cuts, np.array([words])))
+    long = last - first >= _SENTENCE_WORDS
     return first[long], last[long]
 
 
@@ -209,7 +226,7 @@ def _firsts(sorted_values: Array) -> Array:
 
 def _breaks(codes: Array, kinds: Array) -> Array:
     """Return where sentences and quotations end. The last character is such an end."""
-    at = np.flatnonzero((kinds & (_QUOTE | _SOFT)) != 0)
+    at = _where((kinds & (_QUOTE | _SOFT)) != 0)
     code = codes[at]
     before = (kinds[at - 1] & _BLANK) != 0
     after = (kinds.take(at + 1, mode="clip") & _BLANK) != 0
@@ -238,30 +255,40 @@ def _powers(length: int) -> tuple[Array, Array]:
     return powers[:length], inverses
 
 
-def _values(plain: str, kinds: Array, edges: Array) -> list[str]:
+def _values(plain: str, codes: Array, kinds: Array, edges: Array) -> list[str]:
     """Return what is no plain word: addresses with their parts, dates, numbers, accounts."""
     found: list[str] = []
     if addresses := _addresses(plain, kinds, edges):
         every = _END.join(addresses)
         found += (*addresses, *compact(every).split(_END), *_BETWEEN_PARTS.split(every))
-    digits = np.flatnonzero((kinds & _DIGIT) != 0)
+    digits = _where((kinds & _DIGIT) != 0)
     if not len(digits):
         return found
+    gaps = np.diff(digits)
+    near = ((gaps > 1) & (gaps < _NEAR_DIGITS)).any()
+    account = _may_begin_iban(codes, digits[:-1][gaps == 1])
     # Neither an expression nor a word goes on over the end of a line here.
-    text, gaps = "\n".join(_around(digits, plain)), np.diff(digits)
-    if ((gaps > 1) & (gaps < _NEAR_DIGITS)).any():
+    text = "\n".join(_around(digits, plain)) if near or account else ""
+    if near:
         found += (*dates_in(text), *numbers_in(text), *_grouped(_GROUPS, text))
-    return found + _grouped(_IBAN, text) if (gaps == 1).any() else found
+    return found + _grouped(_IBAN, text) if account else found
+
+
+def _may_begin_iban(codes: Array, at: Array) -> bool:
+    """Return True if a group of four stands between blanks after any of these pairs of digits."""
+    blank = ord(" ")
+    before, after = codes.take(at + 2, mode="clip"), codes.take(at + 7, mode="clip")
+    return bool(((before == blank) & (after == blank)).any())
 
 
 def _edges(kinds: Array) -> Array:
     """Return where addresses end and begin."""
-    return np.flatnonzero((kinds & _AROUND) != 0)
+    return _where((kinds & _AROUND) != 0)
 
 
 def _addresses(plain: str, kinds: Array, edges: Array) -> list[str]:
     """Return what looks like an address, URL, file or path."""
-    marks = np.flatnonzero((kinds[1:-1] & _MARK) != 0) + 1
+    marks = _where((kinds[1:-1] & _MARK) != 0) + 1
     either = _WORD | _MARK
     marks = marks[((kinds[marks - 1] & either) != 0) & ((kinds[marks + 1] & either) != 0)]
     if not len(marks):
@@ -279,7 +306,7 @@ def _around(at: Array, plain: str) -> Iterator[str]:
     """Yield the passages of a text that have the digits at these places."""
     starts = np.maximum(at - _NEAR_DIGITS + 1, 0)
     ends = np.minimum(at + _NEAR_DIGITS + 1, len(plain))
-    apart = np.flatnonzero(starts[1:] > ends[:-1])
+    apart = _where(starts[1:] > ends[:-1])
     first, last = starts[np.concatenate(([0], apart + 1))], ends[np.concatenate((apart, [-1]))]
     for start, end in zip(first.tolist(), last.tolist(), strict=True):
         yield plain[start:end]
@@ -307,8 +334,8 @@ def _decoded(raw: str, edges: Array) -> Iterator[str]:
     """Yield what a text has in percent signs, base64 or hex, normalised."""
     if text := percent_decoded(raw):
         yield normalize(text)
-    starts = np.concatenate(([0], edges[:-1] + 1))
-    long = np.flatnonzero(edges - starts >= ENCODED_LENGTH)
+    starts = np.concatenate((_ZERO, edges[:-1] + 1))
+    long = _where(edges - starts >= ENCODED_LENGTH)
     bounds = zip(starts[long].tolist(), edges[long].tolist(), strict=True)
     chunks = filter(may_be_encoded, (raw[start:end] for start, end in bounds))
     for chunk in islice(chunks, MOST_DECODED):

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from catalog.formats.categories import split_words
 from discovery.flows.result_records import ParsedResult, Record, merge, parse_result
 from discovery.flows.text_tokens import hash_of, joined, tokens_of
-from discovery.flows.tool_facts import ToolFacts, nouns_of, word_set
+from discovery.flows.tool_facts import ToolFacts, name_words, nouns_of, word_set
 from discovery.flows.user_words import UserWords
 from discovery.flows.value_forms import (
     addresses_in,
@@ -71,9 +70,10 @@ class Reading:
 
     def holds(self, sought: "Sought") -> bool:
         """Return True if one of the sought spellings occurs in the answer."""
-        return any(map(self.has_hash, sought.whole)) or any(
-            all(map(self.has_hash, words)) for words in sought.words
-        )
+        if any(map(self.has_hash, sought.whole)):
+            return True
+        # Most values are one word, and a generator takes as long as looking one up.
+        return bool(sought.words) and any(all(map(self.has_hash, one)) for one in sought.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +195,11 @@ def _parse_all(texts: Sequence[str]) -> ParsedResult:
 
 def _asks_for_document(tool: ToolFacts, arguments: Mapping[str, Any]) -> bool:
     """Return True for what stands at a path or URL: its whole form is its author's."""
-    return not tool.acts and any(set(split_words(name)) & _LOCATORS for name in arguments)
+    return not tool.acts and any(set(name_words(name)) & _LOCATORS for name in arguments)
 
 
 def _where(arguments: Mapping[str, Any]) -> str:
-    found = (str(value) for name, value in arguments.items() if set(split_words(name)) & _LOCATORS)
+    found = (str(value) for name, value in arguments.items() if set(name_words(name)) & _LOCATORS)
     return next(found, "")[:200]
 
 
@@ -226,11 +226,12 @@ def _named_records(
     arguments: Mapping[str, Any], records: Sequence[Record], words: UserWords
 ) -> list[tuple[Record, str]]:
     """Return records that the message names, and the only hit of a search for its words."""
-    named = [
-        (record, name)
-        for record in records
-        if (name := next((one for one in record.names if names_it(words, one)), ""))
-    ]
+    named = []
+    for record in records:
+        for name in record.names:
+            if names_it(words, name):
+                named.append((record, name))
+                break
     terms = [str(value) for value in arguments.values() if isinstance(value, str)]
     for term in terms if not named else ():
         hits = [(one, name) for one in records for name in one.names if _has_words(name, term)]

@@ -79,6 +79,8 @@ class UserWords:
         """Return False if the user cannot have written a name; quicker than `name`."""
         if ":" in name or "www." in name or not self._text.isascii():
             return True
+        if name.isascii() and name[:1].isalnum() and name[0].lower() not in self._initials:
+            return False
         first = first_word_of(normalize(name))
         if first[:1] not in self._initials:
             return False
@@ -98,9 +100,15 @@ class UserWords:
                 return True
         return False
 
-    def unsaid(self, words: Iterable[str]) -> set[str]:
-        """Return those normalised words that the user did not write."""
-        return {word for word in words if word not in self._places}
+    def unsaid(self, words: Iterable[str], *, most: int) -> set[str]:
+        """Return those normalised words that the user did not write, as many as are asked for."""
+        found: set[str] = set()
+        for word in words:
+            if word not in self._places:
+                found.add(word)
+                if len(found) == most:
+                    break
+        return found
 
     def _has_address(self, text: str) -> bool:
         at = self._text.find(text)
