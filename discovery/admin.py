@@ -18,10 +18,15 @@ from discovery.models import (
     Call,
     Called,
     CallPolicy,
+    Chat,
+    ChatMessage,
+    ChatModel,
+    ChatUse,
     Experience,
     FirstRun,
     FlowRule,
     ModelPrice,
+    ModelRequest,
     Outcome,
     OutcomeAlert,
     Quota,
@@ -46,6 +51,57 @@ class TurnAdmin(ReadOnlyAdmin):
     search_fields = ("id", "user__username", "group__name", "message")
     exclude = CHAIN
     date_hierarchy = "created_at"
+
+
+@admin.register(ChatModel)
+class ChatModelAdmin(ReadOnlyAdmin):
+    """Chat models without their keys; the page Models changes them."""
+
+    list_display = ("name", "provider", "model_id", "address", "daily_tokens")
+    list_filter = ("provider",)
+    search_fields = ("name", "model_id", "address")
+    exclude = ("sealed_key",)
+
+
+@admin.register(Chat)
+class ChatAdmin(ReadOnlyAdmin):
+    """Chats without their texts, which are their owner's alone."""
+
+    list_display = ("created_at", "user", "group", "model")
+    list_filter = ("model", "group", "created_at")
+    list_select_related = ("user", "group", "model")
+    search_fields = ("id", "user__username")
+
+
+@admin.register(ChatMessage)
+class ChatMessageAdmin(ReadOnlyAdmin):
+    """Messages of chats without their texts."""
+
+    list_display = ("created_at", "state", "reason", "ended_at")
+    list_filter = ("state", "reason", "created_at")
+    fields = readonly_fields = list_display
+
+
+@admin.register(ModelRequest)
+class ModelRequestAdmin(ReadOnlyAdmin):
+    """Requests to models without their texts."""
+
+    list_display = (
+        "created_at", "model_id", "purpose", "step", "state", "reason", "tokens_read",
+        "tokens_written",
+    )  # fmt: skip
+    list_filter = ("purpose", "state", "reason", "created_at")
+    search_fields = ("model_id",)
+    exclude = ("message", "body", "content", "text", "calls")
+
+
+@admin.register(ChatUse)
+class ChatUseAdmin(ReadOnlyAdmin):
+    """Tokens of people with models by day."""
+
+    list_display = ("day", "user", "model", "tokens")
+    list_select_related = ("user", "model")
+    search_fields = ("user__username", "model__name")
 
 
 @admin.register(ServerRequest)

@@ -15,11 +15,13 @@ class DiscoveryConfig(AppConfig):
         from acl.pages.extensions import Place, extensions
         from catalog.access.grant_suggestions import register_ranker
         from catalog.readiness.facts import register_own_tools
+        from catalog.servers.secrets.sealed_values import register_sealed
         from discovery.calls.approvals import waiting_by_place
         from discovery.calls.call_queries import acts_context
         from discovery.calls.own_tools import register_answer
         from discovery.gateway.answers.dispatch import answer_call
         from discovery.metatools.all_metatools import META_TOOLS
+        from discovery.models import ChatModel
         from discovery.pages.first_call import first_call
         from discovery.select.unheld_tools import rank_unheld
 
@@ -33,6 +35,7 @@ class DiscoveryConfig(AppConfig):
         register_answer(answer_call)
         register_own_tools([*META_TOOLS])
         register_ranker(rank_unheld)
+        register_sealed(ChatModel, "sealed_key", "key_purpose")
         extensions.count_waiting = waiting_by_place
         extensions.account_context = acts_context
         extensions.key_example = first_call

@@ -2,6 +2,8 @@
 
 from discovery.models.call import Call
 from discovery.models.call_policy import CallPolicy
+from discovery.models.chat import Chat, ChatMessage, ModelRequest
+from discovery.models.chat_model import ChatModel, ChatUse
 from discovery.models.experience import Experience
 from discovery.models.first_run import FirstRun
 from discovery.models.flow import FlowMode, FlowRule, TrustedValue, TurnReading
@@ -18,11 +20,16 @@ __all__ = [
     "Call",
     "CallPolicy",
     "Called",
+    "Chat",
+    "ChatMessage",
+    "ChatModel",
+    "ChatUse",
     "Experience",
     "FirstRun",
     "FlowMode",
     "FlowRule",
     "ModelPrice",
+    "ModelRequest",
     "Outcome",
     "OutcomeAlert",
     "Quota",

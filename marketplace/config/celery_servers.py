@@ -10,6 +10,7 @@ __all__ = ["app"]
 PACKAGES = [
     "catalog.servers",
     "catalog.servers.oauth",
+    "discovery.bench",
     "discovery.calls",
     "discovery.server_requests",
     "marketplace.installs",

@@ -115,6 +115,9 @@ PEGBOARD_OAUTH: bool = _env["PEGBOARD_OAUTH"]
 PEGBOARD_OAUTH_DAYS: int = _env["PEGBOARD_OAUTH_DAYS"]
 PEGBOARD_RESULT_BYTES: int = _env["PEGBOARD_RESULT_BYTES"]
 PEGBOARD_CALL_DAYS: int = _env["PEGBOARD_CALL_DAYS"]
+PEGBOARD_CHAT_SECONDS: int = _env["PEGBOARD_CHAT_SECONDS"]
+PEGBOARD_CHAT_STEPS: int = _env["PEGBOARD_CHAT_STEPS"]
+PEGBOARD_CHAT_DAYS: int = _env["PEGBOARD_CHAT_DAYS"]
 PEGBOARD_CHECK_SECONDS: int = _env["PEGBOARD_CHECK_SECONDS"]
 PEGBOARD_SYNC_SECONDS: int = _env["PEGBOARD_SYNC_SECONDS"]
 PEGBOARD_VERIFY_SECONDS: int = _env["PEGBOARD_VERIFY_SECONDS"]
@@ -314,6 +317,7 @@ CELERY_BEAT_SCHEDULE = {
     "sync-integrations": _every(PEGBOARD_SYNC_SECONDS, task_names.SYNC_INTEGRATIONS),
     "sweep-calls": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_CALLS),
     "sweep-requests": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_REQUESTS),
+    "sweep-chats": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_CHATS),
     "renew-tokens": _every(60, task_names.RENEW_TOKENS),
     "sweep-sign-ins": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_SIGN_INS),
     "sweep-revocations": _every(300, task_names.SWEEP_REVOCATIONS),

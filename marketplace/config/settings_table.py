@@ -595,6 +595,21 @@ SETTINGS = (
         "PEGBOARD_CALL_DAYS", 30, "Days that finished calls and their results are kept.", 1, 3650
     ),
     Setting(
+        "PEGBOARD_CHAT_SECONDS",
+        120,
+        "Timeout of a request to a chat model in the Playground, in seconds.",
+        1,
+        3600,
+    ),
+    Setting(
+        "PEGBOARD_CHAT_STEPS",
+        8,
+        "Requests to a chat model for one message at most, each with the results of its calls.",
+        1,
+        50,
+    ),
+    Setting("PEGBOARD_CHAT_DAYS", 30, "Days that chats with models are kept.", 1, 3650),
+    Setting(
         "PEGBOARD_CHECK_SECONDS",
         300,
         "Seconds between health checks of remote servers and of failed programs.",

@@ -48,7 +48,7 @@ from catalog.servers.connections.connection_policy import Policy
 from catalog.servers.connections.session_pool import ConnectionPool
 from catalog.servers.oauth.token_store import TOKEN, store_value
 from catalog.servers.secrets.sealed_values import seal
-from discovery.models import Call
+from discovery.models import Call, ModelRequest
 from marketplace.models import (
     Addition,
     Installation,
@@ -131,6 +131,8 @@ TASKS: dict[str, tuple[Any, frozenset[str]]] = {
     "servers.notify": (None, NOTHING),
     "servers.deliver_notification": (NotificationDelivery, NOTHING),
     # An address that an admin pasted. It gets no secret, and nothing is installed.
+    "servers.ask_model": (ModelRequest, NOTHING),
+    "servers.sweep_chats": (None, NOTHING),
     "servers.look_at_addition": (Addition, SOURCES),
     "servers.sweep_additions": (None, SOURCES),
     # An address of the operator's settings, empty here.

@@ -142,13 +142,29 @@ def send_bytes(
     transport: GuardedTransport | None = None,
 ) -> int:
     """POST exactly these bytes and return the status; redirects are not followed."""
-    allowed = AllowedHosts.from_settings() if allowed is None else allowed
-    transport = transport or GuardedTransport(allowed, most_bytes=_MOST_BYTES)
+    bounds = Bounds(_MOST_BYTES, seconds)
+    return post_bytes(
+        url, body, headers=headers, bounds=bounds, allowed=allowed, transport=transport
+    ).status
 
-    async def run() -> int:
-        with anyio.fail_after(seconds):
+
+def post_bytes(
+    url: str,
+    body: bytes,
+    *,
+    headers: Mapping[str, str],
+    bounds: Bounds,
+    allowed: AllowedHosts | None = None,
+    transport: GuardedTransport | None = None,
+) -> FetchedDocument:
+    """POST exactly these bytes and return the answer; redirects are not followed."""
+    allowed = AllowedHosts.from_settings() if allowed is None else allowed
+    transport = transport or GuardedTransport(allowed, most_bytes=bounds.most_bytes)
+
+    async def run() -> FetchedDocument:
+        with anyio.fail_after(bounds.seconds):
             async with httpx2.AsyncClient(
-                transport=transport, trust_env=False, timeout=seconds
+                transport=transport, trust_env=False, timeout=bounds.seconds
             ) as client:
                 answer = await client.post(
                     check_address(url, allowed),
@@ -156,7 +172,7 @@ def send_bytes(
                     headers={"user-agent": _AGENT, **headers},
                     follow_redirects=False,
                 )
-                return answer.status_code
+                return FetchedDocument(url, answer.status_code, answer.headers, answer.content)
 
     try:
         return anyio.run(run)

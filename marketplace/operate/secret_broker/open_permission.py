@@ -12,11 +12,12 @@ from django.utils import timezone
 
 from catalog.models import Integration, OAuthConnection, OAuthRevocation, OAuthSignIn
 from catalog.models.secret import TOKEN
-from discovery.models import Call, ServerRequest
+from discovery.models import Call, ModelRequest, ServerRequest
 from marketplace.models import Installation, NotificationDelivery
 
 _SECRET = re.compile(r"(?P<integration>\d{1,18})/(?P<user>\d{1,18}|all)/(?P<name>.{1,120})", re.S)
 _CHANNEL = re.compile(r"channel/(?P<id>\d{1,18})/(?:address|secret)")
+_CHAT_MODEL = re.compile(r"chat-model/(?P<id>\d{1,18})/key")
 _SIGN_IN = re.compile(r"sign-in/(?P<id>[0-9a-f-]{36})")
 # Tokens are renewed five minutes before they expire; clocks may differ a little.
 _RENEWED_WITHIN = timedelta(minutes=10)
@@ -29,6 +30,9 @@ def may_open(purpose: str) -> bool:
         return rows.filter(state=OAuthSignIn.State.FINISHING).exists()
     if match := _CHANNEL.fullmatch(purpose):
         return _is_told(int(match["id"]))
+    if match := _CHAT_MODEL.fullmatch(purpose):
+        asking = ModelRequest.objects.filter(state=ModelRequest.State.RUNNING)
+        return asking.filter(message__chat__model=int(match["id"])).exists()
     if match := _SECRET.fullmatch(purpose):
         integration, user = int(match["integration"]), match["user"]
         if user == "all":
