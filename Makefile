@@ -111,6 +111,7 @@ LOCALE ?= de
 messages: install-tests
 	$(BIN)/python manage.py makemessages --locale $(LOCALE) --no-location --no-obsolete --no-wrap \
 	  $(foreach place,.venv .pegboard tests docs static,--ignore "$(place)/*")
+	@sed -i '/^"POT-Creation-Date/d' marketplace/locale/$(LOCALE)/LC_MESSAGES/django.po  # always another
 
 # Every page with the starter collection, in both themes and three widths, and a sheet of them.
 OUT ?= .pegboard/screenshots

@@ -64,7 +64,7 @@ def read_list(text: str, group: Group) -> ReadList:
 
 
 def read_table(text: str) -> str:
-    """Return the column of a CSV file that names people, one a line; other texts as they are."""
+    """Return the column of a CSV file that names people, one per line; other texts as they are."""
     head, _, _rest = text.partition("\n")
     delimiter = max(_DELIMITERS, key=head.count)
     try:

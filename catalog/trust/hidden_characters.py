@@ -37,7 +37,7 @@ DESCRIPTIONS = {
     "zero_width": "characters of no width",
     "control_character": "control characters",
     "private_use": "characters that mean nothing outside of one program",
-    "variation_selector": "selectors that change nothing one sees, and can carry a message",
+    "variation_selector": "selectors that change nothing visible and can carry a message",
 }
 
 

@@ -45,7 +45,7 @@ def find_caller(request: PageRequest, form: PlaygroundForm, frame: Frame) -> Cal
     named = _named(form, CALLER)
     if not any(named.values()):
         if frame.caller is None and form.cleaned_data["message"]:
-            form.add_error("user", _("You are in no group. Choose a user."))
+            form.add_error("user", _("You are not in a group. Choose a user."))
         return frame.caller
     return _resolve(request, form, frame, named, "user")
 

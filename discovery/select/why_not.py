@@ -190,8 +190,8 @@ def _left_out(row: Capability, asked: Asked, selection: Selection) -> WhyNot:
         told = _reply(row, "twin", sentence % {"tool": twins[row.pk]})
     elif selection.fit == "nothing_fits":
         sentence = _(
-            "Every tool is much further from this message than what tools commonly do, so none of "
-            "them counts as fitting."
+            "Every tool is much further from this message than tools usually are, so none of "
+            "them counts as a match."
         )
         told = _reply(row, "nothing fits", sentence)
     elif score < workings.threshold:

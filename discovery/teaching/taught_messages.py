@@ -97,7 +97,9 @@ def _confirm(caller: Caller, proposal: TaughtMessage, decision: Decision) -> Non
         raise TeachingRefusedError(proposal.pk, "message", told % {"number": MOST_TAUGHT})
     others = TaughtMessage.objects.filter(group=proposal.group_id, user=proposal.user_id)
     if others.filter(message=message).exclude(pk=proposal.pk).exists():
-        raise TeachingRefusedError(proposal.pk, "message", _("There is this message already."))
+        raise TeachingRefusedError(
+            proposal.pk, "message", _("This message has already been added.")
+        )
     tools = find_tools(caller, proposal.pk, decision.tools)
     proposal.message = message
     _close(proposal, TaughtMessage.State.CONFIRMED)
@@ -112,7 +114,7 @@ def find_tools(caller: Caller, pk: UUID, names: Sequence[str]) -> list[Capabilit
     found = list(Capability.objects.usable_by(caller).filter(full_name__in=names))
     missing = sorted(set(names) - {one.full_name for one in found})
     if missing:
-        told = _("You can use no tool called “%(name)s”.") % {"name": missing[0]}
+        told = _("You cannot use a tool called “%(name)s”.") % {"name": missing[0]}
         raise TeachingRefusedError(pk, "tools", told)
     return found
 

@@ -179,9 +179,9 @@ def _effect(effect: str) -> str:
 
 def _alert_text(alert: OutcomeAlert) -> str:
     text = (
-        _("Critical: %(value)s of at least %(threshold)s, measured on %(count)s turns.")
+        _("Critical: %(value)s instead of at least %(threshold)s, measured on %(count)s turns.")
         if alert.severity == OutcomeAlert.Severity.CRITICAL
-        else _("Warning: %(value)s of at least %(threshold)s, measured on %(count)s turns.")
+        else _("Warning: %(value)s instead of at least %(threshold)s, measured on %(count)s turns.")
     )
     return text % {
         "value": number_format(alert.value, 2),

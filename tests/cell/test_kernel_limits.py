@@ -262,7 +262,7 @@ def test_group_that_is_none_is_told_and_limits_nothing(
 ) -> None:
     settings.PEGBOARD_CELL_GROUPS = (str(tmp_path),)
 
-    assert f"{tmp_path} is no control group." in cell_weakness()
+    assert f"{tmp_path} is not a control group." in cell_weakness()
     assert not cell_problem()
 
 

@@ -115,7 +115,7 @@ def test_refusals_and_limits_name_what_is_wrong(apart: str) -> None:
         ("openapi: 3.0.0\na: &x 1\nb: *x\n", ReaderBounds(), "uses a YAML alias or anchor", "file"),
         (long, ReaderBounds(memory_bytes=40 * MB), "", "file"),
         (json.dumps(library()), ReaderBounds(seconds=0), "takes more than 0 seconds", "file"),
-        (json.dumps(library()), ReaderBounds(answer_bytes=100), "reads as more than", "file"),
+        (json.dumps(library()), ReaderBounds(answer_bytes=100), "takes more than", "file"),
     ]
     for text, bounds, reason, field in cases if apart == "cell" else cases[3:]:
         with pytest.raises(RefusedError) as refused:
@@ -201,7 +201,7 @@ def test_a_broken_reader_says_nothing_that_a_document_could_not(
         with pytest.raises(RefusedError) as refused:
             read_api_text(AS_YAML, **OPTIONS)
 
-        assert "its reader gave an answer that is none" in refused.value.reason, name
+        assert "its reader gave no usable answer" in refused.value.reason, name
     honest = json.dumps({"read": _answer()}).encode()
     monkeypatch.setattr(api_reader, "read_apart", saying(honest))
     assert read_api_text(AS_YAML, **OPTIONS).integration.slug == "books"

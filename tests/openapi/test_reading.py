@@ -268,7 +268,10 @@ def test_document_without_sign_in_takes_a_token_if_there_is_one() -> None:
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
-        ({"openapi": "4.0.0", "paths": {}}, "is no OpenAPI document of version 2.0, 3.0 or 3.1"),
+        (
+            {"openapi": "4.0.0", "paths": {}},
+            "is not an OpenAPI document of version 2.0, 3.0 or 3.1",
+        ),
         ({"openapi": "3.0.0", "paths": []}, "has no paths"),
         (library(servers=[]), "says no address of the API"),
         (library(servers=[{"url": "ftp://library.example"}]), "says no address of the API"),

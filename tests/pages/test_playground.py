@@ -114,7 +114,7 @@ def test_an_unknown_caller_is_told_beside_the_field(as_admin: Client, gmail: Cap
 def test_staff_without_a_group_are_asked_whom_to_look_as(as_admin: Client, admin: User) -> None:
     admin.groups.clear()
 
-    assert "You are in no group. Choose a user." in _text(as_admin, message="write an email")
+    assert "You are not in a group. Choose a user." in _text(as_admin, message="write an email")
 
 
 def test_names_are_completed_for_staff(as_admin: Client, alice: User) -> None:

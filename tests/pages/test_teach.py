@@ -78,7 +78,7 @@ def test_page_proposes_imports_and_saves_decisions(people: People, root: User) -
     assert refused == [422] * 5
     assert (hidden.status_code, unknown.status_code) == (422, 422)
     told = hidden.content.decode().replace(people.pay.full_name, "payroll__nothing")
-    assert "You can use no tool called" in told
+    assert "You cannot use a tool called" in told
     assert taught.message == "please mail my landlord"
     assert tools == {people.send, people.search}
     assert "please mail my landlord" in page

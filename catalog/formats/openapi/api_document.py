@@ -98,7 +98,7 @@ def read_document(value: Any) -> ApiDocument:
     value = resolve_types(value)
     version = _dialect(value)
     if not version:
-        raise RefusedError("is no OpenAPI document of version 2.0, 3.0 or 3.1")
+        raise RefusedError("is not an OpenAPI document of version 2.0, 3.0 or 3.1")
     if not isinstance(value.get("paths"), dict):
         raise RefusedError("has no paths", "paths")
     return ApiDocument(convert_swagger(value) if version == "2.0" else value, version)

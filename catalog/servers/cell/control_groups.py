@@ -120,7 +120,7 @@ def group_problem(folder: str) -> str:
     """Return why cells get no limits from a folder, or ""."""
     path = Path(folder)
     if not (path / "cgroup.procs").exists():
-        return f"{folder} is no control group."
+        return f"{folder} is not a control group."
     if not os.access(path, os.W_OK):
         return f"The control group {folder} is not Pegboard's: it may not make groups in it."
     return ""

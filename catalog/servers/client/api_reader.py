@@ -30,7 +30,7 @@ from catalog.servers.client.reader_process import BOUNDS, ReaderBounds, read_apa
 from catalog.servers.client.server_problems import ServerProblemError
 
 _DEEPEST = 100
-_ODD = "cannot be read: its reader gave an answer that is none"
+_ODD = "cannot be read: its reader gave no usable answer"
 _NAME = re.compile(rf"[A-Za-z0-9_.-]{{1,{LONGEST_ACTION}}}")
 _KEPT, _KEPT_BYTES = 16, 1_000_000
 

@@ -25,7 +25,7 @@ from catalog.servers.cell.cell_support import cells_wanted
 from catalog.servers.client.reader_process import MB, ReaderBounds, read_apart
 from catalog.servers.client.server_problems import ServerProblemError
 
-_ODD = "cannot be unpacked: its reader gave an answer that is none"
+_ODD = "cannot be unpacked: its reader gave no usable answer"
 _DEEPEST = 5
 
 

@@ -171,7 +171,8 @@ def _receive(
                 return
             taken += len(part)
             if taken > bounds.answer_bytes:
-                raise RefusedError(f"reads as more than {bounds.answer_bytes // MB:,} MB")
+                most = bounds.answer_bytes // MB
+                raise RefusedError(f"takes more than {most:,} MB once it is read")
             into.write(part)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.utils import timezone
 from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_GET
 
 from acl.pages.frame import PageRequest
@@ -37,9 +37,9 @@ _PROGRAM_LABELS: Mapping[str, Promise] = {
 _OUTCOME_LABELS: Mapping[str, Promise] = {
     "recorded": gettext_lazy("Ran, recorded"),
     "waiting": gettext_lazy("Waiting"),
-    "approved": gettext_lazy("Approved"),
+    "approved": pgettext_lazy("calls", "Approved"),
     "rejected": gettext_lazy("Rejected or expired"),
-    "refused": gettext_lazy("Refused"),
+    "refused": pgettext_lazy("calls", "Refused"),
 }
 _CAUSE_LABELS: Mapping[str, Promise] = {
     "target": gettext_lazy("Its target is not from the message"),

@@ -111,8 +111,8 @@ def check_integrations(request: PageRequest) -> HttpResponse:
         told = Told("trouble", problems=(problem,))
     else:
         said = ngettext(
-            "%(count)s check is queued. The row goes once it has passed.",
-            "%(count)s checks are queued. The rows go once they have passed.",
+            "%(count)s check is queued. The row disappears once it has passed.",
+            "%(count)s checks are queued. The rows disappear once they have passed.",
             len(queued),
         )
         told = Told("trouble", said % {"count": len(queued)})
