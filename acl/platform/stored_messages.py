@@ -75,6 +75,7 @@ MESSAGES = (
     gettext_noop("It has the same name as a tool of Pegboard itself."),
     gettext_noop("It mentions %(first)s, a tool of %(second)s."),
     gettext_noop("It requires Python %(first)s, which is not installed here. This is %(second)s."),
+    gettext_noop("It requires Python %(first)s. This is %(second)s."),
     gettext_noop("It tells the model to ignore other instructions."),
     gettext_noop("It tells the model what to say."),
     gettext_noop("Its name can be mistaken for %(first)s (%(second)s)."),

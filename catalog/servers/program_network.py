@@ -69,13 +69,19 @@ def allow_host(*, by: User, integration: Integration, host: str) -> bool:
     return set_network(by=by, integration=integration, whole=whole, hosts=hosts)
 
 
-def propose_hosts(descriptor: IntegrationDescriptor, texts: Iterable[str]) -> list[str]:
-    """Return the hosts that a program's command and the descriptions of its settings name."""
+def propose_hosts(
+    descriptor: IntegrationDescriptor, texts: Iterable[str], *, named: Iterable[str] = ()
+) -> list[str]:
+    """Return the hosts that a program's command and the descriptions of its settings name.
+
+    `named` are hosts that its source lists as such; a wildcard is an admin's to choose.
+    """
     if descriptor.transport != "stdio":
         return []
     found = [host for text in (*descriptor.command, *texts) for host in _ADDRESS.findall(text)]
     proposed = []
-    for host in dict.fromkeys(one.lower() for one in found):
+    plain = [one for one in named if "*" not in one]
+    for host in dict.fromkeys(one.lower() for one in (*plain, *found)):
         try:
             proposed += parse_hosts([host])
         except NotAHostError:

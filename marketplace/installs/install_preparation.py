@@ -15,9 +15,10 @@ from catalog.servers.client.variable_rules import refusal_reason
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from catalog.servers.program_network import propose_hosts
-from marketplace.installs.command_confirmation import digest_of_target
+from marketplace.installs.command_confirmation import bounds_of, digest_of_target
 from marketplace.installs.install_requests import check_program
 from marketplace.installs.integration_management import descriptor_of_listing
+from marketplace.listings.package_test import PackageTest, read_package_test
 from marketplace.models import Listing, ListingVersion
 
 MOST_GROUPS = 50
@@ -47,8 +48,14 @@ class Prepared:
     variables: tuple[Variable, ...]
     gaps: tuple[str, ...] = ()  # placeholders in the command, to be filled first
     digest: str = ""
+    bounds: tuple[str, ...] = ()  # that this version is known to need
     problem: str = ""  # reason why it may not be installed
     proposed_hosts: tuple[str, ...] = ()  # that its program seems to need
+
+    @property
+    def test(self) -> PackageTest | None:
+        """Findings about its package, which come with Pegboard."""
+        return read_package_test(self.descriptor.source_ref)
 
     @property
     def target_digest(self) -> str:
@@ -88,15 +95,22 @@ def prepare_install(
         if gaps:
             return Prepared(descriptor, variables, gaps)
         hosts = tuple(proposed_hosts_of(listing, descriptor))
-        return Prepared(descriptor, variables, digest=_digest(descriptor), proposed_hosts=hosts)
+        return Prepared(
+            descriptor,
+            variables,
+            digest=_digest(descriptor),
+            bounds=tuple(bounds_of(descriptor)),
+            proposed_hosts=hosts,
+        )
     except (CommandNotAllowedError, EndpointNotAllowedError) as refused:
         return Prepared(descriptor, variables, problem=str(refused))
 
 
 def proposed_hosts_of(listing: Listing, descriptor: IntegrationDescriptor) -> list[str]:
-    """Return the hosts that the listing names: in its command, and describing its variables."""
+    """Return the hosts that the listing names: as such, in its command, and with its variables."""
     variables = _variables(listing, descriptor)
-    return propose_hosts(descriptor, [one.description for one in variables])
+    named = [str(host) for host in descriptor.source_ref.get("hosts") or ()]
+    return propose_hosts(descriptor, [one.description for one in variables], named=named)
 
 
 def find_receivers(

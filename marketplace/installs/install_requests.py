@@ -142,6 +142,7 @@ def start_install(
                 state=State.QUEUED if to_show is None or to_show.is_pinned else State.CONFIGURE,
                 by=by,
                 command_digest=to_show.digest if to_show else "",
+                constraints=list(to_show.bounds) if to_show else [],
                 idempotency_key=idempotency_key,
                 request_digest=digest,
                 message=WAITING,

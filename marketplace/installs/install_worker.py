@@ -4,6 +4,8 @@ Steps before `storing` write nothing that is in use. `storing` writes tools that
 or replaces the old version by the new one. The last step makes a first installation available.
 """
 
+from functools import partial
+
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
@@ -44,7 +46,7 @@ from marketplace.installs.package_step import (
 )
 from marketplace.installs.packages.package_folders import Place
 from marketplace.installs.packages.package_result import PackageProblemError
-from marketplace.installs.packages.pypi import read_modules, read_requirements
+from marketplace.installs.packages.pypi import find_definers, read_modules, read_requirements
 from marketplace.installs.packages.suggested_bounds import suggest_bounds
 from marketplace.installs.store_step import (
     NothingToInstallError,
@@ -270,6 +272,7 @@ def _suggest_bounds(installation: Installation, problem: Exception) -> list[str]
         read_modules(place),
         problem.detail,
         package=package.name,
+        definers=partial(find_definers, place),
     )
 
 

@@ -19,7 +19,7 @@ from catalog.formats.names import slug_for
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
 from catalog.servers.net.address_check import AllowedHosts, check_address
-from marketplace.installs.command_confirmation import digest_of_target, to_confirm
+from marketplace.installs.command_confirmation import bounds_of, digest_of_target, to_confirm
 from marketplace.installs.idempotency import find_earlier, request_digest
 from marketplace.installs.install_candidate import from_json
 from marketplace.installs.install_requests import (
@@ -54,6 +54,11 @@ class Update:
     def command(self) -> tuple[str, ...]:
         """The whole command to show; empty for remote servers."""
         return self.descriptor.command
+
+    @property
+    def bounds(self) -> list[str]:
+        """Bounds that the listing's version is known to need."""
+        return bounds_of(self.descriptor)
 
     @property
     def digest(self) -> str:
@@ -154,7 +159,7 @@ def start_update(
         integration=integration,
         descriptor=update.descriptor,
         kind=Installation.Kind.UPDATE,
-        values={},
+        values={"constraints": update.bounds},
         idempotency_key=idempotency_key,
         digest=digest,
     )

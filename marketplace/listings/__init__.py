@@ -11,6 +11,7 @@ __all__ = [
     "listing_serializers",
     "listing_store",
     "offers",
+    "package_test",
     "palette",
     "registry_urls",
     "search_index",

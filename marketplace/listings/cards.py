@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
+from marketplace.listings.package_test import FINDINGS
 from marketplace.listings.viewer import OFFERED, PASSED
 from marketplace.models import Listing
 
@@ -23,8 +24,8 @@ class ListingGroup(NamedTuple):
     number: int
 
 
-class InstalledOffer(NamedTuple):
-    """The current offer of an installed listing."""
+class MarkedOffer(NamedTuple):
+    """Current offer of a listing, installed or known to work."""
 
     slug: str
     kind: str
@@ -32,6 +33,7 @@ class InstalledOffer(NamedTuple):
     source: int | None
     version: str
     is_held: bool
+    is_known: bool
 
 
 def count_listings(visibility: Mapping[str, Any]) -> list[ListingGroup]:
@@ -39,14 +41,15 @@ def count_listings(visibility: Mapping[str, Any]) -> list[ListingGroup]:
     return [ListingGroup(*row) for row in _fetch_rows(_GROUPS, visibility)]
 
 
-def find_installed_offers(
-    visibility: Mapping[str, Any], slugs: Sequence[str]
-) -> list[InstalledOffer]:
-    """Return the current offers of the given listings, as far as they are visible."""
-    return [
-        InstalledOffer(*row)
-        for row in _fetch_rows(_INSTALLED_OFFERS, {**visibility, "slugs": slugs})
-    ]
+def find_marked_offers(
+    visibility: Mapping[str, Any], slugs: Sequence[str], starter: int | None
+) -> list[MarkedOffer]:
+    """Return the current offers of the given listings, and of those that are known to work.
+
+    `starter` is the source of the latter. Only what is visible is returned.
+    """
+    wanted = {**visibility, "slugs": slugs, "starter": starter}
+    return [MarkedOffer(*row) for row in _fetch_rows(_MARKED_OFFERS, wanted)]
 
 
 def read_page(
@@ -83,17 +86,21 @@ _GROUPS = f"""
 SELECT l.kind, l.category, l.source_id, NOT {PASSED}, count(*) FROM marketplace_listing l
 WHERE {OFFERED} GROUP BY 1, 2, 3, 4
 """  # noqa: S608 - OFFERED and PASSED are constants of this project
-_INSTALLED_OFFERS = f"""
-SELECT l.slug, l.kind, l.category, l.source_id, l.version, NOT {PASSED}
-FROM marketplace_listing l WHERE {OFFERED} AND l.slug = ANY(%(slugs)s::text[])
+_IS_KNOWN = f"(l.source_id = %(starter)s::bigint AND l.details ? '{FINDINGS}')"
+_MARKED_OFFERS = f"""
+SELECT l.slug, l.kind, l.category, l.source_id, l.version, NOT {PASSED},
+  coalesce({_IS_KNOWN}, false)
+FROM marketplace_listing l
+WHERE {OFFERED} AND (l.slug = ANY(%(slugs)s::text[]) OR {_IS_KNOWN})
 """  # noqa: S608
 # Tool lists may be long, and a card shows only their number.
-_ON_CARDS = """
+_ON_CARDS = f"""
 SELECT l.id, l.slug, l.source_id, l.kind, l.title, l.description, l.publisher, l.licence, l.version,
   l.transport, l.required_secrets, l.category, l.review,
+  CASE WHEN l.details ->> 'type' = 'starter' THEN l.details -> '{FINDINGS}' END AS test_findings,
   CASE jsonb_typeof(l.tools) WHEN 'array' THEN jsonb_array_length(l.tools) ELSE 0 END AS tool_count
 FROM marketplace_listing l
-"""
+"""  # noqa: S608
 _CARDS = f"{_ON_CARDS} WHERE l.id = ANY(%(keys)s::bigint[])"
 # The inner query reads only an index, so that skipping earlier pages stays cheap.
 _PAGE = f"""

@@ -161,6 +161,7 @@ def _card_json(card: Card, viewer: Viewer) -> dict[str, Any]:
         "integration": installed.slug if installed else None,
         "installed_version": installed.version if installed and viewer.is_admin else None,
         "has_update": card.has_update,
+        "known_to_work": asdict(card.test) if card.test else None,
         "described_only": listing.is_described_only,
         "held": listing.is_held,
     }

@@ -13,8 +13,13 @@ from catalog.models import Integration
 from marketplace.models import Source
 
 PAGE_SIZE = 24
-INSTALLED, UPDATES, HELD = "installed", "updates", "held"
-_SHOWN = {INSTALLED: _("Installed"), UPDATES: _("Updates"), HELD: _("Held for review")}
+INSTALLED, KNOWN, UPDATES, HELD = "installed", "known", "updates", "held"
+_SHOWN = {
+    INSTALLED: _("Installed"),
+    KNOWN: _("Known to work"),
+    UPDATES: _("Updates"),
+    HELD: _("Held for review"),
+}
 _KINDS = {kind.value: kind.label for kind in Integration.Kind}
 
 
@@ -26,7 +31,7 @@ class ListingQuery:
     kind: str = ""
     category: str = ""
     source: str = ""
-    show: str = ""  # installed, updates, held
+    show: str = ""  # installed, known, updates, held
     page: int = 1
     size: int = PAGE_SIZE
     offset: int | None = None  # listings to skip; replaces `page`
@@ -46,6 +51,7 @@ class Facets(NamedTuple):
     installed: bool
     has_update: bool
     is_held: bool = False
+    is_known: bool = False
 
     def matches_query(self, wanted: ListingQuery, *, ignoring: str = "") -> bool:
         """Return True if all filters match, ignoring the filter named by `ignoring`."""
@@ -57,8 +63,13 @@ class Facets(NamedTuple):
         )
 
     def matches_show(self, show: str) -> bool:
-        """Return True if they match the filter: installed, with an update, or held for review."""
-        shown = {INSTALLED: self.installed, UPDATES: self.has_update, HELD: self.is_held}
+        """Return True if they match the filter."""
+        shown = {
+            INSTALLED: self.installed,
+            KNOWN: self.is_known,
+            UPDATES: self.has_update,
+            HELD: self.is_held,
+        }
         return shown.get(show, True)
 
 
@@ -84,6 +95,11 @@ class Filters:
     shown: tuple[Choice, ...]
     any_category: int
     count: int
+
+    @property
+    def shown_to_all(self) -> tuple[Choice, ...]:
+        """Choices that mean something to others than admins."""
+        return tuple(choice for choice in self.shown if choice.value in (INSTALLED, KNOWN))
 
 
 def filters_for(counted: FacetCounts, wanted: ListingQuery, sources: Sequence[Source]) -> Filters:
@@ -111,7 +127,7 @@ def filters_for(counted: FacetCounts, wanted: ListingQuery, sources: Sequence[So
 
 
 def _count_shown(states: FacetCounts, wanted: ListingQuery) -> tuple[Choice, ...]:
-    """Count installed listings, updates and held listings; the last only where there are some."""
+    """Count listings by what is known of them here; held and known ones if there are any."""
     counts = {
         show: sum(number for facets, number in states if facets.matches_show(show))
         for show in _SHOWN
@@ -119,7 +135,7 @@ def _count_shown(states: FacetCounts, wanted: ListingQuery) -> tuple[Choice, ...
     return tuple(
         Choice(show, str(label), counts[show])
         for show, label in _SHOWN.items()
-        if show != HELD or counts[show] or wanted.show == HELD
+        if show not in (KNOWN, HELD) or counts[show] or wanted.show == show
     )
 
 

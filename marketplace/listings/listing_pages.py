@@ -17,7 +17,7 @@ from acl.pages.staff_pages import admins_only
 from catalog.registration.definition_review import ChangedSinceError
 from marketplace.listings.browse import browse_listings
 from marketplace.listings.listing_details import listing_details
-from marketplace.listings.listing_filters import HELD, INSTALLED, UPDATES, ListingQuery
+from marketplace.listings.listing_filters import HELD, INSTALLED, KNOWN, UPDATES, ListingQuery
 from marketplace.listings.listing_reviews import approve_listing, hide_listing, review_of
 from marketplace.listings.viewer import Viewer
 from marketplace.models import Listing
@@ -25,6 +25,7 @@ from marketplace.models import Listing
 SHOWN = [
     ("", _("Everything")),
     (INSTALLED, _("Installed")),
+    (KNOWN, _("Known to work")),
     (UPDATES, _("Updates")),
     (HELD, _("Held")),
 ]

@@ -38,12 +38,33 @@ class ListingsQuerySerializer(CallerSerializer):
         default="", allow_blank=True, max_length=48, help_text="Its slug."
     )
     show = serializers.ChoiceField(
-        ["", "installed", "updates", "held"],
+        ["", "installed", "known", "updates", "held"],
         default="",
-        help_text="Only what is installed, has an update, or (for admins) is held for review.",
+        help_text="Only what is installed, is known to work, has an update, or (for admins) is "
+        "held for review.",
     )
     limit = serializers.IntegerField(default=24, min_value=1, max_value=MOST_ITEMS)
     offset = serializers.IntegerField(default=0, min_value=0, max_value=10_000_000)
+
+
+class PackageTestSerializer(serializers.Serializer[Any]):
+    """A test of a listing's package: in its cell, without network, with made-up secrets."""
+
+    version = serializers.CharField(help_text="The version that was tested.")
+    tested_on = serializers.DateField()
+    state = serializers.ChoiceField(
+        ["ready", "needs_secret"], help_text="`needs_secret`: it was started with made-up ones."
+    )
+    called = serializers.CharField(help_text="A tool whose call succeeded, or empty.")
+    bounds = serializers.ListField(
+        child=serializers.CharField(), help_text="Bounds on what it requires, such as `name<2`."
+    )
+    hosts = serializers.ListField(
+        child=serializers.CharField(), help_text="Hosts that it tried to reach."
+    )
+    packages = serializers.IntegerField(help_text="Number of packages, with what it requires.")
+    megabytes = serializers.FloatField(help_text="Size on disk.")
+    seconds = serializers.FloatField(help_text="Duration of the installation.")
 
 
 class ListingSerializer(serializers.Serializer[Any]):
@@ -69,6 +90,9 @@ class ListingSerializer(serializers.Serializer[Any]):
     )
     installed_version = serializers.CharField(allow_null=True, help_text="For admins.")
     has_update = serializers.BooleanField(help_text="For admins.")
+    known_to_work = PackageTestSerializer(
+        allow_null=True, help_text="The test of its package that comes with Pegboard."
+    )
     described_only = serializers.BooleanField(
         help_text="Whether Pegboard only describes its tools: the client carries out their calls."
     )

@@ -108,6 +108,12 @@ def _tools(capabilities: tuple[Descriptor, ...]) -> tuple[JSONObject, ...]:
 
 
 def _tools_by_name(names: Any) -> tuple[JSONObject, ...]:
-    """Return tools for a source that lists only their names."""
+    """Return tools for a source that lists only their names, or the effect of each as well."""
     listed = names if isinstance(names, list) else []
-    return tuple({"name": str(name)} for name in listed[:_MOST_TOOLS])
+    return tuple(_tool_by_name(one) for one in listed[:_MOST_TOOLS])
+
+
+def _tool_by_name(tool: Any) -> JSONObject:
+    if not isinstance(tool, dict) or not {"name", "effect"} <= tool.keys():
+        return {"name": str(tool)}
+    return {"name": str(tool["name"]), "side_effect": str(tool["effect"])}

@@ -1,5 +1,7 @@
 """Search of listings: by words at once, by meaning once a worker has embedded them."""
 
+from datetime import date
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -10,9 +12,10 @@ from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.lexical import DIMENSIONS
 from catalog.models import EmbeddingModel, Integration
 from marketplace.listings.browse import ListingPage, browse_listings, find_listing
-from marketplace.listings.listing_filters import INSTALLED, UPDATES, ListingQuery
+from marketplace.listings.listing_filters import INSTALLED, KNOWN, UPDATES, ListingQuery
 from marketplace.listings.listing_store import built_in_source, store_offers
 from marketplace.listings.offers import Offer, offer_of
+from marketplace.listings.package_test import PackageTest
 from marketplace.listings.search_index import describe_missing, embed_listings, pending_listings
 from marketplace.listings.viewer import Viewer
 from marketplace.models import Listing, ListingVector, ListingWords, Source
@@ -30,6 +33,16 @@ from tests.factories import (
 
 pytestmark = pytest.mark.django_db
 ADMIN = Viewer(is_admin=True)
+FOUND = {
+    "version": "2.0",
+    "tested_on": "2026-11-26",
+    "state": "ready",
+    "bounds": ["mcp<2"],
+    "called": "list_tables",
+    "packages": 3,
+    "megabytes": 4.5,
+    "seconds": 6.7,
+}
 TEXTS = {
     "time": ("Time", "Current time in any time zone, and conversion between zones."),
     "git": ("Git", "History, branches and commits of repositories."),
@@ -205,3 +218,27 @@ def test_others_than_admins_learn_nothing_of_what_is_not_theirs(shop: Source) ->
         find_listing(viewer=viewer, slug=Listing.objects.filter(source=inside).get().slug) is None
     )
     assert look(viewer=viewer, source="quince").count == 0
+
+
+def test_known_to_work_is_a_filter_of_listings_that_were_tested(shop: Source) -> None:
+    tested = {"type": "starter", "tested": FOUND}
+    known = IntegrationDescriptor("excel", "mcp", "Excel", version="2.0", source_ref=tested)
+    claimed = IntegrationDescriptor("claim", "mcp", "Claim", source_ref={"tested": FOUND})
+    store_offers([offer_of(known)], source=shop)
+    store_offers([offer_of(claimed)], source=SourceFactory.create(slug="other"))
+    IntegrationFactory.create(slug="excel", listing="excel", version="1.0")
+    describe_missing()
+
+    everything, found, searched = look(), look(show=KNOWN), look("excel", show=KNOWN)
+
+    assert [(one.value, one.count) for one in everything.filters.shown] == [
+        (INSTALLED, 1),
+        (KNOWN, 1),
+        (UPDATES, 1),
+    ]
+    assert slugs(found) == slugs(searched) == ["excel"]
+    tests = {card.listing.slug: card.test for card in everything.cards}
+    assert [slug for slug, test in tests.items() if test] == ["excel"]
+    assert tests["excel"] == searched.cards[0].test == PackageTest(
+        "2.0", date(2026, 11, 26), "ready", ("mcp<2",), "list_tables", (), 3, 4.5, 6.7
+    )  # fmt: skip

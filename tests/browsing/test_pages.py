@@ -38,6 +38,12 @@ def time() -> Listing:
     return listing
 
 
+FOUND = {
+    "version": "1.0", "tested_on": "2026-11-26", "state": "ready", "bounds": ["mcp<2"],
+    "called": "get_time", "hosts": ["pypi.org"], "packages": 31, "megabytes": 40.2, "seconds": 9.5,
+}  # fmt: skip
+
+
 def sent(**more: object) -> dict[str, object]:
     """Submit the form as an admin."""
     return {
@@ -295,3 +301,54 @@ def test_command_with_a_gap_or_without_a_version_is_completed_first(
     assert "The command names no exact version." in newest
     assert begun.status_code == 302
     assert Installation.objects.get().state == State.CONFIGURE
+
+
+def test_everyone_sees_that_a_version_is_known_to_work(as_alice: Client, time: Listing) -> None:
+    details = {"type": "starter", "tested": FOUND}
+    Listing.objects.filter(pk=time.pk).update(version="1.0", details=details)
+
+    card = words(as_alice, "/marketplace/?show=known")
+    page = words(as_alice, "/marketplace/listings/time/")
+
+    assert "known to work" in card
+    assert "Version 1.0 was tested on" in card
+    assert "Known to work: version <bdi>1.0</bdi> was installed and started" in page
+    assert "get_time" in page
+    assert "40 MB in 31 packages" in page
+    assert "pypi.org" not in page  # a part of how it is run
+
+
+def test_tested_version_is_installed_with_the_bounds_that_it_needs(
+    as_admin: Client, time: Listing
+) -> None:
+    details = {"type": "starter", "hosts": ["API.example.com", "*.example.com"], "tested": FOUND}
+    Listing.objects.filter(pk=time.pk).update(version="1.0", details=details)
+    path = "/marketplace/listings/time/"
+
+    page, form = words(as_admin, path), words(as_admin, f"{path}install/")
+    bounded = sent(confirmed=command_digest(COMMAND, ["TOKEN"], ["mcp<2"]))
+    refused = as_admin.post(f"{path}install/", sent())
+    as_admin.post(f"{path}install/", bounded)
+
+    assert "pypi.org" in page
+    assert ("mcp&lt;2" in form, str(bounded["confirmed"]) in form) == (True, True)
+    assert ">api.example.com</textarea>" in form
+    assert refused.status_code == 422
+    assert Installation.objects.get().constraints == ["mcp<2"]
+
+
+def test_another_version_than_the_tested_one_is_said_to_be_untested(
+    as_admin: Client, time: Listing
+) -> None:
+    details = {"type": "starter", "tested": FOUND}
+    Listing.objects.filter(pk=time.pk).update(version="1.1", details=details)
+    path = "/marketplace/listings/time/"
+
+    page, form = words(as_admin, path), words(as_admin, f"{path}install/")
+    as_admin.post(f"{path}install/", sent())
+
+    for shown in (page, form):
+        assert "Known to work: version <bdi>1.0</bdi>" in shown
+        assert "Version <bdi>1.1</bdi> has not been tested." in shown
+    assert "mcp&lt;2" not in form
+    assert Installation.objects.get().constraints == []

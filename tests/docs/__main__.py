@@ -10,6 +10,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marketplace.config.settings")
 django.setup()
 
 from tests.docs import (  # noqa: E402 - they need Django set up
+    atlas_page,
     client_types,
     escapes_table,
     reference_page,
@@ -30,4 +31,5 @@ page = client_types.PAGE.read_text("utf-8")
 client_types.PAGE.write_text(client_types.render_page(components, page), "utf-8")
 typescript_types.MODULE.write_text(typescript_types.render_types(description), "utf-8")
 escapes_table.PAGE.write_text(escapes_table.render_trust(), "utf-8")
+atlas_page.PAGE.write_text(atlas_page.render_atlas(), "utf-8")
 stored_messages.write_module()

@@ -37,6 +37,12 @@ ELSEWHERE = (
         "::test_roles_and_database_are_made_and_making_them_again_changes_nothing",
     ),
     Elsewhere(
+        r"make atlas .*",
+        "it takes minutes, and needs PyPI and npm",
+        "tests/atlas/test_survey.py"
+        "::test_a_package_is_installed_with_the_bounds_it_needs_called_and_removed",
+    ),
+    Elsewhere(
         r"\.venv/bin/python manage\.py add .*",
         "it needs an admin and a launcher",
         "tests/openapi/test_adding.py::test_command_says_what_it_is_and_installs_it",

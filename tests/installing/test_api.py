@@ -12,7 +12,7 @@ from acl.keys.key_lifecycle import create_key
 from catalog.embedding.embedding_jobs import embed_pending
 from catalog.models import Integration
 from marketplace.installs.install_worker import install
-from marketplace.models import Installation
+from marketplace.models import Installation, Listing
 from tests.factories import GroupFactory, ListingFactory, UserFactory
 from tests.mcp_client.evil_server import EVIL
 
@@ -97,3 +97,18 @@ def test_who_may_and_what_is_told_otherwise(client: Client, alice: User) -> None
     ]  # fmt: skip
     assert not Integration.objects.exists()
     assert post(of_alice, PATH, wanted).status_code == 202
+
+
+def test_update_is_previewed_with_all_that_is_confirmed(client: Client) -> None:
+    preview = client.get(f"{PATH}/preview", {"listing": "evil"}).json()
+    begun = post(client, PATH, {"listing": "evil", "confirmed": preview["digest"]}).json()
+    for _ in range(2):
+        install(Installation.objects.get().pk)
+        embed_pending()
+    Listing.objects.update(version="2")
+
+    update = client.get(f"{PATH}/{begun['id']}/update").json()
+
+    assert (update["version"], update["command"]) == ("2", preview["command"])
+    assert (update["constraints"], update["proposed_hosts"]) == ([], [])
+    assert update["digest"]

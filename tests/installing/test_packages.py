@@ -18,7 +18,7 @@ from pytest_django.fixtures import Settings
 from acl.rights.caller import Caller
 from catalog.embedding.embedding_jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
-from catalog.formats.package_names import parse_package
+from catalog.formats.package_names import Package, parse_package
 from catalog.models import Capability, Integration
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections import server_requests
@@ -47,6 +47,7 @@ from marketplace.installs.integration_management import (
 from marketplace.installs.package_step import fetch_package, is_in_place
 from marketplace.installs.packages.package_client import client_environment
 from marketplace.installs.packages.package_folders import Place
+from marketplace.installs.packages.pypi import find_definers, find_required_python
 from marketplace.installs.packages.suggested_bounds import suggest_bounds
 from marketplace.models import Installation, Listing
 from tests.connection_loops import own_connections
@@ -239,7 +240,7 @@ def test_crash_of_unknown_cause_offers_nothing_and_is_not_fetched_twice(
     alice: User, index: Path, settings: Settings
 ) -> None:
     add_library(index, "2.0")
-    add_server(index, "1.0.0", HELLO, needs="tiny-sdk")
+    add_server(index, "1.0.0", HELLO, needs="tiny-sdk>=2.0")
     installation = worked(begin(alice, tiny()))
     crashed = (installation.state, installation.reason, installation.offered)
     left = folders(settings)
@@ -410,10 +411,15 @@ MODULES = {
         (["mcp>=1.6"], {"mcp": "2.3"}, "", []),
         (["mcp>=1.6"], {"mcp": "2.3"}, NO_MODULE.replace("mcp", "pkg_resources"), []),
         (["google-a>=1"], {"google-a": "2"}, NO_MODULE.replace("mcp", "google"), []),
-        # The failing library is no dependency of the package's own, or no later one than it names.
-        (["other>=1"], {"mcp": "2.3", "other": "2"}, NO_MODULE, []),
-        (["mcp>=1; extra == 'all'"], {"mcp": "2"}, NO_MODULE, []),
-        (["mcp"], {"mcp": "2.3"}, NO_MODULE, []),
+        # Another library requires it, or nothing says which version.
+        (["other>=1"], {"mcp": "2.3", "other": "2"}, NO_MODULE, ["mcp<2"]),
+        (["mcp>=1; extra == 'all'"], {"mcp": "2"}, NO_MODULE, ["mcp<2"]),
+        (["mcp"], {"mcp": "2.3"}, NO_MODULE, ["mcp<2"]),
+        (["mcp[cli]"], {"mcp": "3.0"}, NO_NAME, ["mcp<3"]),
+        (["mcp"], {"mcp": "1.9"}, NO_MODULE, []),
+        (["mcp"], {"mcp": "2026.1"}, NO_MODULE, []),
+        (["other>=1"], {"own": "2.3"}, NO_MODULE.replace("mcp", "own_code"), []),
+        # It is no later one than the package names.
         (["mcp>=2"], {"mcp": "2.3"}, NO_MODULE, []),
         (["mcp<3,>=1.6"], {"mcp": "2.3"}, NO_MODULE, []),
         (["mcp~=1.0"], {"mcp": "2.3"}, NO_MODULE, []),
@@ -424,6 +430,54 @@ def test_bound_is_offered_where_the_traceback_ends_at_a_later_library_than_requi
     needs: list[str], versions: dict[str, str], said: str, offered: list[str]
 ) -> None:
     assert suggest_bounds(needs, versions, MODULES, said, package="own") == offered
+
+
+@pytest.mark.parametrize(
+    ("definers", "offered"), [({"MCP"}, ["mcp<2"]), ({"mcp", "other"}, []), (set(), [])]
+)
+def test_of_several_later_libraries_the_one_with_the_failing_class_is_meant(
+    definers: set[str], offered: list[str]
+) -> None:
+    asked = []
+
+    def find(name: str) -> set[str]:
+        asked.append(name)
+        return definers
+
+    found = suggest_bounds(
+        ["mcp>=1", "other>=1"], {"mcp": "2", "other": "2"}, MODULES, IN_OWN_CODE,
+        package="own", definers=find,
+    )  # fmt: skip
+
+    assert (found, asked) == (offered, ["Server"])
+
+
+def test_classes_are_found_in_the_files_of_an_installed_package(
+    alice: User, index: Path, settings: Settings
+) -> None:
+    add_library(index, "1.0")
+    add_server(index, "1.0.0", HELLO)
+    place = Place(worked(begin(alice, tiny())).place)
+    [module] = place.folder.glob("lib/*/site-packages/tiny_sdk.py")
+    module.write_text("class Server:\n    pass\n")
+
+    assert find_definers(place, "Server") == {"tiny-sdk"}
+    assert find_definers(place, "Serve") == set()
+
+
+@pytest.mark.parametrize(
+    ("version", "name", "python"),
+    [("1.2.2", "a-server", ">=3.13"), ("1.1.0b6", "a-server", ">=3.12"), ("1.2", "a-server", ""),
+     ("1.2.2", "b-server", "")],
+)  # fmt: skip
+def test_a_package_for_another_python_says_which(version: str, name: str, python: str) -> None:
+    said = (
+        "ERROR: Ignored the following versions that require a different python version: "
+        "1.1.0b6 Requires-Python >=3.12; 1.2.2 Requires-Python >=3.13\n"
+        "ERROR: No matching distribution found for a-server==1.2.2\n"
+    )
+
+    assert find_required_python(Package("pypi", name, version), said) == python
 
 
 @pytest.mark.parametrize(

@@ -19,19 +19,17 @@ from marketplace.installs import install_requests, integration_management
 from marketplace.installs.api import installation_serializers as bodies
 from marketplace.installs.api.installation_requests import (
     IDEMPOTENCY,
-    PREVIEW_FIELDS,
     PROBLEMS,
     REFUSALS,
     all_installations,
     get_installation,
     installation_response,
+    preview_response,
     read_idempotency_key,
     validate,
 )
 from marketplace.installs.command_confirmation import digest_of_target
-from marketplace.installs.install_preparation import proposed_hosts_of
 from marketplace.listings.listing_operations import with_choice
-from marketplace.listings.listing_reviews import review_of
 from marketplace.models import Installation, Listing, ListingVersion
 
 MOST_EVENTS = 500
@@ -107,14 +105,7 @@ class PreviewView(AdminView):
                 digest = install_requests.check_program(descriptor).digest
             elif descriptor.transport:
                 digest = digest_of_target(descriptor)
-        preview = {
-            "integration": descriptor.slug,
-            "digest": digest,
-            "proposed_hosts": proposed_hosts_of(listing, descriptor),
-            "review": review_of(listing),
-            **{name: getattr(descriptor, name) for name in PREVIEW_FIELDS},
-        }
-        return Response(bodies.PreviewSerializer(preview).data)
+        return preview_response(listing, descriptor, digest)
 
 
 class InstallationView(AdminView):

@@ -15,16 +15,20 @@ from rest_framework.response import Response
 from acl.http.problems import CONTENT_TYPE
 from acl.http.refusals import Conflict, Refusals, Unprocessable
 from acl.http.strict_serializer import ProblemSerializer, StrictSerializer
+from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.servers.cell.allowed_hosts import NotAHostError
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from catalog.servers.secrets.secret_store import UnusableSecretError
 from marketplace.installs import install_requests, integration_management
 from marketplace.installs.api import installation_serializers as bodies
-from marketplace.models import Installation
+from marketplace.installs.command_confirmation import bounds_of
+from marketplace.installs.install_preparation import proposed_hosts_of
+from marketplace.listings.listing_reviews import review_of
+from marketplace.models import Installation, Listing
 
 # Fields of a descriptor that a preview shows.
-PREVIEW_FIELDS = ("version", "transport", "endpoint", "command", "required_secrets")
+_PREVIEW_FIELDS = ("version", "transport", "endpoint", "command", "required_secrets")
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404, 409, 422)}
 IDEMPOTENCY = OpenApiParameter(
@@ -73,6 +77,19 @@ def get_installation(pk: UUID) -> Installation:
 def installation_response(installation: Installation, *, status: int = 200) -> Response:
     """Build the response for an installation."""
     return Response(bodies.InstallationSerializer(installation).data, status=status)
+
+
+def preview_response(listing: Listing, descriptor: IntegrationDescriptor, digest: str) -> Response:
+    """Build the response that shows what would be installed, with the digest to confirm."""
+    preview = {
+        "integration": descriptor.slug,
+        "digest": digest,
+        "constraints": bounds_of(descriptor),
+        "proposed_hosts": proposed_hosts_of(listing, descriptor),
+        "review": review_of(listing),
+        **{name: getattr(descriptor, name) for name in _PREVIEW_FIELDS},
+    }
+    return Response(bodies.PreviewSerializer(preview).data)
 
 
 def validate(serializer: type[StrictSerializer], data: Any) -> dict[str, Any]:

@@ -116,6 +116,11 @@ class PreviewSerializer(serializers.Serializer[Any]):
         "the exact version of a program is not known: that is looked up first, and confirmed then."
     )
     required_secrets = serializers.ListField(child=serializers.CharField())
+    constraints = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Bounds on what its package requires, with which it is known to work. They are "
+        "part of what is confirmed.",
+    )
     proposed_hosts = serializers.ListField(
         child=serializers.CharField(), help_text="Hosts that its program probably needs."
     )

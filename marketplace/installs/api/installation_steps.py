@@ -14,11 +14,11 @@ from marketplace.installs import install_requests, integration_management
 from marketplace.installs.api import installation_serializers as bodies
 from marketplace.installs.api.installation_requests import (
     IDEMPOTENCY,
-    PREVIEW_FIELDS,
     PROBLEMS,
     REFUSALS,
     get_installation,
     installation_response,
+    preview_response,
     read_idempotency_key,
     validate,
 )
@@ -128,9 +128,7 @@ class UpdateView(AdminView):
         update = integration_management.pending_update(get_installation(pk).integration)
         if update is None:
             raise exceptions.NotFound("There is no newer version.")
-        shown = {name: getattr(update.descriptor, name) for name in PREVIEW_FIELDS}
-        preview = {"integration": update.descriptor.slug, "digest": update.digest, **shown}
-        return Response(bodies.PreviewSerializer(preview).data)
+        return preview_response(update.listing, update.descriptor, update.digest)
 
     @extend_schema(
         operation_id="start_update",

@@ -18,14 +18,25 @@ from marketplace.installs.packages.package_result import (
     read_json,
 )
 
-__all__ = ["find_newest_version", "install", "read_modules", "read_requirements"]
+__all__ = [
+    "find_definers",
+    "find_newest_version",
+    "find_required_python",
+    "install",
+    "read_modules",
+    "read_requirements",
+]
 _REPORT = "report.json"
+_LONGEST_SOURCE = 500_000  # bytes
+# pip names versions for other Pythons, and then says of which package it has found none.
+_IGNORED = re.compile(r"(?<=[:;] )([\w.!+-]{1,80}) Requires-Python ([^;\n]{1,80})")
+_NOT_FOUND = re.compile(r"No matching distribution found for ([\w.-]{1,200})==")
 
 
 def find_newest_version(package: Package, place: Place, watch: Watch) -> str:
     """Return the version that the index offers now, or ""."""
     _make_environment(package, place, watch)
-    _pip(place, watch, ["--dry-run", "--no-deps", package.name])
+    _pip(package, place, watch, ["--dry-run", "--no-deps", package.name])
     return next(iter(_artefacts(place)), Artefact("", "", "")).version
 
 
@@ -46,7 +57,7 @@ def install(
         wanted = [f"{package.name}{package.extras}=={package.version}"]
         if constraints:
             wanted += ["-c", _write_file(place, "constraints.txt", constraints)]
-    _pip(place, watch, wanted)
+    _pip(package, place, watch, wanted)
     artefacts = _artefacts(place)
     launch = (str(_bin(place) / "python"), "-I", "-B", _program(package, place))
     return Installed((*launch, *package.arguments), tuple(artefacts))
@@ -68,6 +79,27 @@ def read_modules(place: Place) -> dict[str, set[str]]:
     return found
 
 
+def find_definers(place: Place, name: str) -> set[str]:
+    """Return the distributions with a class of that name."""
+    wanted = re.compile(rf"^class {re.escape(name)}\b", re.MULTILINE)
+    return {
+        str(one.metadata["Name"])
+        for one in importlib.metadata.distributions(path=_site_packages(place))
+        for path in one.files or ()
+        if path.suffix == ".py" and wanted.search(_read_source(Path(str(path.locate()))))
+    }
+
+
+def _read_source(path: Path) -> str:
+    """Return the text of a file of someone else's; "" if it is none, or no reasonable one."""
+    try:
+        if not path.is_file() or path.is_symlink() or path.stat().st_size > _LONGEST_SOURCE:
+            return ""
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
 def _make_environment(package: Package, place: Place, watch: Watch) -> None:
     code, output = run_client(
         [_python(package), "-I", "-m", "venv", "--without-pip", str(place.folder)], place, watch
@@ -79,7 +111,7 @@ def _make_environment(package: Package, place: Place, watch: Watch) -> None:
 
 def _python(package: Package) -> str:
     """Return the worker's own Python, or the version that the command asks for."""
-    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    own = _own_python()
     if package.python in ("", own):
         return sys.executable
     found = shutil.which(f"python{package.python}")
@@ -89,7 +121,11 @@ def _python(package: Package) -> str:
     return found
 
 
-def _pip(place: Place, watch: Watch, wanted: Sequence[str]) -> None:
+def _own_python() -> str:
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def _pip(package: Package, place: Place, watch: Watch, wanted: Sequence[str]) -> None:
     # Only wheels: building a source package would run its code. No file of ours affects the choice.
     command = [
         sys.executable, "-I", "-m", "pip", "--python", str(_bin(place) / "python"), "install",
@@ -98,14 +134,25 @@ def _pip(place: Place, watch: Watch, wanted: Sequence[str]) -> None:
     ]  # fmt: skip
     code, output = run_client(command, place, watch)
     if code:
-        raise _explain(output)
+        raise _explain(package, output)
 
 
-def _explain(output: str) -> PackageProblemError:
+def _explain(package: Package, output: str) -> PackageProblemError:
+    if python := find_required_python(package, output):
+        words = f"It requires Python {python}. This is {_own_python()}."
+        return PackageProblemError("client_missing", words, _errors(output))
     for pattern, reason, words in _KNOWN_ERRORS:
         if pattern.search(output):
             return PackageProblemError(reason, words, _errors(output))
     return PackageProblemError("package_failed", "pip could not install it.", _errors(output))
+
+
+def find_required_python(package: Package, output: str) -> str:
+    """Return the versions of Python that pip said the package requires, or ""."""
+    if package.name not in _NOT_FOUND.findall(output):
+        return ""
+    ignored = (python for version, python in _IGNORED.findall(output) if version == package.version)
+    return next(ignored, "").strip()
 
 
 def _errors(output: str) -> str:

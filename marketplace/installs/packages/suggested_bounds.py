@@ -3,11 +3,12 @@
 Many packages require a minimum version of a library without an upper bound. They crash when the
 library's next major version is installed with them. A bound is offered only if the traceback ends
 at that library, or in the package's own code at an object of the only library that can be meant;
-every other crash has an unknown cause.
+every other crash has an unknown cause. A library that is required without any bound, or by another
+library only, is bounded to the major versions before the installed one.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*\(?([^;()]*)\)?\s*(;.*)?")
 _UPPER = re.compile(r"<|==|~=")
@@ -23,7 +24,7 @@ _FAILING_MODULE = re.compile(
 
 # An object of a library that is used otherwise than its new version allows.
 _FAILING_OBJECT = re.compile(
-    r"^AttributeError: '[\w.]{1,200}' object has no attribute '", re.MULTILINE
+    r"^AttributeError: '(?:[\w.]{1,200}\.)?(\w{1,200})' object has no attribute '", re.MULTILINE
 )
 _LAST_FILE = re.compile(r'.*File "[^"]*?site-packages/(\w{1,200})[/.]', re.DOTALL)
 
@@ -35,23 +36,30 @@ def suggest_bounds(
     output: str,
     *,
     package: str,
+    definers: Callable[[str], Iterable[str]] = lambda name: (),
 ) -> list[str]:
     """Return a bound such as `name<2` for the library at which the traceback ends, or nothing.
 
-    `modules` has the distributions of each top-level module. The library must be required without
-    an upper bound, and installed in a later major version than the one required: so it was
-    released after the package.
+    `modules` has the distributions of each top-level module. If the package requires the library,
+    then without an upper bound, and it must be installed in a later major version than the one
+    required: so it was released after the package. `definers` returns the distributions that have
+    a class of that name.
     """
     failing = _FAILING_MODULE.findall(output)
     if not failing:
-        return _bounds_of_own_code(list(requirements), versions, modules, output, package)
+        return _bounds_of_own_code(list(requirements), versions, modules, output, package, definers)
     holders = {_normal(name) for name in modules.get(failing[-1].partition(".")[0], ())}
     # Distributions that share a namespace cannot be told apart.
     if len(holders) != 1:
         return []
     installed = {_normal(name): version for name, version in versions.items()}
     (holder,) = holders
-    bounds = (_bound(one, holder, installed.get(holder, "")) for one in requirements)
+    if holder == _normal(package):
+        return []
+    taken = installed.get(holder, "")
+    own = [one for one in requirements if _is_required(one, holder)]
+    bounded = [_bound(one, holder, taken) for one in own if re.search(r"\d", _versions_of(one))]
+    bounds = bounded or [_bound_below(holder, taken)]
     return [bound for bound in bounds if bound][:1]
 
 
@@ -61,18 +69,44 @@ def _bounds_of_own_code(
     modules: Mapping[str, Iterable[str]],
     output: str,
     package: str,
+    definers: Callable[[str], Iterable[str]],
 ) -> list[str]:
     """Return the bound of the one library that can be meant, if the package's own code failed."""
-    last = _LAST_FILE.match(output) if _FAILING_OBJECT.search(output) else None
+    failing = _FAILING_OBJECT.findall(output)
+    last = _LAST_FILE.match(output) if failing else None
     own = {_normal(name) for name in modules.get(last.group(1), ())} if last else set()
     if own != {_normal(package)}:
         return []
     installed = {_normal(name): version for name, version in versions.items()}
-    bounds = (
-        _bound(one, name, version) for one in requirements for name, version in installed.items()
-    )
-    found = [bound for bound in bounds if bound]
-    return found if len(found) == 1 else []
+    found = {
+        name: bound
+        for one in requirements
+        for name, version in installed.items()
+        if (bound := _bound(one, name, version))
+    }
+    if len(found) > 1:
+        meant = {_normal(name) for name in definers(failing[-1])}
+        found = {name: bound for name, bound in found.items() if name in meant}
+    return list(found.values()) if len(found) == 1 else []
+
+
+def _is_required(requirement: str, holder: str) -> bool:
+    """Return True if the requirement is of this library, whatever extras are installed."""
+    match = _REQUIREMENT.fullmatch(requirement)
+    if match is None or "extra ==" in (match.group(3) or ""):
+        return False
+    return _normal(match.group(1)) == holder
+
+
+def _versions_of(requirement: str) -> str:
+    match = _REQUIREMENT.fullmatch(requirement)
+    return match.group(2) if match else ""
+
+
+def _bound_below(holder: str, taken: str) -> str:
+    """Return a bound to what came before the installed major version; "" for years and firsts."""
+    major = re.match(r"\d+", taken)
+    return f"{holder}<{major.group()}" if major and 1 < int(major.group()) < 1_000 else ""
 
 
 def _bound(requirement: str, holder: str, taken: str) -> str:

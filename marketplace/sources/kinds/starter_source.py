@@ -5,7 +5,8 @@ a bug that the tests find. Everything is `available`, although channels and mail
 without a connection the chat backend makes the call, so newcomers see real selections at once.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,14 +22,16 @@ from catalog.formats.descriptors import (
     Loaded,
 )
 from catalog.formats.names import display_name_for, full_name_for, identifier_for
+from catalog.formats.package_names import Index, Package
 from discovery.metatools.all_metatools import META_TOOLS
 from marketplace.listings.offers import Offer, offer_of
+from marketplace.listings.package_test import FINDINGS, WORKING
 from marketplace.sources.source_reader import Reading
 
 FOLDER = Path(__file__).resolve().parents[2] / "starter"
 VERSION = "1.0.0"
 TOGETHER_WEIGHT = 0.5
-LAUNCHERS = {"python": ("uvx", "{name}=={version}"), "node": ("npx", "-y", "{name}@{version}")}
+INDEXES: dict[str, Index] = {"python": "pypi", "node": "npm"}
 
 LoneKind = Literal["channel", "voice", "extension", "skill"]
 Provider = tuple[IntegrationDescriptor, tuple[Descriptor, ...]]
@@ -45,7 +48,15 @@ def starter_collection() -> Loaded:
 
 def starter_listings() -> tuple[IntegrationDescriptor, ...]:
     """Return the real MCP servers that the marketplace offers from the first start on."""
-    return tuple(_listing(entry) for entry in _read("listings.yaml")["listings"])
+    found = read_findings()
+    entries = _read("listings.yaml")["listings"]
+    return tuple(_listing(entry, found.get(entry["slug"], {})) for entry in entries)
+
+
+def read_findings() -> dict[str, JSONObject]:
+    """Return the findings of `make atlas` about packages, by the slug of their listing."""
+    found: dict[str, JSONObject] = json.loads((FOLDER / "atlas.json").read_text(encoding="utf-8"))
+    return found
 
 
 def offers(reading: Reading) -> Iterator[Offer]:
@@ -199,9 +210,16 @@ def _shared(entry: JSONObject) -> JSONObject:
     return {key: entry[key] for key in ("category", "required_secrets") if key in entry}
 
 
-def _listing(entry: JSONObject) -> IntegrationDescriptor:
+def _listing(entry: JSONObject, found: Mapping[str, Any]) -> IntegrationDescriptor:
     package = entry.get("package")
-    reference = {"type": "starter", "path": "listings.yaml", "tools": entry.get("tools", [])}
+    reference: JSONObject = {"type": "starter", "path": "listings.yaml"}
+    effects: Mapping[str, str] = found.get("tools", {})
+    tools = [{"name": name, "effect": effect} for name, effect in effects.items()]
+    reference["tools"] = tools or entry.get("tools", [])
+    if hosts := entry.get("hosts"):
+        reference["hosts"] = hosts
+    if found.get("state") in WORKING:
+        reference[FINDINGS] = {name: found[name] for name in found if name != "tools"}
     return IntegrationDescriptor(
         slug=entry["slug"],
         kind="mcp",
@@ -220,8 +238,13 @@ def _listing(entry: JSONObject) -> IntegrationDescriptor:
 
 
 def _command(package: dict[str, str], arguments: list[str]) -> tuple[str, ...]:
-    launcher = LAUNCHERS[package["kind"]]
-    return (*(part.format_map(package) for part in launcher), *arguments)
+    return Package(
+        INDEXES[package["kind"]],
+        package["name"],
+        package["version"],
+        program=package.get("program", ""),
+        arguments=tuple(arguments),
+    ).command()
 
 
 def _read(name: str) -> dict[str, Any]:

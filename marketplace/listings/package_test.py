@@ -1,0 +1,74 @@
+"""Tests of packages: findings of `make atlas` about a listing's version, as the listing has them.
+
+Only the starter collection has findings. They come with Pegboard, and are no claims of a source.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from catalog.formats.package_names import check_constraint
+
+__all__ = [
+    "FINDINGS",
+    "WORKING",
+    "PackageTest",
+    "known_bounds",
+    "parse_findings",
+    "read_package_test",
+]
+WORKING = ("ready", "needs_secret")
+FINDINGS = "tested"  # their name in a listing's details, and in the reference of its descriptor
+
+
+@dataclass(frozen=True, slots=True)
+class PackageTest:
+    """A tried installation: in its cell, without network, with made-up secrets.
+
+    `called` is a tool whose call succeeded, or ""; `hosts` are those that it tried to reach.
+    """
+
+    version: str
+    tested_on: date
+    state: str  # ready, or needs_secret if it has only started with made-up ones
+    bounds: tuple[str, ...] = ()
+    called: str = ""
+    hosts: tuple[str, ...] = ()
+    packages: int = 0
+    megabytes: float = 0.0
+    seconds: float = 0.0
+
+
+def read_package_test(reference: Mapping[str, Any]) -> PackageTest | None:
+    """Return the findings in a listing's details or a descriptor's reference; None without any."""
+    found = reference.get(FINDINGS) if reference.get("type") == "starter" else None
+    return _package_test(found) if isinstance(found, dict) else None
+
+
+def parse_findings(text: str | None) -> PackageTest | None:
+    """Return the findings in the JSON of a card's row."""
+    return _package_test(json.loads(text)) if text else None
+
+
+def _package_test(found: Mapping[str, Any]) -> PackageTest:
+    return PackageTest(
+        version=found["version"],
+        tested_on=date.fromisoformat(found["tested_on"]),
+        state=found["state"],
+        bounds=tuple(found.get("bounds", ())),
+        called=found.get("called", ""),
+        hosts=tuple(found.get("hosts", ())),
+        packages=found["packages"],
+        megabytes=found["megabytes"],
+        seconds=found["seconds"],
+    )
+
+
+def known_bounds(reference: Mapping[str, Any], version: str) -> list[str]:
+    """Return the bounds with which exactly this version is known to work."""
+    test = read_package_test(reference)
+    if test is None or test.version != version:
+        return []
+    return sorted({check_constraint(one) for one in test.bounds})
