@@ -41,8 +41,14 @@ _ZERO, _HALF = np.zeros(1, np.int64), np.uint64(32)
 _SENTENCE_MARK, _WHOLE_MARK = ord("…"), ord("=")
 _SENTENCE_WORDS = 3
 _APOSTROPHE = ord("'")
-# No number, date or account that an expression finds goes on for longer without a digit.
-_NEAR_DIGITS = 64
+# How far a number goes on beside its mark; a date beside its first one, or beside a month's name;
+# a group of letters and digits; an account after its first two digits.
+_NEAR, _NEAR_DATE, _NEAR_MONTH, _NEAR_GROUPS, _NEAR_ACCOUNT = 20, 9, 30, 28, 50
+_GROUPING = "abcdefghijklmnopqrstuvwxyz ()/-"
+_TABLES = {
+    letters: np.isin(np.arange(256), [ord(one) for one in letters])
+    for letters in (",.'", "-./", " ,", _GROUPING)
+}
 # Between the parts of a text: ends a sentence, and stands in none.
 _END = "\0"
 # Longer tokens are hashed by numpy.
@@ -262,23 +268,48 @@ def _values(plain: str, codes: Array, kinds: Array, edges: Array) -> list[str]:
         every = _END.join(addresses)
         found += (*addresses, *compact(every).split(_END), *_BETWEEN_PARTS.split(every))
     digits = _where((kinds & _DIGIT) != 0)
-    if not len(digits):
-        return found
-    gaps = np.diff(digits)
-    near = ((gaps > 1) & (gaps < _NEAR_DIGITS)).any()
-    account = _may_begin_iban(codes, digits[:-1][gaps == 1])
-    # Neither an expression nor a word goes on over the end of a line here.
-    text = "\n".join(_around(digits, plain)) if near or account else ""
-    if near:
-        found += (*dates_in(text), *numbers_in(text), *_grouped(_GROUPS, text))
-    return found + _grouped(_IBAN, text) if account else found
+    if len(digits) > 1:
+        found += _of_digits(plain, codes, digits)
+    return found
 
 
-def _may_begin_iban(codes: Array, at: Array) -> bool:
-    """Return True if a group of four stands between blanks after any of these pairs of digits."""
+def _of_digits(plain: str, codes: Array, digits: Array) -> Iterator[str]:
+    """Yield what has several digits, each kind looked for only where it can stand."""
+    since, gaps = digits[:-1], np.diff(digits)
+    after = codes.take(since + 1)
+    yield from numbers_in(_around(since[(gaps == 2) & _is_one_of(after, ",.'")], plain, _NEAR))
+    numeric, named = _may_be_dates(since, gaps, after)
+    yield from dates_in(
+        f"{_around(numeric, plain, _NEAR_DATE)}\n{_around(named, plain, _NEAR_MONTH)}"
+    )
+    joined_by = _is_one_of(after, _GROUPING) & _is_one_of(codes.take(digits[1:] - 1), _GROUPING)
+    groups = since[(gaps > 1) & (gaps < _NEAR_GROUPS) & joined_by]
+    yield from _grouped(_GROUPS, _around(groups, plain, _NEAR_GROUPS))
+    accounts = _may_begin_iban(codes, since[gaps == 1])
+    yield from _grouped(_IBAN, _around(accounts, plain, _NEAR_ACCOUNT))
+
+
+def _is_one_of(codes: Array, letters: str) -> Array:
+    """Return True for each code of one of these ASCII letters."""
+    found: Array = _TABLES[letters][codes if codes.dtype == np.uint8 else np.minimum(codes, 255)]
+    return found
+
+
+def _may_be_dates(since: Array, gaps: Array, after: Array) -> tuple[Array, Array]:
+    """Return where two marks stand in a date, and where a month's name may stand before a year."""
+    years = np.zeros(len(gaps), bool)  # four digits follow the gap
+    years[:-3] = (gaps[1:-2] == 1) & (gaps[2:-1] == 1) & (gaps[3:] == 1)
+    marks = since[(gaps == 2) & _is_one_of(after, "-./")]
+    named = ((gaps > 4) & (gaps < _NEAR_MONTH)) | ((gaps < 4) & _is_one_of(after, " ,"))
+    return marks[:-1][np.diff(marks) < 4], since[named & years]
+
+
+def _may_begin_iban(codes: Array, at: Array) -> Array:
+    """Return pairs of digits after which a group of four stands between blanks."""
     blank = ord(" ")
     before, after = codes.take(at + 2, mode="clip"), codes.take(at + 7, mode="clip")
-    return bool(((before == blank) & (after == blank)).any())
+    found: Array = at[(before == blank) & (after == blank)]
+    return found
 
 
 def _edges(kinds: Array) -> Array:
@@ -293,8 +324,11 @@ def _addresses(plain: str, kinds: Array, edges: Array) -> list[str]:
     marks = marks[((kinds[marks - 1] & either) != 0) & ((kinds[marks + 1] & either) != 0)]
     if not len(marks):
         return []
-    at = np.searchsorted(edges, marks)
-    at = at[_firsts(at)]
+    at = edges.searchsorted(marks)
+    first = _firsts(at)
+    if (kinds[marks - 1] & kinds[marks + 1] & _DIGIT).any():
+        first &= ~_are_numbers(kinds, edges, at)
+    at = at[first]
     starts = np.where(at > 0, edges[at - 1] + 1, 0)
     bounds = zip(starts.tolist(), edges[at].tolist(), strict=True)
     # Without its scheme a piece may be several, or none.
@@ -302,14 +336,28 @@ def _addresses(plain: str, kinds: Array, edges: Array) -> list[str]:
     return list(filter(None, map(address_in, dict.fromkeys(pieces))))
 
 
-def _around(at: Array, plain: str) -> Iterator[str]:
-    """Yield the passages of a text that have the digits at these places."""
-    starts = np.maximum(at - _NEAR_DIGITS + 1, 0)
-    ends = np.minimum(at + _NEAR_DIGITS + 1, len(plain))
+def _are_numbers(kinds: Array, edges: Array, at: Array) -> Array:
+    """Return which marks are the only one of a piece without letters: of 12.50, or of 12:30."""
+    letters = np.zeros(len(kinds) + 1, np.int32)
+    np.cumsum((kinds & (_LETTER | _DIGIT)) == _LETTER, out=letters[1:])
+    starts = np.where(at > 0, edges[at - 1] + 1, 0)
+    alone: Array = letters[edges[at]] == letters[starts]
+    alone[1:] &= at[1:] != at[:-1]
+    alone[:-1] &= at[1:] != at[:-1]
+    return alone
+
+
+def _around(at: Array, plain: str, near: int) -> str:
+    """Return the passages of a text around these places, each a line of its own."""
+    if not len(at):
+        return ""
+    starts = np.maximum(at - near, 0)
+    ends = np.minimum(at + near, len(plain))
     apart = _where(starts[1:] > ends[:-1])
-    first, last = starts[np.concatenate(([0], apart + 1))], ends[np.concatenate((apart, [-1]))]
-    for start, end in zip(first.tolist(), last.tolist(), strict=True):
-        yield plain[start:end]
+    first, last = starts[np.concatenate((_ZERO, apart + 1))], ends[np.concatenate((apart, [-1]))]
+    bounds = zip(first.tolist(), last.tolist(), strict=True)
+    # Neither an expression nor a word goes on over the end of a line here.
+    return "\n".join([plain[start:end] for start, end in bounds])
 
 
 _BETWEEN_PARTS = re.compile(f"[/?=&#,{_END}]")

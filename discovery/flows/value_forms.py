@@ -110,9 +110,13 @@ def dates_in(text: str) -> list[str]:
 
 
 def numbers_in(text: str) -> list[str]:
-    """Return the numbers of a text that can be written in several ways, in one of them."""
+    """Return, written without them, the numbers of a text with marks of thousands or closing zeros.
+
+    The words of any other number are its own already.
+    """
     found = dict.fromkeys(_NUMBER.findall(text)) if _POINTED.search(text) else ()
-    return [_without_zeros(one) for one in _ungrouped(" ".join(found)).split()]
+    marked = [one for one in found if one[-1] == "0" or "," in one or "'" in one]
+    return [_without_zeros(one) for one in _ungrouped(" ".join(marked)).split()]
 
 
 def as_number(value: str) -> str:

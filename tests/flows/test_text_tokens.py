@@ -11,7 +11,14 @@ from discovery.flows.text_tokens import hash_of, joined, sentence_hashes, tokens
 from discovery.flows.tool_facts import ToolFacts
 from discovery.flows.turn_readings import TurnReadings
 from discovery.flows.user_words import UserWords
-from discovery.flows.value_forms import addresses_in, normalize, words_of
+from discovery.flows.value_forms import (
+    addresses_in,
+    compact,
+    dates_in,
+    normalize,
+    numbers_in,
+    words_of,
+)
 
 PAGE = ToolFacts("open_page", "read", frozenset({"returns_foreign_text"}), source="web")
 SEND = ToolFacts("send_note", "write", frozenset({"reaches_outside"}), source="mail")
@@ -68,6 +75,22 @@ def test_words_and_addresses_of_every_part_are_found(texts: list[str]) -> None:
     assert {hash_of(token) for token in wanted} <= set(found.tolist())
     assert lengths == [len(words_of(text)) for text in plain]
     assert found.tolist() == sorted(set(found.tolist()))
+
+
+PIECES = st.sampled_from(
+    [*"1  --.,,'/()\n", "23", "456", "2024", "12", ", ", "may", " of ", "th", "ab", "é"]
+)
+GROUPS = re.compile(r"\d[\da-z]{0,12}(?:[ ()/-]{1,2}(?=[a-z]{0,12}\d)[\da-z]{1,12}){1,8}")
+
+
+@given(st.lists(PIECES, min_size=3, max_size=24).map("".join))
+def test_looking_near_digits_finds_what_looking_everywhere_does(text: str) -> None:
+    found, _ = tokens_of(joined([text]), None)
+
+    plain = normalize(text)
+    groups = [compact(one) for one in GROUPS.findall(plain)]
+    wanted = [*dates_in(plain), *numbers_in(plain), *groups]
+    assert [one for one in wanted if hash_of(one) not in found] == []
 
 
 def test_values_are_found_in_one_spelling_wherever_they_stand() -> None:
