@@ -146,9 +146,21 @@ def _flush_is_quick() -> Iterator[None]:
         yield
 
 
+def check_what_was_deferred() -> None:
+    """Check the foreign keys of all rows that this transaction has stored so far.
+
+    Each test checks at its end what is not yet checked, and rolls that back too: rows that tests
+    share would be checked again by every one of them.
+    """
+    connection.check_constraints()
+
+
 @contextmanager
 def taken_back(blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Wrap shared fixtures in a transaction around those of the tests."""
+    """Wrap shared fixtures in a transaction around those of the tests.
+
+    What builds the rows ends with `check_what_was_deferred`.
+    """
     with blocker.unblock(), transaction.atomic():
         yield
         transaction.set_rollback(True)

@@ -7,7 +7,7 @@ from pytest_django import DjangoDbBlocker
 
 from acl.platform.redis_circuit import redis_circuit
 from tests.access.people import People, invite
-from tests.databases import taken_back
+from tests.databases import check_what_was_deferred, taken_back
 
 
 @pytest.fixture
@@ -19,7 +19,9 @@ def people(db: None) -> People:
 def invited(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[People]:
     """The invited people, shared by all tests of a file."""
     with taken_back(django_db_blocker):
-        yield invite()
+        made = invite()
+        check_what_was_deferred()
+        yield made
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ from discovery.select import candidates
 from discovery.select.candidate_query import CandidateQuery
 from tests.access.query_plans import WORKED_OUT_ONCE, is_asked_for_each_row, nodes
 from tests.access.worlds import store
-from tests.databases import as_superuser, taken_back
+from tests.databases import as_superuser, check_what_was_deferred, taken_back
 from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, RuleFacts, World
 
 CAPABILITIES, INTEGRATIONS, SPACES, RULES = 3000, 150, 50, 5000
@@ -37,7 +37,9 @@ EMPTIED = ("acl_space", "catalog_integration", "catalog_embeddingmodel")
 def stored(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
     """The world of all tests of the file, which only read it."""
     with taken_back(django_db_blocker):
-        yield build()
+        made = build()
+        check_what_was_deferred()
+        yield made
 
 
 @pytest.fixture

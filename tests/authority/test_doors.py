@@ -61,7 +61,7 @@ from marketplace.sources.kinds.source_kinds import READERS
 from tests.authority.doors import Doors, recorded
 from tests.calls.worker import run_call
 from tests.connection_loops import own_connections
-from tests.databases import taken_back
+from tests.databases import check_what_was_deferred, taken_back
 from tests.factories import CapabilityFactory, SourceFactory, give, waiting_call
 from tests.hostile.asking import parts_of, send
 from tests.hostile.forms import post_forms
@@ -248,6 +248,7 @@ def built(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
         world = build()
         import_everything()
         aim_at_what_is_imported(world)
+        check_what_was_deferred()
         yield world
 
 

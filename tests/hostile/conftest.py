@@ -10,7 +10,7 @@ from django.conf import settings as django_settings
 from pytest_django import DjangoDbBlocker, Settings
 
 from acl.platform.redis_circuit import redis_circuit
-from tests.databases import taken_back
+from tests.databases import check_what_was_deferred, taken_back
 from tests.hostile.world import World, build
 
 
@@ -50,7 +50,9 @@ def logs_are_short() -> Iterator[None]:
 def built(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
     """The world shared by a file's tests, in a transaction that is rolled back."""
     with taken_back(django_db_blocker):
-        yield build()
+        made = build()
+        check_what_was_deferred()
+        yield made
 
 
 @pytest.fixture

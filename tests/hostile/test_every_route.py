@@ -123,7 +123,7 @@ def accepted(row: Row, method: str, expected: set[int | str]) -> set[int | str]:
     return expected | {405} | ({TOLD_NOTHING} if method == "OPTIONS" else set())
 
 
-@places_where(named_by)
+@places_where(named_by, tables="someone else's")
 def test_what_is_someone_elses_is_answered_as_what_does_not_exist(
     world: World, place: Place
 ) -> None:

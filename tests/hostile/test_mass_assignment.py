@@ -185,7 +185,7 @@ def has_fields(row: Row) -> bool:
     return not row.door.is_api and not is_of_table(row, "", *ONLY_SHOWN)
 
 
-@places_where(has_fields)
+@places_where(has_fields, tables="forms")
 def test_form_with_more_fields_stores_what_it_would_without(
     world: World, place: Place, sent: set[tuple[str, str]]
 ) -> None:
