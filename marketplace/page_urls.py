@@ -4,13 +4,14 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from marketplace.additions import addition_pages
 from marketplace.installs.pages import install_pages, progress_pages, proposal_pages
-from marketplace.listings import listing_pages, palette
+from marketplace.listings import icon_page, listing_pages, palette
 from marketplace.sources import source_pages
 
 _SOURCE = "marketplace/sources/<slug:slug>/"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("find/", palette.find, name="find"),
+    path("icons/<uuid:public_id>.png", icon_page.icon, name="icon"),
     path("marketplace/", listing_pages.browse, name="marketplace"),
     path("marketplace/listings/<slug:slug>/", listing_pages.listing, name="listing"),
     path(

@@ -137,7 +137,8 @@ def _integrations(wanted: MatrixWindow) -> "QuerySet[Integration]":
         "restricted": Q(restricted=True),
         "off": ~usable,
     }.get(wanted.show, Q())
-    return found.filter(shown).annotate(tools=Count("capabilities")).order_by("title", "pk")
+    counted = found.filter(shown).annotate(tools=Count("capabilities"), picture=F("icon__image"))
+    return counted.order_by("title", "pk")
 
 
 def _build_rows(

@@ -208,7 +208,7 @@ def find_targets(words: str, *, integrations: bool = True) -> TargetMatches:
 
 
 def _integrations(words: str) -> "QuerySet[Integration]":
-    found = Integration.objects.order_by("title", "pk")
+    found = Integration.objects.annotate(picture=F("icon__image")).order_by("title", "pk")
     for word in words.split()[:8]:
         found = found.filter(Q(slug__icontains=word) | Q(title__icontains=word))
     return found

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from django.db.models import Count
+from django.db.models import Count, F
 from django.utils.translation import gettext as _
 
 from acl.rights.caller import Caller
@@ -86,6 +86,7 @@ def list_my_tools(*, caller: Caller, wanted: ToolFilters) -> MyTools:
     rows = (
         matches.in_category(wanted.category)
         .select_related("integration")
+        .annotate(picture=F("integration__icon__image"))
         .defer(*_NOT_LISTED)
         .order_by("category", "display_name", "pk")[start : start + PAGE_SIZE]
     )
@@ -96,7 +97,8 @@ def find_my_tool(*, caller: Caller, full_name: str) -> MyTool | None:
     """Return a tool of the caller; None if it does not exist or is not theirs."""
     # Unavailable tools are included: the page shows what they lack.
     usable = Capability.objects.usable_by(caller, unavailable=True).filter(full_name=full_name)
-    found = _with_grounds(caller, list(usable.select_related("integration")))
+    usable = usable.select_related("integration").annotate(picture=F("integration__icon__image"))
+    found = _with_grounds(caller, list(usable))
     return found[0] if found else None
 
 

@@ -20,6 +20,8 @@ from catalog.models import (
     Embedding,
     EmbeddingModel,
     HealthCheck,
+    IconImage,
+    IconSource,
     IndexVersion,
     LexicalVector,
     ManifestFile,
@@ -49,6 +51,20 @@ class ApiDocumentAdmin(ReadOnlyAdmin):
     list_display = ("address", "digest", "by", "created_at")
     list_select_related = ("by",)
     search_fields = ("address", "digest")
+
+
+@admin.register(IconSource)
+class IconSourceAdmin(ReadOnlyAdmin):
+    list_display = ("address", "state", "problem", "read_at", "due_at")
+    list_filter = ("state",)
+    search_fields = ("address",)
+
+
+@admin.register(IconImage)
+class IconImageAdmin(ReadOnlyAdmin):
+    exclude = ("content",)
+    list_display = ("public_id", "digest", "created_at")
+    search_fields = ("digest",)
 
 
 @admin.register(OutgoingHost)

@@ -8,6 +8,8 @@ __all__ = [
     "descriptors",
     "entry",
     "files",
+    "icon_choice",
+    "icon_pixels",
     "loader",
     "manifest_folders",
     "mcpb",

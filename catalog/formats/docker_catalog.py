@@ -5,6 +5,7 @@ from typing import Any
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.files import RefusedError, parse_json, read_text
+from catalog.formats.icon_choice import icon_address
 from catalog.formats.launch_command import container_command
 from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.remote_server import (
@@ -74,6 +75,7 @@ def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
             "tags": list(meta.tags("tags")) if meta else [],
             "repository": project,
             "variables": variables,
+            **({"icon": icon} if about and (icon := icon_address(about.raw("icon"))) else {}),
             **({"headers": headers.templates} if headers.templates else {}),
         },
     )

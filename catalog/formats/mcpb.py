@@ -12,6 +12,7 @@ from catalog.formats.archive_members import MB, ArchiveLimits
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.files import RefusedError
+from catalog.formats.icon_choice import choose_icon, icon_address
 from catalog.formats.launch_command import safe_command
 from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.package_names import Package
@@ -57,7 +58,13 @@ def read_bundle(
         ),
         homepage=read_web_address(entry, "homepage"),
         licence=entry.version("license"),
-        source_ref={"format": "mcpb", "file": address, "name": name, "variables": variables},
+        source_ref={
+            "format": "mcpb",
+            "file": address,
+            "name": name,
+            "variables": variables,
+            **({"icon": icon} if (icon := _icon(entry)) else {}),
+        },
     )
     tools = normalize_tools(_tools(entry), integration=descriptor)
     defects = (*document.defects, *tools.defects)
@@ -80,6 +87,11 @@ def entry_point(manifest: Any) -> str:
     """Return the path of the program within the bundle. Raises RefusedError."""
     entry = Document(file=MANIFEST, value=manifest).entry(manifest, MANIFEST)
     return _node_server(entry).text("entryPoint", required=True)
+
+
+def _icon(entry: Entry) -> str:
+    """Return the address of its icon. One that is a file of the bundle has none."""
+    return choose_icon(entry.raw("icons")) or icon_address(entry.raw("icon"))
 
 
 def _node_server(entry: Entry) -> Entry:

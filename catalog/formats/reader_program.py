@@ -1,9 +1,9 @@
 """Main module of the program for one document of a stranger, apart from Pegboard.
 
-It gets a line of JSON with what to do and the document on its input. It writes one value of JSON,
-or, of an archive, a line of JSON before each file. It imports no Django, no database and nothing
-that the formats do not need, since it starts anew for each document, in a cell where there is
-nothing else.
+It gets a line of JSON with what to do and the document on its input. It writes one value of JSON;
+of an archive, a line of JSON before each file; of a picture, a line of JSON and its pixels. It
+imports no Django, no database and nothing that the formats do not need, since it starts anew for
+each document, in a cell where there is nothing else.
 """
 
 import json
@@ -23,6 +23,8 @@ PACKAGES = (
     *("yaml", "_yaml", "nh3", "regex", "openapi_pydantic", "pydantic", "pydantic_core"),
     *("annotated_types", "typing_inspection", "typing_extensions"),
 )
+# And those that pictures need, which no other document is shown.
+PICTURE_PACKAGES = ("PIL",)
 
 
 def main() -> int:
@@ -32,6 +34,9 @@ def main() -> int:
     document = sys.stdin.buffer.read()
     if request["what"] == "archive":
         _write_archive(document, request["options"])
+        return 0
+    if request["what"] == "picture":
+        _write_pixels(document)
         return 0
     try:
         answer: dict[str, Any] = {"read": _read_api(document, request["options"])}
@@ -63,6 +68,19 @@ def _write_archive(body: bytes, options: dict[str, Any]) -> None:
         write({"refused": refused.reason})
     except (MemoryError, RecursionError):
         write({"refused": "needs too much memory to read"})
+    sys.stdout.buffer.flush()
+
+
+def _write_pixels(content: bytes) -> None:
+    from catalog.formats.icon_pixels import draw_pixels
+
+    line: dict[str, Any] = {"drawn": True}
+    pixels = b""
+    try:
+        pixels = draw_pixels(content)
+    except RefusedError as refused:
+        line = {"refused": refused.reason}
+    sys.stdout.buffer.write(_as_json(line).encode() + b"\n" + pixels)
     sys.stdout.buffer.flush()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.files import RefusedError
+from catalog.formats.icon_choice import choose_icon
 from catalog.formats.launch_command import is_bundle, launch_command
 from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.remote_server import (
@@ -107,6 +108,7 @@ def _integration(entry: Entry, name: str, slug: str, detail: Entry | None) -> In
         homepage=read_web_address(entry, "websiteUrl") or home,
         source_ref=_source_ref(entry, name, packages, remotes)
         | {"repository": home, "variables": variables}
+        | ({"icon": icon} if (icon := choose_icon(entry.raw("icons"))) else {})
         | ({"headers": headers.templates} if headers.templates else {}),
     )
 

@@ -13,6 +13,7 @@ from catalog.models.catalog_version import CatalogVersion
 from catalog.models.definition import Definition
 from catalog.models.edge import Edge, Mention, Trait
 from catalog.models.health_check import HealthCheck
+from catalog.models.icon import IconImage, IconSource
 from catalog.models.index_version import IndexVersion
 from catalog.models.integration import Integration
 from catalog.models.manifest_file import ManifestFile
@@ -36,6 +37,8 @@ __all__ = [
     "Embedding",
     "EmbeddingModel",
     "HealthCheck",
+    "IconImage",
+    "IconSource",
     "IndexVersion",
     "Integration",
     "IntegrationGroupPermission",

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from acl.platform.database_triggers import DatabaseTrigger, Triggers
 from acl.platform.stored_json import StoredJSONField
+from catalog.models.icon import IconSource
 
 
 class ReviewState(models.TextChoices):
@@ -117,6 +118,9 @@ class Integration(models.Model):
         blank=True,
         editable=False,
         help_text="What its server announced beside tools at its last check, such as resources.",
+    )
+    icon = models.ForeignKey(
+        IconSource, models.SET_NULL, null=True, blank=True, related_name="integrations"
     )
     enabled = models.BooleanField(default=True)
     state = models.CharField(

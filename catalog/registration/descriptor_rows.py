@@ -11,7 +11,9 @@ from catalog.effects.assessment import CORRECTABLE, corrected_columns
 from catalog.effects.classifier import declared_effect
 from catalog.embedding.embedding_jobs import request_vectors
 from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescriptor, column_values
+from catalog.formats.icon_choice import icon_address
 from catalog.graph.stored_links import refresh_links
+from catalog.icons.declared_icons import assign_icons
 from catalog.models import Capability, Integration, LexicalVector
 from catalog.registration.derived_columns import (
     compute_lexical_terms,
@@ -72,6 +74,8 @@ def store_integrations(
             row.unconfirmed |= connection_facts(row) != connection_facts(descriptor)
             _assign(row, values | {"came_from": came_from})
             changed.append(row)
+    declared = ((row, icon_address(row.source_ref.get("icon"))) for row in (*new, *changed))
+    assign_icons((row, address) for row, address in declared if address)
     Integration.objects.bulk_create(new)
     overwrite(Integration, changed, _INTEGRATION_COLUMNS)
     stored.created, stored.changed = [row.pk for row in new], [row.pk for row in changed]
@@ -236,5 +240,5 @@ _CAPABILITY_COLUMNS = [
 ]
 _INTEGRATION_COLUMNS = [
     *(name for name in IntegrationDescriptor.__slots__ if name != "slug"),
-    *("unconfirmed", "came_from", "updated_at"),
+    *("icon", "unconfirmed", "came_from", "updated_at"),
 ]

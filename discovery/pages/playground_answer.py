@@ -11,6 +11,7 @@ from django.utils.translation import gettext_noop, ngettext
 from acl.pages.frame import Frame, PageRequest
 from acl.rights.caller import Caller
 from catalog.access.grounds import Ground
+from catalog.icons.faces import Face, faces_of
 from catalog.readiness.mend_links import MendLink, mend_link
 from discovery.calls.shown_parameters import Parameter, list_parameters
 from discovery.pages.answer_differences import (
@@ -40,6 +41,7 @@ class AnswerRow:
     """A tool of an answer: its parameters, the right to it, and its place in the other answer."""
 
     item: Selected
+    face: Face | None  # None if the integration has gone meanwhile
     parameters: Sequence[Parameter]
     ground: Ground | None
     why: str  # URL of the explanation of the right, or ""
@@ -238,9 +240,11 @@ def _side(
     label: str = "",
     compared: Mapping[str, Mark] | None = None,
 ) -> Side:
+    faces = faces_of(item.integration for item in tried.selection.selected)
     rows = tuple(
         AnswerRow(
             item=item,
+            face=faces.get(item.integration),
             parameters=list_parameters(item.input_schema),
             ground=tried.grounds.get(item.pk),
             why=viewer.explained_at(tried.asked.caller, item.full_name),

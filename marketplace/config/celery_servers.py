@@ -11,6 +11,7 @@ PACKAGES = [
     "catalog.servers",
     "catalog.servers.oauth",
     "discovery.bench",
+    "catalog.servers.icons",
     "discovery.calls",
     "discovery.server_requests",
     "marketplace.installs",

@@ -120,6 +120,7 @@ PEGBOARD_CHAT_STEPS: int = _env["PEGBOARD_CHAT_STEPS"]
 PEGBOARD_CHAT_DAYS: int = _env["PEGBOARD_CHAT_DAYS"]
 PEGBOARD_CHECK_SECONDS: int = _env["PEGBOARD_CHECK_SECONDS"]
 PEGBOARD_SYNC_SECONDS: int = _env["PEGBOARD_SYNC_SECONDS"]
+PEGBOARD_FETCH_ICONS: bool = _env["PEGBOARD_FETCH_ICONS"]
 PEGBOARD_VERIFY_SECONDS: int = _env["PEGBOARD_VERIFY_SECONDS"]
 PEGBOARD_LAUNCHERS: tuple[str, ...] = _env["PEGBOARD_LAUNCHERS"]
 PEGBOARD_CELL: str = _env["PEGBOARD_CELL"]
@@ -325,6 +326,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep-sources": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_SOURCES),
     "notify": _every(10, task_names.NOTIFY),
     "sweep-additions": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_ADDITIONS),
+    "sweep-icons": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_ICONS),
     "note-audit-head": _every(PEGBOARD_AUDIT_ANCHOR_SECONDS, task_names.NOTE_AUDIT_HEAD),
     "sweep-embeddings": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_EMBEDDINGS),
     "expire-capabilities": _every(PEGBOARD_SWEEP_SECONDS, task_names.EXPIRE_CAPABILITIES),

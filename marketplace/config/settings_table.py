@@ -631,6 +631,12 @@ SETTINGS = (
         3600,
     ),
     Setting(
+        "PEGBOARD_FETCH_ICONS",
+        True,
+        "True fetches the icons that servers and registries declare. Without it, a letter is "
+        "drawn, unless a server sends its icon itself.",
+    ),
+    Setting(
         "PEGBOARD_LAUNCHERS",
         ("uvx", "npx"),
         "Programs that may start MCP servers, as names or full paths. `uvx` and `npx` "

@@ -16,7 +16,9 @@ from acl.models import Space
 from acl.platform.jobs.task_names import CLEAN_UP_INSTALLATIONS, INSTALL
 from acl.platform.jobs.task_queue import send_on_commit
 from catalog.formats.descriptors import IntegrationDescriptor, column_values
+from catalog.formats.icon_choice import icon_address
 from catalog.formats.package_names import NotAPackageError, check_constraint, parse_package
+from catalog.icons.declared_icons import set_icon
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
 from catalog.registration.admission import review_integrations
@@ -324,6 +326,8 @@ def _prepare_integration(descriptor: IntegrationDescriptor) -> Integration:
     needed = Integration.Connection.DISCONNECTED, Integration.Connection.NOT_NEEDED
     integration.connection = needed[0] if descriptor.transport else needed[1]
     integration.save()
+    if icon := icon_address(descriptor.source_ref.get("icon")):
+        set_icon(integration, icon)
     return integration
 
 

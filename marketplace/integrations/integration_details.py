@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import Group, User
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, QuerySet
+from django.db.models import Count, F, QuerySet
 
 from acl.models import GroupPolicy
+from catalog.icons.icon_problems import icon_problem
 from catalog.models import (
     Capability,
     Definition,
@@ -65,11 +66,13 @@ class Details:
     to_review: int
     network: ProgramNetwork | None  # of a program
     cells: CellReport
+    icon_problem: str  # why the icon that it declares is not shown, or ""
 
 
 def integration_details(slug: str, *, page: int | str | None = 1) -> Details | None:
     """Return the details of an integration, or None."""
-    row = with_installations(Integration.objects.filter(slug=slug)).first()
+    rows = Integration.objects.filter(slug=slug).annotate(picture=F("icon__image"))
+    row = with_installations(rows).first()
     if row is None:
         return None
     installations = Installation.objects.filter(integration=row)
@@ -93,6 +96,7 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Details | N
         to_review=row.definitions.filter(standing__in=Definition.WAITING).count(),
         network=program_network(row) if row.transport == "stdio" else None,
         cells=read_report() if row.transport == "stdio" else CellReport(),
+        icon_problem=icon_problem(row.icon),
     )
 
 

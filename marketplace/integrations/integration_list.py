@@ -22,7 +22,6 @@ from django.db.models.functions import Coalesce, Now
 
 from catalog.access.integration_readiness import IntegrationReadiness, readiness_for_admins
 from catalog.models import (
-    Capability,
     Integration,
     IntegrationGroupPermission,
     IntegrationUserPermission,
@@ -59,7 +58,6 @@ class IntegrationRow:
     people: int
     update: str
     use: IntegrationUse
-    category: str  # of most of its tools
 
 
 def list_integrations(wanted: IntegrationFilters) -> "QuerySet[Integration]":
@@ -76,11 +74,7 @@ def list_integrations(wanted: IntegrationFilters) -> "QuerySet[Integration]":
         fitting = fitting.filter(~Exists(_calls().filter(created_at__gte=since)), enabled=True)
     if wanted.show in _SHOWN:
         fitting = fitting.filter(_SHOWN[wanted.show])
-    own = Capability.objects.filter(integration=OuterRef("pk")).order_by()
-    often = own.values("category").annotate(times=Count("pk")).order_by("-times", "category")
-    counted = fitting.annotate(
-        tools=Count("capabilities"), main_category=_text(often.values("category")[:1])
-    )
+    counted = fitting.annotate(tools=Count("capabilities"), picture=F("icon__image"))
     return counted.order_by("title", "pk")
 
 
@@ -116,7 +110,6 @@ def rows_of(integrations: Sequence[Integration]) -> list[IntegrationRow]:
             people.get(integration.pk, 0),
             update_of(integration),
             uses.get(integration.pk, IntegrationUse()),
-            integration.main_category,  # type: ignore[attr-defined]
         )
         for integration in integrations
     ]
@@ -141,7 +134,7 @@ def update_of(integration: Integration) -> str:
     return listed if listed != integration.version else ""
 
 
-def _text(query: "QuerySet[Capability | Installation | Listing, object]") -> Coalesce:
+def _text(query: "QuerySet[Installation | Listing, object]") -> Coalesce:
     return Coalesce(Subquery(query, output_field=CharField()), Value(""))
 
 

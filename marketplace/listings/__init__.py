@@ -1,6 +1,7 @@
 """Listings: what the marketplace offers, stored, indexed, searched and shown."""
 
 __all__ = [
+    "icon_page",
     "listing_api",
     "listing_details",
     "listing_help",

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from django.db.models import F
+
 from marketplace.listings.cards import count_listings, find_marked_offers, read_cards, read_page
 from marketplace.listings.listing_filters import (
     HELD,
@@ -106,7 +108,8 @@ def browse_listings(*, viewer: Viewer, wanted: ListingQuery) -> ListingPage:
 
 def find_listing(*, viewer: Viewer, slug: str) -> Card | None:
     """Return one listing; None if it does not exist or the viewer may not see it."""
-    row = visible_listings(viewer).filter(slug=slug).select_related("source").first()
+    rows = visible_listings(viewer).filter(slug=slug).annotate(picture=F("icon__image"))
+    row = rows.select_related("source").first()
     if row is None:
         return None
     kept = _installed(viewer, slug).get(slug)

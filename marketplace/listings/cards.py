@@ -98,8 +98,9 @@ _ON_CARDS = f"""
 SELECT l.id, l.slug, l.source_id, l.kind, l.title, l.description, l.publisher, l.licence, l.version,
   l.transport, l.required_secrets, l.category, l.review,
   CASE WHEN l.details ->> 'type' = 'starter' THEN l.details -> '{FINDINGS}' END AS test_findings,
-  CASE jsonb_typeof(l.tools) WHEN 'array' THEN jsonb_array_length(l.tools) ELSE 0 END AS tool_count
-FROM marketplace_listing l
+  CASE jsonb_typeof(l.tools) WHEN 'array' THEN jsonb_array_length(l.tools) ELSE 0 END AS tool_count,
+  s.image_id AS picture
+FROM marketplace_listing l LEFT JOIN catalog_iconsource s ON s.id = l.icon_id
 """  # noqa: S608
 _CARDS = f"{_ON_CARDS} WHERE l.id = ANY(%(keys)s::bigint[])"
 # The inner query reads only an index, so that skipping earlier pages stays cheap.

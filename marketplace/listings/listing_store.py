@@ -7,7 +7,9 @@ from typing import Any
 from django.db import transaction
 
 from catalog.formats.descriptors import Defect, IntegrationDescriptor, Renaming, column_values
+from catalog.formats.icon_choice import icon_address
 from catalog.formats.names import slug_for
+from catalog.icons.declared_icons import assign_icons
 from catalog.registration.descriptor_rows import file_of, overwrite
 from catalog.registration.integration_identity import Described, describe_integration, find_target
 from marketplace.listings.listing_scanner import scan_listings
@@ -88,8 +90,9 @@ def store_offers(offers: Iterable[Offer], *, source: Source) -> StoredListings:
             new.append(rows[key])
         elif not _is_older(row, offer, source) and _assign(row, values):
             changed.append(row)
+    assign_icons((row, icon_address(row.details.get("icon"))) for row in (*new, *changed))
     Listing.objects.bulk_create(new)
-    overwrite(Listing, changed, [*_COMPARED_FIELDS, "vanished_at", "updated_at"])
+    overwrite(Listing, changed, [*_COMPARED_FIELDS, "icon", "vanished_at", "updated_at"])
     describe_listings([*new, *changed])
     seen = [row.pk for key, row in rows.items() if _is_offered(by_key[key])]
     Listing.objects.filter(pk__in=seen).update(run=source.run)

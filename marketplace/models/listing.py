@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from acl.platform.database_triggers import DatabaseTrigger, Triggers
 from acl.platform.stored_json import StoredJSONField
+from catalog.models import IconSource
 from marketplace.models.source import Source
 
 
@@ -63,6 +64,9 @@ class Listing(models.Model):
         default=dict, blank=True, help_text="Variables, program and hosts that it needs."
     )
     details = StoredJSONField(default=dict, blank=True)
+    icon = models.ForeignKey(
+        IconSource, models.SET_NULL, null=True, blank=True, related_name="listings"
+    )
     review = models.CharField(
         max_length=9,
         choices=Review.choices,

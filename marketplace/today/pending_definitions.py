@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, F, OuterRef, Q
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from catalog.icons.faces import face_of
 from catalog.lifecycle.runtime_state import NOT_OVER
 from catalog.models import Capability, Definition, Integration, RuntimeCapability, ServerProposal
 from catalog.models.integration import ReviewState
@@ -37,7 +38,7 @@ def list_reviews() -> Section:
     """Return integrations with definitions to review, then what else waits for a decision."""
     waiting = Q(definitions__standing__in=Definition.WAITING)
     found = Integration.objects.annotate(
-        waiting=Count("definitions", filter=waiting, distinct=True)
+        waiting=Count("definitions", filter=waiting, distinct=True), picture=F("icon__image")
     )
     found = found.filter(Q(waiting__gt=0) | Q(state=ReviewState.QUARANTINED))
     shown = list(found.order_by("title", "pk")[:MOST])
@@ -91,6 +92,7 @@ def _row(one: Integration, definitions: list[PendingDefinition]) -> Row:
         reverse("integration-review", args=[one.slug]),
         _("Review changes"),
         definitions=tuple(definitions),
+        face=face_of(one),
     )
 
 

@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from catalog.icons.faces import face_of
 from catalog.models import Integration
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
@@ -59,10 +60,11 @@ def _row(one: Integration, listing: Listing | None) -> Row:
     if one.install_state in _WORKING:  # type: ignore[attr-defined]
         status = status_of_row(one)
         address, action = reverse("integration", args=[one.slug]), _("Show progress")
-        return Row(one.title, words, address, action, status.label, status.tone, status.icon)
+        told = status.label, status.tone, status.icon
+        return Row(one.title, words, address, action, *told, face=face_of(one))
     update = _update(one, listing)
     if update is None:
-        return Row(one.title, words, address, action)
+        return Row(one.title, words, address, action, face=face_of(one))
     return Row(
         one.title,
         words,
@@ -70,6 +72,7 @@ def _row(one: Integration, listing: Listing | None) -> Row:
         action,
         choice=f"{one.slug}:{update.digest}",
         facts=_facts(one, update),
+        face=face_of(one),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from catalog.icons.faces import Face
 from marketplace.integrations.review_decisions import Change
 
 MOST = 8
@@ -50,6 +51,7 @@ class Row:
     value: str = ""  # of its button
     choice: str = ""  # of its checkbox
     facts: tuple[Fact, ...] = ()
+    face: Face | None = None  # of an integration
     definitions: tuple[PendingDefinition, ...] = ()
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.contrib.auth.models import User
-from django.db.models import IntegerField, Q
+from django.db.models import F, IntegerField, Q
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 from django.urls import reverse
@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from acl.models import AccessRequest
 from acl.rights.caller import Caller
+from catalog.icons.faces import face_of
 from catalog.models import Capability, Integration
 from catalog.models.integration import ReviewState
 from catalog.readiness.obstacles import Obstacle, obstacle_sql
@@ -64,9 +65,8 @@ def _troubled(one: Integration) -> Row:
             address, action = f"{address}#account", _("Sign in")
         case Obstacle.FAILING:
             value = one.slug
-    return Row(
-        one.title, status.words, address, action, status.label, status.tone, status.icon, value
-    )
+    told = status.label, status.tone, status.icon
+    return Row(one.title, status.words, address, action, *told, value, face=face_of(one))
 
 
 def missing_connections(person: User, caller: Caller | None) -> Section:
@@ -83,7 +83,10 @@ def missing_connections(person: User, caller: Caller | None) -> Section:
             pk__in=reachable.values("integration"),
         )
         # The names in it are our own, and a number.
-        .annotate(obstacle=RawSQL(obstacle, [], output_field=IntegerField()))  # noqa: S611
+        .annotate(
+            obstacle=RawSQL(obstacle, [], output_field=IntegerField()),  # noqa: S611
+            picture=F("icon__image"),
+        )
         .filter(obstacle__in=_PERSONAL)
     )
     rows = tuple(_connection(one) for one in found.order_by("title", "pk")[:MOST])
@@ -93,8 +96,10 @@ def missing_connections(person: User, caller: Caller | None) -> Section:
 def _connection(one: Integration) -> Row:
     address = reverse("my-secret", args=[one.slug])
     if one.obstacle == Obstacle.OWN_ACCOUNT:  # type: ignore[attr-defined]
-        return Row(one.title, _("It needs your sign-in."), address, _("Sign in"))
-    return Row(one.title, _("It needs a secret of yours."), address, _("Set secret"))
+        words, action = _("It needs your sign-in."), _("Sign in")
+    else:
+        words, action = _("It needs a secret of yours."), _("Set secret")
+    return Row(one.title, words, address, action, face=face_of(one))
 
 
 def own_requests(person: User) -> tuple[AccessRequest, ...]:

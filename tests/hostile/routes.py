@@ -430,6 +430,7 @@ ROUTES = [
         fill={**TOOL, "pk": "1"}),
     Row("tools/<slug:full_name>/why/", GROUPS_PAGE, fill=TOOL),
     Row("find/", PAGE, query={"q": "e"}),
+    Row("icons/<uuid:public_id>.png", GROUPS_PAGE, fill={"public_id": "{icon}"}),
     Row("marketplace/", PAGE, query={"q": "offer"}),
     Row("marketplace/listings/<slug:slug>/", PAGE, fill={"slug": "offer"}),
     Row("marketplace/listings/<slug:slug>/review/", ADMIN_PAGE, "POST", fill={"slug": "offer"},

@@ -27,6 +27,8 @@ from catalog.models import (
     Capability,
     CatalogVersion,
     Edge,
+    IconImage,
+    IconSource,
     Integration,
     OAuthClient,
     OAuthConnection,
@@ -201,6 +203,7 @@ def _fill_the_other_tables(world: World) -> None:
         "installation": _installing("mulberry-new"),
         "proposal_pk": _proposed(alice, mulberry, "mulberry"),
         "addition": _added(),
+        "icon": _iconed(world.mail, b"quince"),
         "invitation": raw,
         "invitation_pk": invitation.pk,
         "channel_pk": _channel(owner=alice),
@@ -223,6 +226,17 @@ def _fill_the_shop(world: World) -> None:
     describe_missing()
     told = {"name": "quince", "description": "Quince of mulberry."}
     store_definitions(integration=world.mail, tools=[told], by=None, complete=False)
+
+
+def _iconed(integration: Integration, content: bytes) -> str:
+    """Give an integration an icon that was read, and return the key of its picture."""
+    image = IconImage.objects.create(digest=content.hex(), content=content)
+    address = f"https://{integration.slug}.example/icon.png"
+    integration.icon = IconSource.objects.create(
+        address=address, address_digest=address[-64:], state="ready", image=image
+    )
+    integration.save()
+    return str(image.pk)
 
 
 def _added() -> str:
@@ -325,6 +339,7 @@ def _things_of_finance(world: World) -> dict[str, Any]:
         "call_pk": waiting_call(charlie, finance, paying, "pay").pk,
         "installation": _installing("finance-new"),
         "proposal_pk": _proposed(charlie, finance, "finance"),
+        "icon": _iconed(world.payroll, b"payroll"),
         "invitation": "another",
         "invitation_pk": Invitation.objects.get().pk,
         "channel_pk": _channel(owner=charlie),
@@ -353,7 +368,7 @@ UNKNOWN: dict[str, Any] = {
     "sign_in": "00000000-0000-4000-8000-000000000009",
     "call_pk": "00000000-0000-4000-8000-000000000001", "invitation": "no-such-link",
     "channel_pk": 987_654_321, "group_channel_pk": 987_654_321,
-    "proposal_pk": 987_654_321,
+    "proposal_pk": 987_654_321, "icon": "00000000-0000-4000-8000-000000000004",
     "invitation_pk": 987_654_321, "installation": "00000000-0000-4000-8000-000000000002",
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from typing import Any
 import uvicorn
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
+from mcp_types import Icon
 from starlette.applications import Starlette
 
 ECHO = {"name": "echo", "inputSchema": {"type": "object"}}
@@ -148,9 +149,9 @@ def evil_server() -> Iterator[EvilServer]:
         server.server_close()
 
 
-def app_of_the_sdk(transport: str) -> Starlette:
-    """Return an ordinary server by the SDK."""
-    server = MCPServer("fine")
+def app_of_the_sdk(transport: str, icon: str = "") -> Starlette:
+    """Return an ordinary server by the SDK, which may declare an icon."""
+    server = MCPServer("fine", icons=[Icon(src=icon)] if icon else None)
 
     @server.tool()
     def add(first: int, second: int) -> int:
@@ -167,9 +168,9 @@ def app_of_the_sdk(transport: str) -> Starlette:
 
 
 @contextmanager
-def fine_server(transport: str = "http", port: int = 0) -> Iterator[str]:
+def fine_server(transport: str = "http", port: int = 0, icon: str = "") -> Iterator[str]:
     """Run such a server; yield its address."""
-    app = app_of_the_sdk(transport)
+    app = app_of_the_sdk(transport, icon)
     config = uvicorn.Config(app, port=port, log_level="critical", lifespan="on")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

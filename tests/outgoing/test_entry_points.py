@@ -19,6 +19,7 @@ from pytest_django.fixtures import Settings
 from acl.rights.caller import Caller
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.files import RefusedError
+from catalog.icons.declared_icons import find_or_add
 from catalog.models import (
     Integration,
     OAuthClient,
@@ -29,6 +30,7 @@ from catalog.models import (
 from catalog.servers.client.server_problems import ServerProblemError
 from catalog.servers.connections.server_requests import call_tool
 from catalog.servers.connections.session_pool import ConnectionPool
+from catalog.servers.icons.icon_reader import read_icon
 from catalog.servers.net import guarded_transport
 from catalog.servers.net.address_check import AllowedHosts
 from catalog.servers.net.guarded_requests import fetch
@@ -153,6 +155,13 @@ def read_a_source(world: World, url: str) -> str:
     return str(source.state) if source.state != "failed" else str(source.message)
 
 
+def read_an_icon_of_a_server(world: World, url: str) -> str:
+    row = find_or_add([url])[url]
+    read_icon(row.pk)
+    row.refresh_from_db()
+    return row.problem if row.state == row.State.FAILED else "fetched"
+
+
 def fetch_a_document(world: World, url: str) -> str:
     fetch(url, allowed=AllowedHosts())
     return "fetched"
@@ -223,6 +232,7 @@ ENTRY_POINTS = [
     call_what_is_stored,
     add_a_source,
     read_a_source,
+    read_an_icon_of_a_server,
     fetch_a_document,
     follow_a_redirect,
     sign_in_at,

@@ -31,6 +31,8 @@ from catalog.models import (
     ApiDocument,
     Capability,
     EmbeddingModel,
+    IconImage,
+    IconSource,
     Integration,
     OutgoingHost,
     Rule,
@@ -41,6 +43,7 @@ from catalog.registration.definition_comparison import store_definitions
 from catalog.runtime.runtime_capabilities import Maker, create_capability
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.health_history import record_health
+from catalog.servers.icons.png_writer import write_png
 from discovery.models import Call, TaughtMessage
 from discovery.teaching.message_proposals import import_messages, open_proposals
 from discovery.teaching.taught_messages import Decision, decide
@@ -51,6 +54,7 @@ from marketplace.models import (
     Addition,
     Installation,
     InstallationEvent,
+    Listing,
     NotificationChannel,
     NotificationDelivery,
 )
@@ -142,7 +146,33 @@ def build() -> World:
     _notifications(world)
     _risks()
     _taught(world)
+    _icons(world)
     return world
+
+
+def _icons(world: World) -> None:
+    """Give every third integration and listing a picture; one declares what cannot be read."""
+    rows = (Integration.objects.all(), Listing.objects.all(), Integration.objects.all())
+    for number, some in enumerate(rows):
+        colour = bytes((40 + 90 * number, 90, 200 - 60 * number, 255))
+        ring = b"".join(
+            colour if 400 < (x - 32) ** 2 + (y - 32) ** 2 < 900 else bytes(4)
+            for y in range(64)
+            for x in range(64)
+        )
+        content = write_png(ring, side=64)
+        image = IconImage.objects.create(digest=f"{number}", content=content)
+        source = IconSource.objects.create(
+            address=f"https://{number}.example", address_digest=f"{number}", state="ready",
+            image=image,
+        )  # fmt: skip
+        keys = list(some.order_by("title").values_list("pk", flat=True)[number::3])
+        some.filter(pk__in=keys).update(icon=source)
+    lost = IconSource.objects.create(
+        address="https://lost.example", address_digest="lost", state="failed",
+        problem="The picture is not at its address.",
+    )  # fmt: skip
+    Integration.objects.filter(slug=world.things["failing"]).update(icon=lost)
 
 
 def _taught(world: World) -> None:

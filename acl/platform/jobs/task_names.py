@@ -38,6 +38,9 @@ SWEEP_CHATS: Final = TaskName("servers.sweep_chats")
 LOOK_AT_ADDITION: Final = TaskName("servers.look_at_addition")
 SWEEP_ADDITIONS: Final = TaskName("servers.sweep_additions")
 
+READ_ICON: Final = TaskName("servers.read_icon")
+SWEEP_ICONS: Final = TaskName("servers.sweep_icons")
+
 NOTE_AUDIT_HEAD: Final = TaskName("servers.note_audit_head")
 SEND_EVENTS: Final = TaskName("servers.send_events")
 

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.files import RefusedError, parse_json, parse_yaml, resolve_types
+from catalog.formats.icon_choice import icon_address
 from catalog.formats.openapi.swagger import convert_swagger
 from catalog.formats.read_limits import MB, Limits
 
@@ -37,6 +38,12 @@ class ApiDocument:
         """Return the description of the API."""
         info = _mapping(self.value.get("info"))
         return _text(info.get("summary")) or _text(info.get("description"))
+
+    @property
+    def icon(self) -> str:
+        """Return the address of its logo, an extension that documentation tools know, or ""."""
+        logo = _mapping(_mapping(self.value.get("info")).get("x-logo"))
+        return icon_address(logo.get("url"))
 
     @property
     def api_version(self) -> str:

@@ -114,6 +114,7 @@ def _integration(
             "variables": variables,
             "operations": len(operations),
             "tags": [tag[:60] for tag, _ in count_tags(operations)[:10]],
+            **({"icon": document.icon} if document.icon else {}),
         },
     )
 

@@ -17,6 +17,7 @@ from mcp.client import Client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
+from catalog.formats.icon_choice import choose_icon
 from catalog.servers.client.conversation import Conversation, progress_to
 from catalog.servers.client.dialogue import SILENT, Dialogue
 from catalog.servers.client.http_transport import http_streams
@@ -40,11 +41,15 @@ _CALL_RESULT: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputR
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools offered by a server; `left_out` describes what was not read."""
+    """The tools offered by a server; `left_out` describes what was not read.
+
+    `icon` is the address of the icon that the server declares for itself, or "".
+    """
 
     tools: list[dict[str, Any]]
     left_out: str = ""
     announces: tuple[str, ...] = ()
+    icon: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +228,14 @@ class Session:
             found.append(SUBSCRIPTIONS)
         return tuple(found)
 
+    @property
+    def icon(self) -> str:
+        """Return the address of the server's icon, or ""."""
+        known = self._require_client().server_info
+        icons = (known.icons if known else None) or []
+        declared = [one.model_dump(mode="json", by_alias=True) for one in icons]
+        return choose_icon(declared, data_too=True)
+
     async def watch(self, uris: frozenset[str], hear: Hear, ready: Callable[[], None]) -> None:
         """Hear of changes of these resources, and of lists, until cancelled.
 
@@ -264,7 +277,7 @@ class Session:
             left_out = f"It has more than {most:,} tools; the others are left out."
         else:
             left_out = "Its list of tools does not end; what came first is kept." if endless else ""
-        return Tools(found[:most], left_out, self.announces)
+        return Tools(found[:most], left_out, self.announces, self.icon)
 
     async def _run(self) -> None:
         problem: BaseException | None = None

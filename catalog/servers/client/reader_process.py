@@ -50,8 +50,9 @@ _START = (
     "from catalog.formats import reader_program; sys.exit(reader_program.main())"
 )
 _ENVIRONMENT = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+_LIBRARIES = "pillow.libs"
 _PART = 65_536
-What = Literal["api", "archive"]
+What = Literal["api", "archive", "picture"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +90,11 @@ def read_apart(
         "file_bytes": MB,
         "open_files": 64,
     }
-    command = [str(Path(sys.executable)), *_arguments()]
+    arguments = _arguments(what)
+    command = [str(Path(sys.executable)), *arguments]
     if cells_wanted() and not problem:
-        cell = Cell(readable=tuple(reader_files()), user=READER_USER)
-        command = build_command(find_bwrap(), [str(interpreter()), *_arguments()], cell, home=None)
+        cell = Cell(readable=tuple(reader_files(what)), user=READER_USER)
+        command = build_command(find_bwrap(), [str(interpreter()), *arguments], cell, home=None)
         limits["cell"] = process_guard.describe_cell(
             compile_filter(), listener=None, port=PROXY_PORT, groups=cell_groups()
         )
@@ -102,23 +104,27 @@ def read_apart(
 
 
 @cache
-def reader_files() -> list[Path]:
+def reader_files(what: What = "api") -> list[Path]:
     """Return what the reader may see: its interpreter, the formats, and the packages they need."""
     own = [_ROOT / name for name in _OWN]
-    return [*program_files([str(interpreter())]), *own, *_packages()]
+    return [*program_files([str(interpreter())]), *own, *_packages(what)]
 
 
-def _packages() -> list[Path]:
+def _packages(what: What) -> list[Path]:
     found = []
-    for name in reader_program.PACKAGES:
+    names = reader_program.PACKAGES
+    for name in names + (reader_program.PICTURE_PACKAGES if what == "picture" else ()):
         if (spec := find_spec(name)) and spec.origin:
             origin = Path(spec.origin)
             found.append(origin.parent if origin.name == "__init__.py" else origin)
+    if what == "picture":
+        # Beside Pillow, its wheel has the libraries that its decoders need.
+        found += [folder for path in found[-1:] if (folder := path.with_name(_LIBRARIES)).is_dir()]
     return found
 
 
-def _arguments() -> list[str]:
-    folders = dict.fromkeys(str(path.parent) for path in _packages())
+def _arguments(what: What) -> list[str]:
+    folders = dict.fromkeys(str(path.parent) for path in _packages(what))
     return ["-I", "-S", "-c", _START, str(_ROOT), *folders]
 
 

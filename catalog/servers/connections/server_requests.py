@@ -10,7 +10,9 @@ from typing import Any
 import anyio
 
 from catalog.formats.descriptors import JSONObject
+from catalog.formats.icon_choice import icon_address
 from catalog.formats.openapi.api_operations import HTTP
+from catalog.icons.declared_icons import set_icon
 from catalog.models import Capability, Integration, Secret
 from catalog.servers.call_needs import CallNeeds, load_call_needs
 from catalog.servers.client.dialogue import SILENT, Dialogue
@@ -256,6 +258,8 @@ def check_server(integration: Integration) -> Tools:
     if integration.announces != list(tools.announces):
         integration.announces = list(tools.announces)
         integration.save(update_fields=["announces"])
+    # Of what the server says of itself, else of what its source said.
+    set_icon(integration, tools.icon or icon_address(integration.source_ref.get("icon")))
     return tools
 
 

@@ -10,7 +10,11 @@ import httpx2
 
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.net.guarded_transport import MB, GuardedTransport
-from catalog.servers.net.outgoing_errors import NotReachableError, TooManyRedirectsError
+from catalog.servers.net.outgoing_errors import (
+    EndpointNotAllowedError,
+    NotReachableError,
+    TooManyRedirectsError,
+)
 
 # Headers that may follow a redirect to another origin: nothing that identifies us.
 _SAFE_HEADERS = frozenset({"accept", "user-agent", "if-none-match", "if-modified-since"})
@@ -20,11 +24,12 @@ _AGENT = "Pegboard"
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Limits of one fetch."""
+    """Limits of one fetch. With `same_origin`, redirects must not leave the address's origin."""
 
     most_bytes: int = 5 * MB
     seconds: float = 30.0
     redirects: int = 5
+    same_origin: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,8 @@ async def _follow(
                 return FetchedDocument(str(url), response.status_code, response.headers, body)
         following = check_address(_resolve_redirect(url, target), allowed)
         if _origin(following) != _origin(url):
+            if bounds.same_origin:
+                raise EndpointNotAllowedError
             headers = httpx2.Headers(
                 {name: value for name, value in headers.items() if name.lower() in _SAFE_HEADERS}
             )

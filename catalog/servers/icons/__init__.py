@@ -1,0 +1,3 @@
+"""Reading of declared icons, in the outgoing worker: fetched, drawn anew in a cell, and stored."""
+
+__all__ = ["icon_reader"]
