@@ -1,4 +1,4 @@
-"""Why a declared icon is not shown, for the page of its integration."""
+"""Problems of declared icons, for the page of an integration."""
 
 from django.conf import settings
 from django.utils.translation import gettext as _
@@ -7,7 +7,7 @@ from catalog.models import IconSource
 
 
 def icon_problem(source: IconSource | None) -> str:
-    """Return why the icon is not shown, as stored in English, or ""."""
+    """Return the reason that the icon is not shown, as stored in English, or ""."""
     if source is None or (source.state == IconSource.State.READY and source.image_id):
         return ""
     if source.state == IconSource.State.FAILED:

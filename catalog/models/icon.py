@@ -24,7 +24,7 @@ class IconImage(models.Model):
 
 
 class IconSource(models.Model):
-    """An address where an icon is declared, read by the outgoing worker when it is due.
+    """A declared address of an icon, read by the outgoing worker when it is due.
 
     The row is the promise: `due_at` says when it is to be read, also after a failure.
     """

@@ -31,7 +31,7 @@ def _server() -> Iterator[Place]:
 
 @pytest.fixture
 def server(_server: Place, settings: Settings) -> Place:
-    """A web server that an admin has allowed. Pictures are decoded in a child process."""
+    """A web server on this machine, which an admin has allowed."""
     settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = (("127.0.0.1", _server.port),)
     _server.documents.clear()
     _server.redirects.clear()

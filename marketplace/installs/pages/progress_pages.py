@@ -20,6 +20,7 @@ from marketplace.installs.install_requests import (
     confirm_install,
     retry_install,
 )
+from marketplace.installs.ready_tools import tools_to_try
 from marketplace.models import Installation
 
 
@@ -31,8 +32,11 @@ def installation(request: PageRequest, public_id: UUID) -> HttpResponse:
     if request.htmx and request.GET.get("seen") == progress.version:
         return HttpResponse(status=204)
     template = "installs/progress.html" + ("#progress" if request.htmx else "")
-    context = {"progress": progress, "installation": progress.installation}
-    return render_page(request, template, context, frame=frame_of(request))
+    frame, one = frame_of(request), progress.installation
+    is_ready = one.state == Installation.State.READY
+    tools = tools_to_try(one.integration, frame.caller) if is_ready else ()
+    context = {"progress": progress, "installation": one, "tools": tools}
+    return render_page(request, template, context, frame=frame)
 
 
 @admins_only
