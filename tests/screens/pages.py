@@ -186,7 +186,7 @@ REACHED_ELSEWHERE = {
     "playground/people/", "marketplace/receivers/", "access/find/targets/",
     "access/find/capabilities/", "access/spaces/<int:pk>/warnings/",
     "^sign-in/(?P<provider_id>oidc)/callback/$", "tools/<slug:full_name>/why/",
-    "playground/why/", "playground/callers/", "first-steps/",
+    "playground/why/", "playground/callers/", "first-steps/", "icons/<uuid:public_id>.png",
 }  # fmt: skip
 
 
