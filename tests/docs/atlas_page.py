@@ -20,6 +20,7 @@ _STATES = {"ready": "ready", "needs_secret": "starts with made-up secrets", "fai
 _REASONS = {
     "client_missing": "needs a newer Python",
     "crashed": "stops when it is started",
+    "no_program": "no program of the expected name",
     "no_answer": "does not answer",
     "package_not_found": "no wheel, and Pegboard builds none",
 }
@@ -83,7 +84,9 @@ def _line(row: Row) -> str:
     found, tools = row.found, row.found["tools"]
     reads = sum(effect == "read" for effect in tools.values())
     state = _STATES[found["state"]]
-    if found["reason"]:
+    if found["reason"] == "crashed" and row.package.needs == "network":
+        state = f"{state}: stops without the network"
+    elif found["reason"]:
         state = f"{state}: {_REASONS.get(found['reason'], found['reason'])}"
     called = f"`{found['called']}`" if found["called"] else ""
     bounds = " ".join(f"`{one}`" for one in found["bounds"])
