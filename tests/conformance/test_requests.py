@@ -12,6 +12,8 @@ from tests.mcp.asking import ENVELOPE, MODERN, ask, ask_modern, send
 from tests.mcp.conftest import key_of
 
 pytestmark = pytest.mark.processes
+of_older = pytest.mark.parametrize("generation", ["legacy"])
+of_newer = pytest.mark.parametrize("generation", ["modern"])
 PATH = "/mcp/reference-legacy"
 READ: dict[str, Any] = {"uri": "test://static-text"}
 
@@ -20,6 +22,7 @@ def _result(people: People, method: str, params: dict[str, Any] | None = None) -
     return ask(key_of(people), method, params, path=PATH).json()["result"]
 
 
+@of_older
 @pytest.mark.usefixtures("behind")
 def test_server_is_passed_through_and_recorded(people: People) -> None:
     announced = _result(
@@ -47,6 +50,7 @@ def test_server_is_passed_through_and_recorded(people: People) -> None:
     assert not record.result_json  # delivered, and not kept
 
 
+@of_older
 @pytest.mark.usefixtures("behind")
 def test_speaking_description_is_left_out_of_the_list(people: People) -> None:
     names = [prompt["name"] for prompt in _result(people, "prompts/list")["prompts"]]
@@ -66,6 +70,7 @@ def test_missing_resource_has_the_code_of_each_generation(people: People) -> Non
     assert response.json()["error"]["code"] == -32602
 
 
+@of_older
 @pytest.mark.usefixtures("behind")
 def test_tool_of_ones_own_opens_no_resource(people: People) -> None:
     """Give with a grant of one tool that tool, and nothing else of its server."""
@@ -81,6 +86,7 @@ def test_tool_of_ones_own_opens_no_resource(people: People) -> None:
     assert not ServerRequest.objects.exists()
 
 
+@of_newer
 @pytest.mark.usefixtures("behind")
 def test_server_asks_before_it_goes_on(people: People) -> None:
     """The client of a call is asked, and calls again with the answer, which is not kept."""
@@ -100,6 +106,7 @@ def test_server_asks_before_it_goes_on(people: People) -> None:
     assert not Call.objects.exclude(dialogue=None).exists()
 
 
+@of_newer
 @pytest.mark.usefixtures("behind")
 def test_error_of_the_server_keeps_its_code(people: People) -> None:
     params = {"name": "test_missing_capability", "arguments": {}, "_meta": ENVELOPE}
