@@ -7,6 +7,7 @@ from discovery.api.call_api import CallEventsView, CallView, CancelCallView, Exe
 from discovery.api.call_log_api import CallLogView
 from discovery.api.call_policy_api import CallPolicyView
 from discovery.api.call_use_api import CallUseView
+from discovery.api.chat_model_api import ChatModelsView, ChatModelView
 from discovery.api.discover_api import DiscoverView
 from discovery.api.insights_api import AlertsView, FiguresView, WindowsView
 from discovery.api.learning_api import LearningView
@@ -45,6 +46,8 @@ urlpatterns = [
     path("quotas/<int:pk>", QuotaView.as_view(), name="api-quota"),
     path("prices", PricesView.as_view(), name="api-prices"),
     path("prices/<int:pk>", PriceView.as_view(), name="api-price"),
+    path("chat-models", ChatModelsView.as_view(), name="api-chat-models"),
+    path("chat-models/<int:pk>", ChatModelView.as_view(), name="api-chat-model"),
     path("groups/<int:pk>/call-policy", CallPolicyView.as_view(), name="api-call-policy"),
     path("approvals", ApprovalsView.as_view(), name="api-approvals"),
     path("approvals/<uuid:pk>", ApprovalView.as_view(), name="api-approval"),

@@ -7,6 +7,7 @@ __all__ = [
     "call_log_api",
     "call_policy_api",
     "call_use_api",
+    "chat_model_api",
     "discover_api",
     "insights_api",
     "learning_api",

@@ -65,10 +65,18 @@ def _claim(pk: int) -> ModelRequest | None:
     if not move(row, State.RUNNING, seen=("state", "attempts"), **begun):
         return None
     row.attempts = attempts
-    if row.message.state not in ChatMessage.ACTIVE and row.purpose == ModelRequest.Purpose.ANSWER:
+    if _is_unwanted(row):
         _end(row, State.FAILED, reason=Problem.CANCELLED)
         return None
     return row
+
+
+def _is_unwanted(row: ModelRequest) -> bool:
+    """Return True if nobody waits for the answer. A comparison may come after the answer."""
+    state = row.message.state
+    if row.purpose == ModelRequest.Purpose.COMPARISON:
+        return state == ChatMessage.State.CANCELLED
+    return state not in ChatMessage.ACTIVE
 
 
 def _ask(row: ModelRequest) -> ModelAnswer:
@@ -99,7 +107,8 @@ def _post(model: ChatModel, row: ModelRequest, key: str) -> FetchedDocument:
         url = api.url(model.address.rstrip("/"), row.model_id)
         return post_bytes(url, row.body.encode(), headers=headers, bounds=bounds)
     except OutgoingError as problem:
-        raise ModelFailedError(Problem(problem.code)) from None
+        known = problem.code in set(Problem)
+        raise ModelFailedError(Problem(problem.code) if known else Problem.NOT_REACHED) from None
     except UnicodeError:  # a key that fits no header
         raise ModelFailedError(Problem.KEY_REFUSED) from None
 

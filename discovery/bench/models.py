@@ -112,7 +112,7 @@ def _record(action: str, row: ChatModel, by: User | None, **details: object) -> 
         "provider": row.provider,
         "address": row.address,
         "model": row.model_id,
-        "groups": sorted(row.groups.values_list("name", flat=True)),
+        "groups": row.group_names,
         "daily_tokens": row.daily_tokens,
         **details,
     }

@@ -63,6 +63,11 @@ class ChatModel(models.Model):
         return self.name
 
     @property
+    def group_names(self) -> list[str]:
+        """Return the names of its groups. Needs its related rows."""
+        return sorted(group.name for group in self.groups.all())
+
+    @property
     def key_purpose(self) -> str:
         """Return the purpose sealed along with the key."""
         return f"chat-model/{self.pk}/key"

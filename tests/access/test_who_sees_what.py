@@ -110,6 +110,8 @@ OTHERS |= {
     "api-quota",
     "api-prices",  # tests/insights/test_prices.py
     "api-price",
+    "api-chat-models",  # tests/chats/test_api.py
+    "api-chat-model",
     "api-risks",  # for admins: tests/insights/test_risk.py
 }
 OTHERS |= {"api-additions", "api-addition"}  # tests/openapi/test_adding.py

@@ -176,6 +176,9 @@ BY_AN_ADMIN = {
     "marketplace/sources/": {ANY_SOURCE, "codeload.github.com"},
     "marketplace/sources/<slug:slug>/": {ANY_SOURCE},
     "marketplace/sources/<slug:slug>/refresh/": {ANY_SOURCE},
+    # An admin entered the model's address, and a person sends a message there.
+    "playground/chat/": {"models.example"},
+    "playground/chat/<uuid:pk>/": {"models.example"},
     # The page compares both addresses, and the form sends the digest of the displayed one.
     "integrations/<slug:slug>/update/": {"mcp.example.com"},
     # The form is the confirmation: it displays the whole target and sends its digest.

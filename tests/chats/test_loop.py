@@ -266,6 +266,25 @@ def test_a_cancelled_message_asks_and_calls_no_more(bench: Bench, polite: Capabi
     assert len(bench.fake.bodies) == 1
 
 
+def test_a_comparison_is_not_sent_for_a_cancelled_message(bench: Bench) -> None:
+    message = bench.say(compare=True)
+    cancel_message(by=bench.people.alice, message=message)
+
+    bench.work(message)
+
+    assert bench.fake.bodies == []
+    assert set(message.requests.values_list("reason", flat=True)) == {"cancelled"}
+
+
+def test_who_left_the_group_begins_another_chat(bench: Bench) -> None:
+    message = bench.work(bench.say())
+    bench.people.alice.groups.clear()
+    bench.people.alice.is_staff = True  # who may use every model
+
+    with pytest.raises(ChatRefusedError, match="left the group"):
+        send_message(by=bench.people.alice, chat=message.chat, text="and?", compare=False)
+
+
 def test_one_message_at_a_time(bench: Bench) -> None:
     message = bench.say()
 

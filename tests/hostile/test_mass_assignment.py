@@ -84,7 +84,12 @@ FORMS = (ADD, CHANGE)
 # A turn's timings always differ.
 NEVER_THE_SAME = {"discovery_turn"}
 # A new call has a random id. This form reads fields by the tool's schema only.
-MAKES_A_CALL = {"tools/<slug:full_name>/try/": {"discovery_call"}}
+# So has a new chat, and numbers of new rows go on counting.
+MAKES_A_CALL = {
+    "tools/<slug:full_name>/try/": {"discovery_call"},
+    "playground/chat/": {"discovery_chat", "discovery_chatmessage", "discovery_modelrequest"},
+    "playground/chat/<uuid:pk>/": {"discovery_chatmessage", "discovery_modelrequest"},
+}
 WRITES = [
     (row, method)
     for row in EVERY

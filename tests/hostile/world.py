@@ -15,6 +15,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.db.models.functions import Now
 from django.test import Client
+from django.utils import timezone
 
 from acl.accounts.invitations import invite
 from acl.accounts.service_accounts import create_service_account
@@ -39,7 +40,16 @@ from catalog.models import (
 )
 from catalog.registration.definition_comparison import store_definitions
 from catalog.runtime.runtime_capabilities import Maker, create_capability
-from discovery.models import Called, FirstRun, Outcome, OutcomeAlert, Turn
+from discovery.models import (
+    Called,
+    Chat,
+    ChatMessage,
+    ChatModel,
+    FirstRun,
+    Outcome,
+    OutcomeAlert,
+    Turn,
+)
 from marketplace.listings.listing_store import built_in_source
 from marketplace.listings.search_index import describe_missing
 from marketplace.models import (
@@ -207,6 +217,7 @@ def _fill_the_other_tables(world: World) -> None:
         "invitation": raw,
         "invitation_pk": invitation.pk,
         "channel_pk": _channel(owner=alice),
+        **_chat(alice, mulberry, "quince"),
         "group_channel_pk": _channel(group=mulberry),
     }
     world.foreign = _things_of_finance(world)
@@ -343,8 +354,21 @@ def _things_of_finance(world: World) -> dict[str, Any]:
         "invitation": "another",
         "invitation_pk": Invitation.objects.get().pk,
         "channel_pk": _channel(owner=charlie),
+        **_chat(charlie, finance, "pay"),
         "group_channel_pk": _channel(group=finance),
     }
+
+
+def _chat(user: User, group: Group, text: str) -> dict[str, Any]:
+    """Create a model of the group's, and a chat of the user's with it."""
+    model = ChatModel.objects.create(
+        name=f"Model of {group}", provider="compatible", address="https://models.example"
+    )
+    model.groups.add(group)
+    chat = Chat.objects.create(user=user, group=group, model=model)
+    ended = {"state": "cancelled", "ended_at": timezone.now()}
+    ChatMessage.objects.create(chat=chat, text=text, **ended)
+    return {"chat_pk": chat.pk, "chat_model_pk": model.pk}
 
 
 def _channel(**whose: Any) -> int:
@@ -367,6 +391,7 @@ UNKNOWN: dict[str, Any] = {
     "turn_pk": "00000000-0000-4000-8000-000000000000",
     "sign_in": "00000000-0000-4000-8000-000000000009",
     "call_pk": "00000000-0000-4000-8000-000000000001", "invitation": "no-such-link",
+    "chat_pk": "00000000-0000-4000-8000-000000000003", "chat_model_pk": 987_654_321,
     "channel_pk": 987_654_321, "group_channel_pk": 987_654_321,
     "proposal_pk": 987_654_321, "icon": "00000000-0000-4000-8000-000000000004",
     "invitation_pk": 987_654_321, "installation": "00000000-0000-4000-8000-000000000002",

@@ -29,6 +29,8 @@ _ALICE = [
     Screen("playground", "/"),
     Screen("playground-answer", "/?message=write+an+e-mail+to+a+customer"),
     Screen("playground-small-talk", "/?message=thanks"),
+    Screen("chats", "/playground/chat/"),
+    Screen("chat", "/playground/chat/{chat_pk}/"),
     Screen("my-tools", "/tools/"),
     Screen("my-tools-nothing-fits", "/tools/?q=nothing+like+it"),
     Screen("tool", "/tools/gmail__send_mail/"),
@@ -67,6 +69,8 @@ _ALICE = [
 ]
 _ADMIN = [
     Screen("today", "/today/"),
+    Screen("chats-for-admins", "/playground/chat/"),
+    Screen("chat-models", "/playground/models/"),
     Screen("playground-as-someone", "/?message=open+a+ticket&user=alice"),
     Screen("playground-nobody", "/?message=open+a+ticket&user=nobody"),
     Screen("marketplace", "/marketplace/"),
@@ -194,7 +198,8 @@ class _Anything(dict[str, str]):
     """A mapping with a value for each name, in the form that its route takes."""
 
     def __missing__(self, name: str) -> str:
-        calls, additions = {"answered_call_pk", "call_pk"}, {"added", "not_added"}
+        calls = {"answered_call_pk", "call_pk", "chat_pk"}
+        additions = {"added", "not_added"}
         if name in {*calls, *additions, "running", "failed", "done"}:
             return "00000000-0000-4000-8000-000000000001"
         return "1" if name.endswith("_pk") else "any"

@@ -44,7 +44,7 @@ from catalog.runtime.runtime_capabilities import Maker, create_capability
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.health_history import record_health
 from catalog.servers.icons.png_writer import write_png
-from discovery.models import Call, TaughtMessage
+from discovery.models import Call, Chat, ChatMessage, ChatModel, ModelRequest, TaughtMessage
 from discovery.teaching.message_proposals import import_messages, open_proposals
 from discovery.teaching.taught_messages import Decision, decide
 from marketplace.additions.stored_additions import store_server
@@ -404,6 +404,44 @@ def _calls(world: World) -> None:
         ),
     )
     world.things["answered_call_pk"] = answered.pk
+    _chat(world, answered)
+
+
+def _chat(world: World, call: Call) -> None:
+    """Create a chat of alice's: an answered message beside all tools, and two that failed."""
+    model = ChatModel.objects.create(
+        name="Fable for Support", provider="anthropic", model_id="claude-sonnet-4-5",
+        address="https://api.anthropic.com", sealed_key=b"sealed",
+    )  # fmt: skip
+    model.groups.add(world.support)
+    chat = Chat.objects.create(user=world.alice, group=world.support, model=model)
+    ended = {"ended_at": timezone.now()}
+    names = {"gmail__send_mail": {"full_name": "gmail__send_mail", "arguments": {}}}
+    message = ChatMessage.objects.create(
+        chat=chat, text="Write to the customer that her order is late.", names=names,
+        state="answered", **ended,
+    )  # fmt: skip
+    answer = {"purpose": "answer"}
+    common = {"message": message, "model_id": model.model_id, "state": "answered", **ended}
+    arguments = {"to": "customer@example.com", "subject": LONG, "text": ARABIC}
+    asked = {"id": "1", "name": "gmail__send_mail", "arguments": arguments}
+    refused = {**asked, "call": "", "problem": "There is no tool of this name."}
+    ModelRequest.objects.create(
+        step=1, text="I write to her.", calls=[{**asked, "call": str(call.pk)}, refused],
+        tools=3, tools_tokens=412, tokens_read=655, tokens_written=81, **answer, **common,
+    )  # fmt: skip
+    ModelRequest.objects.create(
+        step=2, text="The mail is sent.\n\n- To: the customer\n- About: the late order",
+        tokens_read=901, tokens_written=64, **answer, **common,
+    )  # fmt: skip
+    ModelRequest.objects.create(
+        purpose="comparison", calls=[{**asked, "name": "slack__post_a_message"}],
+        tools=118, tools_tokens=16_480, tokens_read=18_211, tokens_written=77, **common,
+    )  # fmt: skip
+    for reason in ("cancelled", "rate_limited"):
+        state = "cancelled" if reason == "cancelled" else "failed"
+        ChatMessage.objects.create(chat=chat, text=LONG, state=state, reason=reason, **ended)
+    world.things["chat_pk"] = chat.pk
 
 
 def _added(world: World) -> None:
