@@ -68,8 +68,9 @@ def check_against_the_docs(job: Job) -> None:
     print(job, round(job.seconds))  # noqa: T201
     clicks, seconds = COUNTED[job.name]
     assert (job.clicks, round(job.seconds)) == (clicks, seconds)
-    row = f"| {job.name} | {clicks} | {job.characters} | {job.keys} | {seconds} |"
-    assert row in Path("docs/benchmarks.md").read_text("utf-8")
+    told = Path("docs/benchmarks.md").read_text("utf-8")
+    # Keys are left out: they depend on where the focus is when a poll swaps a part of the page.
+    assert f"| {job.name} | {clicks} | {job.characters} |" in told
 
 
 def test_first_call_of_a_server_that_was_added_by_its_address(
