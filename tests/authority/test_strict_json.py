@@ -159,6 +159,8 @@ OTHERS = {
     "discovery/calls/call_channel.py json.loads": OWN,
     "discovery/calls/call_wait.py json.loads": OWN,
     "discovery/server_requests/change_channel.py json.loads": OWN,
+    "marketplace/listings/package_test.py json.loads": "a jsonb column, read as text",
+    "marketplace/sources/kinds/starter_source.py json.loads": "a file of the distribution",
     "discovery/demo/demo_backend.py .json": "answers of the Pegboard that the demo talks to",
     "catalog/servers/client/strict_messages.py .validate_json": "read again by the strict parser",
 }

@@ -17,7 +17,8 @@ from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory,
 MESSAGE = "write an email about meetings"
 # Session, user, groups, first steps; selection, integrations, grounds; each also for the other.
 # The tool that asks first in Support takes one more, for who may approve.
-STATEMENTS = {"": 7, "settings": 10, "caller": 15}
+# One of each answer reads the icons of its integrations.
+STATEMENTS = {"": 8, "settings": 12, "caller": 17}
 
 
 @pytest.fixture

@@ -59,7 +59,15 @@ STORED = re.compile(r"(?P<what>[\w.]+\.(?:told|message|reason))\b(?P<filters>.*)
 TRANSLATING = ("|translated", "|call_message", "|call_reason", "|problem_label")
 # What a person wrote, and what is translated as it is made.
 OWN_WORDS = frozenset(
-    ["form.data.message", "lesson.message", "proposal.reason", "selection.reason", "turn.message"]
+    [
+        "form.data.message",
+        "form.message",
+        "lesson.message",
+        "one.message",
+        "proposal.reason",
+        "selection.reason",
+        "turn.message",
+    ]
 )
 # A literal argument of a tag that looks like a sentence: a capital first, or two words.
 LITERAL = re.compile(r"""(?<!_\()=(["'])((?:(?!\1).)*)\1""")
