@@ -34,6 +34,7 @@ from catalog.formats import catalog_jsonl, runtime, skill
 from catalog.formats.loader import FORMATS, load_path
 from catalog.models import (
     Capability,
+    IconSource,
     Integration,
     OAuthClient,
     OAuthConnection,
@@ -135,6 +136,9 @@ TASKS: dict[str, tuple[Any, frozenset[str]]] = {
     "servers.sweep_chats": (None, NOTHING),
     "servers.look_at_addition": (Addition, SOURCES),
     "servers.sweep_additions": (None, SOURCES),
+    # An icon's address, which gets no secret; only its pixels come back.
+    "servers.read_icon": (IconSource, NOTHING),
+    "servers.sweep_icons": (None, NOTHING),
     # An address of the operator's settings, empty here.
     "servers.note_audit_head": (None, NOTHING),
     # The collector of the operator's variables, or standard output; here neither is set.

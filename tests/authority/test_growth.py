@@ -17,6 +17,7 @@ from tests.authority.patterns import HOOK, product_patterns, unicode_patterns, u
 WORKED_OUT = {
     "acl.rights.rights_statement": "names of our own SQL parameters",
     "catalog.servers.client.variable_rules": "compiled at import from names in that module",
+    "marketplace.installs.packages.pypi": "the escaped name of a class",
     "catalog.trust.scanner": "compiled at import from phrases.txt",
 }
 # Exponential growth shows with few characters, quadratic growth with thousands.

@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 
 from catalog.icons.declared_icons import find_or_add, set_icon
 from catalog.icons.icon_problems import icon_problem
-from catalog.models import IconImage, IconSource
+from catalog.models import IconImage, IconSource, Integration
 from catalog.servers.icons import icon_reader
 from catalog.servers.icons.icon_reader import due_icons, forget_unused_icons, read_icon
 from tests.factories import IntegrationFactory, ListingFactory
@@ -166,6 +166,19 @@ def test_what_ends_the_worker_every_time_is_given_up(
     last = read(row)
 
     assert (last.state, last.problem) == (State.FAILED, "It ended the worker every time.")
+
+
+def test_nothing_is_asked_for_an_unconfirmed_import_or_a_held_listing(server: Place) -> None:
+    mail = IntegrationFactory.create(unconfirmed=True)
+    set_icon(mail, server.at("/logo.png"))
+    row = IconSource.objects.get()
+    ListingFactory.create(icon=row, review="held")
+
+    before = read(row)
+
+    assert (before.state, server.hits, due_icons()) == (State.WAITING, [], [])
+    Integration.objects.update(unconfirmed=False)
+    assert due_icons() == [row.pk]
 
 
 def test_sweep_takes_some_at_a_time_and_those_of_integrations_first() -> None:

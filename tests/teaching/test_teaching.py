@@ -160,7 +160,7 @@ def test_command_asks_and_shows_what_changes(
 
     told = out.getvalue()
     assert "1 gmail__send_email" in told
-    assert "no tool called" in told
+    assert "cannot use a tool called" in told
     assert {row.message: row.state for row in TaughtMessage.objects.all()} == {
         MOONS[0]: "confirmed",
         MOONS[1]: "dropped",

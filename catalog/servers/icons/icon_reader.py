@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from acl.platform.jobs.job_rows import GAVE_UP_MESSAGE, lock_unless_taken
@@ -32,6 +32,7 @@ _LONGEST_WAIT_DAYS = 30
 _MOST_CRASHES = 3
 _BOUNDS = Bounds(most_bytes=MOST_BYTES, seconds=15, redirects=3, same_origin=True)
 _ACCEPT = {"accept": "image/png, image/webp, image/jpeg, image/gif, image/x-icon;q=0.8"}
+_SHOWN = ("clear", "approved")  # reviews of listings that everyone sees
 _TEXTS = ("text/html", "text/plain", "application/json")
 
 
@@ -69,8 +70,16 @@ def forget_unused_icons() -> None:
 
 
 def _readable() -> QuerySet[IconSource]:
-    rows = IconSource.objects.all()
-    return rows if settings.PEGBOARD_FETCH_ICONS else rows.filter(address__startswith="data:")
+    """Return icons that may be read.
+
+    Nothing is asked of an address that only an unconfirmed import or a held listing has.
+    """
+    in_place = Q(address__startswith="data:")
+    if not settings.PEGBOARD_FETCH_ICONS:
+        return IconSource.objects.filter(in_place)
+    confirmed = Integration.objects.filter(icon=OuterRef("pk"), unconfirmed=False)
+    offered = IconSource.objects.filter(pk=OuterRef("pk"), listings__review__in=_SHOWN)
+    return IconSource.objects.filter(in_place | Exists(confirmed) | Exists(offered))
 
 
 def _lease(pk: int) -> IconSource | None:
