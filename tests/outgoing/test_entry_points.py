@@ -47,7 +47,7 @@ from marketplace.sources.source_problem import LocationNotAllowedError
 from marketplace.sources.source_refresh import refresh_source
 from marketplace.sources.subscriptions import add_source
 from tests.connection_loops import own_connections
-from tests.factories import GroupFactory, IntegrationFactory, SourceFactory
+from tests.factories import GroupFactory, IntegrationFactory, ListingFactory, SourceFactory
 from tests.mcp_client.http_limits import QUICK
 from tests.outgoing.addresses import WRITTEN
 from tests.outgoing.network import Names, RecordingNetwork
@@ -157,6 +157,7 @@ def read_a_source(world: World, url: str) -> str:
 
 def read_an_icon_of_a_server(world: World, url: str) -> str:
     row = find_or_add([url])[url]
+    ListingFactory.create(icon=row)
     read_icon(row.pk)
     row.refresh_from_db()
     return row.problem if row.state == row.State.FAILED else "fetched"
