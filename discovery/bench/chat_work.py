@@ -58,9 +58,7 @@ def _work_on_calls(row: ChatMessage, requests: list[ModelRequest], by: User) -> 
         move(row, State.CALLING)
         return True
     begun = [one["call"] for one in latest.calls if one.get("call")]
-    ended = Call.objects.filter(pk__in=begun, state__in=Call.ENDED).count()
-    known = Call.objects.filter(pk__in=begun).count()
-    if ended < known:
+    if Call.objects.filter(pk__in=begun).exclude(state__in=Call.ENDED).exists():
         return False
     return _ask_again(row, requests, by)
 

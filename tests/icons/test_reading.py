@@ -15,6 +15,7 @@ from catalog.icons.icon_problems import icon_problem
 from catalog.models import IconImage, IconSource, Integration
 from catalog.servers.icons import icon_reader
 from catalog.servers.icons.icon_reader import due_icons, forget_unused_icons, read_icon
+from marketplace.models import Listing
 from tests.factories import IntegrationFactory, ListingFactory
 from tests.icons.pictures import opened, picture
 from tests.sources.places import Place, place
@@ -179,6 +180,7 @@ def test_nothing_is_asked_for_an_unconfirmed_import_or_a_held_listing(server: Pl
     assert (before.state, server.hits, due_icons()) == (State.WAITING, [], [])
     Integration.objects.update(unconfirmed=False)
     assert due_icons() == [row.pk]
+    assert set(icon_reader.SHOWN) == set(Listing.PASSED)  # of an app above
 
 
 def test_sweep_takes_some_at_a_time_and_those_of_integrations_first() -> None:

@@ -32,7 +32,7 @@ _LONGEST_WAIT_DAYS = 30
 _MOST_CRASHES = 3
 _BOUNDS = Bounds(most_bytes=MOST_BYTES, seconds=15, redirects=3, same_origin=True)
 _ACCEPT = {"accept": "image/png, image/webp, image/jpeg, image/gif, image/x-icon;q=0.8"}
-_SHOWN = ("clear", "approved")  # reviews of listings that everyone sees
+SHOWN = ("clear", "approved")  # reviews of listings that everyone sees
 _TEXTS = ("text/html", "text/plain", "application/json")
 
 
@@ -78,7 +78,7 @@ def _readable() -> QuerySet[IconSource]:
     if not settings.PEGBOARD_FETCH_ICONS:
         return IconSource.objects.filter(in_place)
     confirmed = Integration.objects.filter(icon=OuterRef("pk"), unconfirmed=False)
-    offered = IconSource.objects.filter(pk=OuterRef("pk"), listings__review__in=_SHOWN)
+    offered = IconSource.objects.filter(pk=OuterRef("pk"), listings__review__in=SHOWN)
     return IconSource.objects.filter(in_place | Exists(confirmed) | Exists(offered))
 
 
