@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from discovery.flows.result_records import ParsedResult, Record, merge, parse_result
-from discovery.flows.text_tokens import hash_of, joined, tokens_of
+from discovery.flows.text_tokens import joined, tokens_of
+from discovery.flows.token_hashes import hash_of
 from discovery.flows.tool_facts import ToolFacts, name_words, nouns_of, word_set
 from discovery.flows.user_words import UserWords
 from discovery.flows.value_forms import (

@@ -5,7 +5,9 @@ import html
 import re
 import unicodedata
 from base64 import b64decode
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime
+from functools import lru_cache
 from itertools import islice
 from urllib.parse import unquote
 
@@ -19,7 +21,7 @@ _SCHEME = re.compile(
 # What ends an address in a text.
 AROUND = str.maketrans(dict.fromkeys("\"'`<>()[]{},;|“”\u2018\u2019«»\\", " "))
 _MARK = re.compile(r"\w[@/:.]+\w")
-_EDGES = ".:!?-_*~"
+EDGES = ".:!?-_*~"
 _NUMBER = re.compile(r"\d(?:\d{0,2}(?:[,']\d{3})+(?:\.\d+)?|(?<!\d\d)\d{0,17}[.,]\d{1,18})")
 _THOUSANDS = re.compile(r"'|,(?=\d{3}\b)")
 _POINTED = re.compile(r"\d[,.']\d")
@@ -30,17 +32,20 @@ _MONTH = {name[:3]: at for at, name in enumerate(_MONTHS.split(), 1)}
 _MONTH_NAME = "|".join(
     f"{name[:3]}(?:{name[3:]})?" if name[3:] else name for name in _MONTHS.split()
 )
+_WHOLE_MONTH = "|".join(rf"{name[0]}(?<=\b{name[0]}){name[1:]}" for name in _MONTH_NAME.split("|"))
 # Expressions, and where their groups have year, month and day.
-_DATES = (
+_DIGIT_DATES = (
     (re.compile(r"(\d(?<=\b\d)\d{3})[-/.](\d{1,2})[-/.](\d{1,2})"), (0, 1, 2)),
     (re.compile(r"(\d(?<=\b\d)\d?)\.(\d{1,2})\.(\d{4})\b"), (2, 1, 0)),
+)
+_NAMED_DATES = (
     (
         re.compile(
             rf"(\d(?<=\b\d)\d?)(?:st|nd|rd|th)?\.? (?:of )?({_MONTH_NAME})\.?,? (\d{{4}})\b"
         ),
         (2, 1, 0),
     ),
-    (re.compile(rf"\b({_MONTH_NAME})\.? (\d{{1,2}})(?:st|nd|rd|th)?,? (\d{{4}})\b"), (2, 0, 1)),
+    (re.compile(rf"({_WHOLE_MONTH})\.? (\d{{1,2}})(?:st|nd|rd|th)?,? (\d{{4}})\b"), (2, 0, 1)),
 )
 _GROUPING = re.compile(r"[\s\-./()_,'+]+")
 _GROUPING_ASCII = str.maketrans(dict.fromkeys(filter(_GROUPING.match, map(chr, range(128)))))
@@ -78,7 +83,7 @@ def addresses_in(text: str) -> list[str]:
 
 def address_in(part: str) -> str:
     """Return the address, URL, file or path that a piece of text without blanks is, or ""."""
-    return part.strip(_EDGES) if _MARK.search(part) else ""
+    return part.strip(EDGES) if _MARK.search(part) else ""
 
 
 def bare(text: str) -> str:
@@ -93,20 +98,34 @@ def compact(value: str) -> str:
 
 def dates_in(text: str) -> list[str]:
     """Return the dates of a normalised text in ISO's form, however they are written."""
-    found: list[str] = []
-    # Most texts have neither a year nor a month, and looking for those first costs a tenth.
+    # Most texts have no year, and looking for one first costs a tenth.
     if not _YEAR.search(text):
-        return found
-    named = any(month in text for month in _MONTH)
-    for pattern, (year, month, day) in _DATES if named else _DATES[:2]:
+        return []
+    return [*_found(_DIGIT_DATES, text), *named_dates_in(text)]
+
+
+def named_dates_in(text: str) -> list[str]:
+    """Return the dates of a normalised text that have a month's name, in ISO's form."""
+    if not any(month in text for month in _MONTH):
+        return []
+    return list(_found(_NAMED_DATES, text))
+
+
+def _found(patterns: Iterable[tuple[re.Pattern[str], tuple[int, ...]]], text: str) -> Iterator[str]:
+    for pattern, (year, month, day) in patterns:
         for parts in dict.fromkeys(pattern.findall(text)):
-            name = parts[month]
-            at = int(name) if name.isdecimal() else _MONTH[name[:3]]
-            try:
-                found.append(date(int(parts[year]), at, int(parts[day])).isoformat())
-            except ValueError:
-                continue
-    return found
+            if found := _iso_date(parts[year], parts[month][:3], parts[day]):
+                yield found
+
+
+# Mails and lists of events repeat their dates.
+@lru_cache(maxsize=4096)
+def _iso_date(year: str, month: str, day: str) -> str:
+    at = int(month) if month.isdecimal() else _MONTH[month]
+    try:
+        return date(int(year), at, int(day)).isoformat()
+    except ValueError:
+        return ""
 
 
 def numbers_in(text: str) -> list[str]:
@@ -116,7 +135,8 @@ def numbers_in(text: str) -> list[str]:
     """
     found = dict.fromkeys(_NUMBER.findall(text)) if _POINTED.search(text) else ()
     marked = [one for one in found if one[-1] == "0" or "," in one or "'" in one]
-    return [_without_zeros(one) for one in _ungrouped(" ".join(marked)).split()]
+    plain = _ungrouped(" ".join(marked)).split()
+    return [one.rstrip("0").rstrip(".") if "." in one else one for one in plain]
 
 
 def as_number(value: str) -> str:

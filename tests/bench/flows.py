@@ -29,6 +29,7 @@ from discovery.flows.reading_cipher import KEY_BYTES, ReadingCipher
 from discovery.flows.tool_facts import ToolFacts
 from discovery.flows.turn_readings import TurnReadings
 from discovery.flows.user_words import UserWords
+from tests.bench.value_answers import value_answers
 
 T = TypeVar("T")
 Tools = Mapping[str, ToolFacts]
@@ -165,6 +166,11 @@ def costs() -> dict[str, float]:
         _timed(parts, "open the readings", lambda: [cipher.open(one) for one in sealed])
         for name, arguments in cases.items():
             _timed(parts, f"judge: {name}", partial(judge, _MAIL, arguments, turn))
+    for name, answer in value_answers(CHARACTERS).items():
+        for _ in range(CALLS):
+            fresh = TurnReadings(turn.words)
+            digest = partial(fresh.add, _SEARCH, {}, [answer], by_itself=True)
+            _timed(parts, f"digest {name}", digest)
     return {name: median(found) for name, found in parts.items()}
 
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discovery.flows.flow_guard import judge
-from discovery.flows.text_tokens import hash_of, joined, sentence_hashes, tokens_of
+from discovery.flows.text_tokens import joined, sentence_hashes, tokens_of
+from discovery.flows.token_hashes import hash_of
 from discovery.flows.tool_facts import ToolFacts
 from discovery.flows.turn_readings import TurnReadings
 from discovery.flows.user_words import UserWords
@@ -78,7 +79,7 @@ def test_words_and_addresses_of_every_part_are_found(texts: list[str]) -> None:
 
 
 PIECES = st.sampled_from(
-    [*"1  --.,,'/()\n", "23", "456", "2024", "12", ", ", "may", " of ", "th", "ab", "é"]
+    [*"1  --.,,'/()\n", "23", "456", "2024", "12", ", ", "may", " of ", "th", "ab", "é", "b6c7d8e9"]
 )
 GROUPS = re.compile(r"\d[\da-z]{0,12}(?:[ ()/-]{1,2}(?=[a-z]{0,12}\d)[\da-z]{1,12}){1,8}")
 
@@ -88,7 +89,11 @@ def test_looking_near_digits_finds_what_looking_everywhere_does(text: str) -> No
     found, _ = tokens_of(joined([text]), None)
 
     plain = normalize(text)
-    groups = [compact(one) for one in GROUPS.findall(plain)]
+    before = [
+        (plain[max(0, one.start() - 2) : one.start()], one[0]) for one in GROUPS.finditer(plain)
+    ]
+    groups = [compact(one) for _, one in before]
+    groups += [compact(country + one) for country, one in before if re.match("[a-z]{2}", country)]
     wanted = [*dates_in(plain), *numbers_in(plain), *groups]
     assert [one for one in wanted if hash_of(one) not in found] == []
 
@@ -97,6 +102,7 @@ def test_values_are_found_in_one_spelling_wherever_they_stand() -> None:
     values = {
         "on the 3rd of September, 2024": "2024-09-03",
         "on 24.12.2025": "2025-12-24",
+        "may 3rd 2026": "2026-05-03",
         "since 2024-1-2": "2024-01-02",
         "for 1,250.50 in all": "1250.5",
         "for 1'000 of them": "1000",
