@@ -20,6 +20,7 @@ from acl.models import (
     ApiKey,
     AuthorizationCode,
     ClientConnection,
+    ClientDocument,
     ClientToken,
     RegisteredClient,
 )
@@ -154,6 +155,14 @@ class RegisteredClientAdmin(ReadOnlyAdmin):
 
     list_display = ("name", "client_id", "redirect_uris", "created_at")
     search_fields = ("name", "client_id")
+
+
+@admin.register(ClientDocument)
+class ClientDocumentAdmin(ReadOnlyAdmin):
+    """Read-only admin of documents by which clients describe themselves."""
+
+    list_display = ("address", "state", "problem", "asked_at", "kept_until")
+    search_fields = ("address",)
 
 
 @admin.register(ClientConnection)

@@ -14,6 +14,7 @@ __all__ = [
     "people_api",
     "plain_text",
     "problems",
+    "rate_counts",
     "rate_limits",
     "refusals",
     "request_callers",

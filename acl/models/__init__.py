@@ -4,6 +4,7 @@ from acl.models.access_request import AccessRequest
 from acl.models.api_key import ApiKey
 from acl.models.audit_entry import AuditEntry, AuditHead
 from acl.models.chain_columns import ChainColumns, chain_columns
+from acl.models.client_document import ClientDocument
 from acl.models.invitation import Invitation
 from acl.models.look import Look
 from acl.models.person_language import PersonLanguage
@@ -26,6 +27,7 @@ __all__ = [
     "AuthorizationCode",
     "ChainColumns",
     "ClientConnection",
+    "ClientDocument",
     "ClientToken",
     "GroupGrantBase",
     "GroupPolicy",

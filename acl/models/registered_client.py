@@ -4,6 +4,8 @@ A connection is an API key without a text: calls, approvals, limits and the audi
 one, and it acts as its owner.
 """
 
+from urllib.parse import urlsplit
+
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -15,9 +17,10 @@ _DIGEST = 64
 
 
 class RegisteredClient(models.Model):
-    """A public client, registered by itself. Its name is a claim."""
+    """A public client, registered by itself or by its document. Its name is a claim."""
 
-    client_id = models.CharField(max_length=64, unique=True, editable=False)
+    # Random, or the address of its document.
+    client_id = models.CharField(max_length=500, unique=True, editable=False)
     name = models.CharField(max_length=120)
     redirect_uris = ArrayField(models.CharField(max_length=500))
     created_at = models.DateTimeField(auto_now_add=True)
@@ -28,6 +31,11 @@ class RegisteredClient(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def published_by(self) -> str:
+        """Return the host of the client's document, which is proven; "" if it has none."""
+        return urlsplit(self.client_id).hostname or "" if "://" in self.client_id else ""
 
 
 class ClientConnection(models.Model):

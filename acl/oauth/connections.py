@@ -43,6 +43,7 @@ def connect_client(
     )
     connection = ClientConnection.objects.create(key=key, client=client, resource=resource)
     details = {"scopes": key.scopes, "resource": resource, "redirect_host": host_of(redirect_uri)}
+    details |= {"published_by": client.published_by} if client.published_by else {}
     record(by=person, action="client.connected", target=str(key), details=details)
     return connection
 

@@ -42,14 +42,14 @@ def register_client(*, name: str, redirect_uris: Sequence[str]) -> RegisteredCli
     _make_room()
     return RegisteredClient.objects.create(
         client_id=secrets.token_urlsafe(_ID_BYTES),
-        name=_checked_name(name or host_of(redirect_uris[0])),
+        name=checked_name(name or host_of(redirect_uris[0])),
         redirect_uris=list(dict.fromkeys(redirect_uris)),
     )
 
 
 def check_redirect_uri(uri: str) -> None:
     """Raise RegistrationRefused unless the code would go to an HTTPS page or to the own machine."""
-    if len(uri) > LONGEST_URI or not _is_plain(uri) or not _is_safe(uri):
+    if len(uri) > LONGEST_URI or not is_plain(uri) or not _is_safe(uri):
         raise RegistrationRefused(
             "invalid_redirect_uri",
             "A redirect URI must be https, or http on localhost, without user and fragment.",
@@ -61,7 +61,7 @@ def is_registered(client: RegisteredClient, uri: str) -> bool:
     if uri in client.redirect_uris:
         return True
     asked = _split(uri)
-    if asked is None or not _is_plain(uri) or not _is_loopback(asked):
+    if asked is None or not is_plain(uri) or not _is_loopback(asked):
         return False
     return any(
         _without_port(asked) == _without_port(known)
@@ -81,7 +81,7 @@ def is_own_machine(uri: str) -> bool:
     return parts is not None and _is_loopback(parts)
 
 
-def _is_plain(uri: str) -> bool:
+def is_plain(uri: str) -> bool:
     """Return True if the URI has printable ASCII only, and nothing that browsers rewrite."""
     return uri.isascii() and uri.isprintable() and not set(uri) & _REWRITTEN
 
@@ -118,7 +118,7 @@ def _without_port(parts: SplitResult) -> tuple[str | None, str, str]:
     return parts.hostname, parts.path, parts.query
 
 
-def _checked_name(name: str) -> str:
+def checked_name(name: str) -> str:
     """Return the name in one line. Raises RegistrationRefused for one that imitates another."""
     shown = " ".join(name.split())[:LONGEST_NAME]
     try:
@@ -132,7 +132,7 @@ def _checked_name(name: str) -> str:
 
 def _make_room() -> None:
     """Forget clients that nobody connected; refuse more where many still wait."""
-    unconnected = RegisteredClient.objects.filter(connections=None)
+    unconnected = RegisteredClient.objects.filter(connections=None, document=None)
     unconnected.filter(created_at__lt=Now() - UNCONNECTED_LIFETIME).delete()
     if unconnected.count() >= MOST_UNCONNECTED:
         raise RegistrationRefused("temporarily_unavailable", "Too many clients wait. Try later.")

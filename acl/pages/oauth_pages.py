@@ -1,5 +1,6 @@
 """Pages of connected assistants: the consent to a client, and the list of one's own."""
 
+from math import ceil
 from urllib.parse import urlsplit
 
 from authlib.common.urls import add_params_to_uri
@@ -14,13 +15,26 @@ from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from acl.http.rate_counts import seconds_over
+from acl.models import ClientDocument
 from acl.oauth.authorization_server import CodeGrant, authorization_server
+from acl.oauth.client_documents import (
+    DocumentRefused,
+    ask_for_document,
+    check_document_address,
+    find_document,
+    is_document_address,
+    is_late,
+)
 from acl.oauth.connections import end_connection, list_connections
 from acl.oauth.registration import host_of, is_own_machine
 from acl.oauth.resources import origin_of
 from acl.pages.frame import PageRequest, frame_of, render_page
+from acl.platform.client_address import client_address, network_of
 
 MOST_SHOWN = 200
+MOST_DOCUMENTS = 10  # that a person may have read in a minute
+_SECONDS, _SECONDS_IF_LATE = 2, 10
 
 
 @require_http_methods(["GET", "POST"])
@@ -29,14 +43,62 @@ def authorize(request: PageRequest) -> HttpResponse:
     """Ask the person whether a client may act for them; then send it a code, or the refusal."""
     if not settings.PEGBOARD_OAUTH:
         raise Http404
+    response = _read_document_first(request) or _answer(request)
+    add_never_cache_headers(response)
+    return response
+
+
+def _answer(request: PageRequest) -> HttpResponse:
     try:
         grant = authorization_server().get_consent_grant(request, end_user=request.user)
-        response = _decide(request, grant) if request.method == "POST" else _ask(request, grant)
+        return _decide(request, grant) if request.method == "POST" else _ask(request, grant)
     except OAuth2Error as error:
-        response = _refuse(request, error)
+        return _refuse(request, error)
     except ValueError:  # Authlib cannot quote odd characters in the description of an error
-        response = _explain(request, "invalid_request")
-    add_never_cache_headers(response)
+        return _explain(request, "invalid_request")
+
+
+def _read_document_first(request: PageRequest) -> HttpResponse | None:
+    """Return the page to show until the worker has read the client's document, or None."""
+    address = request.POST.get("client_id") or request.GET.get("client_id", "")
+    if not is_document_address(address):
+        return None
+    try:
+        check_document_address(address)
+    except DocumentRefused as refused:
+        return _explain(request, "invalid_client", str(refused))
+    document = find_document(address)
+    if document is None:
+        if refusal := _limited(request):
+            return refusal
+        document = ask_for_document(address)
+    if document.state == ClientDocument.State.READY:
+        return None
+    if document.state == ClientDocument.State.FAILED:
+        return _explain(request, "invalid_client", document.problem)
+    if request.method == "POST":  # what was agreed to has been read anew since
+        return redirect(request.get_full_path())
+    return _wait(request, document)
+
+
+def _limited(request: PageRequest) -> HttpResponse | None:
+    """Return a 429 for who has many documents read: addresses are not scanned through us."""
+    network = network_of(client_address(request))
+    wait = seconds_over(f"client-document:{request.user.pk}", MOST_DOCUMENTS) or seconds_over(
+        f"client-document{network}", settings.PEGBOARD_RATE_REGISTRATIONS
+    )
+    if not wait:
+        return None
+    response = render(request, "429.html", status=429)
+    response["Retry-After"] = str(ceil(wait))
+    return response
+
+
+def _wait(request: PageRequest, document: ClientDocument) -> HttpResponse:
+    late = is_late(document)
+    context = {"host": host_of(document.address), "late": late}
+    response = render(request, "oauth/reading.html", context)
+    response["Refresh"] = str(_SECONDS_IF_LATE if late else _SECONDS)  # needs no script
     return response
 
 
@@ -64,7 +126,6 @@ def _ask(request: PageRequest, grant: CodeGrant) -> HttpResponse:
         "own_machine": is_own_machine(grant.redirect_uri),
         "scopes": asked.scope.split(),
         "address": urlsplit(asked.resource).path,
-        "registered_at": client.created_at,
     }
     response = render(request, "oauth/consent.html", context)
     # Browsers apply the policy of the form's page to the redirect that follows it.
@@ -97,5 +158,6 @@ def _with_issuer(request: PageRequest, answer: HttpResponse) -> HttpResponse:
     return answer
 
 
-def _explain(request: PageRequest, code: str) -> HttpResponse:
-    return render(request, "oauth/refused.html", {"code": code}, status=400)
+def _explain(request: PageRequest, code: str, problem: str = "") -> HttpResponse:
+    context = {"code": code, "problem": problem}
+    return render(request, "oauth/refused.html", context, status=400)

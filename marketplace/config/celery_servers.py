@@ -12,6 +12,7 @@ PACKAGES = [
     "catalog.servers.oauth",
     "discovery.bench",
     "catalog.servers.icons",
+    "catalog.servers.client_documents",
     "discovery.calls",
     "discovery.server_requests",
     "marketplace.installs",

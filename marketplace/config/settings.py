@@ -327,6 +327,7 @@ CELERY_BEAT_SCHEDULE = {
     "notify": _every(10, task_names.NOTIFY),
     "sweep-additions": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_ADDITIONS),
     "sweep-icons": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_ICONS),
+    "sweep-client-documents": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_CLIENT_DOCUMENTS),
     "note-audit-head": _every(PEGBOARD_AUDIT_ANCHOR_SECONDS, task_names.NOTE_AUDIT_HEAD),
     "sweep-embeddings": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_EMBEDDINGS),
     "expire-capabilities": _every(PEGBOARD_SWEEP_SECONDS, task_names.EXPIRE_CAPABILITIES),

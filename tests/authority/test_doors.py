@@ -28,6 +28,7 @@ from django.test import TestCase
 from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 
+from acl.models import ClientDocument
 from acl.platform.clock import database_now
 from acl.platform.redis_circuit import redis_circuit
 from catalog.formats import catalog_jsonl, runtime, skill
@@ -139,6 +140,9 @@ TASKS: dict[str, tuple[Any, frozenset[str]]] = {
     # An icon's address, which gets no secret; only its pixels come back.
     "servers.read_icon": (IconSource, NOTHING),
     "servers.sweep_icons": (None, NOTHING),
+    # An address that a signed-in person's browser was sent with. It gets no secret.
+    "servers.read_client_document": (ClientDocument, NOTHING),
+    "servers.sweep_client_documents": (None, NOTHING),
     # An address of the operator's settings, empty here.
     "servers.note_audit_head": (None, NOTHING),
     # The collector of the operator's variables, or standard output; here neither is set.

@@ -17,6 +17,7 @@ from discovery.metatools.all_metatools import META_TOOLS
 from tests.access.people import People
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give
 from tests.mcp.asking import ask, call
+from tests.mcp.sdk_client import _settings_of_sign_in as _settings_of_sign_in
 from tests.mcp.signing_in import (
     HOST,
     REDIRECT,
@@ -32,15 +33,6 @@ from tests.mcp.signing_in import (
     sent_back,
     sign_in,
 )
-
-
-@pytest.fixture(autouse=True)
-def _settings(settings: Settings) -> None:
-    """Serve static files without hashed names, so that they need not be collected, and let all
-    tests register from one address."""
-    settings.PEGBOARD_RATE_REGISTRATIONS = settings.PEGBOARD_RATE_PER_ADDRESS = 10_000_000
-    plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}
 
 
 @pytest.fixture

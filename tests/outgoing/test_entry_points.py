@@ -16,6 +16,7 @@ from django.db import transaction
 from django.test import Client
 from pytest_django.fixtures import Settings
 
+from acl.models import ClientDocument
 from acl.rights.caller import Caller
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.files import RefusedError
@@ -28,6 +29,7 @@ from catalog.models import (
     OAuthSignIn,
 )
 from catalog.servers.client.server_problems import ServerProblemError
+from catalog.servers.client_documents.document_reader import read_document
 from catalog.servers.connections.server_requests import call_tool
 from catalog.servers.connections.session_pool import ConnectionPool
 from catalog.servers.icons.icon_reader import read_icon
@@ -163,6 +165,13 @@ def read_an_icon_of_a_server(world: World, url: str) -> str:
     return row.problem if row.state == row.State.FAILED else "fetched"
 
 
+def read_a_clients_document(world: World, url: str) -> str:
+    row = ClientDocument.objects.create(address=url[:500])
+    read_document(row.pk)
+    row.refresh_from_db()
+    return row.problem if row.state == row.State.FAILED else "fetched"
+
+
 def fetch_a_document(world: World, url: str) -> str:
     fetch(url, allowed=AllowedHosts())
     return "fetched"
@@ -234,6 +243,7 @@ ENTRY_POINTS = [
     add_a_source,
     read_a_source,
     read_an_icon_of_a_server,
+    read_a_clients_document,
     fetch_a_document,
     follow_a_redirect,
     sign_in_at,

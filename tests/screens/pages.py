@@ -61,6 +61,7 @@ _ALICE = [
     Screen("account-email", "/account/email/"),
     Screen("assistants", "/account/assistants/"),
     Screen("assistant-consent", "/oauth/authorize?{consent}"),
+    Screen("assistant-reading", "/oauth/authorize?client_id={document}"),
     Screen("assistant-refused", "/oauth/authorize", status=400),
     Screen("account-password", "/account/password/"),
     Screen("help", "/help/"),

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
+from urllib.parse import quote
 
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
@@ -17,7 +18,7 @@ from acl.accounts.service_accounts import create_service_account
 from acl.accounts.spaces import create_space
 from acl.audit.recorder import record
 from acl.keys.key_lifecycle import create_key, revoke_key
-from acl.models import AccessRequest, Space
+from acl.models import AccessRequest, ClientDocument, Space
 from acl.oauth.connections import connect_client
 from acl.oauth.issued_tokens import new_tokens, store_tokens
 from acl.oauth.registration import register_client
@@ -223,6 +224,10 @@ def _assistants(world: World) -> None:
             resource=f"{origin}/mcp", redirect_uri=uri,
         )  # fmt: skip
         store_tokens(connection, new_tokens(scope="discover execute"))
+    long_ago = timezone.now() - timedelta(minutes=2)
+    document = "https://assistant.example/about/client.json"
+    ClientDocument.objects.create(address=document, asked_at=long_ago)
+    world.things["document"] = quote(document, safe="")
     world.things["consent"] = urlencode({
         "response_type": "code", "client_id": client.client_id, "redirect_uri": uri,
         "code_challenge": "x" * 43, "code_challenge_method": "S256",

@@ -41,6 +41,9 @@ SWEEP_ADDITIONS: Final = TaskName("servers.sweep_additions")
 READ_ICON: Final = TaskName("servers.read_icon")
 SWEEP_ICONS: Final = TaskName("servers.sweep_icons")
 
+READ_CLIENT_DOCUMENT: Final = TaskName("servers.read_client_document")
+SWEEP_CLIENT_DOCUMENTS: Final = TaskName("servers.sweep_client_documents")
+
 NOTE_AUDIT_HEAD: Final = TaskName("servers.note_audit_head")
 SEND_EVENTS: Final = TaskName("servers.send_events")
 
