@@ -135,6 +135,7 @@ def keys_of_redis() -> str:
         b"hash": client.hgetall,
         b"set": client.smembers,
         b"zset": lambda key: client.zrange(key, 0, -1),
+        b"none": lambda key: "expired since it was listed",
     }
     return "".join(f"{key!r} {read[client.type(key)](key)!r}" for key in client.scan_iter())
 
