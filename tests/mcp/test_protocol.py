@@ -15,6 +15,7 @@ from tests.access.people import People
 from tests.mcp.asking import HANDSHAKES, MODERN, OLDEST, ask, ask_modern, call, error, send
 from tests.mcp.conftest import key_of
 
+TASKS: dict[str, Any] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
 HELLO = {"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
 
@@ -29,7 +30,10 @@ def test_handshake_agrees_on_a_version(key: str, offered: str, agreed: str) -> N
     result = answer.json()["result"]
     assert result["protocolVersion"] == agreed
     assert result["serverInfo"]["name"] == "pegboard"
-    assert result["capabilities"] == {"tools": {}}
+    announced: dict[str, Any] = {"tools": {}} | (
+        {"tasks": TASKS} if agreed == HANDSHAKES[-1] else {}
+    )
+    assert result["capabilities"] == announced
     assert "search_tools" in result["instructions"]
     assert answer.headers["Mcp-Session-Id"].isascii()
     assert (done.status_code, done.content) == (202, b"")

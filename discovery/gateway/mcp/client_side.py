@@ -12,6 +12,7 @@ from discovery.gateway.mcp.mcp_sessions import McpSession
 
 ASKABLE = frozenset({"elicitation", "sampling", "roots"})
 TURN = "pegboard/turn_id"  # in a request's _meta
+TASKS = "io.modelcontextprotocol/tasks"  # the extension of 2026-07-28
 _ANSWERS = ("inputResponses", "requestState")
 # Content types by the version that brought them; older clients get the others as text.
 _SINCE = {"audio": "2025-03-26", "resource_link": "2025-06-18"}
@@ -24,7 +25,8 @@ class ClientSide:
 
     `takes_stream` says that an answer may be a stream, `progress_token` and `log_level` what the
     client wants to hear in it. `turn_id` names the turn of the user's message: it comes from the
-    application, for a model writes arguments and no `_meta`.
+    application, for a model writes arguments and no `_meta`. `takes_tasks` is of newer clients:
+    a call of theirs may become a task.
     """
 
     version: str = LATEST_HANDSHAKE_VERSION
@@ -36,6 +38,7 @@ class ClientSide:
     progress_token: Any = None
     log_level: str = ""
     turn_id: UUID | None = None
+    takes_tasks: bool = False
 
     @classmethod
     def of(
@@ -71,6 +74,7 @@ class ClientSide:
             progress_token=token,
             log_level=meta.get(LOG_LEVEL_META_KEY) or "",
             turn_id=_turn_of(meta),
+            takes_tasks=TASKS in (announced.get("extensions") or {}),
         )
 
     def knows(self, content: str) -> bool:

@@ -14,12 +14,15 @@ from acl.models import ApiKey
 from acl.rights.caller import Caller
 from acl.rights.caller_lookup import CallerMissing
 from catalog.models import Capability, Integration
+from discovery.calls.execution import BegunCall
+from discovery.gateway.mcp.call_tasks import CallTasks, NoTaskError
 from discovery.gateway.mcp.client_side import ClientSide
 from discovery.gateway.mcp.last_search import last_found
 from discovery.gateway.mcp.live_call import LiveCall
 from discovery.gateway.mcp.mcp_tools import (
     ToolAnswer,
     UnknownToolError,
+    begin_task,
     call_meta,
     call_tool,
     describe_meta_tool,
@@ -64,6 +67,13 @@ class Endpoint(Protocol):
         self, name: str, arguments: dict[str, Any], client: ClientSide
     ) -> ToolAnswer | LiveCall:
         """Call a tool, listed or not. Raises UnknownToolError and ServerRefusedError."""
+
+    def begin_task(self, name: str, arguments: dict[str, Any], client: ClientSide) -> BegunCall:
+        """Begin a call as a task. Raises UnknownToolError and TaskRefusedError."""
+
+    @property
+    def tasks(self) -> CallTasks | None:
+        """Return the caller's calls as tasks; None for who makes none."""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -111,6 +121,20 @@ class CatalogEndpoint:
             raise UnknownToolError(name)
         # The person must see who asks: the client only knows Pegboard.
         return call_tool(self._caller(), name, arguments, client, names_server=True)
+
+    def begin_task(self, name: str, arguments: dict[str, Any], client: ClientSide) -> BegunCall:
+        if name in META_TOOLS:
+            raise NoTaskError
+        if not self._executes:
+            raise UnknownToolError(name)
+        return begin_task(self._caller(), name, arguments, client)
+
+    @cached_property
+    def tasks(self) -> CallTasks | None:
+        try:
+            return CallTasks(self.principal, self._caller()) if self._executes else None
+        except CallerMissing:
+            return None
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -171,12 +195,24 @@ class IntegrationEndpoint:
     ) -> ToolAnswer | LiveCall:
         if not has_scope(self.principal, _EXECUTE):
             raise UnknownToolError(name)
-        own = self._tools().filter(Q(action=name) | Q(full_name=name))
-        if full_name := own.order_by("pk").values_list("full_name", flat=True).first():
+        if full_name := self._full_name(name):
             return call_tool(self._caller, full_name, arguments, client)
         if name == _GET_CALL.name:
             return call_meta(self.principal, lambda: self._caller, name, arguments, client)
         raise UnknownToolError(name)
+
+    def begin_task(self, name: str, arguments: dict[str, Any], client: ClientSide) -> BegunCall:
+        full_name = self._full_name(name) if self.tasks else None
+        if full_name is None and name == _GET_CALL.name:
+            raise NoTaskError
+        if full_name is None:
+            raise UnknownToolError(name)
+        return begin_task(self._caller, full_name, arguments, client)
+
+    @cached_property
+    def tasks(self) -> CallTasks | None:
+        executes = has_scope(self.principal, _EXECUTE)
+        return CallTasks(self.principal, self._caller, self._integration) if executes else None
 
     @cached_property
     def features(self) -> tuple[str, ...]:
@@ -196,6 +232,11 @@ class IntegrationEndpoint:
     @property
     def listener(self) -> int | None:
         return self._caller.user_id
+
+    def _full_name(self, name: str) -> str | None:
+        own = self._tools().filter(Q(action=name) | Q(full_name=name))
+        found: str | None = own.order_by("pk").values_list("full_name", flat=True).first()
+        return found
 
     def _tools(self) -> Any:
         return runnable_tools(self._caller).filter(integration=self._integration)

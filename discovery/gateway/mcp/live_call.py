@@ -27,11 +27,15 @@ Message = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class LiveCall:
-    """A call under way. `asks_as` names the server in its questions, where the client cannot."""
+    """A call under way. `asks_as` names the server in its questions, where the client cannot.
+
+    A client that waits for a task gets an answer for a stopped call, too: `is_task`.
+    """
 
     begun: BegunCall
     client: ClientSide
     asks_as: str = ""
+    is_task: bool = False
 
     def messages(
         self, finish: Callable[[BegunCall], Message]
@@ -54,12 +58,12 @@ class LiveCall:
                     call = end.value
                     break
                 yield self._readdressed(message) if message is not None else None
-            if call.reason != STOPPED_BY_CLIENT:
+            if self.is_task or call.reason != STOPPED_BY_CLIENT:
                 yield finish(replace(self.begun, call=call))
             is_given_up = False
         finally:
             open_streams.give_back(user_id)
-            if call.state not in Call.ENDED:
+            if call.state not in Call.ENDED and not self.is_task:
                 send_gone(call.pk)
             if is_given_up and self.client.is_modern:
                 send_cancellation(call.pk)

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from mcp.shared.inbound import (
     ERROR_CODE_HTTP_STATUS,
+    MCP_NAME_HEADER,
     MCP_PROTOCOL_VERSION_HEADER,
     InboundLadderRejection,
     classify_inbound_request,
@@ -38,7 +39,9 @@ from mcp_types import (
     ResourcesCapability,
     Result,
     ServerCapabilities,
+    ServerTasksCapability,
     SubscriptionFilter,
+    ToolExecution,
     ToolsCapability,
 )
 from mcp_types.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
@@ -51,13 +54,24 @@ from mcp_types.version import (
 from pydantic import TypeAdapter, ValidationError
 
 from discovery.calls.execution import BegunCall
+from discovery.gateway.mcp.call_tasks import TaskRefusedError
 from discovery.gateway.mcp.change_stream import CannotListenError, ChangeStream, begin, listen
-from discovery.gateway.mcp.client_side import ClientSide
+from discovery.gateway.mcp.client_side import TASKS, ClientSide
 from discovery.gateway.mcp.endpoints import LIST_TTL_MS, Endpoint
 from discovery.gateway.mcp.live_call import LiveCall, cancel, hear_answer
 from discovery.gateway.mcp.mcp_sessions import McpSession
 from discovery.gateway.mcp.mcp_tools import UnknownToolError, finish
+from discovery.gateway.mcp.task_methods import (
+    CAPABILITY,
+    TASKS_SINCE,
+    MissingExtensionError,
+    NewerTasks,
+    OlderTasks,
+    created,
+    payload_of,
+)
 from discovery.gateway.mcp.tool_results import ServerRefusedError
+from discovery.metatools.all_metatools import META_TOOLS
 from discovery.server_requests.forwarded_requests import RequestFailedError
 from discovery.server_requests.passed_methods import LISTEN, PASSED, SUBSCRIPTIONS, WATCHING
 
@@ -75,6 +89,7 @@ _RESULTS: dict[str, TypeAdapter[Any]] = {
     "resources/unsubscribe": TypeAdapter(EmptyResult),
 }
 Message = dict[str, Any]
+Answering = Result | Message | LiveCall | ChangeStream | BegunCall
 ACCEPTED, OK, TOO_MANY, UNAVAILABLE = 202, 200, 429, 503
 
 
@@ -113,7 +128,8 @@ def answer(
     if isinstance(version, InboundLadderRejection):
         return _error(request.id, version.code, version.message, version.data)
     takes_stream = "text/event-stream" in lowered.get("accept", "")
-    return _Exchange(request, version, endpoint, session, takes_stream=takes_stream).answer()
+    named = lowered.get(MCP_NAME_HEADER)
+    return _Exchange(request, version, endpoint, session, takes_stream, named).answer()
 
 
 def _is_answer(message: Any) -> bool:
@@ -149,18 +165,19 @@ class _Exchange:
         version: str,
         endpoint: Endpoint,
         session: McpSession | None,
-        *,
         takes_stream: bool,
+        named: str | None,
     ) -> None:
         self._request, self._session, self._takes_stream = request, session, takes_stream
+        self._named = named
         self._version = version
         self._params = request.params or {}
         self._endpoint = endpoint
-        self._methods: dict[str, Callable[[], Result | LiveCall | ChangeStream]] = {
+        self._methods: dict[str, Callable[[], Answering]] = {
             "initialize": self._initialize,
             "ping": EmptyResult,
             "server/discover": self._discover,
-            "tools/list": endpoint.list_tools,
+            "tools/list": self._list_tools,
             "tools/call": self._call_tool,
             LISTEN: self._listen,
         }
@@ -173,6 +190,8 @@ class _Exchange:
     def answer(self) -> Answer:
         """Dispatch the method; return its result or an error."""
         method = self._request.method
+        if method.startswith("tasks/"):
+            return self._answer_about_task(method)
         try:
             validate_client_request(method, self._version, self._request.params)
             answering = self._methods[method]
@@ -181,6 +200,19 @@ class _Exchange:
         except ValidationError as wrong:
             return self._error_answer(INVALID_PARAMS, _first_error(wrong))
         return self._respond(answering)
+
+    def _answer_about_task(self, method: str) -> Answer:
+        tasks = self._endpoint.tasks
+        if tasks is None or not (self._is_modern or self._version == TASKS_SINCE):
+            methods = {}
+        elif self._is_modern:
+            write = partial(self._serialize, method="tools/call")
+            methods = NewerTasks(tasks, self._client, self._params, self._named, write).methods
+        else:
+            methods = OlderTasks(tasks, self._client, self._params).methods
+        if method not in methods:
+            return self._error_answer(METHOD_NOT_FOUND, "Method not found.")
+        return self._respond(methods[method])
 
     @cached_property
     def _client(self) -> ClientSide:
@@ -193,20 +225,25 @@ class _Exchange:
             takes_stream=self._takes_stream,
         )
 
-    def _respond(self, answering: Callable[[], Result | LiveCall | ChangeStream]) -> Answer:
+    def _respond(self, answering: Callable[[], Answering]) -> Answer:
         try:
             result = answering()
         except UnknownToolError as unknown:
             return self._error_answer(INVALID_PARAMS, str(unknown))
         except (RequestFailedError, ServerRefusedError) as failed:
             return self._error_answer(**self._translate(failed.error))
-        except CannotListenError as refused:
+        except MissingExtensionError as missing:
+            return self._error_answer(missing.code, str(missing), missing.data)
+        except (CannotListenError, TaskRefusedError) as refused:
             return self._error_answer(refused.code, str(refused))
         if isinstance(result, ChangeStream):
             return Answer(OK, begin(result))
         if isinstance(result, LiveCall):
             return Answer(OK, self._stream(result))
-        body = {"jsonrpc": "2.0", "id": self._request.id, "result": self._serialize(result)}
+        if isinstance(result, BegunCall):
+            result = created(result, is_modern=self._is_modern)
+        written = result if isinstance(result, dict) else self._serialize(result)
+        body = {"jsonrpc": "2.0", "id": self._request.id, "result": self._signed(written)}
         opens = self._params["capabilities"] if isinstance(result, InitializeResult) else None
         return Answer(OK, body, opens)
 
@@ -214,18 +251,23 @@ class _Exchange:
         """Return the messages of a call, begun: what has to be done at its end is done then."""
 
         def respond(begun: BegunCall) -> Message:
-            body = self._respond(partial(finish, begun, self._client)).body
+            end = payload_of if live.is_task else finish
+            body = self._respond(partial(end, begun, self._client)).body
             return cast(Message, body)
 
         messages = live.messages(respond)
         next(messages)
         return messages
 
-    def _serialize(self, result: Result) -> dict[str, Any]:
-        """Serialize for this version: older ones know no cache hints, newer ones want the server's
-        name."""
+    def _serialize(self, result: Result, method: str = "") -> dict[str, Any]:
+        """Serialize for this version: older ones know no cache hints."""
         dumped = result.model_dump(by_alias=True, mode="json", exclude_none=True)
-        written = serialize_server_result(self._request.method, self._version, dumped)
+        asked = self._request.method
+        method = method or ("tools/call" if asked == "tasks/result" else asked)
+        return serialize_server_result(method, self._version, dumped)
+
+    def _signed(self, written: dict[str, Any]) -> dict[str, Any]:
+        """Add the server's name, which newer versions want."""
         if self._is_modern:
             info = self._endpoint.info.model_dump(exclude_none=True)
             written["_meta"] = {**(written.get("_meta") or {}), SERVER_INFO_META_KEY: info}
@@ -243,9 +285,10 @@ class _Exchange:
     def _initialize(self) -> InitializeResult:
         asked = self._params["protocolVersion"]
         known = asked in HANDSHAKE_PROTOCOL_VERSIONS
+        version = asked if known else LATEST_HANDSHAKE_VERSION
         return InitializeResult(
-            protocol_version=asked if known else LATEST_HANDSHAKE_VERSION,
-            capabilities=self._capabilities(),
+            protocol_version=version,
+            capabilities=self._capabilities(version),
             server_info=self._endpoint.info,
             instructions=self._endpoint.instructions,
         )
@@ -263,8 +306,22 @@ class _Exchange:
             self._session.set_log_level(self._params["level"])
         return EmptyResult()
 
-    def _call_tool(self) -> Result | LiveCall:
+    def _list_tools(self) -> Result:
+        """List the tools. A client of 2025-11-25 may have each real one as a task."""
+        listed = self._endpoint.list_tools()
+        if self._version != TASKS_SINCE:
+            return listed
+        optional = ToolExecution(task_support="optional")
+        tools = [
+            tool if tool.name in META_TOOLS else tool.model_copy(update={"execution": optional})
+            for tool in listed.tools
+        ]
+        return listed.model_copy(update={"tools": tools})
+
+    def _call_tool(self) -> Answering:
         name, arguments = self._params["name"], self._params.get("arguments") or {}
+        if self._version == TASKS_SINCE and self._params.get("task") is not None:
+            return self._endpoint.begin_task(name, arguments, self._client)
         return self._endpoint.call_tool(name, arguments, self._client)
 
     def _forward(self) -> Result:
@@ -298,11 +355,15 @@ class _Exchange:
             code = INVALID_PARAMS
         return {"code": code, "reason": error["message"], "data": error.get("data")}
 
-    def _capabilities(self) -> ServerCapabilities:
+    def _capabilities(self, version: str = "") -> ServerCapabilities:
         features = self._endpoint.features
         watches = SUBSCRIPTIONS in features or None
         resources = ResourcesCapability(subscribe=watches, list_changed=watches)
+        makes_tasks = self._endpoint.tasks is not None
+        older = makes_tasks and version == TASKS_SINCE
         return ServerCapabilities(
+            tasks=ServerTasksCapability.model_validate(CAPABILITY) if older else None,
+            extensions={TASKS: {}} if makes_tasks and self._is_modern else None,
             tools=ToolsCapability(list_changed=self._is_modern or watches),
             resources=resources if "resources" in features else None,
             prompts=PromptsCapability(list_changed=watches) if "prompts" in features else None,

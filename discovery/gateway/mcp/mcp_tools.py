@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from mcp_types import CallToolResult, InputRequiredResult, Tool, ToolAnnotations
 
 from acl.rights.caller import Caller
@@ -14,6 +15,7 @@ from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import BegunCall, NeedsApprovalError, NotFoundError, begin
 from discovery.gateway.answers.dispatch import call_meta_tool
+from discovery.gateway.mcp.call_tasks import TASK_AFTER_SECONDS, TaskRefusedError
 from discovery.gateway.mcp.client_side import ClientSide
 from discovery.gateway.mcp.last_search import SEARCHES, remember_search
 from discovery.gateway.mcp.live_call import LiveCall
@@ -22,8 +24,9 @@ from discovery.gateway.mcp.tool_results import refusal, result_of_answer, result
 from discovery.gateway.metatool_permissions import may_call
 from discovery.metatools.all_metatools import META_TOOLS
 from discovery.metatools.metatool import MetaTool
+from discovery.models import Call
 
-ToolAnswer = CallToolResult | InputRequiredResult
+ToolAnswer = CallToolResult | InputRequiredResult | BegunCall
 READINESS = "pegboard/readiness"  # in a tool's _meta
 
 
@@ -110,8 +113,11 @@ def call_tool(
     """Call one of the caller's tools, listed or not, through the same door as `execute_tool`.
 
     A client that wants to hear of the call meanwhile gets a LiveCall, as long as there is a place
-    for its stream; `names_server` says in questions whose they are. Raises UnknownToolError alike
-    for unknown names and for other people's tools, and ServerRefusedError.
+    for its stream; `names_server` says in questions whose they are. One that takes tasks gets the
+    begun call itself if that waits for approval, or has not ended after two seconds.
+
+    Raises UnknownToolError alike for unknown names and for other people's tools, and
+    ServerRefusedError.
     """
     has_place = client.listens and open_streams.take(caller.user_id)
     try:
@@ -128,7 +134,10 @@ def call_tool(
             has_place = False  # the stream gives it back
             asks_as = begun.capability.integration.title if names_server else ""
             return LiveCall(begun, client, asks_as)
-        return finish(begun.wait() if begun.is_under_way else begun, client)
+        begun = begun.wait(wait_seconds_of(client)) if begun.is_under_way else begun
+        if client.takes_tasks and begun.call.state not in Call.ENDED:
+            return begun
+        return finish(begun, client)
     except (ArgumentsRefusedError, NeedsApprovalError, TooManyWaitingError) as refused:
         return refusal(str(refused))
     except NotFoundError as unknown:
@@ -138,7 +147,31 @@ def call_tool(
             open_streams.give_back(caller.user_id)
 
 
-def finish(begun: BegunCall, client: ClientSide) -> ToolAnswer:
+def begin_task(
+    caller: Caller, full_name: str, arguments: dict[str, Any], client: ClientSide
+) -> BegunCall:
+    """Begin a call that its client wants as a task. Raises UnknownToolError, TaskRefusedError."""
+    try:
+        return begin(
+            caller=caller,
+            full_name=full_name,
+            arguments=arguments,
+            turn_id=client.turn_id,
+            dialogue=client.dialogue(),
+        )
+    except (ArgumentsRefusedError, NeedsApprovalError, TooManyWaitingError) as refused:
+        raise TaskRefusedError(str(refused)) from None
+    except NotFoundError as unknown:
+        raise UnknownToolError(full_name, str(unknown)) from None
+
+
+def wait_seconds_of(client: ClientSide) -> float | None:
+    """Return how long a call of this client is waited for; None for as long as the settings say."""
+    most = settings.PEGBOARD_CALL_WAIT_SECONDS
+    return min(TASK_AFTER_SECONDS, most) if client.takes_tasks else None
+
+
+def finish(begun: BegunCall, client: ClientSide) -> CallToolResult | InputRequiredResult:
     """Return the result of a call as it is now. Raises UnknownToolError, ServerRefusedError."""
     try:
         return result_of_call(begun.finish(), client)

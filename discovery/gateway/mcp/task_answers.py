@@ -1,0 +1,53 @@
+"""Answers to what a task's server asks, until there are all of them.
+
+They are in Redis, as what a running call's client answers is. If they are lost, the client sees
+the questions again.
+"""
+
+import json
+from typing import Any, cast
+
+from redis import Redis
+
+from acl.platform.redis_circuit import attempt
+from acl.platform.strict_json import write_json
+from catalog.formats.descriptors import JSONObject
+from discovery.models import Call
+
+_KEPT_SECONDS = 24 * 3600
+_ABANDONED = "pegboard:task:{}:cancelled"
+_ANSWERS = "pegboard:task:{}:answers"
+
+
+def keep_answers(call: Call, answers: JSONObject) -> None:
+    """Keep some answers to a call's questions."""
+    key = _ANSWERS.format(call.pk.hex)
+    written = {name: write_json(one) for name, one in answers.items()}
+
+    def keep(redis: Redis) -> None:
+        pipeline = redis.pipeline(transaction=False)
+        for name, text in written.items():
+            pipeline.hset(key, name, text)
+        pipeline.expire(key, _KEPT_SECONDS)
+        pipeline.execute()
+
+    attempt(keep, default=None)
+
+
+def kept_answers(call: Call) -> JSONObject:
+    """Return the answers to a call's questions so far."""
+    key = _ANSWERS.format(call.pk.hex)
+    found: Any = attempt(lambda redis: cast(Any, redis.hgetall(key)), default={})
+    return {name.decode(): json.loads(text) for name, text in found.items()}
+
+
+def abandon(call: Call) -> None:
+    """Note that the client answers no more: it has cancelled the task."""
+    key = _ABANDONED.format(call.pk.hex)
+    attempt(lambda redis: redis.set(key, b"1", ex=_KEPT_SECONDS), default=None)
+
+
+def is_abandoned(call: Call) -> bool:
+    """Return True if the client has cancelled the task instead of answering."""
+    key = _ABANDONED.format(call.pk.hex)
+    return bool(attempt(lambda redis: redis.exists(key), default=0))

@@ -1,0 +1,250 @@
+"""Calls as tasks: with npm's client, and message by message; both generations."""
+
+import json
+import subprocess
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from catalog.models import Capability, Integration
+from discovery.calls.approvals import approve_call
+from discovery.calls.call_arguments import digest_of
+from discovery.calls.call_wait import wait_for_end
+from discovery.gateway.mcp import call_tasks, mcp_tools
+from discovery.models import Call
+from tests.access.people import People
+from tests.api.conftest import new_key
+from tests.conformance.older_client import OlderClient, Stream
+from tests.factories import UserFactory
+from tests.mcp.asking import ENVELOPE, MODERN, send
+from tests.mcp.conftest import key_of
+from tests.mcp.node_client import FOLDER, NODE, SDK
+
+pytestmark = pytest.mark.processes
+PATH, NEWER, LONG = "/mcp/reference-legacy", "/mcp/reference-modern", 60
+older_server_alone = pytest.mark.parametrize("generation", ["legacy"])
+newer_server_alone = pytest.mark.parametrize("generation", ["modern"])
+TASKS = "io.modelcontextprotocol/tasks"
+DECLARED = {
+    **ENVELOPE,
+    "io.modelcontextprotocol/clientCapabilities": {"extensions": {TASKS: {}}},
+}
+
+
+class TaskClient(OlderClient):
+    """Client of 2025-11-25 for tasks."""
+
+    def ask(self, method: str, **params: Any) -> Any:
+        return self.post({"id": 9, "method": method, "params": params})
+
+    def result(self, method: str, **params: Any) -> Any:
+        answered = self.ask(method, **params).json()
+        assert "result" in answered, answered
+        return answered["result"]
+
+    def error(self, method: str, **params: Any) -> int:
+        return int(self.ask(method, **params).json()["error"]["code"])
+
+    def begin(self, tool: str, **arguments: Any) -> Any:
+        return self.result("tools/call", name=tool, arguments=arguments, task={"ttl": 1})["task"]
+
+
+def ask_newer(key: str, method: str, meta: Any = DECLARED, named: str = "", **params: Any) -> Any:
+    """Ask as a client of 2026-07-28 that announces tasks."""
+    name = named or params.get("taskId") or params.get("name") or ""
+    headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method, "Mcp-Name": name}
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+    return send(key, body, headers, NEWER).json()
+
+
+@older_server_alone
+def test_client_from_npm_calls_polls_cancels_and_lists_tasks(behind: str) -> None:
+    if not SDK.is_dir():
+        pytest.skip("npm could not fetch its client: run `make install-tests` with a registry")
+
+    done = subprocess.run(  # noqa: S603 - our own script
+        [NODE, FOLDER / "tasks.mjs", f"{behind}/reference-legacy"],
+        capture_output=True, text=True, timeout=90, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["capability"] == {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+    assert ["test_slow", "optional"] in told["support"]
+    kinds = [one["type"] for one in told["messages"]]
+    assert (kinds[0], kinds[-1]) == ("taskCreated", "result")
+    assert told["messages"][-1]["result"]["content"][0]["text"] == "It took its time."
+    assert told["cancelled"]["status"] == "cancelled"
+    assert [one["status"] for one in told["listed"]] == ["cancelled", "completed"]
+
+
+@older_server_alone
+@pytest.mark.usefixtures("behind")
+def test_task_is_a_view_of_a_call_for_its_caller_alone(people: People) -> None:
+    client = TaskClient(key_of(people), PATH)
+    begun = client.begin("test_slow", seconds=1)
+    call = Call.objects.get(pk=begun["taskId"])
+
+    waited = Stream(client.ask("tasks/result", taskId=begun["taskId"])).rest()[-1]["result"]
+    again = client.result("tasks/result", taskId=begun["taskId"])
+    read = client.result("tasks/get", taskId=begun["taskId"])
+
+    assert (begun["status"], begun["pollInterval"]) == ("working", 1_000)
+    assert begun["ttl"] == 30 * 24 * 3600 * 1000  # not what was asked for, but what is true
+    assert waited["content"][0]["text"] == "It took its time."
+    assert waited["_meta"] == {call_tasks.RELATED: {"taskId": str(call.pk)}}
+    assert again == waited
+    assert (read["status"], "statusMessage" in read) == ("completed", False)
+    strangers = new_key(people.support, "execute", owner=people.bob, acts_for_users=False)
+    other = TaskClient(strangers, PATH)
+    for method in ("tasks/get", "tasks/result", "tasks/cancel"):
+        assert other.error(method, taskId=str(call.pk)) == -32602
+    assert other.result("tasks/list") == {"tasks": []}
+    assert TaskClient(key_of(people), PATH).result("tasks/list") == {"tasks": []}  # another key
+    whole = TaskClient(client.key, "/mcp")
+    assert whole.result("tasks/get", taskId=str(call.pk)) == read
+    Integration.objects.filter(slug="reference-legacy").update(enabled=False)
+    assert whole.error("tasks/get", taskId=str(call.pk)) == -32602  # as with the tool itself
+    assert whole.result("tasks/list") == {"tasks": []}
+
+
+@older_server_alone
+@pytest.mark.usefixtures("behind")
+def test_failed_cancelled_and_unknown_tasks(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = TaskClient(key_of(people), PATH)
+    failing = client.begin("test_error_handling")["taskId"]
+    wait_for_end(Call.objects.get(pk=failing), LONG)
+    long = client.begin("test_slow", seconds=LONG)["taskId"]
+
+    stopped = client.result("tasks/cancel", taskId=long)
+
+    assert client.result("tasks/get", taskId=failing)["status"] == "failed"
+    assert client.result("tasks/result", taskId=failing)["isError"]
+    assert stopped["status"] == "cancelled"
+    assert "The client cancelled the call" in stopped["statusMessage"]
+    assert client.error("tasks/cancel", taskId=long) == -32602  # it has ended
+    assert client.result("tasks/result", taskId=long)["isError"]
+    wrong: Any
+    for wrong in (str(uuid4()), "x", "", None, 7, {}):
+        assert client.error("tasks/get", taskId=wrong) == -32602
+    call: Any = {"arguments": {}, "task": {}}
+    assert client.error("tools/call", name="nothing", **call) == -32602
+    assert (
+        client.error("tools/call", name="test_slow", task={}, arguments={"seconds": "x"}) == -32602
+    )
+    assert TaskClient(client.key, "/mcp").error("tools/call", name="search_tools", **call) == -32601
+    assert client.error("tasks/update", taskId=long) == -32601
+    # One page after the other.
+    monkeypatch.setattr(call_tasks, "PAGE", 1)
+    first = client.result("tasks/list")
+    second = client.result("tasks/list", cursor=first["nextCursor"])
+    assert [one["taskId"] for one in (*first["tasks"], *second["tasks"])] == [long, failing]
+    assert "nextCursor" not in second
+    assert client.error("tasks/list", cursor="2026-11-26 x") == -32602
+    # Earlier versions have no tasks.
+    client.headers["MCP-Protocol-Version"] = "2025-06-18"
+    assert client.error("tasks/get", taskId=long) == -32601
+    plain = client.result("tools/call", name="test_simple_text", arguments={}, task={})
+    assert plain["content"]
+
+
+@older_server_alone
+@pytest.mark.usefixtures("behind")
+def test_task_waits_for_the_person_who_approves(people: People) -> None:
+    Capability.objects.filter(full_name__contains="simple_text").update(ai_access="propose")
+    root = UserFactory.create(username="root", is_staff=True, is_superuser=True)
+    client = TaskClient(key_of(people), PATH)
+
+    begun = client.begin("test_simple_text")
+
+    assert (begun["status"], begun["pollInterval"]) == ("working", 5_000)
+    assert "approv" in begun["statusMessage"]
+    call = Call.objects.get(pk=begun["taskId"])
+    assert call.state == "waiting_approval"
+    approve_call(by=root, call=call, digest=digest_of(call))
+    wait_for_end(call, LONG)
+    assert client.result("tasks/get", taskId=begun["taskId"])["status"] == "completed"
+
+
+@newer_server_alone
+@pytest.mark.usefixtures("behind")
+def test_newer_client_gets_a_task_where_a_call_takes_long(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = key_of(people)
+    slow: dict[str, Any] = {"name": "test_slow", "arguments": {"seconds": 1}}
+
+    monkeypatch.setattr(mcp_tools, "TASK_AFTER_SECONDS", LONG)
+    quick = ask_newer(key, "tools/call", name="test_simple_text", arguments={})["result"]
+    monkeypatch.setattr(mcp_tools, "TASK_AFTER_SECONDS", 0)
+    task = ask_newer(key, "tools/call", **slow)["result"]
+    plain = ask_newer(key, "tools/call", ENVELOPE, **slow)["result"]
+    wait_for_end(Call.objects.get(pk=task["taskId"]), LONG)
+    done = ask_newer(key, "tasks/get", taskId=task["taskId"])["result"]
+
+    assert (quick["resultType"], "taskId" in quick) == ("complete", False)
+    assert (task["resultType"], task["status"]) == ("task", "working")
+    assert plain["content"][0]["text"] == "It took its time."  # who announces nothing gets no task
+    assert (done["resultType"], done["status"]) == ("complete", "completed")
+    assert done["result"]["content"][0]["text"] == "It took its time."
+    gated = ask_newer(key, "tasks/get", ENVELOPE, taskId=task["taskId"])["error"]
+    assert gated["code"] == -32021
+    assert gated["data"] == {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+    assert ask_newer(key, "tasks/get", named="x", taskId=task["taskId"])["error"]["code"] == -32020
+    assert ask_newer(key, "tasks/get", taskId="x")["error"]["code"] == -32602
+    assert ask_newer(key, "tasks/list")["error"]["code"] == -32601
+    slow["arguments"] = {"seconds": LONG}
+    long = ask_newer(key, "tools/call", **slow)["result"]["taskId"]
+    acknowledged = ask_newer(key, "tasks/cancel", taskId=long)["result"]
+    assert acknowledged["resultType"] == "complete"
+    assert "taskId" not in acknowledged
+    assert ask_newer(key, "tasks/get", taskId=long)["result"]["status"] == "cancelled"
+
+
+@newer_server_alone
+@pytest.mark.usefixtures("behind")
+def test_task_asks_takes_answers_one_by_one_and_goes_on(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_tools, "TASK_AFTER_SECONDS", 0)
+    key = key_of(people)
+    asked: Any = {"name": "test_input_required_result_multi_round", "arguments": {}}
+    able: Any = {"extensions": {TASKS: {}}, "elicitation": {}, "sampling": {}, "roots": {}}
+    meta = {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": able}
+
+    def ended(task: str) -> Any:
+        wait_for_end(Call.objects.latest("created_at"), LONG)
+        return ask_newer(key, "tasks/get", meta, taskId=task)["result"]
+
+    def answer(task: str, **answers: Any) -> None:
+        accepted = {name: {"action": "accept", "content": one} for name, one in answers.items()}
+        told = ask_newer(key, "tasks/update", meta, taskId=task, inputResponses=accepted)
+        assert told["result"]["resultType"] == "complete", told
+
+    task = ask_newer(key, "tools/call", meta, **asked)["result"]["taskId"]
+    first = ended(task)
+    answer(task, unknown={})
+    answer(task, step1={"name": "Alice"})
+    second = ended(task)
+    answer(task, step2={"color": "blue"})
+    done = ended(task)
+
+    assert (first["status"], list(first["inputRequests"])) == ("input_required", ["step1"])
+    assert "requestState" not in first
+    assert (second["status"], list(second["inputRequests"])) == ("input_required", ["step2"])
+    assert second["taskId"] == task
+    assert (done["status"], done["taskId"]) == ("completed", task)
+    assert done["result"]["content"][0]["text"] == "Both steps are done."
+    assert Call.objects.count() == 3
+    asked["name"] = "test_input_required_result_multiple_inputs"
+    other = ask_newer(key, "tools/call", meta, **asked)["result"]["taskId"]
+    assert list(ended(other)["inputRequests"]) == ["user_name", "greeting", "client_roots"]
+    answer(other, user_name={"name": "Bob"})
+    assert list(ended(other)["inputRequests"]) == ["greeting", "client_roots"]
+    assert ask_newer(key, "tasks/update", meta, taskId=other)["error"]["code"] == -32602
+    assert ask_newer(key, "tasks/cancel", meta, taskId=other)["result"]["resultType"] == "complete"
+    assert ended(other)["status"] == "cancelled"
+    assert "inputRequests" not in ended(other)
