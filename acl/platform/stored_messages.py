@@ -8,14 +8,17 @@ from django.utils.translation import gettext_noop
 MESSAGES = (
     gettext_noop("%(first)s %(second)s differs from the file fetched before, so it was refused."),
     gettext_noop("%(first)s %(second)s entries were read before."),
+    gettext_noop("%(first)s %(second)s has no ready-made file (wheel) for this machine."),
     gettext_noop("%(first)s %(second)s is in place, with %(third)s packages."),
     gettext_noop("%(first)s %(second)s is the newest version. Confirm its command."),
     gettext_noop("%(first)s (PEGBOARD_PACKAGE_MEGABYTES)."),
     gettext_noop("%(first)s Nothing has been run."),
     gettext_noop("%(first)s The call was removed from the queue. Nothing has been run."),
+    gettext_noop("%(first)s cannot be read."),
     gettext_noop("%(first)s capabilities are stored."),
     gettext_noop("%(first)s comes from no index, so its origin could not be verified later."),
     gettext_noop("%(first)s comes from no registry, so its origin could not be verified later."),
+    gettext_noop("%(first)s does not support this machine."),
     gettext_noop("%(first)s entries read."),
     gettext_noop("%(first)s has a tool with this name, too. Their full names differ."),
     gettext_noop("%(first)s hidden characters were removed from its texts."),
@@ -26,12 +29,12 @@ MESSAGES = (
         "%(first)s is defined by its server, whose definition was approved; this one is left out"
     ),
     gettext_noop("%(first)s is deleted by its registry"),
+    gettext_noop("%(first)s is no package's name."),
     gettext_noop("%(first)s is not a control group."),
     gettext_noop("%(first)s is not valid JSON: %(second)s."),
     gettext_noop("%(first)s is offered by %(second)s already; this one is listed as %(third)s"),
     gettext_noop("%(first)s is the name of %(second)s; %(third)s is left out"),
     gettext_noop("%(first)s more are declared twice"),
-    gettext_noop("%(first)s packages so far."),
     gettext_noop(
         "%(first)s sends text outside in a turn that has read private data "
         "(%(second)s) and texts of strangers (%(third)s)."
@@ -119,6 +122,11 @@ MESSAGES = (
     gettext_noop("The message does not ask %(first)s, and texts were read before this call."),
     gettext_noop("The package has no program %(first)s. %(second)s"),
     gettext_noop("The picture %(first)s."),
+    gettext_noop(
+        "The registry returned a different file for the same version, so Pegboard refused it."
+    ),
+    gettext_noop("The resolution is too long to be read."),
+    gettext_noop("The resolution of its dependencies cannot be read."),
     gettext_noop("The server lists this name more than once, with different definitions."),
     gettext_noop("The system refuses cells: %(first)s"),
     gettext_noop("The text is too long to scan completely."),
@@ -243,7 +251,6 @@ MESSAGES = (
     gettext_noop("nothing was removed: the source has defects"),
     gettext_noop("npm could not install it."),
     gettext_noop("only the first %(first)s are read"),
-    gettext_noop("pip could not install it."),
     gettext_noop("refresh token used twice"),
     gettext_noop("revoked by client"),
     gettext_noop("says no address of the API: enter it with the document"),
@@ -257,4 +264,6 @@ MESSAGES = (
     gettext_noop("unpacks to far more than its packed size"),
     gettext_noop("uses a YAML alias or anchor (%(first)s)"),
     gettext_noop("uses a YAML tag (%(first)s)"),
+    gettext_noop("uv could not install it."),
+    gettext_noop("uv is not installed beside Pegboard."),
 )

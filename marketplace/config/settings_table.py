@@ -665,6 +665,14 @@ SETTINGS = (
         100_000,
     ),
     Setting(
+        "PEGBOARD_PACKAGE_CACHE_MEGABYTES",
+        1000,
+        "Fetched npm tarballs that are kept for later installations, in megabytes. Those that were "
+        "not used for longest go first; 0 keeps none.",
+        0,
+        100_000,
+    ),
+    Setting(
         "PEGBOARD_CELL",
         "preferred",
         "Whether programs of MCP servers and package clients run in cells, apart from Pegboard's "

@@ -195,8 +195,6 @@ def _required_secrets(installation: Installation) -> list[str]:
 def _check_target(installation: Installation) -> None:
     if installation.descriptor["transport"] != "stdio":
         check_address(installation.descriptor["endpoint"], AllowedHosts.from_settings())
-    elif installation.place and not is_in_place(installation):
-        raise ServerProblemError(Reason.FILES_CHANGED)
 
 
 def _save_tools(installation: Installation, tools: Tools) -> None:

@@ -3,6 +3,7 @@
 The same version must consist of the same files as before.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import BoundedSemaphore
@@ -20,7 +21,7 @@ from marketplace.installs.packages.package_result import Artefact, Installed, Pa
 from marketplace.models import Installation
 
 State = Installation.State
-_REPORT_EVERY = 10  # packages
+_UNPACKING = re.compile(r"Resolved (\d{1,6}) packages? in ")
 _SLOTS = BoundedSemaphore(6)
 
 
@@ -182,16 +183,10 @@ def _save_package(installation: Installation, place: Place, installed: Installed
 
 def _watch(installation: Installation, state: State) -> Watch:
     """Report progress, and stop the client if the installation is no longer in this state."""
-    collected = 0
 
     def on_line(line: str) -> None:
-        nonlocal collected
-        if line.startswith(("Collecting ", "Processing ")):
-            collected += 1
-            if collected % _REPORT_EVERY == 0:
-                transition(installation, state, message=f"{collected} packages so far.")
-        elif line.startswith("Installing collected packages:"):
-            transition(installation, state, message=f"Unpacking {line.count(',') + 1} packages.")
+        if found := _UNPACKING.match(line):
+            transition(installation, state, message=f"Unpacking {found[1]} packages.")
 
     def is_wanted() -> bool:
         mine = Installation.objects.filter(

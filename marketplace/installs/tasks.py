@@ -4,17 +4,20 @@ from celery import shared_task
 
 from acl.platform.jobs.job_rows import send_again
 from acl.platform.jobs.task_names import CLEAN_UP_INSTALLATIONS, INSTALL, SWEEP_INSTALLATIONS
+from marketplace.installs.compile_step import compile_package
 from marketplace.installs.disk_cleanup import clean_up
 from marketplace.installs.install_worker import install, overdue_installations
 
-_RETRY_SECONDS = 1
+_RETRY_SECONDS = 0.5
 
 
 @shared_task(name=INSTALL)  # type: ignore[untyped-decorator]
 def install_server(pk: int) -> None:
-    """Advance an installation; while it waits, run again after a second."""
+    """Advance an installation; while it waits, run again soon. Then compile its package."""
     if install(pk):
         install_server.apply_async([pk], countdown=_RETRY_SECONDS)
+    else:
+        compile_package(pk)
 
 
 @shared_task(name=SWEEP_INSTALLATIONS)  # type: ignore[untyped-decorator]

@@ -62,7 +62,8 @@ def _line(package: AtlasPackage, finding: Finding) -> str:
     return (
         f"{package.index}:{package.name} {package.version}: {finding.state} {finding.reason}, "
         f"{len(finding.tools)} tools, called {finding.called or 'none'}, {finding.seconds:.1f} s, "
-        f"{finding.megabytes:.0f} MB {' '.join(finding.bounds)}{told}"
+        f"again {finding.seconds_again:.1f} s, {finding.megabytes:.0f} MB "
+        f"{' '.join(finding.bounds)}{told}"
     )
 
 

@@ -137,6 +137,7 @@ OTHERS = {
     "catalog/servers/oauth/token_store.py json.loads": OWN,
     "catalog/servers/oauth/tokens.py json.loads": OWN,
     "catalog/servers/oauth/sign_in.py json.loads": OWN,
+    "marketplace/installs/packages/tarball_unpacker.py json.load": OWN,
     "catalog/embedding/model_provenance.py json.loads": "a file of the distribution",
     "catalog/embedding/model_conversion.py json.loads": OWN,
     "catalog/embedding/multilingual_model.py json.loads": OWN,

@@ -5,6 +5,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+# Compiled modules, made by Pegboard after the installation: they have a digest of their own.
+COMPILED = ".compiled"
 # Files that an interpreter loads. Other files are data, which some servers keep next to their code.
 _CODE = frozenset(
     {".py", ".pyc", ".pth", ".so", ".js", ".mjs", ".cjs", ".json", ".node", ".wasm", ".cfg"}
@@ -23,9 +25,10 @@ def code_digest(folder: Path) -> str:
 
 def _digest(folder: Path) -> str:
     whole = hashlib.sha256()
+    apart = f"{COMPILED}{os.sep}"
     for entry in sorted(files_below(folder), key=lambda entry: entry.path):
-        if content := _code(entry):
-            name = os.path.relpath(entry.path, folder)
+        name = os.path.relpath(entry.path, folder)
+        if not name.startswith(apart) and (content := _code(entry)):
             whole.update(f"{name}\x00{content}\n".encode(errors="surrogateescape"))
     return whole.hexdigest()
 

@@ -17,7 +17,7 @@ from catalog.servers.cell.egress_proxy import CellProxy
 from catalog.servers.cell.file_owner import prepare_files
 from catalog.servers.cell.seccomp_filter import compile_filter
 from catalog.servers.client import process_guard
-from catalog.servers.client.package_digest import code_digest
+from catalog.servers.client.package_digest import COMPILED, code_digest
 from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import StdioServer
@@ -166,9 +166,12 @@ class ServerProcess:
 async def _verify_package(server: StdioServer) -> None:
     """Refuse to start a package whose code changed since it was installed."""
     if server.sealed is not None:
-        found = await anyio.to_thread.run_sync(code_digest, server.sealed.folder)
-        if found != server.sealed.digest:
-            raise ServerProblemError(Reason.FILES_CHANGED)
+        sealed = {server.sealed.folder: server.sealed.digest}
+        if server.sealed.compiled:
+            sealed[server.sealed.folder / COMPILED] = server.sealed.compiled
+        for folder, digest in sealed.items():
+            if await anyio.to_thread.run_sync(code_digest, folder) != digest:
+                raise ServerProblemError(Reason.FILES_CHANGED)
 
 
 def _guarded(limits: ServerLimits) -> dict[str, Any]:

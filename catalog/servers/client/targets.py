@@ -15,6 +15,7 @@ class Sealed:
 
     folder: Path
     digest: str
+    compiled: str = ""  # digest of its compiled modules, if they are used
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from catalog.servers.client.launch_rules import (
     check_environment,
     command_digest,
 )
+from catalog.servers.client.package_digest import COMPILED
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ApiServer, HttpServer, Sealed, Server, StdioServer
 from catalog.servers.connections.program_cell import cell_of, check_cell
@@ -122,7 +123,12 @@ def _stdio_server(integration: Integration, values: Mapping[str, str]) -> StdioS
     home = folder / f"home-{integration.pk}" if integration.enabled else None
     place = folder / package["place"]
     cell = cell_of(integration, checked, place)
-    return StdioServer(checked, environment, home, Sealed(place, package["digest"]), cell)
+    compiled = str(package.get("compiled", ""))
+    if compiled:
+        prefix = ("-X", f"pycache_prefix={place / COMPILED}")
+        checked = (checked[0], *prefix, *checked[1:])
+    sealed = Sealed(place, package["digest"], compiled)
+    return StdioServer(checked, environment, home, sealed, cell)
 
 
 def _check_confirmed(integration: Integration) -> None:

@@ -1,6 +1,6 @@
 """The cell of a package client: its own files, the package's folder, and the package indexes.
 
-pip and npm parse what strangers packed, but run none of it. They reach the indexes that the
+uv and npm parse what strangers packed, but run none of it. They reach the indexes that the
 operator configured, by a proxy. Where those are no names (a proxy of the operator's own, an index
 on this machine), the cell has the machine's network. It has no secrets, nothing of Pegboard's.
 """
@@ -69,9 +69,16 @@ class CelledClient:
 
 @contextmanager
 def enter_cell(
-    command: Sequence[str], place: Place, environment: dict[str, str]
+    command: Sequence[str],
+    place: Place,
+    environment: dict[str, str],
+    *,
+    shown: Sequence[Path] | None = None,
 ) -> Iterator[CelledClient]:
-    """Make the cell of a command, or none; `environment` gets other files and the proxy."""
+    """Make the cell of a command, or none; `environment` gets other files and the proxy.
+
+    With `shown`, it sees these files instead of the configured ones, and no network.
+    """
     problem = cell_problem() if cells_wanted() else ""
     if problem and cells_required():
         raise PackageProblemError("no_cell", f"Packages are fetched only in a cell. {problem}")
@@ -80,9 +87,10 @@ def enter_cell(
         return
     _copy_private_files(environment, place.scratch)
     give_folder(place.folder, CLIENT_USER, fully=True)
-    hosts = find_index_hosts(_configuration(environment))
+    hosts = Hosts() if shown is not None else find_index_hosts(_configuration(environment))
+    files = _configured_files(environment) if shown is None else shown
     cell = Cell(
-        readable=(*_client_files(command), *_configured_files(environment)),
+        readable=(*_client_files(command), *files),
         writable=(place.folder,),
         whole_network=hosts is None,
         hosts=HostRules(rules_of(hosts or frozenset())),
@@ -105,9 +113,14 @@ def _configuration(environment: Mapping[str, str]) -> list[str]:
 
 
 def _client_files(command: Sequence[str]) -> list[Path]:
-    """Return the files of pip, or of Node and npm; the script is npm's, in a folder of its own."""
-    if Path(command[0]).name.startswith("python"):
-        return python_files(Path(command[0]))
+    """Return the files of Python, uv, or Node and npm; npm's script is in a folder of its own."""
+    program = Path(command[0])
+    if program.name.startswith("python"):
+        return python_files(program)
+    if program.name == "uv":
+        # It asks the Python that it installs for: the environment's own, and the one behind it.
+        asked = Path(command[command.index("--python") + 1])
+        return [program, *python_files(asked.resolve())]
     scripts = [Path(part).parents[1] for part in command[1:2] if part.endswith("npm-cli.js")]
     return [*program_files(command[:1]), *scripts]
 

@@ -20,6 +20,7 @@ from catalog.servers.client import process_guard
 from marketplace.installs.packages.client_cell import enter_cell
 from marketplace.installs.packages.package_folders import Place
 from marketplace.installs.packages.package_result import PackageProblemError
+from marketplace.installs.packages.pip_settings import uv_variables
 
 _LOOK_EVERY = 0.5
 _MEASURE_EVERY = 3.0
@@ -42,10 +43,9 @@ _PASSED_VARIABLES = re.compile(
 _BASE_ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "LC_ALL": "C.UTF-8",
-    "PIP_NO_CACHE_DIR": "1",
-    "PIP_NO_INPUT": "1",
-    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-    "PIP_NO_COLOR": "1",
+    "UV_NO_CONFIG": "1",
+    "UV_PYTHON_DOWNLOADS": "never",
+    "UV_NO_PROGRESS": "1",
     "NO_COLOR": "1",
     "npm_config_update_notifier": "false",
 }
@@ -63,10 +63,15 @@ class NoLongerWantedError(Exception):
     """The package is no longer wanted."""
 
 
-def run_client(command: Sequence[str], place: Place, watch: Watch) -> tuple[int, str]:
-    """Return the exit code and last lines of a client; PackageProblemError beyond its limits."""
+def run_client(
+    command: Sequence[str], place: Place, watch: Watch, *, shown: Sequence[Path] | None = None
+) -> tuple[int, str]:
+    """Return the exit code and last lines of a client; PackageProblemError beyond its limits.
+
+    With `shown`, it reads these files and has no network.
+    """
     environment = client_environment(place, os.environ, program=command[0])
-    with enter_cell(command, place, environment) as celled:
+    with enter_cell(command, place, environment, shown=shown) as celled:
         # The guard's parent is the thread that starts it, which waits here until it has ended.
         process = subprocess.Popen(  # noqa: S603 - a list from beginning to end
             process_guard.start_command({**_LIMITS, **celled.limits}, celled.command),
@@ -109,8 +114,10 @@ def client_environment(
     return {
         **_BASE_ENVIRONMENT,
         **passed,
+        **uv_variables(passed),
         "HOME": scratch,
         "TMPDIR": scratch,
+        "UV_CACHE_DIR": str(place.cache),
         "npm_config_cache": f"{scratch}/npm",
         "PATH": ":".join(folder for folder in folders if folder != "."),
     }

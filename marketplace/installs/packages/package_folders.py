@@ -9,7 +9,10 @@ from pathlib import Path
 
 from django.conf import settings
 
-from catalog.servers.client.package_digest import code_digest, files_below
+from catalog.servers.client.package_digest import COMPILED, code_digest, files_below
+
+# The store of npm's tarballs, beside the packages: no package has a name that is not a UUID.
+TARBALLS = "tarballs"
 
 
 def servers_folder() -> Path:
@@ -38,14 +41,27 @@ class Place:
         """The home folder of the package client."""
         return self.folder / ".fetching"
 
+    @property
+    def cache(self) -> Path:
+        """uv's cache for this package alone. Not in `scratch`, a mount of its own in a cell: files
+        can be linked within a mount only, and would be copied.
+        """
+        return self.folder / ".cache"
+
+    @property
+    def compiled(self) -> Path:
+        """Compiled modules of a Python package."""
+        return self.folder / COMPILED
+
     def make(self) -> None:
         """Create the folder, empty."""
         self.remove()
         self.scratch.mkdir(parents=True, mode=0o700)
 
     def finish(self) -> None:
-        """Remove the client's home folder."""
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        """Remove the client's home folder and cache."""
+        for folder in (self.scratch, self.cache):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def remove(self) -> None:
         """Remove the folder."""
@@ -63,7 +79,11 @@ class Place:
 def remove_all_but(wanted: Callable[[], Iterable[str]]) -> list[str]:
     """Remove folders that are no longer wanted, and return their names."""
     try:
-        there = [entry.name for entry in os.scandir(servers_folder()) if entry.is_dir()]
+        there = [
+            entry.name
+            for entry in os.scandir(servers_folder())
+            if entry.is_dir() and entry.name != TARBALLS
+        ]
     except FileNotFoundError:
         return []
     # Read after listing: rows name their folder before it is created.

@@ -1,22 +1,26 @@
-"""Packages from PyPI: one virtual environment each, filled by pip from wheels only."""
+"""Packages from PyPI: one virtual environment each, filled by uv from wheels only.
+
+Two steps: uv resolves names to exact files, and then installs these and no others. A repair has the
+files already and does the second step only.
+"""
 
 import importlib.metadata
+import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+from uv import find_uv_bin
 
 from catalog.formats.package_names import Package
-from marketplace.installs.packages.package_client import Watch, run_client
+from catalog.servers.client.package_digest import code_digest
+from marketplace.installs.packages.package_client import Watch, client_environment, run_client
 from marketplace.installs.packages.package_folders import Place
-from marketplace.installs.packages.package_result import (
-    Artefact,
-    Installed,
-    PackageProblemError,
-    read_json,
-)
+from marketplace.installs.packages.package_result import Artefact, Installed, PackageProblemError
+from marketplace.installs.packages.pip_settings import has_index
+from marketplace.installs.packages.wheel_choice import choose_wheels
 
 __all__ = [
     "find_definers",
@@ -26,18 +30,20 @@ __all__ = [
     "read_modules",
     "read_requirements",
 ]
-_REPORT = "report.json"
+_LOCK = "pylock.toml"
 _LONGEST_SOURCE = 500_000  # bytes
-# pip names versions for other Pythons, and then says of which package it has found none.
-_IGNORED = re.compile(r"(?<=[:;] )([\w.!+-]{1,80}) Requires-Python ([^;\n]{1,80})")
-_NOT_FOUND = re.compile(r"No matching distribution found for ([\w.-]{1,200})==")
+_LONGEST_LOCK = 10_000_000
+# uv names the Python that the package itself wants, and then says why nothing can be installed.
+_WANTS_PYTHON = re.compile(
+    r"does not satisfy Python(?P<wanted>[<>=!~][\d.<>=!~*,]{1,60}) and (?P<name>[\w.-]{1,200})=="
+)
 
 
 def find_newest_version(package: Package, place: Place, watch: Watch) -> str:
     """Return the version that the index offers now, or ""."""
     _make_environment(package, place, watch)
-    _pip(package, place, watch, ["--dry-run", "--no-deps", package.name])
-    return next(iter(_artefacts(place)), Artefact("", "", "")).version
+    found = _resolve(package, place, watch, [package.name], ["--no-deps"])
+    return next(iter(found), Artefact("", "", "")).version
 
 
 def install(
@@ -50,17 +56,32 @@ def install(
 ) -> Installed:
     """Install the package with its dependencies. `held` pins the exact files."""
     _make_environment(package, place, watch)
-    if held:
-        lines = [f"{one.name}=={one.version} --hash={one.digest}" for one in held]
-        wanted = ["--require-hashes", "--no-deps", "-r", _write_file(place, "held.txt", lines)]
-    else:
-        wanted = [f"{package.name}{package.extras}=={package.version}"]
-        if constraints:
-            wanted += ["-c", _write_file(place, "constraints.txt", constraints)]
-    _pip(package, place, watch, wanted)
-    artefacts = _artefacts(place)
+    artefacts = list(held) or _resolve(
+        package, place, watch, [f"{package.name}{package.extras}=={package.version}"],
+        ["-c", _write_file(place, "constraints.txt", constraints)] if constraints else [],
+    )  # fmt: skip
+    _fill(package, place, watch, artefacts)
     launch = (str(_bin(place) / "python"), "-I", "-B", _program(package, place))
     return Installed((*launch, *package.arguments), tuple(artefacts))
+
+
+def compile_modules(place: Place, watch: Watch) -> str:
+    """Compile the package's modules beside it, and return their digest; "" if that failed.
+
+    It runs nothing of the package. What is not valid Python, such as a template, is left out.
+    """
+    if not (_bin(place) / "python").exists():
+        return ""
+    place.scratch.mkdir(mode=0o700, exist_ok=True)
+    shutil.rmtree(place.compiled, ignore_errors=True)
+    options = ["-I", "-X", f"pycache_prefix={place.compiled}", "-m", "compileall", "-q", "-q"]
+    try:
+        run_client(
+            [str(_bin(place) / "python"), *options, *_site_packages(place)], place, watch, shown=()
+        )
+    finally:
+        place.finish()
+    return code_digest(place.compiled)
 
 
 def read_requirements(package: Package, place: Place) -> list[str]:
@@ -125,16 +146,47 @@ def _own_python() -> str:
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-def _pip(package: Package, place: Place, watch: Watch, wanted: Sequence[str]) -> None:
-    # Only wheels: building a source package would run its code. No file of ours affects the choice.
-    command = [
-        sys.executable, "-I", "-m", "pip", "--python", str(_bin(place) / "python"), "install",
-        "--only-binary", ":all:", "--no-input", "--progress-bar", "off",
-        "--report", str(place.scratch / _REPORT), *wanted,
-    ]  # fmt: skip
-    code, output = run_client(command, place, watch)
+def _resolve(
+    package: Package, place: Place, watch: Watch, wanted: Sequence[str], options: Sequence[str]
+) -> list[Artefact]:
+    """Return the files to install; nothing of them is fetched but what they require."""
+    file, lock = _write_file(place, "wanted.txt", wanted), place.scratch / _LOCK
+    formats = ["--format", _LOCK, "--output-file", str(lock), "--no-header", "--quiet"]
+    _uv(package, place, watch, ["compile", *formats, *options, file])
+    if lock.is_symlink() or lock.stat().st_size > _LONGEST_LOCK:
+        raise PackageProblemError("package_failed", "The resolution is too long to be read.")
+    return choose_wheels(lock.read_text(encoding="utf-8"), _version_of(place))
+
+
+def _fill(package: Package, place: Place, watch: Watch, artefacts: Sequence[Artefact]) -> None:
+    """Install exactly these files."""
+    lines = [f"{one.name}=={one.version} --hash={one.digest}" for one in artefacts]
+    pinned = ["--require-hashes", "--no-deps", "-r", _write_file(place, "held.txt", lines)]
+    _uv(package, place, watch, ["install", *pinned])
+
+
+def _uv(package: Package, place: Place, watch: Watch, arguments: Sequence[str]) -> None:
+    # Only wheels: building a source package would run its code.
+    own = ["--no-build", "--python", str(_bin(place) / "python")]
+    local = [] if has_index(client_environment(place, os.environ)) else ["--no-index"]
+    code, output = run_client([find_uv(), "pip", *arguments, *own, *local], place, watch)
     if code:
         raise _explain(package, output)
+
+
+def find_uv() -> str:
+    """Return the path of uv. Raises PackageProblemError."""
+    try:
+        return find_uv_bin()
+    except FileNotFoundError:
+        words = "uv is not installed beside Pegboard."
+        raise PackageProblemError("client_missing", words) from None
+
+
+def _version_of(place: Place) -> tuple[int, int]:
+    """Return the version of the environment's Python."""
+    found = next(place.folder.glob("lib/python3.*")).name.removeprefix("python3.")
+    return 3, int(found)
 
 
 def _explain(package: Package, output: str) -> PackageProblemError:
@@ -144,34 +196,20 @@ def _explain(package: Package, output: str) -> PackageProblemError:
     for pattern, reason, words in _KNOWN_ERRORS:
         if pattern.search(output):
             return PackageProblemError(reason, words, _errors(output))
-    return PackageProblemError("package_failed", "pip could not install it.", _errors(output))
+    return PackageProblemError("package_failed", "uv could not install it.", _errors(output))
 
 
 def find_required_python(package: Package, output: str) -> str:
-    """Return the versions of Python that pip said the package requires, or ""."""
-    if package.name not in _NOT_FOUND.findall(output):
-        return ""
-    ignored = (python for version, python in _IGNORED.findall(output) if version == package.version)
-    return next(ignored, "").strip()
+    """Return the versions of Python that uv said the package requires, or ""."""
+    found = _WANTS_PYTHON.finditer(" ".join(output.split()))
+    own = (one["wanted"] for one in found if _normal(one["name"]) == _normal(package.name))
+    return next(own, "").strip()
 
 
 def _errors(output: str) -> str:
-    lines = [line for line in output.splitlines() if line.startswith("ERROR:")]
-    return "\n".join(lines or output.splitlines()[-5:])
-
-
-def _artefacts(place: Place) -> list[Artefact]:
-    report = read_json((place.scratch / _REPORT).read_text(encoding="utf-8"), "pip's report")
-    return sorted(_artefact(one) for one in report["install"])
-
-
-def _artefact(entry: Mapping[str, Any]) -> Artefact:
-    about, source = entry["metadata"], entry["download_info"]
-    digest = (source.get("archive_info") or {}).get("hashes", {}).get("sha256", "")
-    if not digest:
-        words = f"{about['name']} comes from no index, so its origin could not be verified later."
-        raise PackageProblemError("package_not_held", words)
-    return Artefact(about["name"], about["version"], f"sha256:{digest}")
+    lines = output.splitlines()
+    begun = next((at for at, line in enumerate(lines) if line.startswith("error:")), -5)
+    return "\n".join(lines[begun:])
 
 
 def _program(package: Package, place: Place) -> str:
@@ -219,32 +257,33 @@ def _write_file(place: Place, name: str, lines: Sequence[str]) -> str:
 
 _KNOWN_ERRORS = (
     (
-        re.compile(r"DO NOT MATCH THE HASHES"),
+        re.compile(r"(?i)hash mismatch"),
         "package_changed",
         "The index returned a different file for the same version, so Pegboard refused it.",
     ),
     (
-        re.compile(r"ResolutionImpossible|conflicting dependencies"),
-        "package_conflict",
-        "Its dependencies conflict with each other.",
-    ),
-    (
         re.compile(
-            r"(?i)connection(?:error| refused| broken)|timed? ?out|name resolution|SSLError"
-            r"|ProxyError"
+            r"(?i)failed to fetch|error sending request|connection refused|timed? ?out|dns error"
+            r"|certificate|tunnel"
         ),
         "index_not_reachable",
         "The package index could not be reached. Try again, or ask your operator.",
     ),
     (
-        re.compile(r"No matching distribution|Could not find a version"),
+        re.compile(r"no usable wheels|no wheels with|building from source is disabled"),
+        "package_not_found",
+        "A dependency has no ready-made file (wheel) for this machine. Pegboard builds no "
+        "packages, since building one runs its code.",
+    ),
+    (
+        re.compile(r"no versions? of|not found in|no matching"),
         "package_not_found",
         "There is no such version, or a dependency has no ready-made file (wheel) for this "
         "machine. Pegboard builds no packages, since building one runs its code.",
     ),
     (
-        re.compile(r"No module named pip"),
-        "client_missing",
-        "pip is not installed beside Pegboard. Debian has it in the package python3-pip.",
+        re.compile(r"No solution found"),
+        "package_conflict",
+        "Its dependencies conflict with each other.",
     ),
 )
