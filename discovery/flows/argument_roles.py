@@ -75,6 +75,10 @@ _OPENING = word_set("access permission permissions role scope visibility")
 _CLOSED = word_set(
     "guest limited member none only private r read reader reading readonly restricted view viewer"
 )
+# Switches that open something up: the message must have such a word.
+_OPENED = word_set(
+    "admin administrator anonymous anybody anyone everybody everyone external owner public world"
+)
 _LONGEST_OPTION = 30
 _FORMATS = word_set("email hostname idn-email idn-hostname ipv4 ipv6 iri uri uri-reference url")
 _CREATING = word_set("add append book create generate insert make new open post register schedule")
@@ -151,9 +155,13 @@ def _leaves(
     shapes = _shapes(schema, root)
     inner: Any
     if isinstance(value, Mapping):
+        holds_targets = singular((name_words(name) or ("",))[-1]) in _LOCATING
         for key, part in value.items():
             inner = next((s["properties"][key] for s in shapes if key in _properties(s)), {})
             where = f"{path}.{key}" if path else str(key)
+            listed = any(key in _properties(shape) for shape in shapes)
+            if not listed and (holds_targets or destinations_in(str(key))):
+                yield Argument(path, str(key), "target")
             yield from _leaves(where, str(key), part, inner, root, **below)
     elif isinstance(value, list):
         inner = next((shape["items"] for shape in shapes if "items" in shape), {})
@@ -162,16 +170,21 @@ def _leaves(
     elif isinstance(value, str) and (parsed := _json_in(value)) is not None:
         yield from _leaves(path, name, parsed, {}, root, **below)
     elif value is not None and value != "":
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # JSON's 12.0 is the whole number 12
         role, noun = _role(name, value, shapes, creates=creates)
+        if value is True and (opened := _opened_by(name)):
+            role, value = "target", opened
         yield Argument(path, value, role, noun)
 
 
 def _json_in(text: str) -> Any:
     """Return the object or list that a text is, or None: some tools take JSON in a string."""
-    if text[:1] not in ("{", "["):
+    stripped = text.lstrip()
+    if stripped[:1] not in ("{", "["):
         return None
     try:
-        return json.loads(text)
+        return json.loads(stripped)
     except (ValueError, RecursionError):
         return None
 
@@ -219,11 +232,18 @@ def _role(
     return _role_of_text(words, last, str(value), creates=creates), ""
 
 
+def _opened_by(name: str) -> str:
+    """Return the word by which a switch opens something up: `public` in `make_public`."""
+    return next((word for word in name_words(name) if word in _OPENED), "")
+
+
 def _role_of_number(words: Sequence[str], last: str, value: Any) -> tuple[Role, str]:
     known = {*words, last}
+    if last in _LOCATING:
+        return "id", last
     if known & _QUANTITY or known & _TIMING or isinstance(value, float):
         return ("amount" if known & _QUANTITY or not known & _TIMING else "timing"), ""
-    if last in _LOCATING or (abs(value) >= _LEAST_KEY and last not in _OPTION):
+    if abs(value) >= _LEAST_KEY and last not in _OPTION:
         return "id", last
     # `guests` and `nights` count; a single `issue` or `room` is one of several.
     counts = not words or words[-1] != last or last in _OPTION

@@ -6,7 +6,7 @@ stranger's text has touched, or from a record that the user named.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from discovery.flows.argument_roles import (
     parts_of,
 )
 from discovery.flows.text_tokens import sentence_hashes
-from discovery.flows.tool_facts import ToolFacts, name_words, word_set
+from discovery.flows.tool_facts import ToolFacts, name_words, singular, word_set
 from discovery.flows.turn_readings import Reading, TurnReadings
 from discovery.flows.value_forms import normalize, words_of
 
@@ -200,13 +200,14 @@ def _judge_content(
     if not (tool.reaches_outside or any("@" in origin.value for origin in origins)):
         return None
     content = [one for one in found if one.role in ("content", "label")]
-    for one in content:
+    for one in found:
+        if one.role in ("target", "id", "amount"):
+            continue
         for part in destinations_in(str(one.value)):
             if turn.words.name(part) or turn.words.trusts(part):
                 continue
-            reading = _foreign_holder(part, turn)
-            if reading is not None:
-                return _passed_on(one, part, reading, origins)
+            if passed_on := _foreign_origin(one, part, turn):
+                return _passed_on(passed_on, origins)
         if one.role == "content" and (dictated := _dictated(str(one.value), turn)):
             return _of_dictated(one, dictated, origins)
     if turn.has_private and turn.has_foreign and not _is_own_text(content, turn):
@@ -214,15 +215,19 @@ def _judge_content(
     return None
 
 
-def _foreign_holder(value: str, turn: TurnReadings) -> Reading | None:
-    holding = (one for one in turn.holding(value) if not one.clean)
+def _foreign_origin(one: Argument, value: str, turn: TurnReadings) -> Origin | None:
+    """Return where an address in a text comes from, unless it may be passed on."""
+    holding = turn.holding(value)
+    foreign = (reading for reading in holding if not reading.clean)
     # What was cut off an answer may have it.
-    cut = (one for one in turn.readings if one.cut and not one.clean)
-    return next(chain(holding, cut), None)
+    cut = (reading for reading in turn.readings if reading.cut and not reading.clean)
+    if reading := next(chain(foreign, cut), None):
+        return Origin(one.path, value, "read", reading.tool, reading.where)
+    # Nobody wrote it so: a text may have told how to put it together.
+    return Origin(one.path, value, "model") if turn.has_foreign and not holding else None
 
 
-def _passed_on(one: Argument, value: str, reading: Reading, origins: tuple[Origin, ...]) -> Verdict:
-    origin = Origin(one.path, value, "read", reading.tool, reading.where)
+def _passed_on(origin: Origin, origins: tuple[Origin, ...]) -> Verdict:
     return Verdict(
         asks=True,
         cause="passed_on",
@@ -293,6 +298,9 @@ def _judge_read(tool: ToolFacts, found: list[Argument], turn: TurnReadings) -> V
     for one in found:
         for part in destinations_in(str(one.value)) if _may_be_url(one) else ():
             origin = _origin(one, part, tool, turn)
+            # The words of an answer can spell any URL.
+            if origin.source == "read" and not turn.has_whole(part):
+                origin = replace(origin, source="model", tool="", where="")
             if origin.source == "model":
                 return Verdict(
                     asks=True,
@@ -304,6 +312,11 @@ def _judge_read(tool: ToolFacts, found: list[Argument], turn: TurnReadings) -> V
     return RUNS
 
 
+_LINKS = word_set("address domain endpoint host hostname href link page site uri url website")
+
+
 def _may_be_url(one: Argument) -> bool:
-    text = str(one.value)
-    return isinstance(one.value, str) and ("://" in text or text.startswith("www."))
+    if not isinstance(one.value, str):
+        return False
+    text, name = one.value, name_words(one.path.rpartition(".")[2])
+    return "://" in text or text.startswith("www.") or bool({*map(singular, name)} & _LINKS)

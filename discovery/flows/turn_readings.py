@@ -146,6 +146,11 @@ class TurnReadings:
         sought = Sought.of(value)
         return [reading for reading in self.readings if reading.holds(sought)]
 
+    def has_whole(self, value: object) -> bool:
+        """Return True if the value stands in one piece in an answer."""
+        whole = Sought.of(value).whole
+        return any(one.has_hash(token) for one in self.readings for token in whole)
+
     def granted(self, value: str, nouns: Iterable[str], tool: ToolFacts) -> Granted | None:
         """Return why an id may decide, or None; two records of one name decide nothing."""
         text, wanted = normalize(value).strip(), set(nouns)

@@ -65,6 +65,21 @@ def normalize(text: str) -> str:
     return text.casefold()
 
 
+def as_written(text: str) -> str:
+    """Return a text in one case, with every letter that is another one to a machine kept so.
+
+    `ß` and `ss`, or a letter of full width and a plain one, belong to different addresses.
+    """
+    return unicodedata.normalize("NFC", text).lower()
+
+
+def is_disguised(text: str) -> bool:
+    """Return True if a text has invisible characters, or HTML entities."""
+    return ("&" in text and html.unescape(text) != text) or (
+        not text.isascii() and _HIDDEN.search(text) is not None
+    )
+
+
 def words_of(text: str) -> list[str]:
     """Return the words of a normalised text."""
     return _WORD.findall(text)
