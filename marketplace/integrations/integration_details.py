@@ -77,6 +77,7 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Details | N
         return None
     installations = Installation.objects.filter(integration=row)
     events = InstallationEvent.objects.filter(installation__integration=row)
+    network = program_network(row) if row.transport == "stdio" else None
     return Details(
         integration=row,
         standing=status_of_row(row),
@@ -84,7 +85,7 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Details | N
         last=installations.select_related("by").order_by("-created_at", "-pk").first(),
         before=previous_installation(row),
         now=current_installation(row),
-        health=health_of(row),
+        health=health_of(row, network.refused if network else ()),
         tools=Paginator(_tools(row), TOOLS_ON_A_PAGE).get_page(page),
         secrets=tuple(list_secret_states(row)),
         own_secrets=_people_with_own(row),
@@ -94,7 +95,7 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Details | N
         events=tuple(events.order_by("-pk")[:_EVENTS]),
         syncs=tuple(row.syncs.all()[:_SYNCS]),
         to_review=row.definitions.filter(standing__in=Definition.WAITING).count(),
-        network=program_network(row) if row.transport == "stdio" else None,
+        network=network,
         cells=read_report() if row.transport == "stdio" else CellReport(),
         icon_problem=icon_problem(row.icon),
     )

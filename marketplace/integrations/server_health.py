@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.utils.formats import date_format, number_format
@@ -12,13 +12,15 @@ from django.utils.translation import gettext as _
 from acl.audit.recorder import record
 from acl.platform.jobs.task_names import CHECK_INTEGRATION
 from acl.platform.jobs.task_queue import send_now
-from catalog.models import HealthCheck, Integration
+from catalog.models import HealthCheck, Integration, OutgoingHost
 from catalog.servers.client.problem_labels import label_problem
 from catalog.servers.client.server_problems import WORDS, Reason
 
 WIDTH, HEIGHT = 480, 56
 _GAP = 2
-_CHECKS, _TABLE, _PROBLEMS = 60, 20, 5
+_CHECKS, _TABLE, _PROBLEMS, _HOSTS = 60, 20, 5, 5
+_MAY_LACK_A_HOST = frozenset({Reason.CRASHED, Reason.CANNOT_START, Reason.NO_ANSWER})
+_SHORTLY = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class Problem:
     last_words: str
     times: int
     last_at: datetime
+    # Hosts that its program was refused at about that time, and still is.
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +72,11 @@ class Health:
     newest: int
 
 
-def health_of(integration: Integration) -> Health:
-    """Return the health history of its server."""
+def health_of(integration: Integration, refused: Sequence[OutgoingHost] = ()) -> Health:
+    """Return the health history of its server, whose program may not reach the refused hosts."""
     checks = list(integration.checks.order_by("-checked_at", "-pk")[:_CHECKS])
     newest = checks[0].pk if checks else 0
-    return Health(chart_of(checks), tuple(checks[:_TABLE]), _problems(checks), newest)
+    return Health(chart_of(checks), tuple(checks[:_TABLE]), _problems(checks, refused), newest)
 
 
 def check_now(*, by: User, integration: Integration) -> bool:
@@ -122,7 +126,7 @@ def _tooltip(check: HealthCheck) -> str:
     return _("%(time)s: passed, %(number)s ms") % values
 
 
-def _problems(checks: list[HealthCheck]) -> tuple[Problem, ...]:
+def _problems(checks: list[HealthCheck], refused: Sequence[OutgoingHost]) -> tuple[Problem, ...]:
     """Group failed checks by reason, latest first."""
     by_reason: dict[str, list[HealthCheck]] = {}
     for check in checks:
@@ -135,6 +139,15 @@ def _problems(checks: list[HealthCheck]) -> tuple[Problem, ...]:
             last_words=failed[0].last_words,
             times=len(failed),
             last_at=failed[0].checked_at,
+            refused=_refused_before(failed[0], refused),
         )
         for reason, failed in list(by_reason.items())[:_PROBLEMS]
     )
+
+
+def _refused_before(check: HealthCheck, refused: Sequence[OutgoingHost]) -> tuple[str, ...]:
+    """Return the hosts that may be why a program ended, or why nothing came from it."""
+    if check.reason not in _MAY_LACK_A_HOST:
+        return ()
+    since = check.checked_at - _SHORTLY
+    return tuple(row.host for row in refused if row.last_at >= since)[:_HOSTS]

@@ -1,8 +1,12 @@
 """The network of a program, on its page and in the API."""
 
+import re
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from acl.models import AuditEntry
 from catalog.models import Integration, OutgoingHost
@@ -40,6 +44,25 @@ def test_admin_allows_a_refused_host_with_one_click(
     assert program.allowed_hosts == ["api.example.com"]
     assert "Allow api.example.com" not in after
     assert AuditEntry.objects.filter(action="integration.network", target="notes").exists()
+
+
+def test_crash_names_the_hosts_that_its_program_was_refused(
+    program: Integration, admin: User, client: Client
+) -> None:
+    now = timezone.now()
+    for host, minutes in (("api.example.com", 1), ("old.example.com", 60)):
+        last_at = now - timedelta(minutes=minutes)
+        program.outgoing_hosts.create(host=host, allowed=False, times=1, last_at=last_at)
+    program.checks.create(reason="crashed", checked_at=now)
+    client.force_login(admin)
+    told = r"refused these hosts at about that time:\s*<code dir=\"ltr\">api.example.com</code>\."
+
+    before = client.get("/integrations/notes/").content.decode()
+    client.post("/integrations/notes/network/", {"allow": "api.example.com"})
+    after = client.get("/integrations/notes/").content.decode()
+
+    assert re.search(told, before)
+    assert "at about that time" not in after
 
 
 def test_wrong_host_is_shown_beside_the_field_and_changes_nothing(
