@@ -90,6 +90,8 @@ _PHONE = re.compile(r"(?<![\w.])\+?\d[\d ()/-]{7,18}\d(?![\w.])")
 _HANDLE = re.compile(r"(?<!\S)[@#][\w.-]{2,}")
 _WALLET = re.compile(r"\b0x[0-9a-fA-F]{16,}\b|\b[13b][a-km-zA-HJ-NP-Z1-9]{25,60}\b")
 _SHORTEST_WALLET = 16
+_NAMED_ADDRESS = re.compile(r"^[^<>@]{0,200}<[^\s<>]{1,320}>|mailto:", re.IGNORECASE)
+_MENTION = re.compile(r"(?<![\w@.])@\w[\w.-]{1,60}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2})?")
 _DOMAIN = re.compile(
     r"\b(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,18}\b(?:/[^\s<>\"']{0,2000})?", re.IGNORECASE
@@ -300,7 +302,7 @@ def destinations_in(text: str) -> list[str]:
         text = _SPELLED_AT.sub("@", text)
     if "." in text or "dot" in text.lower():
         text = _SPELLED_DOT.sub(".", text)
-    found = _EMAIL.findall(text) if "@" in text else []
+    found = [*_EMAIL.findall(text), *_MENTION.findall(text)] if "@" in text else []
     found += _URL.findall(text) if "://" in text or "www." in text.lower() else []
     if _DIGIT.search(text):
         found += _IBAN.findall(text)
@@ -321,9 +323,17 @@ def _has_date(text: str) -> bool:
 def parts_of(value: Any) -> list[str]:
     """Return the single targets of a value: several addresses may stand in one text."""
     text = str(value).strip()
-    if emails := _EMAIL.findall(text):
-        return emails
-    if is_address(text):
+    if not _EMAIL.search(text) and is_address(text):
         return [text]
-    parts = [part.strip() for part in re.split(r"[;\n]", text) if part.strip()]
-    return parts or [text]
+    parts: list[str] = []
+    # A comma is part of many names, but between addresses it parts them.
+    for piece in re.split(r"[;,\n]" if "@" in text else r"[;\n]", text):
+        parts += [*_EMAIL.findall(piece), _beside_addresses(piece)]
+    return list(filter(None, parts)) or [text]
+
+
+def _beside_addresses(piece: str) -> str:
+    """Return what stands beside the addresses of a piece, apart from the name before `<…>`."""
+    if not _EMAIL.search(piece):
+        return piece.strip()
+    return _EMAIL.sub(" ", _NAMED_ADDRESS.sub(" ", piece)).strip(" \t\"'<>()[]")

@@ -13,6 +13,7 @@ from discovery.flows.value_forms import (
     compact,
     dates_in,
     first_word_of,
+    folded_words,
     is_disguised,
     normalize,
     words_of,
@@ -89,11 +90,18 @@ class UserWords:
         """Return False for what reads as the user's words and has other letters or marks."""
         if is_disguised(value):
             return as_written(value) in self._written
-        return value.isascii() or self._written_words.issuperset(words_of(as_written(value)))
+        words = words_of(as_written(value))
+        if value.isascii():
+            return self._folded_words.isdisjoint(words)
+        return self._written_words.issuperset(words)
 
     @cached_property
     def _written_words(self) -> frozenset[str]:
         return frozenset(words_of(self._written))
+
+    @cached_property
+    def _folded_words(self) -> frozenset[str]:
+        return folded_words(self._written)
 
     def may_name(self, name: str) -> bool:
         """Return False if the user cannot have written a name; quicker than `name`."""

@@ -58,11 +58,23 @@ QUOTING = str.maketrans(dict.fromkeys('!?;"“”„\u2018\u2019«»`<>•|', "\
 
 def normalize(text: str) -> str:
     """Return a text in one case and width, without invisible characters and HTML entities."""
+    return _plain(text).casefold()
+
+
+def _plain(text: str) -> str:
     if "&" in text:
         text = html.unescape(text)
     if not text.isascii():
         text = _HIDDEN.sub("", unicodedata.normalize("NFKC", text))
-    return text.casefold()
+    return text
+
+
+def folded_words(text: str) -> frozenset[str]:
+    """Return the words that a text has only if `ß` counts as `ss`, and the like."""
+    plain = _plain(text)
+    if plain.isascii():
+        return frozenset()
+    return frozenset(words_of(plain.casefold())) - frozenset(words_of(plain.lower()))
 
 
 def as_written(text: str) -> str:

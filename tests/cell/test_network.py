@@ -57,7 +57,10 @@ def test_what_names_no_host_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "head",
     [b"GET / HTTP/1.1", b"GET https://a.example/ HTTP/1.1", b"CONNECT a@b.example:443 HTTP/1.1",
-     b"CONNECT a.example:99999 HTTP/1.1", b"CONNECT  HTTP/1.1", b"\x16\x03\x01", b"CONNECT a"],
+     b"CONNECT a.example:99999 HTTP/1.1", b"CONNECT  HTTP/1.1", b"\x16\x03\x01", b"CONNECT a",
+     b"GET http://a.example/ HTTP/1.1\r\nX: 1\nHost: b.example",
+     b"GET http://a.example/ HTTP/1.1\r\nX: 1\r\n Host: b.example",
+     b"GET http://a.example/ HTTP/1.1\r\nHost : b.example"],
 )  # fmt: skip
 def test_what_no_proxy_could_forward_is_refused(head: bytes) -> None:
     assert parse_request(head + b"\r\n\r\n") is None
@@ -65,13 +68,15 @@ def test_what_no_proxy_could_forward_is_refused(head: bytes) -> None:
 
 def test_plain_request_goes_on_without_the_proxys_own_headers() -> None:
     target = parse_request(
-        b"GET http://a.example:81/x?y HTTP/1.1\r\nHost: a.example\r\n"
+        b"GET http://a.example:81/x?y HTTP/1.1\r\nhost: b.example\r\nAccept: a/b\r\n"
         b"Proxy-Authorization: x\r\nConnection: keep-alive\r\n\r\n"
     )
 
     assert target is not None
     assert (target.host, target.port) == ("a.example", 81)
-    assert target.head == b"GET /x?y HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n"
+    assert target.head == (
+        b"GET /x?y HTTP/1.1\r\nHost: a.example:81\r\nAccept: a/b\r\nConnection: close\r\n\r\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,10 @@ _REQUEST = re.compile(rb"([A-Z]{3,10}) (\S{1,8000}) HTTP/1\.[01]")
 _TARGET = re.compile(
     r"(?P<host>[^:/?#@\[\]]{1,253}|\[[0-9a-f:.]{2,60}\])(?::(?P<port>\d{1,5}))?", re.I
 )
-_HOP_HEADERS = re.compile(rb"(?i)(?:proxy-[a-z-]+|connection|keep-alive):")
+# The proxy says itself which host is meant: one server may answer for several.
+_OWN_HEADERS = re.compile(rb"(?i)(?:proxy-[a-z-]+|connection|keep-alive|host):")
+# A bare line feed, or a line that goes on, could hold another header for the server behind.
+_HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}:[^\r\n\0]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +191,14 @@ def parse_request(head: bytes) -> Target | None:
     where, _, path = rest_of_address.partition("/")
     if scheme.lower() != "http":
         return None
-    kept = [one for one in rest.split(b"\r\n") if one and not _HOP_HEADERS.match(one)]
+    headers = [one for one in rest.split(b"\r\n") if one]
+    if not all(map(_HEADER.fullmatch, headers)):
+        return None
+    kept = [one for one in headers if not _OWN_HEADERS.match(one)]
     first = b"%s %s HTTP/1.1" % (method, f"/{path}".encode("latin-1"))
+    host = f"Host: {where}".encode("latin-1")
     # One request per connection: the next one may be for another host.
-    return _target(where, 80, b"\r\n".join([first, *kept, b"Connection: close", b"", b""]))
+    return _target(where, 80, b"\r\n".join([first, host, *kept, b"Connection: close", b"", b""]))
 
 
 def _target(where: str, port: int, head: bytes) -> Target | None:
