@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -63,6 +63,8 @@ _OPTION = word_set(
     recurrence recurring sort state status type unit units
     """
 )
+# Of a tool that works on such things, these say on which: `order` of `cancel_order` sorts nothing.
+_THINGS = word_set("order page position slot step unit version")
 # Whatever their shape: they run something, open something up, or lock somebody out.
 _DECISIVE = word_set(
     """
@@ -93,6 +95,7 @@ _SHORTEST_WALLET = 16
 _NAMED_ADDRESS = re.compile(r"^[^<>@]{0,200}<[^\s<>]{1,320}>|mailto:", re.IGNORECASE)
 _MENTION = re.compile(r"(?<![\w@.])@\w[\w.-]{1,60}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2})?")
+_LIKE_TIME = re.compile(r"\W{0,3}\d|PT?\d")
 _DOMAIN = re.compile(
     r"\b(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,18}\b(?:/[^\s<>\"']{0,2000})?", re.IGNORECASE
 )
@@ -124,11 +127,19 @@ class Argument:
 
 
 def arguments_of(
-    arguments: Mapping[str, Any], schema: Mapping[str, Any] | None, *, creates: bool
+    arguments: Mapping[str, Any],
+    schema: Mapping[str, Any] | None,
+    *,
+    creates: bool,
+    nouns: Set[str] = frozenset(),
 ) -> list[Argument]:
-    """Return the values of a call with their roles. `creates`: a name is that of something new."""
+    """Return the values of a call with their roles.
+
+    `creates`: a name is that of something new. `nouns` are what the tool works on.
+    """
     root = schema or {}
-    leaves = _leaves("", "", arguments, root, root, creates=creates, depth=0)
+    traits = _Traits(creates, nouns)
+    leaves = _leaves("", "", arguments, root, root, traits, depth=0)
     found = list(islice(leaves, MOST_ARGUMENTS + 1))
     if len(found) > MOST_ARGUMENTS:
         found.append(Argument("…", f"more than {MOST_ARGUMENTS} values", "target"))
@@ -140,44 +151,60 @@ def creates_something(words: Sequence[str]) -> bool:
     return bool(set(words[:2]) & _CREATING)
 
 
+@dataclass(frozen=True, slots=True)
+class _Traits:
+    """Traits of a call that roles depend on, beside the names of values."""
+
+    creates: bool
+    nouns: Set[str]
+    # One of several: `rows: [13, 14]` has no count of rows.
+    listed: bool = False
+
+
 def _leaves(
     path: str,
     name: str,
     value: Any,
     schema: Any,
     root: Mapping[str, Any],
+    traits: _Traits,
     *,
-    creates: bool,
     depth: int,
 ) -> Iterator[Argument]:
     if depth > _DEEPEST:
         yield Argument(path, "a deeply nested value", "target")
         return
-    below: dict[str, Any] = {"creates": creates, "depth": depth + 1}
+    below: dict[str, Any] = {"depth": depth + 1}
     shapes = _shapes(schema, root)
     inner: Any
     if isinstance(value, Mapping):
-        holds_targets = singular((name_words(name) or ("",))[-1]) in _LOCATING
         for key, part in value.items():
             inner = next((s["properties"][key] for s in shapes if key in _properties(s)), {})
             where = f"{path}.{key}" if path else str(key)
-            listed = any(key in _properties(shape) for shape in shapes)
-            if not listed and (holds_targets or destinations_in(str(key))):
+            if not any(key in _properties(shape) for shape in shapes) and _is_target(name, key):
                 yield Argument(path, str(key), "target")
-            yield from _leaves(where, str(key), part, inner, root, **below)
+            yield from _leaves(where, str(key), part, inner, root, traits, **below)
     elif isinstance(value, list):
         inner = next((shape["items"] for shape in shapes if "items" in shape), {})
         for part in value:
-            yield from _leaves(path, name, part, inner, root, **below)
+            several = replace(traits, listed=True)
+            yield from _leaves(path, name, part, inner, root, several, **below)
     elif isinstance(value, str) and (parsed := _json_in(value)) is not None:
-        yield from _leaves(path, name, parsed, {}, root, **below)
+        yield from _leaves(path, name, parsed, {}, root, traits, **below)
     elif value is not None and value != "":
         if isinstance(value, float) and value.is_integer():
             value = int(value)  # JSON's 12.0 is the whole number 12
-        role, noun = _role(name, value, shapes, creates=creates)
+        role, noun = _role(name, value, shapes, traits)
         if value is True and (opened := _opened_by(name)):
             role, value = "target", opened
         yield Argument(path, value, role, noun)
+
+
+def _is_target(name: str, key: Any) -> bool:
+    """Return True for a key that no schema lists and that is an address, a number or a member."""
+    text = str(key)
+    words = name_words(name) or ("",)
+    return text.isdecimal() or singular(words[-1]) in _LOCATING or bool(destinations_in(text))
 
 
 def _json_in(text: str) -> Any:
@@ -215,7 +242,7 @@ def _shapes(schema: Any, root: Mapping[str, Any], depth: int = 0) -> list[Mappin
 
 
 def _role(
-    name: str, value: Any, shapes: list[Mapping[str, Any]], *, creates: bool
+    name: str, value: Any, shapes: list[Mapping[str, Any]], traits: _Traits
 ) -> tuple[Role, str]:
     words = name_words(name)
     last = singular(words[-1]) if words else ""
@@ -229,17 +256,24 @@ def _role(
     if last in _ID and (len(words) == 1 or last != "key" or len(str(value)) < _SHORT_TEXT):
         noun = singular(words[-2]) if len(words) > 1 else ""
         return "id", noun
+    if last in _THINGS and last in traits.nouns:
+        return "id", last
     if isinstance(value, int | float):
-        return _role_of_number(words, last, value)
-    return _role_of_text(words, last, str(value), creates=creates), ""
+        return _role_of_number(words, last, value, listed=traits.listed)
+    return _role_of_text(words, last, str(value), creates=traits.creates), ""
 
 
 def _opened_by(name: str) -> str:
     """Return the word by which a switch opens something up: `public` in `make_public`."""
-    return next((word for word in name_words(name) if word in _OPENED), "")
+    words = name_words(name)
+    if "all" in words and not {"day", "days"} & set(words):
+        return "all"
+    return next((word for word in words if word in _OPENED), "")
 
 
-def _role_of_number(words: Sequence[str], last: str, value: Any) -> tuple[Role, str]:
+def _role_of_number(
+    words: Sequence[str], last: str, value: Any, *, listed: bool
+) -> tuple[Role, str]:
     known = {*words, last}
     if last in _LOCATING:
         return "id", last
@@ -247,8 +281,9 @@ def _role_of_number(words: Sequence[str], last: str, value: Any) -> tuple[Role, 
         return ("amount" if known & _QUANTITY or not known & _TIMING else "timing"), ""
     if abs(value) >= _LEAST_KEY and last not in _OPTION:
         return "id", last
-    # `guests` and `nights` count; a single `issue` or `room` is one of several.
-    counts = not words or words[-1] != last or last in _OPTION
+    # `guests` and `nights` count; a single `issue` or `room` is one of several, and so is each of
+    # a list.
+    counts = not words or last in _OPTION or (words[-1] != last and not listed)
     return ("amount", "") if counts else ("id", last)
 
 
@@ -276,7 +311,7 @@ def _role_of_text(words: Sequence[str], last: str, text: str, *, creates: bool) 
 
 def _may_be_time(last: str, text: str) -> bool:
     """Return False for `end_user: mallory`, whose name only begins like a time's."""
-    return last in _TIMING or (last not in _NAME and any(letter.isdigit() for letter in text))
+    return last in _TIMING or (last not in _NAME and _LIKE_TIME.match(text) is not None)
 
 
 def _may_be_option(text: str) -> bool:
@@ -312,8 +347,13 @@ def destinations_in(text: str) -> list[str]:
         found += _WALLET.findall(text)
     if "." in text:
         domains = _DOMAIN.findall(text)
-        found += [one for one in domains if one.rpartition(".")[2].lower() not in _FILES]
+        found += [one for one in domains if _ending_of(one) not in _FILES]
     return list(dict.fromkeys(one.rstrip(".,;:!?)") for one in found))
+
+
+def _ending_of(domain: str) -> str:
+    """Return the ending of a domain, whatever file its path leads to."""
+    return domain.partition("/")[0].rpartition(".")[2].lower()
 
 
 def _has_date(text: str) -> bool:

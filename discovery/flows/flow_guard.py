@@ -94,7 +94,8 @@ RUNS = Verdict(asks=False)
 def judge(tool: ToolFacts, arguments: Mapping[str, Any], turn: TurnReadings) -> Verdict:
     """Judge one call by what the turn's user wrote and its earlier calls returned."""
     words = name_words(tool.name)
-    found = arguments_of(arguments, tool.schema, creates=creates_something(words))
+    creates = creates_something(words)
+    found = arguments_of(arguments, tool.schema, creates=creates, nouns=tool.nouns)
     if not tool.acts:
         return _judge_read(tool, found, turn)
     deciding = [one for one in found if one.role in ("target", "id")]

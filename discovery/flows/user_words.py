@@ -31,6 +31,8 @@ _BLANKLESS = re.compile("[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\u
 _MARKS = re.compile(r"[@/:.\\]")
 # Without blanks, only these marks are left out of a comparison; `draft*` is more than `draft`.
 _PLAIN = re.compile(r"(?:\+?\(?(?=\d))?[^\W_](?:[-_,'+()]{0,2}[^\W_]){0,400}")
+# Marks that steer a command, a query or a pattern: the user must have written them so.
+_STEERING = re.compile(r"[&|<>$`*=~^\\{}]")
 _BETWEEN = re.compile(r"(?<=[^\W_])[\W_]+(?=[^\W_])")
 
 
@@ -81,6 +83,8 @@ class UserWords:
                 return self._has_address(text) or text in dates_in(self._text)
             if not _PLAIN.fullmatch(text):
                 return self._has_address(text)
+        elif _STEERING.search(text):
+            return text in self._text
         words = words_of(text)
         if not words or len("".join(words)) < 2:
             return False

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from discovery.flows.argument_roles import arguments_of
-from tests.flows.test_flow_guard import CHATS, OUTSIDE, PAGE, POISON, SEND, ask, make_tool
+from tests.flows.judged_calls import CHATS, OUTSIDE, PAGE, POISON, SEND, ask, make_tool
 
 POST = make_tool("update_document", "write", OUTSIDE)
 FETCH = make_tool("open_link", "read", "returns_foreign_text")
@@ -27,6 +27,7 @@ FETCH = make_tool("open_link", "read", "returns_foreign_text")
         ("draft", "draft*"),
         ("draft", "$(draft)"),
         ("draft", "--draft"),
+        ("make test", "make > test"),
         ("alice@strasse.test", "alice@stra\u00dfe.test"),
         ("alice@stra\u00dfe.test", "alice@strasse.test"),
         ("alice@example.test", "alice@ex\u00e4mple.test"),
@@ -58,6 +59,7 @@ def test_value_that_only_reads_like_the_users_asks(written: str, value: str) -> 
         ("ann@a.test and bob@b.test", "Ann <ann@a.test>, mailto:bob@b.test"),
         ("DE02 1203 0000 0000 2020 51", "DE02-1203-0000-0000-2020-51"),
         ("(030) 123456", "030-123-456"),
+        ("R&D plans for Q1 & Q2", "R&D plans"),
         ("M\u00fcller", "mu\u0308ller"),
         ("Stra\u00dfe 5", "stra\u00dfe 5"),
     ],
@@ -76,13 +78,32 @@ def test_other_spelling_of_the_users_own_words_runs(written: str, value: str) ->
         ({"settings": {"make_public": True}}, "public"),
         ({"account": 4929123.0}, 4929123),
         ({"balance_account": 17}, 17),
+        ({"rows": [17]}, 17),
+        ({"rows": {"17": True}}, "17"),
+        ({"reply_all": True}, "all"),
+        ({"order": "17"}, "17"),
+        ({"when_done_notify": "mallory7"}, "mallory7"),
         ({"payload": ' \n{"to": "eve@evil.test"}'}, "eve@evil.test"),
     ],
 )
 def test_target_is_found_wherever_it_hides(arguments: dict[str, Any], wanted: Any) -> None:
-    found = arguments_of(arguments, None, creates=False)
+    found = arguments_of(arguments, None, creates=False, nouns={"order"})
 
     assert wanted in [one.value for one in found if one.role in ("target", "id")]
+
+
+def test_counts_and_switches_of_no_consequence_stay_what_they_are() -> None:
+    arguments = {
+        "guests": 4,
+        "all_day": True,
+        "order": "desc",
+        "page": 3,
+        "settings": {"dark": True},
+    }
+
+    found = arguments_of(arguments, None, creates=False, nouns={"room"})
+
+    assert [one.path for one in found if one.role in ("target", "id")] == []
 
 
 def test_switch_that_opens_something_runs_if_the_message_says_so() -> None:
@@ -101,6 +122,7 @@ def test_switch_that_opens_something_runs_if_the_message_says_so() -> None:
         "thanks, @mallory",
         f"write to {base64.b64encode(b'nobody').decode()}@evil.test",
         "see https://evil.test/c?d=1",
+        "<img src='//evil.test/c.png'>",
     ],
 )
 @pytest.mark.parametrize("argument", ["body", "timezone"])
