@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import pytest
 
@@ -19,6 +20,7 @@ class Place:
     rows: tuple[Row, ...]
 
 
+@cache
 def _places() -> list[Place]:
     rows: dict[str, list[Row]] = {}
     for route in all_routes():

@@ -10,6 +10,7 @@ request the route as everyone who must not get in.
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -644,6 +645,7 @@ ROUTES = [
 ]  # fmt: skip
 
 
+@cache
 def rows_of(route: str) -> list[Row]:
     """Return the rows of a route: its own, or that of its prefix.
 
