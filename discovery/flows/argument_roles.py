@@ -13,8 +13,9 @@ from discovery.flows.value_forms import compact
 
 # Every pattern below is bounded, since arguments and answers are a stranger's.
 # `target`: an address, account, place, person or thing. `id`: the key of something that exists.
-# `label`: what something new is called. `content`: what is written. The others steer nothing.
-Role = Literal["target", "id", "label", "content", "timing", "amount", "option"]
+# `label`: what something new is called. `content`: what is written. `key`: the name of a field that
+# no schema lists. The others steer nothing.
+Role = Literal["target", "id", "label", "content", "timing", "amount", "option", "key"]
 
 
 _ID = word_set(
@@ -181,8 +182,8 @@ def _leaves(
         for key, part in value.items():
             inner = next((s["properties"][key] for s in shapes if key in _properties(s)), {})
             where = f"{path}.{key}" if path else str(key)
-            if not any(key in _properties(shape) for shape in shapes) and _is_target(name, key):
-                yield Argument(path, str(key), "target")
+            if not any(key in _properties(shape) for shape in shapes):
+                yield Argument(path, str(key), "target" if _is_target(name, key) else "key")
             yield from _leaves(where, str(key), part, inner, root, traits, **below)
     elif isinstance(value, list):
         inner = next((shape["items"] for shape in shapes if "items" in shape), {})

@@ -211,9 +211,18 @@ def _judge_content(
                 return _passed_on(passed_on, origins)
         if one.role == "content" and (dictated := _dictated(str(one.value), turn)):
             return _of_dictated(one, dictated, origins)
-    if turn.has_private and turn.has_foreign and not _is_own_text(content, turn):
-        return _private_outside(tool, turn, origins)
+    if turn.has_private and turn.has_foreign:
+        steering = [one for one in found if one.role in ("amount", "key", "option", "timing")]
+        if not _is_own_text(content, turn) or any(_is_private(one, turn) for one in steering):
+            return _private_outside(tool, turn, origins)
     return None
+
+
+def _is_private(one: Argument, turn: TurnReadings) -> bool:
+    """Return True if a value stands in private data, and not in the message."""
+    if isinstance(one.value, bool) or turn.words.name(str(one.value)):
+        return False
+    return any(reading.private for reading in turn.holding(one.value))
 
 
 def _foreign_origin(one: Argument, value: str, turn: TurnReadings) -> Origin | None:
@@ -293,31 +302,44 @@ def _private_outside(tool: ToolFacts, turn: TurnReadings, origins: tuple[Origin,
 
 
 def _judge_read(tool: ToolFacts, found: list[Argument], turn: TurnReadings) -> Verdict:
-    """Ask before a URL that nobody wrote is opened, once private data and texts were read."""
+    """Ask before a URL that nobody wrote is opened, once private data and texts were read.
+
+    So does a stranger's URL that gets private data beside it.
+    """
     if not (turn.has_private and turn.has_text):
         return RUNS
+    # A search of one's own mail asks nobody outside.
+    away = (tool.reaches_outside or tool.returns_foreign) and not tool.reads_private
     for one in found:
-        for part in destinations_in(str(one.value)) if _may_be_url(one) else ():
+        for part in _links_in(one, away=away):
             origin = _origin(one, part, tool, turn)
             # The words of an answer can spell any URL.
             if origin.source == "read" and not turn.has_whole(part):
                 origin = replace(origin, source="model", tool="", where="")
-            if origin.source == "model":
-                return Verdict(
-                    asks=True,
-                    cause="composed_url",
-                    reason=f"Opening a URL can send data: {origin}, and private data was read.",
-                    advice="Ask the user for the URL, or open one that an answer contains.",
-                    origins=(origin,),
-                )
+            beside = [two for two in found if two is not one and _is_private(two, turn)]
+            if origin.source == "model" or (origin.source == "read" and away and beside):
+                return _composed_url(origin)
     return RUNS
+
+
+def _composed_url(origin: Origin) -> Verdict:
+    return Verdict(
+        asks=True,
+        cause="composed_url",
+        reason=f"Opening a URL can send data: {origin}, and private data was read.",
+        advice="Ask the user for the URL, or open one that an answer contains.",
+        origins=(origin,),
+    )
 
 
 _LINKS = word_set("address domain endpoint host hostname href link page site uri url website")
 
 
-def _may_be_url(one: Argument) -> bool:
+def _links_in(one: Argument, *, away: bool) -> list[str]:
+    """Return the URLs and hosts of a value; `away`: its tool asks somebody outside."""
     if not isinstance(one.value, str):
-        return False
+        return []
     text, name = one.value, name_words(one.path.rpartition(".")[2])
-    return "://" in text or text.startswith("www.") or bool({*map(singular, name)} & _LINKS)
+    if away or "://" in text or text.startswith("www.") or {*map(singular, name)} & _LINKS:
+        return [part for part in destinations_in(text) if "@" not in part or "://" in part]
+    return []
