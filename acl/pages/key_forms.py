@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.contrib.auth.models import Group, User
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from acl.delegation import DelegationRefused
 from acl.keys.key_lifecycle import KeyRefused, check_key
@@ -49,7 +49,7 @@ SCOPES = [
     ("discover", gettext_lazy("Discover"), gettext_lazy("list and look up tools")),
     ("execute", gettext_lazy("Execute"), gettext_lazy("call tools")),
     ("scim", gettext_lazy("SCIM"), gettext_lazy("provision people and groups")),
-    ("admin", gettext_lazy("Admin"), gettext_lazy("manage the groups' keys and rights")),
+    ("admin", pgettext_lazy("scope", "Admin"), gettext_lazy("manage the groups' keys and rights")),
 ]
 LIFETIMES = [
     ("30", gettext_lazy("in 30 days")),

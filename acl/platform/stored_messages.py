@@ -59,6 +59,14 @@ MESSAGES = (
     gettext_noop("%(second)s It may work with %(third)s: try again with that."),
     gettext_noop("A hidden comment, which models read."),
     gettext_noop("A stored finding cannot be read."),
+    gettext_noop("An API with %(first)s operations (OpenAPI %(second)s)."),
+    gettext_noop("An API with one operation (OpenAPI %(first)s)."),
+    gettext_noop("An MCP bundle; tools in its manifest: %(first)s. Nothing of it was run."),
+    gettext_noop(
+        "An MCP server that needs a sign-in. Its tools are listed once its "
+        "secrets are set or an account is connected."
+    ),
+    gettext_noop("An MCP server with %(first)s tools."),
     gettext_noop("Approved by %(first)s."),
     gettext_noop("Blank space hides the text after it."),
     gettext_noop("Cells need Linux: this system has no namespaces."),
@@ -73,6 +81,7 @@ MESSAGES = (
     gettext_noop("It asks to hide something from the user."),
     gettext_noop("It asks to send along what the user or the system said."),
     gettext_noop("It claims that no consent is needed."),
+    gettext_noop("It could not be answered in time."),
     gettext_noop("It demands to be called before or instead of other tools."),
     gettext_noop("It has no folder %(first)s."),
     gettext_noop("It has the same name as a tool of Pegboard itself."),
@@ -85,6 +94,8 @@ MESSAGES = (
     gettext_noop("Its name contains letters of another alphabet that look like Latin ones."),
     gettext_noop("Its name looks the same as %(first)s on the same server."),
     gettext_noop("Its tools differ from the approved ones: %(first)s. Review them."),
+    gettext_noop("Left out: %(first)s (%(second)s%(third)s)."),
+    gettext_noop("No mail server is set (PEGBOARD_EMAIL_URL), so no mail was sent."),
     gettext_noop("No program can be started (PEGBOARD_CELL=required). %(first)s"),
     gettext_noop("Nobody can be asked now."),
     gettext_noop(
@@ -93,6 +104,7 @@ MESSAGES = (
         "npx in PEGBOARD_LAUNCHERS."
     ),
     gettext_noop("None of its tools can be used: %(first)s"),
+    gettext_noop("Not called: at most %(first)s calls are made at once."),
     gettext_noop("Of the last %(first)s turns %(second)s failed and %(third)s succeeded in part."),
     gettext_noop("Only packages from PyPI can have bounds on their dependencies."),
     gettext_noop("Opening a URL can send data: %(first)s, and private data was read."),
@@ -103,8 +115,11 @@ MESSAGES = (
         "Python cannot create virtual environments here. On Debian, install python3-venv."
     ),
     gettext_noop("Set %(first)s, and try again: %(second)s."),
+    gettext_noop("The account has no e-mail address."),
+    gettext_noop("The address answered with status %(first)s."),
     gettext_noop("The address returned another file than the one that was confirmed."),
     gettext_noop("The answer %(first)s."),
+    gettext_noop("The answer is too large to pass on."),
     gettext_noop("The archive %(first)s."),
     gettext_noop("The bundle %(first)s."),
     gettext_noop("The bundle could not be fetched: its address answered %(first)s."),
@@ -113,6 +128,7 @@ MESSAGES = (
     gettext_noop("The client's answer is not valid."),
     gettext_noop("The command names no package."),
     gettext_noop("The control group %(first)s is not Pegboard's: it may not make groups in it."),
+    gettext_noop("The document %(first)s."),
     gettext_noop("The file %(first)s."),
     gettext_noop("The folder for packages (servers, in the data folder) cannot be written"),
     gettext_noop(
@@ -127,6 +143,7 @@ MESSAGES = (
     ),
     gettext_noop("The resolution is too long to be read."),
     gettext_noop("The resolution of its dependencies cannot be read."),
+    gettext_noop("The server is not available to you."),
     gettext_noop("The server lists this name more than once, with different definitions."),
     gettext_noop("The system refuses cells: %(first)s"),
     gettext_noop("The text is too long to scan completely."),

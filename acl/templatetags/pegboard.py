@@ -56,6 +56,7 @@ _CATEGORY_LABELS = {
     "finance": gettext_noop("Finance"), "gaming": gettext_noop("Gaming"),
     "health": gettext_noop("Health"), "information": gettext_noop("Information"),
     "interface": gettext_noop("Interface"), "media": gettext_noop("Media"),
+    "other": gettext_noop("Other"),
     "memory": gettext_noop("Memory"), "messaging": gettext_noop("Messaging"),
     "planning": gettext_noop("Planning"), "search": gettext_noop("Search"),
     "security": gettext_noop("Security"), "shopping": gettext_noop("Shopping"),

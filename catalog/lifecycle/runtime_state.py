@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
 from catalog.access.grants import grant
@@ -38,7 +39,7 @@ _FROM: dict[State, tuple[State, ...]] = {
 NOT_OVER = Q(expires_at__gt=Now()) | Q(expires_at=None)
 IS_OVER = Q(expires_at__lte=Now())
 _MOST_AT_ONCE = 500
-RETIRED = "It was retired."
+RETIRED = gettext_noop("It was retired.")
 EXPIRED = RuntimeCapability.EXPIRED
 
 

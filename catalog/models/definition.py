@@ -3,6 +3,7 @@
 from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy
 
 from acl.platform.stored_json import StoredJSONField
 from catalog.models.integration import Integration
@@ -25,13 +26,13 @@ class Definition(models.Model):
         REJECTED = "rejected"
 
     class Origin(models.TextChoices):
-        SERVER = "server", "its server"
-        IMPORT = "import", "an import"
-        MANIFEST = "manifest", "a watched folder"
-        STARTER = "starter", "the starter collection"
-        LISTING = "listing", "a listing of the marketplace"
-        RUNTIME = "runtime", "the API"
-        EDIT = "edit", "an admin's edit"
+        SERVER = "server", gettext_lazy("its server")
+        IMPORT = "import", gettext_lazy("an import")
+        MANIFEST = "manifest", gettext_lazy("a watched folder")
+        STARTER = "starter", gettext_lazy("the starter collection")
+        LISTING = "listing", gettext_lazy("a listing of the marketplace")
+        RUNTIME = "runtime", gettext_lazy("the API")
+        EDIT = "edit", gettext_lazy("an admin's edit")
 
     # States that need a review. A GONE definition needs none: it cannot be called.
     WAITING = (Standing.NEW, Standing.CHANGED, Standing.RETURNED)

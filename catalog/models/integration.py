@@ -35,7 +35,7 @@ class Integration(models.Model):
 
     class Kind(models.TextChoices):
         MCP = "mcp", gettext_lazy("MCP server")
-        OPENAPI = "openapi", "HTTP API"
+        OPENAPI = "openapi", gettext_lazy("HTTP API")
         SKILL = "skill", gettext_lazy("Skill")
         EXTENSION = "extension", gettext_lazy("Extension")
         CHANNEL = "channel", gettext_lazy("Channel")

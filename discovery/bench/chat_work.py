@@ -10,6 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext_noop
 
 from acl.platform.jobs.job_rows import lock_unless_taken, move
 from acl.platform.strict_json import write_json
@@ -67,21 +68,21 @@ def _begin_calls(row: ChatMessage, request: ModelRequest) -> None:
     """Store the calls; what is refused is noted for the model."""
     noted = []
     for place, wanted in enumerate(request.calls):
-        begun, problem = _begin(row, f"chat-{request.pk}-{place}", wanted, place)
+        begun, problem = begin_or_refuse(row, f"chat-{request.pk}-{place}", wanted, place)
         noted.append({**wanted, "call": begun, "problem": problem[:1_000]})
     request.calls = noted
     request.save(update_fields=["calls"])
 
 
-def _begin(row: ChatMessage, once: str, wanted: JSONObject, place: int) -> tuple[str, str]:
-    """Return the call's id, or why there is none."""
+def begin_or_refuse(row: ChatMessage, once: str, wanted: JSONObject, place: int) -> tuple[str, str]:
+    """Return the call's id, or the reason for the model and the page why there is none."""
     offered = row.names.get(wanted["name"])
     if place >= MOST_CALLS:
         return "", f"Not called: at most {MOST_CALLS} calls are made at once."
     if offered is None:
-        return "", "There is no tool of this name among those that you were given."
+        return "", gettext_noop("There is no tool of this name among those that you were given.")
     if wanted["arguments"] is None:
-        return "", "The arguments are no JSON object."
+        return "", gettext_noop("The arguments are no JSON object.")
     arguments = {offered["arguments"].get(k, k): value for k, value in wanted["arguments"].items()}
     try:
         begun = begin(

@@ -3,37 +3,51 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext, gettext_noop
+
 from acl.rights.caller import Caller
 from catalog.models import Capability
 
 MESSAGES = (
-    "Has the landlord answered my mail?",
-    "Put lunch with Anna into my calendar on Friday",
-    "Summarise this article and post it to Slack",
-    "Will it rain in Lisbon tomorrow?",
+    gettext_noop("Has the landlord answered my mail?"),
+    gettext_noop("Put lunch with Anna into my calendar on Friday"),
+    gettext_noop("Summarise this article and post it to Slack"),
+    gettext_noop("Will it rain in Lisbon tomorrow?"),
 )
-SMALL_TALK = "Thanks, that was all!"
+SMALL_TALK = gettext_noop("Thanks, that was all!")
 # Used is the first whose category the person has tools of, or else the first of all.
 CONVERSATIONS = (
     (
         "planning",
         (
-            "Put lunch with Anna into my calendar on Friday at noon",
-            "make it half past twelve instead",
-            "and mail her that I look forward to it",
+            gettext_noop("Put lunch with Anna into my calendar on Friday at noon"),
+            gettext_noop("make it half past twelve instead"),
+            gettext_noop("and mail her that I look forward to it"),
         ),
     ),
     (
         "communication",
-        ("Has the landlord answered my mail?", "open it", "and forward it to Jonas"),
+        (
+            gettext_noop("Has the landlord answered my mail?"),
+            gettext_noop("open it"),
+            gettext_noop("and forward it to Jonas"),
+        ),
     ),
     (
         "information",
-        ("Will it rain in Lisbon tomorrow?", "and the day after?", "what about Porto?"),
+        (
+            gettext_noop("Will it rain in Lisbon tomorrow?"),
+            gettext_noop("and the day after?"),
+            gettext_noop("what about Porto?"),
+        ),
     ),
     (
         "filesystem",
-        ("Find the lease in the shared folder", "open it", "and summarise it for me"),
+        (
+            gettext_noop("Find the lease in the shared folder"),
+            gettext_noop("open it"),
+            gettext_noop("and summarise it for me"),
+        ),
     ),
 )
 
@@ -51,16 +65,20 @@ class SampleMessage:
 def choose_conversation(categories: Sequence[str]) -> tuple[SampleMessage, ...]:
     """Choose a conversation about one of the categories."""
     fitting = (said for category, said in CONVERSATIONS if category in categories)
-    return _list_messages(next(fitting, CONVERSATIONS[0][1]))
+    return _list_messages(_translate(next(fitting, CONVERSATIONS[0][1])))
 
 
 def find_conversation(message: str, history: Sequence[str]) -> tuple[SampleMessage, ...]:
     """Return the sample conversation that contains these messages, with the current one marked."""
     now = (*history, message.strip())
-    for _, said in CONVERSATIONS:
+    for said in (_translate(said) for _, said in CONVERSATIONS):
         if now == said[: len(now)]:
             return _list_messages(said, current=len(now))
     return ()
+
+
+def _translate(said: Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(gettext, said))
 
 
 def _list_messages(said: Sequence[str], current: int = 0) -> tuple[SampleMessage, ...]:
@@ -89,7 +107,7 @@ def list_samples(caller: Caller | None) -> Samples:
     Without such examples, use general ones.
     """
     if caller is None:
-        return Samples((*MESSAGES, SMALL_TALK), choose_conversation(()), has_tools=True)
+        return Samples(_translate((*MESSAGES, SMALL_TALK)), choose_conversation(()), has_tools=True)
     usable = Capability.objects.usable_by(caller).connected().filter(pinned=False)
     rows = list(
         usable.order_by("category", "full_name", "pk")
@@ -103,7 +121,9 @@ def list_samples(caller: Caller | None) -> Samples:
         str(examples[0]) for _, examples in rows if isinstance(examples, list) and examples
     ]
     own = [text for text in first_examples if len(text) <= LONGEST_MESSAGE]
-    messages = tuple(dict.fromkeys([*own, *MESSAGES]))[:MOST_MESSAGES]
+    messages = tuple(dict.fromkeys([*own, *_translate(MESSAGES)]))[:MOST_MESSAGES]
     return Samples(
-        (*messages, SMALL_TALK), choose_conversation([category for category, _ in rows]), bool(rows)
+        (*messages, gettext(SMALL_TALK)),
+        choose_conversation([category for category, _ in rows]),
+        bool(rows),
     )

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
+from django.utils.translation import gettext_noop
 
 from acl.platform.jobs.job_rows import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, overdue
 from catalog.formats.archive_members import MB, ArchiveFile
@@ -167,7 +168,7 @@ def _read_document(row: Addition, document: ApiDocument, text: str) -> None:
         [one.name, one.method, one.path, one.summary, list(one.tags)] for one in api.operations
     ]
     document.save(update_fields=["outline"])
-    row.message = _describe(api)
+    row.message = describe_api(api)
     row.name = row.name or api.integration.title[:100]
     store_server(row, _with_document(api.integration, document))
     if row.state == State.READY and row.document is None:
@@ -181,14 +182,20 @@ def _with_document(
     return replace(integration, source_ref={**integration.source_ref, **more})
 
 
-def _describe(api: ReadApi) -> str:
-    count, left = len(api.operations), len(api.defects)
-    dialect = api.integration.source_ref["dialect"]
+def describe_api(api: ReadApi) -> str:
+    """Return what an API is, and on a line of its own what of it was left out."""
+    count, dialect = len(api.operations), api.integration.source_ref["dialect"]
     words = f"An API with {count:,} operations (OpenAPI {dialect})."
-    if left:
-        reasons = "; ".join(f"{one.field} {one.reason}" for one in api.defects[:3])
-        words = f"{words} Left out: {left:,} ({reasons}{' …' if left > 3 else ''})."
-    return words
+    if count == 1:
+        words = f"An API with one operation (OpenAPI {dialect})."
+    return f"{words}\n{describe_left_out(api)}" if api.defects else words
+
+
+def describe_left_out(api: ReadApi) -> str:
+    """Return what of an API was left out."""
+    left = len(api.defects)
+    reasons = "; ".join(f"{one.field} {one.reason}" for one in api.defects[:3])
+    return f"Left out: {left:,} ({reasons}{' …' if left > 3 else ''})."
 
 
 def _probe_server(row: Addition) -> None:
@@ -212,7 +219,10 @@ def _probe_server(row: Addition) -> None:
         store_server(row, descriptor)
         return
     loaded = normalize_tools(tools.tools, integration=descriptor)
-    row.message = f"An MCP server with {len(tools.tools):,} tools."
+    count = len(tools.tools)
+    row.message = f"An MCP server with {count:,} tools."
+    if count == 1:
+        row.message = gettext_noop("An MCP server with one tool.")
     store_server(row, descriptor, loaded.capabilities)
 
 

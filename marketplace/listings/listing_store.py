@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext_noop
 
 from catalog.formats.descriptors import Defect, IntegrationDescriptor, Renaming, column_values
 from catalog.formats.icon_choice import icon_address
@@ -18,9 +19,9 @@ from marketplace.listings.search_index import describe_listings
 from marketplace.models import Listing, ListingFile, ListingVersion, Source
 
 _TITLES = {
-    "starter": "Starter collection",
-    "import": "Loaded by a command",
-    "added": "Added by an admin",
+    "starter": gettext_noop("Starter collection"),
+    "import": gettext_noop("Loaded by a command"),
+    "added": gettext_noop("Added by an admin"),
 }
 
 

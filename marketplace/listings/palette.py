@@ -80,10 +80,11 @@ def find(request: PageRequest) -> HttpResponse:
     """Show results for the words; without words, list the pages."""
     frame = frame_of(request)
     words = FindForm(request.GET).words()
-    sections = [
-        Section("pages", _("Pages"), _pages(frame, request.user.is_staff, words)),
-        *_find_tools_and_listings(viewer_of(request, frame), words),
-    ]
+    pages = Section("pages", _("Pages"), _pages(frame, request.user.is_staff, words))
+    others = _find_tools_and_listings(viewer_of(request, frame), words)
+    # A page that only a keyword finds is less likely meant than a tool of that name.
+    is_named = any(_mentions(page.label, words) for page in pages.results)
+    sections = (pages, *others) if is_named else (*others, pages)
     context = {"words": words, "sections": [section for section in sections if section.results]}
     template = "listings/find.html" + ("#found" if request.htmx else "")
     return render_page(request, template, context, frame=frame)
@@ -96,8 +97,12 @@ def _pages(frame: Frame, is_admin: bool, words: str) -> tuple[Result, ...]:
     return tuple(
         Result(str(label), icon, reverse(url_name))
         for url_name, label, icon, more in rows
-        if all(word in f"{label} {more}".lower() for word in words.lower().split())
+        if _mentions(f"{label} {more}", words)
     )
+
+
+def _mentions(text: str, words: str) -> bool:
+    return all(word in text.lower() for word in words.lower().split())
 
 
 def _find_tools_and_listings(viewer: Viewer, words: str) -> tuple[Section, Section]:

@@ -430,7 +430,8 @@ def _chat(world: World, call: Call) -> None:
     common = {"message": message, "model_id": model.model_id, "state": "answered", **ended}
     arguments = {"to": "customer@example.com", "subject": LONG, "text": ARABIC}
     asked = {"id": "1", "name": "gmail__send_mail", "arguments": arguments}
-    refused = {**asked, "call": "", "problem": "There is no tool of this name."}
+    problem = "There is no tool of this name among those that you were given."
+    refused = {**asked, "call": "", "problem": problem}
     ModelRequest.objects.create(
         step=1, text="I write to her.", calls=[{**asked, "call": str(call.pk)}, refused],
         tools=3, tools_tokens=412, tokens_read=655, tokens_written=81, **answer, **common,
@@ -461,7 +462,8 @@ def _added(world: World) -> None:
     ]
     document.save()
     more = {"document": str(document.public_id)}
-    row = Addition(name="library", what="api", by=world.root, message="An API with 60 operations.")
+    told = "An API with 60 operations (OpenAPI 3.0)."
+    row = Addition(name="library", what="api", by=world.root, message=told)
     store_server(
         row,
         replace(api.integration, slug="library", source_ref={**api.integration.source_ref, **more}),

@@ -18,17 +18,28 @@ STORING = {
     "AmbiguousKeysError": 0,
     "Defect": 2,
     "Finding": 3,
+    "NotDeliveredError": 0,
     "NothingToInstallError": 0,
     "PackageProblemError": 1,
     "RefusedError": 0,
     "SourceProblemError": 1,
+    "_fail": 2,
     "_finish": 1,
     "advance": 2,
     "report": 1,
 }
 # Functions that return sentences for operators, which pages show, too.
-RETURNED_BY = frozenset({"cell_problem", "group_problem", "words"})
-KEYWORDS = frozenset({"failure", "message", "reason", "told"})
+RETURNED_BY = frozenset(
+    {
+        "begin_or_refuse",
+        "cell_problem",
+        "describe_api",
+        "describe_left_out",
+        "group_problem",
+        "words",
+    }
+)
+KEYWORDS = frozenset({"failure", "message", "reason", "told"})  # of calls and of rows
 # Errors of workers, whose texts are stored with what they end.
 ERRORS = ("marketplace/installs/", "marketplace/sources/", "catalog/registration/")
 # A message needs words of its own: two gaps with a colon between them would match anything.
@@ -87,9 +98,15 @@ def _of_module(tree: ast.Module, path: str) -> Iterator[str]:
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Return) and inner.value is not None:
                     yield from _texts(inner.value, named)
+        if isinstance(node, ast.Assign) and any(map(_is_of_a_row, node.targets)):
+            yield from _texts(node.value, named)
         if isinstance(node, ast.Call):
             for text in _stored_by(node, is_worker=path.startswith(ERRORS)):
                 yield from _texts(text, named)
+
+
+def _is_of_a_row(target: ast.expr) -> bool:
+    return isinstance(target, ast.Attribute) and target.attr in KEYWORDS
 
 
 def _assigned(tree: ast.Module) -> dict[str, list[ast.expr]]:
@@ -121,6 +138,9 @@ def _texts(node: ast.expr, named: dict[str, list[ast.expr]], depth: int = 2) -> 
             yield from text.replace("%", "%%").splitlines()
         case ast.JoinedStr(values=parts):
             yield from _message(parts).splitlines()
+        case ast.Tuple(elts=each):
+            for one in each:
+                yield from _texts(one, named, depth)
         case ast.Subscript(value=text, slice=ast.Slice()):
             yield from _texts(text, named, depth)
         case ast.Call(func=ast.Attribute(value=text, attr="strip")):

@@ -113,6 +113,21 @@ def test_a_stored_text_is_translated_with_its_values(german: Path, stored: str, 
         assert translate_stored(stored) == shown
 
 
+def test_what_a_worker_found_out_is_read_in_the_language_of_the_page() -> None:
+    stored = "An API with 1,204 operations (OpenAPI 3.0).\nLeft out: 2 (get_x has no server; …)."
+
+    with translation.override("de"):
+        shown = [
+            translate_stored(stored),
+            translate_stored("The address answered with status 503."),
+        ]
+
+    assert shown == [
+        "Eine API mit 1,204 Operationen (OpenAPI 3.0).\nAusgelassen: 2 (get_x has no server; …).",
+        "Die Adresse antwortete mit dem Status 503.",
+    ]
+
+
 def test_the_list_of_stored_messages_is_current() -> None:
     """Otherwise run `python -m tests.docs`."""
     assert list(MESSAGES) == find_messages()
