@@ -25,6 +25,7 @@ from catalog.servers.client.resource_watchers import Hear, ResourceWatchers, lis
 from catalog.servers.client.sdk_errors import explain
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.client.server_tasks import call_as_task, takes_tasks, task_only_names
 from catalog.servers.client.stdio_transport import stdio_streams
 from catalog.servers.client.targets import HttpServer, StdioServer
 from catalog.servers.client.traffic import Traffic
@@ -90,6 +91,7 @@ class Session:
         self._conversation = Conversation()
         self._watchers = ResourceWatchers()
         self._log_level = ""
+        self._task_only: frozenset[str] | None = None
 
     @property
     def is_open(self) -> bool:
@@ -191,6 +193,8 @@ class Session:
         self, client: Client, params: dict[str, Any], dialogue: Dialogue
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Send a call. Where its client can be asked only now, go on with the client's answers."""
+        if await self._is_task_only(client, params["name"]):
+            return await call_as_task(client.session, params)
         for _ in range(MOST_ROUNDS):
             request = types.CallToolRequest(
                 params=types.CallToolRequestParams.model_validate(params, by_name=False)
@@ -205,6 +209,15 @@ class Session:
                 return result
             params = {**params, **await self._conversation.answer(result)}
         raise ServerProblemError(Reason.ASKS_BACK)
+
+    async def _is_task_only(self, client: Client, name: str) -> bool:
+        """Return True if the tool can be called as a task only. Few servers have any, and those are
+        asked once for each connection and change of their tools."""
+        if not takes_tasks(client.server_capabilities):
+            return False
+        if self._task_only is None:
+            self._task_only = task_only_names((await self.tools()).tools)
+        return name in self._task_only
 
     async def request(
         self, method: str, params: dict[str, Any], *, seconds: float | None = None
@@ -334,6 +347,7 @@ class Session:
 
     async def _on_message(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
+            self._task_only = None
             self._on_tools_changed()
         self._watchers.tell(message)
 

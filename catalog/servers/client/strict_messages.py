@@ -21,7 +21,7 @@ def read_line(line: bytes) -> JSONRPCMessage:
         parse_json(line, max_depth=_MAX_DEPTH, any_text=True)
     except StrictJSONError as problem:
         return _to_error_response(message, problem)
-    return message
+    return _admit_task(message)
 
 
 def check_message(message: JSONRPCMessage) -> JSONRPCMessage:
@@ -35,6 +35,13 @@ def check_message(message: JSONRPCMessage) -> JSONRPCMessage:
         check_value(content, max_depth=_MAX_DEPTH, nul=True)
     except StrictJSONError as problem:
         return _to_error_response(message, problem)
+    return _admit_task(message)
+
+
+def _admit_task(message: JSONRPCMessage) -> JSONRPCMessage:
+    """Give a created task the content that the SDK expects of every answer to a call."""
+    if isinstance(message, JSONRPCResponse) and isinstance(message.result.get("task"), dict):
+        message.result.setdefault("content", [])
     return message
 
 
