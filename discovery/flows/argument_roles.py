@@ -182,7 +182,8 @@ def _leaves(
         for key, part in value.items():
             inner = next((s["properties"][key] for s in shapes if key in _properties(s)), {})
             where = f"{path}.{key}" if path else str(key)
-            if not any(key in _properties(shape) for shape in shapes):
+            # Without any schema, the call's own names are taken for those of the tool.
+            if (path or schema) and not any(key in _properties(shape) for shape in shapes):
                 yield Argument(path, str(key), "target" if _is_target(name, key) else "key")
             yield from _leaves(where, str(key), part, inner, root, traits, **below)
     elif isinstance(value, list):

@@ -13,7 +13,13 @@ import numpy.typing as npt
 from discovery.flows.character_kinds import DIGIT, END, LETTER, edges_of
 from discovery.flows.digit_dates import hash_dates
 from discovery.flows.digit_groups import hash_groups
-from discovery.flows.value_forms import compact, dates_in, named_dates_in, numbers_in
+from discovery.flows.value_forms import (
+    compact,
+    dates_in,
+    day_first_dates_in,
+    month_first_dates_in,
+    numbers_in,
+)
 
 Array = npt.NDArray[Any]
 
@@ -84,7 +90,9 @@ def digit_tokens(runs: DigitRuns, words: tuple[Array, Array]) -> Found:
     after = runs.codes[runs.last[:-1] + 1]
     marked = (gaps == 2) & _is_one_of(after, ",.'")
     tokens += numbers_in(_numbers(runs, marked.nonzero()[0]))
-    tokens += named_dates_in(_around(_may_be_named(runs, gaps), runs.plain, _NEAR_MONTH))
+    day_first, month_first = _may_be_named(runs, gaps)
+    tokens += day_first_dates_in(_around(day_first, runs.plain, _NEAR_MONTH))
+    tokens += month_first_dates_in(_around(month_first, runs.plain, _NEAR_MONTH))
     marked = (gaps == 2) & _is_one_of(after, "-./")
     dates = _dates(runs, (marked[:-1] & marked[1:]).nonzero()[0])
     joined = _is_one_of(after, _GROUPING) & _is_one_of(runs.codes[runs.first[1:] - 1], _GROUPING)
@@ -131,16 +139,15 @@ def _numbers(runs: DigitRuns, at: Array) -> str:
     return "\n".join(dict.fromkeys([runs.plain[start:end] for start, end in bounds]))
 
 
-def _may_be_named(runs: DigitRuns, gaps: Array) -> Array:
-    """Return the last digits of days beside which a month may be named before or after a year."""
+def _may_be_named(runs: DigitRuns, gaps: Array) -> tuple[Array, Array]:
+    """Return days between which and a year a month may be named, and those behind its name."""
     first, last, codes = runs.first, runs.last, runs.codes
     years = (last[1:] - first[1:] == 3) & (codes[first[1:] - 1] == _BLANK)
     at = (years & (gaps < _NEAR_MONTH)).nonzero()[0]
     before = first[at] - 2
-    named = ((runs.kinds[before] & LETTER) != 0) | (codes[before] == _POINT)
-    named &= codes[before + 1] == _BLANK
-    found: Array = last[at[named | (gaps[at] > _LEAST_AROUND_MONTH)]]
-    return found
+    behind = ((runs.kinds[before] & LETTER) != 0) | (codes[before] == _POINT)
+    behind &= (codes[before + 1] == _BLANK) & (gaps[at] <= _LEAST_AROUND_MONTH)
+    return last[at[gaps[at] > _LEAST_AROUND_MONTH]], last[at[behind]]
 
 
 def _may_be_iban(runs: DigitRuns) -> Array:

@@ -133,9 +133,21 @@ def dates_in(text: str) -> list[str]:
 
 def named_dates_in(text: str) -> list[str]:
     """Return the dates of a normalised text that have a month's name, in ISO's form."""
-    if not any(month in text for month in _MONTH):
-        return []
-    return list(_found(_NAMED_DATES, text))
+    return [*day_first_dates_in(text), *month_first_dates_in(text)]
+
+
+def day_first_dates_in(text: str) -> list[str]:
+    """Return the dates of a normalised text such as 3 May 2026."""
+    return list(_found(_NAMED_DATES[:1], text)) if _has_month(text) else []
+
+
+def month_first_dates_in(text: str) -> list[str]:
+    """Return the dates of a normalised text such as May 3rd, 2026."""
+    return list(_found(_NAMED_DATES[1:], text)) if _has_month(text) else []
+
+
+def _has_month(text: str) -> bool:
+    return any(month in text for month in _MONTH)
 
 
 def _found(patterns: Iterable[tuple[re.Pattern[str], tuple[int, ...]]], text: str) -> Iterator[str]:
