@@ -145,8 +145,7 @@ JOB_SECONDS = 2.5
 
 
 async def slow_compute(ctx: Context, params: Any) -> Answer:
-    seconds = float(params.arguments["seconds"])
-    await anyio.sleep(seconds + JOB_SECONDS if seconds else 0)
+    await anyio.sleep(float(params.arguments["seconds"]))
     return said("Computed.")
 
 

@@ -134,7 +134,7 @@ def call_tool(
             has_place = False  # the stream gives it back
             asks_as = begun.capability.integration.title if names_server else ""
             return LiveCall(begun, client, asks_as)
-        begun = begun.wait(wait_seconds_of(client)) if begun.is_under_way else begun
+        begun = begun.wait(wait_seconds_of(begun, client)) if begun.is_under_way else begun
         if client.takes_tasks and begun.call.state not in Call.ENDED:
             return begun
         return finish(begun, client)
@@ -165,8 +165,8 @@ def begin_task(
         raise UnknownToolError(full_name, str(unknown)) from None
 
 
-def wait_seconds_of(client: ClientSide) -> float | None:
-    """Return how long a call of this client is waited for; None for as long as the settings say."""
+def wait_seconds_of(begun: BegunCall, client: ClientSide) -> float | None:
+    """Return how long a call is waited for; None for as long as the settings say."""
     most = settings.PEGBOARD_CALL_WAIT_SECONDS
     return min(TASK_AFTER_SECONDS, most) if client.takes_tasks else None
 
