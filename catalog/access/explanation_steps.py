@@ -10,6 +10,7 @@ from typing import Literal
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from acl.platform.stored_texts import translate_stored
 from acl.rights.decision import (
     Ground,
     Resolution,
@@ -193,7 +194,7 @@ def _why_off(facts: CallerFacts) -> Iterator[str]:
     if facts.integration_state != "approved":
         yield _not_approved(facts.integration, facts.integration_state)
     if not facts.available and facts.unavailable_reason:
-        names = {"name": facts.full_name, "reason": facts.unavailable_reason}
+        names = {"name": facts.full_name, "reason": translate_stored(facts.unavailable_reason)}
         yield _("%(name)s is not available: %(reason)s") % names
     elif not facts.available:
         yield _("%(name)s is not available.") % {"name": facts.full_name}

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from django.db.models import Count, F
-from django.utils.translation import gettext as _
 
+from acl.platform.stored_texts import translate_stored
 from acl.rights.caller import Caller
 from catalog.access.grounds import Ground, grounds_for
 from catalog.access.tool_readiness import load_readiness
@@ -54,10 +54,9 @@ class MyTool:
             return []
         detail = ""
         if self.readiness.obstacle is Obstacle.NOT_AVAILABLE:
-            detail = self.capability.unavailable_reason
+            detail = translate_stored(self.capability.unavailable_reason)
         elif self.readiness.is_failing and self.capability.integration.health:
-            # Workers store the English message; the catalogues know it.
-            detail = _(self.capability.integration.health)
+            detail = translate_stored(self.capability.integration.health)
         return [self.readiness.sentence, *([detail] if detail else [])]
 
 

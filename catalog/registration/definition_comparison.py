@@ -11,6 +11,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
 from catalog.formats.descriptors import Defect
@@ -32,7 +33,7 @@ from catalog.trust.scanner import scan_definition
 from catalog.trust.tool_list import Offered, read_offer, reconstruct_definition
 
 Standing = Definition.Standing
-GONE = "The server no longer lists this tool."
+GONE = gettext_noop("The server no longer lists this tool.")
 
 
 @dataclass(slots=True)

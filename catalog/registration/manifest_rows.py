@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from django.db.models import Q
+from django.utils.translation import gettext_noop
 
 from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescriptor
 from catalog.locks import lock_catalog
@@ -14,7 +15,7 @@ from catalog.registration.admission import review_integrations
 from catalog.registration.descriptor_rows import store_integrations
 
 CAME_FROM = "the watched folders"
-GONE = "Its manifest is gone."
+GONE = gettext_noop("Its manifest is gone.")
 _NEEDED = ("identifier", "full_name", "unavailable_reason", "integration__slug")
 
 

@@ -284,7 +284,8 @@ def _office(world: World) -> dict[str, Integration]:
             record_health(row, milliseconds=110, tools=len(tools))
     record_health(made["slack"], ServerProblemError(Reason.CRASHED, "It does not answer."))
     Integration.objects.filter(slug="slack").update(
-        connection="failing", health="It could not be reached: the connection was refused."
+        connection="failing",
+        health="The server could not be reached. Check its address, and that it is running.",
     )
     Integration.objects.filter(slug="postgres").update(enabled=False)
     wide = IntegrationFactory.create(

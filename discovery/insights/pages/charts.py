@@ -21,7 +21,7 @@ from pygal.style import Style
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
 
 WIDTH, HEIGHT, LABEL = 560, 190, 26
-LINE_HEIGHT = 17  # of a label
+LINE_HEIGHT = 21  # of a label, as large as narrow windows have it
 LEVEL_LABEL = 110  # width of a level's label
 _ROUND = (1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10)  # ends of an axis, times a power of ten
 # As many labels as fit below the axis.
