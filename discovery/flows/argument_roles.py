@@ -93,6 +93,7 @@ _PHONE = re.compile(r"(?<![\w.])\+?\d[\d ()/-]{7,18}\d(?![\w.])")
 _HANDLE = re.compile(r"(?<!\S)[@#][\w.-]{2,}")
 _WALLET = re.compile(r"\b0x[0-9a-fA-F]{16,}\b|\b[13b][a-km-zA-HJ-NP-Z1-9]{25,60}\b")
 _SHORTEST_WALLET = 16
+_LIST, _OR_COMMA = re.compile(r"[;\n]"), re.compile(r"[;,\n]")
 _NAMED_ADDRESS = re.compile(r"^[^<>@]{0,200}<[^\s<>]{1,320}>|mailto:", re.IGNORECASE)
 _MENTION = re.compile(r"(?<![\w@.])@\w[\w.-]{1,60}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2})?")
@@ -369,7 +370,7 @@ def parts_of(value: Any) -> list[str]:
         return [text]
     parts: list[str] = []
     # A comma is part of many names, but between addresses it parts them.
-    for piece in re.split(r"[;,\n]" if "@" in text else r"[;\n]", text):
+    for piece in (_OR_COMMA if "@" in text else _LIST).split(text):
         parts += [*_EMAIL.findall(piece), _beside_addresses(piece)]
     return list(filter(None, parts)) or [text]
 

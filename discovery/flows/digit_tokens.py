@@ -5,7 +5,7 @@ Each kind is looked for only where the digits around it allow one.
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,18 +38,26 @@ _TABLES = {
 }
 
 
-class _Pattern:
-    """An expression for groups, with and without the two letters of a country before them."""
+class _Pattern(NamedTuple):
+    """An expression for groups, alone and with the two letters of a country before them."""
 
-    def __init__(self, rest: str) -> None:
-        # From its first digit on: an expression that begins with letters takes thrice the time.
-        self.alone = re.compile(rf"\d{rest}")
-        self.with_country = re.compile(rf"(\d(?:(?<=([^\W\d_]{{2}})\d)|){rest})")
+    alone: re.Pattern[str]
+    with_country: re.Pattern[str]
 
 
-# Nothing of a repetition is ever given back, since what follows it is of other letters.
-_GROUPS = _Pattern(r"[\da-z]{0,12}+(?:[ ()/-]{1,2}+(?=[a-z]{0,12}+\d)[\da-z]{1,12}+){1,8}+")
-_IBAN = _Pattern(r"\d(?: [a-z\d]{4}){2,7}(?: [a-z\d]{1,4})?\b")
+# From their first digit on: an expression that begins with letters takes thrice the time. Nothing
+# of a repetition is ever given back, since what follows it is of other letters.
+_GROUPS = _Pattern(
+    re.compile(r"\d[\da-z]{0,12}+(?:[ ()/-]{1,2}+(?=[a-z]{0,12}+\d)[\da-z]{1,12}+){1,8}+"),
+    re.compile(
+        r"(\d(?:(?<=([^\W\d_]{2})\d)|)[\da-z]{0,12}+"
+        r"(?:[ ()/-]{1,2}+(?=[a-z]{0,12}+\d)[\da-z]{1,12}+){1,8}+)"
+    ),
+)
+_IBAN = _Pattern(
+    re.compile(r"\d\d(?: [a-z\d]{4}){2,7}(?: [a-z\d]{1,4})?\b"),
+    re.compile(r"(\d(?:(?<=([^\W\d_]{2})\d)|)\d(?: [a-z\d]{4}){2,7}(?: [a-z\d]{1,4})?\b)"),
+)
 Found = tuple[list[str], list[Array]]
 
 
