@@ -15,6 +15,7 @@ from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidRequestError, OAuth
 from authlib.oauth2.rfc6749.grants import AuthorizationCodeGrant, RefreshTokenGrant
 from authlib.oauth2.rfc7009 import RevocationEndpoint
 from authlib.oauth2.rfc7636 import CodeChallenge
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from django.http import HttpRequest
@@ -229,7 +230,7 @@ def server_metadata(origin: str) -> dict[str, Any]:
         "token_endpoint_auth_methods_supported": ["none"],
         "revocation_endpoint_auth_methods_supported": ["none"],
         "authorization_response_iss_parameter_supported": True,
-        "client_id_metadata_document_supported": True,
+        "client_id_metadata_document_supported": settings.PEGBOARD_OAUTH_DOCUMENTS,
     }
 
 

@@ -63,6 +63,8 @@ def _read_document_first(request: PageRequest) -> HttpResponse | None:
     address = request.POST.get("client_id") or request.GET.get("client_id", "")
     if not is_document_address(address):
         return None
+    if not settings.PEGBOARD_OAUTH_DOCUMENTS:
+        return _explain(request, "invalid_client")
     try:
         check_document_address(address)
     except DocumentRefused as refused:

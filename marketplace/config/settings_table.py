@@ -578,6 +578,12 @@ SETTINGS = (
         "those that are connected.",
     ),
     Setting(
+        "PEGBOARD_OAUTH_DOCUMENTS",
+        True,
+        "Let MCP clients sign in by the address of their metadata document. `false` where Pegboard "
+        "cannot reach the internet: clients register instead.",
+    ),
+    Setting(
         "PEGBOARD_OAUTH_DAYS",
         30,
         "Days after which a connected MCP client that was not used has to sign in again.",

@@ -228,6 +228,16 @@ def test_private_addresses_stay_closed_where_an_admin_has_opened_them(
     assert (row.state, row.problem[:29]) == (State.FAILED, "The address could not be read")
 
 
+def test_operator_without_internet_turns_documents_off(people: People, settings: Settings) -> None:
+    settings.PEGBOARD_OAUTH_DOCUMENTS = False
+
+    told = Client().get("/.well-known/oauth-authorization-server").json()
+
+    assert told["client_id_metadata_document_supported"] is False
+    assert open_page(people).status_code == 400
+    assert not ClientDocument.objects.exists()
+
+
 def test_nobody_has_anything_read_without_signing_in(people: People) -> None:
     assert Client().get("/oauth/authorize", request_of(ADDRESS)).status_code == 302
     assert exchange(ADDRESS, "none").status_code == 400
