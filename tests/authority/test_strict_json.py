@@ -159,6 +159,7 @@ OTHERS = {
     "discovery/flows/turn_memory.py json.loads": OWN,
     "discovery/calls/call_channel.py json.loads": OWN,
     "discovery/calls/call_wait.py json.loads": OWN,
+    "discovery/gateway/mcp/task_answers.py json.loads": OWN,
     "discovery/server_requests/change_channel.py json.loads": OWN,
     "marketplace/listings/package_test.py json.loads": "a jsonb column, read as text",
     "marketplace/sources/kinds/starter_source.py json.loads": "a file of the distribution",

@@ -11,6 +11,7 @@ from marketplace.installs.packages.package_result import PackageProblemError
 from marketplace.installs.packages.tarball_store import Digest, parse_integrity
 
 _NAME = r"(?:@[\w.~-]{1,200}/)?[\w.~-]{1,200}"
+_WHOLE_NAME = re.compile(_NAME)
 _PLACE = re.compile(rf"(?:node_modules/{_NAME}/)*node_modules/(?P<name>{_NAME})")
 _PROGRAM = re.compile(r"[\w.+-]{1,200}")
 _VERSION = re.compile(r"[\w.+-]{1,200}")
@@ -70,7 +71,7 @@ def _spec(name: str, version: str, entry: Mapping[str, Any]) -> str:
     address = str(entry.get("resolved", ""))
     if address.startswith("https://") and "/-/" not in address:
         return address
-    if not re.fullmatch(_NAME, name):
+    if not _WHOLE_NAME.fullmatch(name):
         raise PackageProblemError("package_not_held", f"{name[:200]!r} is no package's name.")
     return f"{name}@{version}"
 
