@@ -11,6 +11,7 @@ from discovery.calls.call_arguments import digest_of, hash_of, serialize_argumen
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.factories import UserFactory, take_away, waiting_call
+from tests.pages.conftest import PASSWORD
 
 
 @pytest.fixture
@@ -62,6 +63,25 @@ def test_admin_reads_and_decides(people: People, root: User) -> None:
     ]  # fmt: skip
     assert "Use the other one." in history
     assert "No pending calls" in empty
+
+
+def test_the_link_of_a_message_leads_through_sign_in_to_the_decision(
+    people: People, root: User
+) -> None:
+    root.set_password(PASSWORD)
+    root.save()
+    client, call = Client(), ask(people)
+    address = f"/approvals/{call.pk}/"
+
+    asked = client.get(address, follow=True)
+    form = {"login": "root", "password": PASSWORD, "next": address}
+    page = client.post(asked.redirect_chain[-1][0], form, follow=True)
+    client.post(address, {"approve": "1", "digest": digest_of(call)})
+
+    assert asked.redirect_chain[-1][0] == f"/sign-in/?next={address}"
+    assert page.redirect_chain[-1][0] == address
+    call.refresh_from_db()
+    assert call.decided_by == root
 
 
 def test_person_sees_and_takes_back_their_own_only(people: People) -> None:
