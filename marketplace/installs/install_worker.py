@@ -16,7 +16,7 @@ from catalog.access.grants import grant_integrations
 from catalog.access.rules import add_rule
 from catalog.embedding.embedding_jobs import failed_embeddings, pending_embeddings
 from catalog.formats.descriptors import column_values
-from catalog.formats.package_names import parse_package
+from catalog.formats.package_names import Package, parse_package
 from catalog.models import Integration, Rule
 from catalog.models.integration import ReviewState
 from catalog.servers.client.launch_rules import CommandNotAllowedError, Launchers, check_command
@@ -44,9 +44,16 @@ from marketplace.installs.package_step import (
     find_newest_version,
     is_in_place,
 )
+from marketplace.installs.packages.package_client import Watch
 from marketplace.installs.packages.package_folders import Place
 from marketplace.installs.packages.package_result import PackageProblemError
-from marketplace.installs.packages.pypi import find_definers, read_modules, read_requirements
+from marketplace.installs.packages.pypi import (
+    can_resolve,
+    find_dated_bounds,
+    find_definers,
+    read_modules,
+    read_requirements,
+)
 from marketplace.installs.packages.suggested_bounds import suggest_bounds
 from marketplace.installs.store_step import (
     NothingToInstallError,
@@ -256,12 +263,24 @@ def _fail(installation: Installation, problem: Exception) -> None:
 
 
 def _suggest_bounds(installation: Installation, problem: Exception) -> list[str]:
-    """Return bounds that may help a crashing package, unless it has some already."""
+    """Return bounds that may help a crashing package: first by its traceback, then by its date."""
     package = parse_package(installation.command)
-    if package is None or package.index != "pypi" or installation.constraints:
+    if package is None or package.index != "pypi" or not installation.place:
         return []
     if not isinstance(problem, ServerProblemError) or problem.reason != Reason.CRASHED:
         return []
+    place, watch, tried = Place(installation.place), Watch(), installation.constraints
+    found = [] if tried else _bounds_by_traceback(installation, package, problem)
+    if found and can_resolve(package, place, watch, found):
+        return found
+    # Once only: what crashes with the libraries of its day has another cause.
+    dated = any("<=" in bound for bound in tried)
+    return [] if dated else find_dated_bounds(package, place, watch)
+
+
+def _bounds_by_traceback(
+    installation: Installation, package: Package, problem: ServerProblemError
+) -> list[str]:
     versions = {name: version for name, version, _ in installation.package.get("artefacts", ())}
     place = Place(installation.place)
     return suggest_bounds(

@@ -21,6 +21,7 @@ from marketplace.installs.packages.package_result import Artefact, Installed, Pa
 from marketplace.models import Installation
 
 State = Installation.State
+_OTHER_NODE = re.compile(r"Wants Node (.{1,100})")
 _UNPACKING = re.compile(r"Resolved (\d{1,6}) packages? in ")
 _SLOTS = BoundedSemaphore(6)
 
@@ -149,7 +150,10 @@ def _install(package: Package, place: Place, installation: Installation) -> Inst
     if package.index == "npm":
         return npm.install(package, place, watch, lock=before.get("lock", "") if same else "")
     held = [Artefact(*one) for one in before.get("artefacts", ())] if same else []
-    return pypi.install(package, place, watch, constraints=installation.constraints, held=held)
+    # Held files fit one Python; where it is gone, another version of it would not do.
+    python = f"=={before['python']}.*" if held and before.get("python") else ""
+    bounds = installation.constraints
+    return pypi.install(package, place, watch, constraints=bounds, held=held, python=python)
 
 
 def _check_unchanged(installed: Installed, installation: Installation) -> None:
@@ -172,6 +176,7 @@ def _save_package(installation: Installation, place: Place, installed: Installed
         "digest": place.digest(),
         "artefacts": [[one.name, one.version, one.digest] for one in installed.artefacts],
         "lock": installed.lock,
+        "python": installed.python,
         "constraints": installation.constraints,
         "command_digest": installation.command_digest,
     }
@@ -187,6 +192,9 @@ def _watch(installation: Installation, state: State) -> Watch:
     def on_line(line: str) -> None:
         if found := _UNPACKING.match(line):
             transition(installation, state, message=f"Unpacking {found[1]} packages.")
+        elif found := _OTHER_NODE.match(line):
+            words = f"It declares that it needs Node {found[1]}. Another one is installed here."
+            transition(installation, state, message=words)
 
     def is_wanted() -> bool:
         mine = Installation.objects.filter(

@@ -65,7 +65,8 @@ def _figure(words: str, rows: list[Row]) -> str:
     if not working:
         return f"| {words} | {len(rows)} | 0 | | | | | |\n"
     called = sum(bool(row.found["called"]) for row in working)
-    seconds = [f"{_median(working, name):.0f}" for name in ("seconds", "seconds_again")]
+    timed = [_median(working, name) for name in ("seconds", "seconds_again")]
+    seconds = [f"{one:.0f}" if one else "" for one in timed]
     return (
         f"| {words} | {len(rows)} | {len(working)} | {100 * len(working) / len(rows):.0f} % "
         f"| {called or ''} | {' | '.join(seconds)} "

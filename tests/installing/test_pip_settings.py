@@ -1,5 +1,6 @@
-"""pip's settings as uv's variables, and the wheel of a version that fits a Python."""
+"""pip's settings as uv's variables, and the Python and the wheels that fit a package."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ from packaging.tags import platform_tags
 
 from marketplace.installs.packages.package_result import PackageProblemError
 from marketplace.installs.packages.pip_settings import has_index, uv_variables
-from marketplace.installs.packages.wheel_choice import choose_wheels
+from marketplace.installs.packages.python_versions import find_python
+from marketplace.installs.packages.wheel_choice import choose_wheels, find_release
 
 SYSTEM = """
 [global]
@@ -91,3 +93,40 @@ def test_what_cannot_be_held_or_read_is_refused(resolution: str, code: str) -> N
         choose_wheels(resolution, (3, 11))
 
     assert problem.value.code == code
+
+
+def test_release_of_a_package_is_when_its_first_file_was_uploaded() -> None:
+    wheels = ", ".join(
+        f'{{ name = "{name}", upload-time = {at}, hashes = {{ sha256 = "1" }} }}'
+        for name, at in (("b.whl", "2025-04-02T10:00:00Z"), ("a.whl", "2025-04-01T10:00:00Z"))
+    )
+    told = f'[[packages]]\nname = "my-server"\nversion = "1"\nwheels = [{wheels}]'
+
+    found = find_release(told, "My_Server")
+
+    assert found is not None
+    assert f"{found:%d %H}" == "01 10"
+    assert find_release(told, "other") is None
+    assert find_release(lock("a-1-py3-none-any.whl"), "a") is None
+    assert find_release("no toml", "a") is None
+
+
+def test_a_package_gets_the_oldest_python_here_that_it_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shim that leads nowhere is passed over, and a cell is shown the program itself."""
+    for name, text in (
+        ("python3.14", f"echo 3 14 2 {tmp_path}/python3.14"),
+        ("python3.13", f"echo 3 13 1 {tmp_path}/real"),
+        ("python3.12", "echo command not found >&2; exit 127"),
+        ("real", ""),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    assert find_python("") == find_python(">=3.8") == sys.executable
+    assert find_python(">=3.12") == f"{tmp_path}/real"
+    assert find_python("==3.14.*") == f"{tmp_path}/python3.14"
+    assert find_python(">=3.99") is None
+    assert find_python("not a version") is None

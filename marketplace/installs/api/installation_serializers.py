@@ -79,7 +79,7 @@ class RetrySerializer(StrictSerializer):
 
     constraints = serializers.ListField(
         child=Text(max_length=200),
-        max_length=20,
+        max_length=200,
         required=False,
         help_text="Bounds on what its package needs, such as those that were `offered`.",
     )

@@ -37,6 +37,11 @@ from marketplace.installs.packages.tarball_store import (
 
 _LOCK = "package-lock.json"
 _LONGEST_LOCK = 20_000_000
+# npm's warning that a package declares another Node than this one. Many run all the same.
+_OTHER_NODE = re.compile(
+    r"EBADENGINE +package: '([^']{1,300})',\s+"
+    r"npm warn EBADENGINE +required: \{ node: '([^']{1,100})'"
+)
 _CHANGED = "The registry returned a different file for the same version, so Pegboard refused it."
 _MISSING = (
     "Node and npm are not installed here. Debian has them in the packages nodejs and npm; to "
@@ -85,7 +90,10 @@ def _resolve(package: Package, place: Place, watch: Watch, *, whole: bool) -> st
     _write(place, "package.json", write_json(wanted))
     folder = ["--prefix", str(place.folder), *([] if whole else ["--package-lock-only"])]
     quiet = ["--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund"]
-    _npm(place, watch, ["install", *folder, *quiet])
+    output = _npm(place, watch, ["install", *folder, *quiet])
+    for spec, node in _OTHER_NODE.findall(output):
+        if spec == _spec(package):
+            watch.on_line(f"Wants Node {node}")
     # npm's note to itself: both ways give the same files.
     (place.folder / "node_modules" / ".package-lock.json").unlink(missing_ok=True)
     return _read_client_file(place.folder / _LOCK)

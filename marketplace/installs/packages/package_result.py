@@ -21,11 +21,15 @@ class Artefact:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The launch command, and every file that was fetched. `lock` is npm's lock file."""
+    """The launch command, and every file that was fetched. `lock` is npm's lock file.
+
+    `python` is the version that the files were chosen for.
+    """
 
     launch: tuple[str, ...]
     artefacts: tuple[Artefact, ...]
     lock: str = ""
+    python: str = ""
 
 
 class PackageProblemError(Exception):

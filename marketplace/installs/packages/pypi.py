@@ -8,8 +8,9 @@ import importlib.metadata
 import os
 import re
 import shutil
-import sys
 from collections.abc import Sequence
+from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 
 from uv import find_uv_bin
@@ -20,7 +21,8 @@ from marketplace.installs.packages.package_client import Watch, client_environme
 from marketplace.installs.packages.package_folders import Place
 from marketplace.installs.packages.package_result import Artefact, Installed, PackageProblemError
 from marketplace.installs.packages.pip_settings import has_index
-from marketplace.installs.packages.wheel_choice import choose_wheels
+from marketplace.installs.packages.python_versions import find_python, own_version
+from marketplace.installs.packages.wheel_choice import choose_wheels, find_release
 
 __all__ = [
     "find_definers",
@@ -33,6 +35,10 @@ __all__ = [
 _LOCK = "pylock.toml"
 _LONGEST_SOURCE = 500_000  # bytes
 _LONGEST_LOCK = 10_000_000
+# A release's files, and those of its companions, take a while to appear.
+_AFTERWARDS = timedelta(hours=1)
+_WITHOUT_WHEEL = re.compile(r"([\w.-]{1,200})==[\w.+!-]{1,100} has no usable wheels")
+_MOST_EXEMPT = 5
 # uv names the Python that the package itself wants, and then says why nothing can be installed.
 _WANTS_PYTHON = re.compile(
     r"does not satisfy Python(?P<wanted>[<>=!~][\d.<>=!~*,]{1,60}) and (?P<name>[\w.-]{1,200})=="
@@ -53,16 +59,45 @@ def install(
     *,
     constraints: Sequence[str] = (),
     held: Sequence[Artefact] = (),
+    python: str = "",
 ) -> Installed:
-    """Install the package with its dependencies. `held` pins the exact files."""
-    _make_environment(package, place, watch)
-    artefacts = list(held) or _resolve(
-        package, place, watch, [f"{package.name}{package.extras}=={package.version}"],
-        ["-c", _write_file(place, "constraints.txt", constraints)] if constraints else [],
-    )  # fmt: skip
+    """Install the package with its dependencies. `held` pins the exact files for a Python."""
+    if held:
+        _make_environment(package, place, watch, python)
+        artefacts = list(held)
+    else:
+        artefacts = _resolve_anywhere(package, place, watch, constraints)
     _fill(package, place, watch, artefacts)
     launch = (str(_bin(place) / "python"), "-I", "-B", _program(package, place))
-    return Installed((*launch, *package.arguments), tuple(artefacts))
+    version = f"3.{_version_of(place)[1]}"
+    return Installed((*launch, *package.arguments), tuple(artefacts), python=version)
+
+
+def _resolve_anywhere(
+    package: Package, place: Place, watch: Watch, constraints: Sequence[str]
+) -> list[Artefact]:
+    """Resolve for our own Python, or else for another one here that the package wants."""
+    _make_environment(package, place, watch)
+    try:
+        return _resolve_whole(package, place, watch, constraints)
+    except WantsPythonError as problem:
+        if package.python or find_python(problem.python) is None:
+            raise
+        place.make()
+        _make_environment(package, place, watch, problem.python)
+        return _resolve_whole(package, place, watch, constraints)
+
+
+def _resolve_whole(
+    package: Package,
+    place: Place,
+    watch: Watch,
+    constraints: Sequence[str],
+    options: Sequence[str] = (),
+) -> list[Artefact]:
+    bounds = ["-c", _write_file(place, "constraints.txt", constraints)] if constraints else []
+    wanted = [f"{package.name}{package.extras}=={package.version}"]
+    return _resolve(package, place, watch, wanted, [*bounds, *options])
 
 
 def compile_modules(place: Place, watch: Watch) -> str:
@@ -121,29 +156,35 @@ def _read_source(path: Path) -> str:
         return ""
 
 
-def _make_environment(package: Package, place: Place, watch: Watch) -> None:
-    code, output = run_client(
-        [_python(package), "-I", "-m", "venv", "--without-pip", str(place.folder)], place, watch
-    )
+def _make_environment(package: Package, place: Place, watch: Watch, wanted: str = "") -> None:
+    """Make the environment of a Python that fits `wanted`, or else the command's, or our own."""
+    program = _python(wanted or (f"=={package.python}.*" if package.python else ""))
+    command = [program, "-I", "-m", "venv", "--without-pip", str(place.folder)]
+    code, output = run_client(command, place, watch)
     if code:
         words = "Python cannot create virtual environments here. On Debian, install python3-venv."
         raise PackageProblemError("client_missing", words, output)
 
 
-def _python(package: Package) -> str:
-    """Return the worker's own Python, or the version that the command asks for."""
-    own = _own_python()
-    if package.python in ("", own):
-        return sys.executable
-    found = shutil.which(f"python{package.python}")
+def _python(wanted: str) -> str:
+    """Return the Python that a specifier names."""
+    found = find_python(wanted)
     if found is None:
-        words = f"It requires Python {package.python}, which is not installed here. This is {own}."
-        raise PackageProblemError("client_missing", words)
+        raise _wants_python(wanted)
     return found
 
 
-def _own_python() -> str:
-    return f"{sys.version_info.major}.{sys.version_info.minor}"
+class WantsPythonError(PackageProblemError):
+    """The package requires another Python than the one that it was tried with."""
+
+    python = ""
+
+
+def _wants_python(python: str, detail: str = "") -> WantsPythonError:
+    words = f"It requires Python {python}. This is {own_version()}."
+    problem = WantsPythonError("client_missing", words, detail)
+    problem.python = python
+    return problem
 
 
 def _resolve(
@@ -151,11 +192,16 @@ def _resolve(
 ) -> list[Artefact]:
     """Return the files to install; nothing of them is fetched but what they require."""
     file, lock = _write_file(place, "wanted.txt", wanted), place.scratch / _LOCK
-    formats = ["--format", _LOCK, "--output-file", str(lock), "--no-header", "--quiet"]
+    formats = ["--format", _LOCK, "--output-file", str(lock), "--no-header", "--upgrade", "--quiet"]
     _uv(package, place, watch, ["compile", *formats, *options, file])
+    return choose_wheels(_read_lock(place), _version_of(place))
+
+
+def _read_lock(place: Place) -> str:
+    lock = place.scratch / _LOCK
     if lock.is_symlink() or lock.stat().st_size > _LONGEST_LOCK:
         raise PackageProblemError("package_failed", "The resolution is too long to be read.")
-    return choose_wheels(lock.read_text(encoding="utf-8"), _version_of(place))
+    return lock.read_text(encoding="utf-8")
 
 
 def _fill(package: Package, place: Place, watch: Watch, artefacts: Sequence[Artefact]) -> None:
@@ -191,12 +237,62 @@ def _version_of(place: Place) -> tuple[int, int]:
 
 def _explain(package: Package, output: str) -> PackageProblemError:
     if python := find_required_python(package, output):
-        words = f"It requires Python {python}. This is {_own_python()}."
-        return PackageProblemError("client_missing", words, _errors(output))
+        return _wants_python(python, _errors(output))
     for pattern, reason, words in _KNOWN_ERRORS:
         if pattern.search(output):
             return PackageProblemError(reason, words, _errors(output))
     return PackageProblemError("package_failed", "uv could not install it.", _errors(output))
+
+
+def can_resolve(package: Package, place: Place, watch: Watch, constraints: Sequence[str]) -> bool:
+    """Return False if the package contradicts these bounds."""
+    place.scratch.mkdir(mode=0o700, exist_ok=True)
+    try:
+        return bool(_resolve_whole(package, place, watch, constraints))
+    except PackageProblemError as problem:
+        return problem.code != "package_conflict"
+    finally:
+        place.finish()
+
+
+def find_dated_bounds(package: Package, place: Place, watch: Watch) -> list[str]:
+    """Return bounds to what existed when the package was released, or none.
+
+    Many packages were written for the libraries of their day and do not say so. Only libraries
+    that have another version today get a bound.
+    """
+    place.scratch.mkdir(mode=0o700, exist_ok=True)
+    try:
+        now = {one.name: one.version for one in _resolve_whole(package, place, watch, ())}
+        released = find_release(_read_lock(place), package.name)
+        if released is None:
+            return []
+        until = f"{released + _AFTERWARDS:%Y-%m-%dT%H:%M:%SZ}"
+        then = _resolve_until(package, place, watch, until)
+    except PackageProblemError:
+        return []
+    finally:
+        place.finish()
+    return [
+        f"{one.name}<={one.version}"
+        for one in then
+        if now.get(one.name, one.version) != one.version
+    ]
+
+
+def _resolve_until(package: Package, place: Place, watch: Watch, until: str) -> list[Artefact]:
+    """Resolve from what existed then, but for libraries that had no wheel yet."""
+    exempt: list[str] = []
+    while True:
+        later = (("--exclude-newer-package", f"{name}=2999-01-01T00:00:00Z") for name in exempt)
+        options = ["--exclude-newer", until, *chain.from_iterable(later)]
+        try:
+            return _resolve_whole(package, place, watch, (), options)
+        except PackageProblemError as problem:
+            without = set(_WITHOUT_WHEEL.findall(" ".join(str(problem).split()))) - {*exempt}
+            if not without or len(exempt) >= _MOST_EXEMPT:
+                raise
+            exempt += sorted(without)
 
 
 def find_required_python(package: Package, output: str) -> str:

@@ -2,12 +2,13 @@
 
 import tomllib
 from collections.abc import Mapping
+from datetime import datetime
 from itertools import chain
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from packaging.tags import compatible_tags, cpython_tags, platform_tags
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from marketplace.installs.packages.package_result import Artefact, PackageProblemError
 
@@ -21,6 +22,19 @@ def choose_wheels(resolution: str, python: tuple[int, int]) -> list[Artefact]:
     except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError):
         words = "The resolution of its dependencies cannot be read."
         raise PackageProblemError("package_failed", words) from None
+
+
+def find_release(resolution: str, name: str) -> datetime | None:
+    """Return when a package's first file was uploaded, if the index says so."""
+    try:
+        packages = tomllib.loads(resolution).get("packages", [])
+        own = next(
+            one for one in packages if canonicalize_name(one["name"]) == canonicalize_name(name)
+        )
+        times = [one["upload-time"] for one in own["wheels"] if "upload-time" in one]
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, StopIteration):
+        return None
+    return min((one for one in times if isinstance(one, datetime)), default=None)
 
 
 def _ranks(python: tuple[int, int]) -> dict[Any, int]:
