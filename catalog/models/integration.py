@@ -163,3 +163,22 @@ class Integration(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def takes_accounts(self) -> bool:
+        """Return True if people could sign in at its server."""
+        at_api = self.transport == "openapi" and any("grant" not in one for one in self._sign_ins)
+        return at_api or self.transport in ("http", "sse")
+
+    @property
+    def takes_client(self) -> bool:
+        """Return True if an admin may set Pegboard's client at its authorization server."""
+        return self.takes_accounts or (self.transport == "openapi" and bool(self._sign_ins))
+
+    @property
+    def _sign_ins(self) -> list[dict[str, object]]:
+        """Return the sign-ins of its document's security schemes."""
+        stored = self.source_ref.get("security")
+        schemes = stored.values() if isinstance(stored, dict) else ()
+        found = (one.get("sign_in") for one in schemes if isinstance(one, dict))
+        return [one for one in found if isinstance(one, dict)]

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 RESOURCE = "/.well-known/oauth-protected-resource/mcp"
+OPENID = "/.well-known/openid-configuration"
 METADATA = "/.well-known/oauth-authorization-server"
 
 
@@ -29,8 +30,12 @@ class Handler(BaseHTTPRequestHandler):
         path, query = urlsplit(self.path).path, parse_qs(urlsplit(self.path).query)
         if path == RESOURCE:
             self._json(200, self.server.resource())
-        elif path == METADATA:
+        elif path in (METADATA, OPENID):
             self._json(200, self.server.metadata())
+        elif path == "/books":
+            token = self.headers.get("Authorization", "").removeprefix("Bearer ")
+            known = token in self.server.good
+            self._json(200 if known else 401, {"headers": list(self.headers)})
         elif path == "/authorize":
             self._send(302, Location=self.server.consent(query))
         else:
@@ -122,6 +127,7 @@ class SignInServer(ThreadingHTTPServer):
         self.registers_secret = ""
         self.expires_in: int | None = 3600
         self.waits = 0.0
+        self.is_api = False  # it refuses the parameter `resource`, and knows client credentials
         self.is_ill = False
         self.needs = ""  # scopes that calls require
         self.grants: set[str] | None = None  # scopes that it grants; None for all requested
@@ -164,6 +170,7 @@ class SignInServer(ThreadingHTTPServer):
 
     def consent(self, query: dict[str, list[str]]) -> str:
         given = {name: values[0] for name, values in query.items()}
+        assert not (self.is_api and "resource" in given)
         assert given["response_type"] == "code"
         assert given["code_challenge_method"] == "S256"
         assert given["client_id"] in self._clients
@@ -177,6 +184,8 @@ class SignInServer(ThreadingHTTPServer):
         if not self._is_known(form, authorization):
             return 401, {"error": "invalid_client"}
         asked = set(self._codes.get(form.get("code", ""), {}).get("scope", "").split())
+        if self.is_api and form["grant_type"] == "client_credentials":
+            return self._own_token(form)
         with self._lock:
             good = self._good_code(form) if "code" in form else self._good_refresh(form)
         if not good:
@@ -189,6 +198,12 @@ class SignInServer(ThreadingHTTPServer):
         if self.expires_in is not None:
             token["expires_in"] = self.expires_in
         return 200, {**token, "refresh_token": refresh}
+
+    def _own_token(self, form: dict[str, str]) -> tuple[int, dict[str, Any]]:
+        access = self._new("access")
+        self.good.add(access)
+        self.scopes[access] = set(form.get("scope", "").split())
+        return 200, {"access_token": access, "token_type": "bearer", "expires_in": self.expires_in}
 
     def allows(self, token: str) -> bool:
         """Return True if the token has all scopes that calls require."""
@@ -216,12 +231,14 @@ class SignInServer(ThreadingHTTPServer):
             return False
         digest = sha256(form.get("code_verifier", "").encode()).digest()
         challenge = urlsafe_b64encode(digest).decode().rstrip("=")
-        same = all(given[name] == form[name] for name in ("client_id", "redirect_uri", "resource"))
+        names = ["client_id", "redirect_uri", *([] if self.is_api else ["resource"])]
+        same = all(given[name] == form[name] for name in names)
         return challenge == given["code_challenge"] and same
 
     def _good_refresh(self, form: dict[str, str]) -> bool:
         token = form.get("refresh_token", "")
-        if token not in self._refresh or form.get("resource") != f"{self.origin}/mcp":
+        resource = None if self.is_api else f"{self.origin}/mcp"
+        if token not in self._refresh or form.get("resource") != resource:
             return False
         self._refresh.discard(token)  # single use
         return True

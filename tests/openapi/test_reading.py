@@ -230,8 +230,8 @@ def test_sign_in_that_cannot_be_sent_leaves_its_operations_out() -> None:
         ({"type": "oauth2", "flows": {}}, ("KEY_TOKEN",), "does not carry out this sign-in"),
         (
             {"type": "openIdConnect", "openIdConnectUrl": "https://id.example"},
-            ("KEY_TOKEN",),
-            "obtain",
+            (),
+            "signs in",
         ),
     ],
 )

@@ -25,6 +25,7 @@ from catalog.formats.openapi.api_schemas import SchemaReader, plain_text
 from catalog.formats.openapi.api_security import (
     UNDECLARED,
     read_schemes,
+    read_scopes,
     read_security,
     usable_security,
 )
@@ -77,7 +78,8 @@ def read_operations(document: ApiDocument, *, address: str) -> ReadOperations:
             security = usable_security((shared if own is None else own) or [], schemes)
             if own or (own is None and shared):
                 reader.refuse_unless(bool(security), "needs a sign-in that Pegboard cannot send")
-            operation = reader.read(names, security)
+            scopes = read_scopes(raw.get("security", document.value.get("security")), schemes)
+            operation = reader.read(names, security, scopes)
         except RefusedError as refused:
             found.defects.append((at, refused.reason))
             continue
@@ -135,7 +137,9 @@ class _OperationReader:
         if not holds:
             raise RefusedError(reason)
 
-    def read(self, taken: set[str], security: list[list[str]]) -> ApiOperation:
+    def read(
+        self, taken: set[str], security: list[list[str]], scopes: dict[str, list[str]]
+    ) -> ApiOperation:
         """Return the operation, under a name that is not taken."""
         parameters, body = self._check_grammar()
         for one in parameters:
@@ -156,7 +160,7 @@ class _OperationReader:
             path=self._path,
             summary=summary or plain_text(self._raw.get("description"), _LONGEST_SUMMARY),
             tags=tuple(dict.fromkeys(tags))[:20],
-            tool=self._tool(name, summary, security),
+            tool=self._tool(name, summary, security, scopes),
         )
 
     def _check_grammar(self) -> tuple[list[JSONObject], JSONObject | None]:
@@ -290,7 +294,9 @@ class _OperationReader:
                 "description": "Follow the links to so many pages of the answer. One by default.",
             }
 
-    def _tool(self, name: str, summary: str, security: list[list[str]]) -> JSONObject:
+    def _tool(
+        self, name: str, summary: str, security: list[list[str]], scopes: dict[str, list[str]]
+    ) -> JSONObject:
         schema: JSONObject = {"type": "object", "properties": self._properties}
         if self._required:
             schema["required"] = list(dict.fromkeys(self._required))
@@ -303,6 +309,8 @@ class _OperationReader:
             sending["body"] = self._body
         if security:
             sending["security"] = security
+        if scopes:
+            sending["scopes"] = scopes
         text = plain_text(self._raw.get("description"), _LONGEST_DESCRIPTION)
         repeats = text.rstrip(".").casefold() == summary.casefold()
         parts = [f"{summary}." if summary else "", "" if repeats else text]

@@ -1,7 +1,7 @@
 """Security schemes as secrets of the integration: which there are, and which an operation sends.
 
-OAuth is not carried out: an access token that someone obtained elsewhere is a secret like any
-other.
+Where a document names its authorization server, people sign in there, and the account's token takes
+the place of the secret. Otherwise an access token that someone obtained elsewhere is a secret.
 """
 
 import base64
@@ -25,11 +25,17 @@ _RESERVED = frozenset(
     }
 )
 _MOST_SCHEMES = 30
+_MOST_SCOPES = 50
+_SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")  # RFC 6749, section 3.3
 NOT_CARRIED_OUT = (
     "An access token. Pegboard does not carry out this sign-in: obtain a token, and enter it here."
 )
 
 
+CLIENT_CREDENTIALS = "client_credentials"
+SIGN_IN = "A person signs in, or an admin enters an access token."
+OWN_ACCOUNT = "Pegboard's own client gets a token, or an admin enters one."
+_LONGEST_ADDRESS = 500
 UNDECLARED = "token"
 _UNDECLARED_SCHEME: JSONObject = {
     "as": "bearer",
@@ -165,8 +171,59 @@ def _read_scheme(name: str, scheme: JSONObject) -> JSONObject | None:
     if kind == "http" and str(scheme.get("scheme")).lower() == "bearer":
         return {"as": "bearer", "secrets": [secret_for(name, "TOKEN")], "about": about}
     if kind in ("oauth2", "openIdConnect"):
-        return {"as": "bearer", "secrets": [secret_for(name, "TOKEN")], "about": NOT_CARRIED_OUT}
+        return _read_oauth(name, scheme)
     return None
+
+
+def _read_oauth(name: str, scheme: JSONObject) -> JSONObject:
+    """Return a bearer token's scheme, with where to sign in if the document says it."""
+    token: JSONObject = {"as": "bearer", "secrets": [secret_for(name, "TOKEN")]}
+    flows = scheme.get("flows")
+    flows = flows if isinstance(flows, dict) else {}
+    code, own = flows.get("authorizationCode"), flows.get("clientCredentials")
+    if discovery := _address(scheme.get("openIdConnectUrl")):
+        return {**token, "about": SIGN_IN, "sign_in": {"discovery": discovery}}
+    if isinstance(code, dict):
+        named = {
+            "authorize": _address(code.get("authorizationUrl")),
+            "token": _address(code.get("tokenUrl")),
+        }
+        if all(named.values()):
+            return {**token, "about": SIGN_IN, "sign_in": named}
+    if isinstance(own, dict) and (address := _address(own.get("tokenUrl"))):
+        found = {"grant": CLIENT_CREDENTIALS, "token": address}
+        return {**token, "about": OWN_ACCOUNT, "sign_in": found}
+    return {**token, "about": NOT_CARRIED_OUT}
+
+
+def _address(value: Any) -> str:
+    """Return an absolute address, or ""."""
+    text = value if isinstance(value, str) else ""
+    is_one = text.startswith(("https://", "http://")) and len(text) <= _LONGEST_ADDRESS
+    return text if is_one and "\\" not in text and not re.search(r"\s", text) else ""
+
+
+def find_sign_in(schemes: Any) -> tuple[str, Mapping[str, Any]]:
+    """Return the scheme with which people sign in, else the one of Pegboard's own client, or ""."""
+    found = [
+        (str(name), scheme["sign_in"])
+        for name, scheme in (schemes.items() if isinstance(schemes, dict) else ())
+        if isinstance(scheme, dict) and isinstance(scheme.get("sign_in"), dict)
+    ]
+    return next(iter(sorted(found, key=lambda one: "grant" in one[1])), ("", {}))
+
+
+def read_scopes(value: Any, schemes: Mapping[str, JSONObject]) -> dict[str, list[str]]:
+    """Return the scopes that an operation's security names, of schemes with a sign-in."""
+    found: dict[str, set[str]] = {}
+    for one in value if isinstance(value, list) else ():
+        for name, scopes in one.items() if isinstance(one, dict) else ():
+            if "sign_in" in schemes.get(str(name), {}) and isinstance(scopes, list):
+                known = {
+                    text for text in scopes if isinstance(text, str) and _SCOPE.fullmatch(text)
+                }
+                found.setdefault(str(name), set()).update(known)
+    return {name: sorted(scopes)[:_MOST_SCOPES] for name, scopes in found.items() if scopes}
 
 
 def _read_key(name: str, scheme: JSONObject, about: str) -> JSONObject | None:

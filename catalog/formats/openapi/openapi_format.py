@@ -138,4 +138,6 @@ def _required_secrets(operations: list[ApiOperation], schemes: dict[str, JSONObj
             counts[tuple(one)] = counts.get(tuple(one), 0) + 1
     # Fewer secrets first: signing in twice is seldom what an admin has.
     best = min(counts, key=lambda names: (-counts[names], len(names), names))
-    return list(dict.fromkeys(secrets_of(list(best), schemes)))
+    # What people or Pegboard's client sign in for, nobody has to enter.
+    entered = [name for name in best if "sign_in" not in schemes[name]]
+    return list(dict.fromkeys(secrets_of(entered, schemes)))

@@ -145,7 +145,9 @@ def _convert_schemes(schemes: Any) -> JSONObject:
             scheme = {"type": "http", "scheme": "basic", "description": scheme.get("description")}
         elif scheme.get("type") == "oauth2":
             flow = _FLOWS.get(str(scheme.get("flow")), "implicit")
-            scheme = {"type": "oauth2", "flows": {flow: {"scopes": scheme.get("scopes") or {}}}}
+            kept = {one: scheme[one] for one in ("authorizationUrl", "tokenUrl") if one in scheme}
+            kept["scopes"] = scheme.get("scopes") or {}
+            scheme = {"type": "oauth2", "flows": {flow: kept}}
         found[str(name)] = scheme
     return found
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from django.conf import settings
 
-from catalog.formats.openapi.api_security import encoded_secrets
+from catalog.formats.openapi.api_security import encoded_secrets, find_sign_in
 from catalog.formats.package_names import parse_package
 from catalog.models import Integration
 from catalog.models.api_document import find_document
@@ -26,6 +26,8 @@ from catalog.servers.client.package_digest import COMPILED
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ApiServer, HttpServer, Sealed, Server, StdioServer
 from catalog.servers.connections.program_cell import cell_of, check_cell
+from catalog.servers.net.outgoing_errors import OutgoingError
+from catalog.servers.oauth.own_account import renew_own_account
 from catalog.servers.oauth.sign_in_error import SignInError
 from catalog.servers.oauth.tokens import find_connection, get_bearer_token
 from catalog.servers.secrets.sealed_values import values_for
@@ -55,7 +57,7 @@ def build_server(
         if integration.transport == "stdio":
             return _stdio_server(integration, values)
         if integration.transport == "openapi":
-            return _api_server(integration, values)
+            return _api_server(integration, values, user_id, signed_in=signed_in)
         bearer = _bearer(integration, user_id) if signed_in else {}
         return _http_server(integration, values, bearer)
     except CommandNotAllowedError as refused:
@@ -144,8 +146,9 @@ def _check_confirmed(integration: Integration) -> None:
 def _bearer(integration: Integration, user_id: int | None) -> dict[str, str]:
     """Return the Authorization header of the account, if there is one."""
     try:
+        renew_own_account(integration)
         token = get_bearer_token(integration, user_id=user_id)
-    except SignInError as problem:
+    except (SignInError, OutgoingError) as problem:
         raise ServerProblemError(Reason.SIGN_IN_NEEDED, str(problem)) from None
     return {"Authorization": f"Bearer {token}"} if token else {}
 
@@ -165,9 +168,19 @@ def _http_server(
     )
 
 
-def _api_server(integration: Integration, values: Mapping[str, str]) -> ApiServer:
-    schemes = integration.source_ref.get("security")
-    return ApiServer(integration.endpoint, schemes if isinstance(schemes, dict) else {}, values)
+def _api_server(
+    integration: Integration, values: Mapping[str, str], user_id: int | None, *, signed_in: bool
+) -> ApiServer:
+    stored = integration.source_ref.get("security")
+    schemes = stored if isinstance(stored, dict) else {}
+    name, sign_in = find_sign_in(schemes)
+    # The account of Pegboard's own client is made by the first call that needs it.
+    has_account = bool(name) and (signed_in or "grant" in sign_in)
+    bearer = _bearer(integration, user_id) if has_account else {}
+    # An account's token takes precedence over one that was entered.
+    token = {secret: bearer["Authorization"].removeprefix("Bearer ")
+             for secret in (schemes[name]["secrets"] if bearer else ())}  # fmt: skip
+    return ApiServer(integration.endpoint, schemes, {**values, **token})
 
 
 def _headers(integration: Integration, values: Mapping[str, str]) -> dict[str, str]:

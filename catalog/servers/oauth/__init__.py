@@ -5,4 +5,4 @@ It talks to the server, the authorization server this names, and the endpoints t
 client secrets must not leak.
 """
 
-__all__ = ["oauth_accounts", "scope_step_up", "sign_in_error", "tokens"]
+__all__ = ["oauth_accounts", "own_account", "scope_step_up", "sign_in_error", "tokens"]

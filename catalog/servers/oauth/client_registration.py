@@ -46,7 +46,8 @@ def client_for(
     """Return the client to sign in with, registering it if needed."""
     row = OAuthClient.objects.filter(integration=integration).first()
     if row is not None and row.by_hand:
-        return _bind_manual_client(row, found)
+        offered = found.metadata.token_endpoint_auth_methods_supported
+        return bind_manual_client(row, found.issuer, offered)
     # A client of another issuer is never used: its secret would go to a stranger.
     same = row is not None and row.issuer == found.issuer
     if row is None or not same or row.redirect_uri != redirect_uri:
@@ -67,15 +68,15 @@ def _client(row: OAuthClient) -> Client:
     return Client(row.client_id, row.auth_method or "none", secret)
 
 
-def _bind_manual_client(row: OAuthClient, found: OAuthEndpoints) -> Client:
+def bind_manual_client(row: OAuthClient, issuer: str, methods: list[str] | None) -> Client:
     """Bind an admin's client to the first issuer it is used at."""
     # Its secret goes to no other issuer.
-    if row.issuer and row.issuer != found.issuer:
+    if row.issuer and row.issuer != issuer:
         raise SignInError("other_issuer")
     has_secret = bool(load_value(row.integration, None, CLIENT))
-    offered = found.metadata.token_endpoint_auth_methods_supported or ["client_secret_basic"]
+    offered = methods or ["client_secret_basic"]
     usable = [one for one in ("client_secret_basic", "client_secret_post") if one in offered]
-    row.issuer = found.issuer
+    row.issuer = issuer
     row.auth_method = (usable or ["client_secret_basic"])[0] if has_secret else "none"
     row.save(update_fields=["issuer", "auth_method"])
     return _client(row)

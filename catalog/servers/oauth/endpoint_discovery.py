@@ -55,7 +55,10 @@ def discover(endpoint: str, http: OAuthHttp) -> OAuthEndpoints:
             raise SignInError("wrong_resource")
         resource = str(named.resource)
     issuer, metadata = _server_metadata(endpoint, issuer, http)
-    _check_metadata(metadata, http)
+    check_endpoints(metadata, http)
+    # Without PKCE, whoever intercepts the code could redeem it.
+    if "S256" not in (metadata.code_challenge_methods_supported or ()):
+        raise SignInError("no_pkce")
     scope = get_client_metadata_scopes(
         extract_scope_from_www_auth(challenge), named, metadata, GRANTS
     )
@@ -107,7 +110,7 @@ def _raw_text(answer: httpx2.Response, name: str) -> str:
     return str(value[0] if isinstance(value, list) else value)
 
 
-def _check_metadata(metadata: OAuthMetadata, http: OAuthHttp) -> None:
+def check_endpoints(metadata: OAuthMetadata, http: OAuthHttp) -> None:
     """Check every address before any is used: one is opened in a person's browser."""
     for url in (
         *(metadata.authorization_endpoint, metadata.token_endpoint),
@@ -117,9 +120,6 @@ def _check_metadata(metadata: OAuthMetadata, http: OAuthHttp) -> None:
             check_address(str(url), http.allowed)
             if len(str(url)) > _MAX_URL_CHARACTERS:
                 raise SignInError("wrong_answer")
-    # Without PKCE, whoever intercepts the code could redeem it.
-    if "S256" not in (metadata.code_challenge_methods_supported or ()):
-        raise SignInError("no_pkce")
 
 
 def _origin(endpoint: str) -> str:

@@ -40,7 +40,7 @@ def begin_sign_in(
     *, by: User, integration: Integration, user: User | None, redirect_uri: str
 ) -> tuple[OAuthSignIn, str]:
     """Begin a sign-in for `user`, or for everyone; return it with the session's `state`."""
-    if integration.transport not in ("http", "sse") or "${" in integration.endpoint:
+    if not integration.takes_accounts or "${" in integration.endpoint:
         raise CannotSignInError(
             _("This integration does not support sign-in. Set its secrets instead.")
         )

@@ -10,8 +10,9 @@ from mcp.client.auth.oauth2 import PKCEParameters
 
 from acl.audit.recorder import record
 from acl.platform.jobs.job_rows import move
-from catalog.models import OAuthConnection, OAuthSignIn
+from catalog.models import Integration, OAuthConnection, OAuthSignIn
 from catalog.servers.net.outgoing_errors import OutgoingError
+from catalog.servers.oauth.api_endpoints import discover_api
 from catalog.servers.oauth.authorization_client import OAuthHttp
 from catalog.servers.oauth.client_registration import Client, client_at, client_for
 from catalog.servers.oauth.endpoint_discovery import OAuthEndpoints, discover
@@ -35,7 +36,7 @@ def prepare(pk: int, http: OAuthHttp | None = None) -> None:
         return
     try:
         _require_confirmed(row)
-        found = discover(row.integration.endpoint, http)
+        found = _discover(row.integration, http)
         scope = scope_to_ask(row.integration, row.user_id, found.scope)
         found = replace(found, scope=scope)
         client = client_for(row.integration, found, row.redirect_uri, http)
@@ -50,6 +51,12 @@ def prepare(pk: int, http: OAuthHttp | None = None) -> None:
         details=_details(row, found),
         sealed_verifier=seal(pkce.code_verifier, purpose=row.purpose),
     )
+
+
+def _discover(integration: Integration, http: OAuthHttp) -> OAuthEndpoints:
+    if integration.transport == "openapi":
+        return discover_api(integration, http)
+    return discover(integration.endpoint, http)
 
 
 def finish(pk: int, http: OAuthHttp | None = None) -> bool:
@@ -128,7 +135,8 @@ def _authorization_url(
         "redirect_uri": row.redirect_uri,
         "code_challenge": challenge,
         "code_challenge_method": "S256",
-        "resource": found.resource,
+        # Of APIs none is known, and some authorization servers refuse the parameter.
+        **({"resource": found.resource} if found.resource else {}),
     }
     if found.scope:
         params["scope"] = found.scope

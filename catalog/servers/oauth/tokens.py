@@ -43,9 +43,9 @@ def get_bearer_token(
         return None
     if row.endpoint != integration.endpoint:
         raise SignInError("moved")
-    if _ends_before(row, SOON):
+    if ends_before(row, SOON):
         row = renew_token(row.pk, within=SOON, http=http or OAuthHttp())
-    if row.problem or _ends_before(row, timedelta()):
+    if row.problem or ends_before(row, timedelta()):
         raise SignInError("ended")
     return str(load_value(integration, row.user_id, TOKEN).get("access", "")) or None
 
@@ -68,7 +68,7 @@ def renew_token(pk: int, *, within: timedelta, http: OAuthHttp) -> OAuthConnecti
         row = rows.select_related("integration").get(pk=pk)
         if row.integration.unconfirmed or not row.can_refresh or row.problem:
             return row
-        if not _ends_before(row, within):
+        if not ends_before(row, within):
             return row
         try:
             _renew(row, http)
@@ -84,7 +84,7 @@ def _renew(row: OAuthConnection, http: OAuthHttp) -> None:
     had = load_value(row.integration, row.user_id, TOKEN)
     client = client_at(row.integration, row.issuer)
     form = {"grant_type": "refresh_token", "refresh_token": str(had["refresh"])}
-    token = _request_token(row.token_endpoint, {**form, "resource": row.resource}, client, http)
+    token = request_token(row.token_endpoint, form | _resource(row.resource), client, http)
     store_token(row, token, refresh=str(had["refresh"]))
 
 
@@ -102,9 +102,13 @@ def exchange_code(
         "code": code,
         "code_verifier": verifier,
         "redirect_uri": details["redirect_uri"],
-        "resource": details["resource"],
+        **_resource(details["resource"]),
     }
-    return _request_token(details["token_endpoint"], form, client, http)
+    return request_token(details["token_endpoint"], form, client, http)
+
+
+def _resource(resource: str) -> dict[str, str]:
+    return {"resource": resource} if resource else {}
 
 
 def store_token(row: OAuthConnection, token: OAuthToken, *, refresh: str = "") -> None:
@@ -121,9 +125,7 @@ def store_token(row: OAuthConnection, token: OAuthToken, *, refresh: str = "") -
     row.save()
 
 
-def _request_token(
-    url: str, form: Mapping[str, str], client: Client, http: OAuthHttp
-) -> OAuthToken:
+def request_token(url: str, form: Mapping[str, str], client: Client, http: OAuthHttp) -> OAuthToken:
     fields, headers = client.proof()
     answer = http.post(url, form={**form, **fields}, headers=headers)
     if answer.status_code != 200:
@@ -143,7 +145,7 @@ def _error_of(answer: httpx2.Response) -> str:
     return code if isinstance(code, str) and code.replace("_", "").isalnum() else ""
 
 
-def _ends_before(row: OAuthConnection, within: timedelta) -> bool:
+def ends_before(row: OAuthConnection, within: timedelta) -> bool:
     return row.expires_at is not None and row.expires_at <= database_now() + within
 
 
