@@ -114,7 +114,7 @@ def test_release_of_a_package_is_when_its_first_file_was_uploaded() -> None:
 def test_a_package_gets_the_oldest_python_here_that_it_allows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A shim that leads nowhere is passed over, and a cell is shown the program itself."""
+    """Pass over a shim that leads nowhere, and show a cell the program itself."""
     for name, text in (
         ("python3.14", f"echo 3 14 2 {tmp_path}/python3.14"),
         ("python3.13", f"echo 3 13 1 {tmp_path}/real"),

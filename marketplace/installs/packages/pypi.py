@@ -175,7 +175,7 @@ def _python(wanted: str) -> str:
 
 
 class WantsPythonError(PackageProblemError):
-    """The package requires another Python than the one that it was tried with."""
+    """Raised where the package requires another Python than the one that it was tried with."""
 
     python = ""
 
