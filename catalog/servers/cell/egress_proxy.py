@@ -134,6 +134,8 @@ class CellProxy:
             pass  # either side has gone
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # no request
+        except asyncio.CancelledError:
+            pass  # closed: asyncio would log a cancelled task of its server as an error
         finally:
             self._tasks.discard(task)
             writer.close()
