@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,6 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from catalog.models import Integration, OutgoingHost
-from catalog.servers.cell.egress_log import egress_log
 from catalog.servers.client.server_limits import MB
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.event_loop import ConnectionLoop
@@ -47,6 +47,15 @@ def ask(integration: Integration, tool: str, **arguments: Any) -> Any:
     return json.loads(text_of(call_tool(integration, tool, arguments, seconds=60)))
 
 
+def wait_for_refusal(integration: Integration, host: str) -> None:
+    """Wait until the log's own thread has stored it, which may be at it already."""
+    refused = OutgoingHost.objects.filter(integration=integration, host=host, allowed=False)
+    deadline = time.monotonic() + 60
+    while not refused.exists():
+        assert time.monotonic() < deadline, list(OutgoingHost.objects.values())
+        time.sleep(0.1)
+
+
 @pytest.mark.usefixtures("account")
 def test_hostile_server_gains_nothing_and_answers_honest_calls(
     hostile: Integration, world: dict[str, Any], loop: ConnectionLoop
@@ -58,7 +67,6 @@ def test_hostile_server_gains_nothing_and_answers_honest_calls(
     ask(hostile, "detach")
     loop.run(lambda pool: pool.close_all())
     kept.append(ask(hostile, "remember"))
-    egress_log.flush()
 
     assert honest == {"text": "hello"}
     assert {words: what for words, what in gained.items() if what} == {}
@@ -66,8 +74,7 @@ def test_hostile_server_gains_nothing_and_answers_honest_calls(
     assert found == []
     assert kept == ["x", "xx", "xxx"]  # its folder lasts
     assert not [one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == SLEEP]
-    refused = OutgoingHost.objects.filter(integration=hostile, allowed=False)
-    assert "unlisted.example" in refused.values_list("host", flat=True)
+    wait_for_refusal(hostile, "unlisted.example")
 
 
 @pytest.mark.parametrize(
