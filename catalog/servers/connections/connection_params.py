@@ -58,8 +58,8 @@ def build_server(
             return _stdio_server(integration, values)
         if integration.transport == "openapi":
             return _api_server(integration, values, user_id, signed_in=signed_in)
-        bearer = _bearer(integration, user_id) if signed_in else {}
-        return _http_server(integration, values, bearer)
+        token = _account_token(integration, user_id) if signed_in else ""
+        return _http_server(integration, values, token)
     except CommandNotAllowedError as refused:
         raise ServerProblemError(Reason.NOT_ALLOWED, str(refused)) from None
     except ValueError:
@@ -143,27 +143,25 @@ def _check_confirmed(integration: Integration) -> None:
         raise CommandNotAllowedError("Its package is not installed here. Install it again.")
 
 
-def _bearer(integration: Integration, user_id: int | None) -> dict[str, str]:
-    """Return the Authorization header of the account, if there is one."""
+def _account_token(integration: Integration, user_id: int | None) -> str:
+    """Return the access token of the account; "" if there is none."""
     try:
-        renew_own_account(integration)
-        token = get_bearer_token(integration, user_id=user_id)
+        renew_own_account(integration)  # does nothing but for APIs with an account of their own
+        return get_bearer_token(integration, user_id=user_id) or ""
     except (SignInError, OutgoingError) as problem:
         raise ServerProblemError(Reason.SIGN_IN_NEEDED, str(problem)) from None
-    return {"Authorization": f"Bearer {token}"} if token else {}
 
 
-def _http_server(
-    integration: Integration, values: Mapping[str, str], bearer: Mapping[str, str]
-) -> HttpServer:
+def _http_server(integration: Integration, values: Mapping[str, str], token: str) -> HttpServer:
     quoted = {name: quote(value, safe="") for name, value in values.items()}
     headers = _headers(integration, values)
     # An account's token takes precedence over a header made from a secret.
-    if bearer:
+    if token:
         headers = {n: v for n, v in headers.items() if n.lower() != "authorization"}
+        headers["Authorization"] = f"Bearer {token}"
     return HttpServer(
         _fill_placeholders(integration.endpoint, quoted),
-        {**headers, **bearer},
+        headers,
         "sse" if integration.transport == "sse" else "http",
     )
 
@@ -175,12 +173,11 @@ def _api_server(
     schemes = stored if isinstance(stored, dict) else {}
     name, sign_in = find_sign_in(schemes)
     # The account of Pegboard's own client is made by the first call that needs it.
-    has_account = bool(name) and (signed_in or "grant" in sign_in)
-    bearer = _bearer(integration, user_id) if has_account else {}
+    has_account = bool(sign_in) and (signed_in or "grant" in sign_in)
+    token = _account_token(integration, user_id) if has_account else ""
     # An account's token takes precedence over one that was entered.
-    token = {secret: bearer["Authorization"].removeprefix("Bearer ")
-             for secret in (schemes[name]["secrets"] if bearer else ())}  # fmt: skip
-    return ApiServer(integration.endpoint, schemes, {**values, **token})
+    account = dict.fromkeys(schemes[name]["secrets"], token) if token else {}
+    return ApiServer(integration.endpoint, schemes, {**values, **account})
 
 
 def _headers(integration: Integration, values: Mapping[str, str]) -> dict[str, str]:
