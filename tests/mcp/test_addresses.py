@@ -1,14 +1,18 @@
 """MCP servers by address: the whole catalogue, a space, or one integration (G1)."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
 from acl.accounts.spaces import create_space, ensure_root
+from acl.platform.redis_circuit import redis_circuit
 from acl.rights.caller import Caller
 from catalog.access.rules import add_rule
 from catalog.models import Capability, Integration, Rule
@@ -16,10 +20,13 @@ from discovery.metatools.all_metatools import META_TOOLS
 from discovery.models import Call
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
+from tests.conformance.older_client import OlderClient
 from tests.factories import CapabilityFactory, IntegrationFactory, give, take_away
 from tests.mcp.asking import ask, ask_modern, call, error
 from tests.mcp.conftest import key_of
 
+LIST = {"id": 2, "method": "tools/list"}
+SEARCH = {"name": "search_tools", "arguments": {"query": "merge"}}
 SCHEMA = {"type": "object", "properties": {"pr": {"type": "integer"}}, "required": ["pr"]}
 
 
@@ -207,6 +214,53 @@ def test_long_list_becomes_what_was_used_and_what_was_found(
     Call.objects.all().delete()
     call(key, "shop__buy_1")
     assert Call.objects.get().full_name == "shop__buy_1"
+
+
+def test_older_client_is_told_with_an_answer_that_its_list_changed(
+    people: People, hub: Integration, key: str, settings: Settings, tmp_path: Path
+) -> None:
+    settings.PEGBOARD_MCP_TOOLS = 1
+    _many(people, 3)
+    space = create_space(
+        by=None, group=people.support, parent=ensure_root(people.support), name="N"
+    )
+    client, other = OlderClient(key, "/mcp"), OlderClient(key, "/mcp")
+    inside = OlderClient(key, f"/mcp/space/{space.slug}")
+
+    unread = _told(client, "search_tools", query="merge")
+    for one in (client, other, inside):
+        one.post(LIST)
+    same = _told(client, "search_tools", query="merge")
+    found = _told(client, "search_tools", query="Buy the article of kind 2.")
+    once = _told(client, "search_tools", query="Buy the article of kind 2.")
+    others = _told(other, "get_tool", name="hub__merge")  # of the same key, so of the same searches
+    in_space = _told(inside, "get_tool", name="hub__merge")
+    plain = ask(key, "tools/call", SEARCH, {"Mcp-Session-Id": client.headers["Mcp-Session-Id"]})
+    take_away(Integration.objects.get(slug="shop"), people.support)
+    seldom = _told(other, "get_tool", name="hub__merge")  # it has just been looked at
+    by_right = _told(client, "get_tool", name="hub__merge")
+    call(key, "search_tools", query="merge")
+    with override_settings(REDIS_URL=f"unix://{tmp_path}/nobody.sock"):
+        gone = _told(client, "search_tools", query="merge")
+    redis_circuit.close()
+
+    assert (unread, same, once, seldom, gone) == ([], [], [], [], [])
+    assert found == others == by_right == ["notifications/tools/list_changed"]
+    assert in_space == []  # where nothing was searched for
+    assert plain.headers["Content-Type"] == "application/json"  # all that it accepts
+
+
+def _told(client: OlderClient, tool: str, **arguments: Any) -> list[str]:
+    """Return the notifications before a call's result."""
+    params = {"name": tool, "arguments": arguments}
+    answer = client.post({"id": 7, "method": "tools/call", "params": params})
+    if answer.headers["Content-Type"] == "application/json":
+        messages = [answer.json()]
+    else:
+        lines = answer.content.decode().splitlines()
+        messages = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+    assert messages[-1]["result"]["structuredContent"]
+    return [message["method"] for message in messages[:-1]]
 
 
 def test_what_others_found_or_use_is_no_reason_to_list(

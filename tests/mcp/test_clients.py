@@ -11,10 +11,12 @@ import pytest
 from django.test import override_settings
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from discovery.metatools.all_metatools import META_TOOLS
 from tests.access.people import People, invite
+from tests.factories import CapabilityFactory, IntegrationFactory, give
 from tests.mcp.conftest import key_of
 from tests.mcp.node_client import FOLDER, NODE, SDK
 
@@ -22,8 +24,15 @@ pytestmark = pytest.mark.processes
 
 
 @pytest.fixture
-def people(transactional_db: None) -> People:
-    return invite()
+def people(transactional_db: None, settings: Settings) -> People:
+    """Alice and others; a server of her group has more tools than a list takes."""
+    settings.PEGBOARD_MCP_TOOLS = 1
+    people = invite()
+    hub = IntegrationFactory.create(slug="hub", transport="http", connection="connected")
+    give(hub, people.support)
+    for action in ("merge", "fetch"):
+        CapabilityFactory.create(integration=hub, action=action, description=f"{action} code")
+    return people
 
 
 @pytest.fixture
@@ -33,10 +42,15 @@ def address(live_server: LiveServer) -> Iterator[str]:
 
 
 async def _drive(address: str, key: str, mode: Any) -> dict[str, Any]:
+    heard: list[str] = []
+
+    async def hear(message: Any) -> None:
+        heard.append(message.method)
+
     headers = {"Authorization": f"Bearer {key}"}
     async with httpx2.AsyncClient(headers=headers, timeout=180, trust_env=False) as http:
         transport = streamable_http_client(address, http_client=http)
-        async with Client(transport, mode=mode) as client:
+        async with Client(transport, mode=mode, message_handler=hear) as client:
             return {
                 "version": client.protocol_version,
                 "tools": [tool.name for tool in (await client.list_tools()).tools],
@@ -45,6 +59,10 @@ async def _drive(address: str, key: str, mode: Any) -> dict[str, Any]:
                 "executed": await client.call_tool(
                     "execute_tool", {"name": "gmail__send_email", "arguments": {"to": "bob"}}
                 ),
+                "searched": await client.call_tool("search_tools", {"query": "merge code"}),
+                "changed": [tool.name for tool in (await client.list_tools()).tools],
+                "announced": client.server_capabilities.tools,
+                "heard": heard,
             }
 
 
@@ -62,6 +80,10 @@ def test_official_client_finds_and_calls(
     assert told["found"].structured_content["name"] == "gmail__send_email"
     assert told["foreign"].is_error
     assert told["executed"].structured_content["status"] == "client_executes"
+    assert mode == version or told["announced"].list_changed  # a pinned version is not asked about
+    if mode == "legacy":  # newer clients ask for a stream, and keep a list for as long as it holds
+        assert told["heard"] == ["notifications/tools/list_changed"]
+        assert told["changed"][-1] in ("hub__merge", "hub__fetch")
 
 
 def test_client_from_npm_finds_and_calls(people: People, address: str) -> None:
@@ -79,3 +101,5 @@ def test_client_from_npm_finds_and_calls(people: People, address: str) -> None:
     assert told["found"]["structuredContent"]["name"] == "gmail__send_email"
     assert told["foreign"]["isError"]
     assert told["executed"]["structuredContent"]["arguments"] == {"to": "bob"}
+    assert told["heard"] == ["notifications/tools/list_changed"]
+    assert told["changed"][-1] in ("hub__merge", "hub__fetch")

@@ -7,7 +7,6 @@ Older clients open it by `GET` and hear of what their session has subscribed to.
 import time
 from collections.abc import Generator
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
@@ -18,6 +17,7 @@ from redis import RedisError
 from discovery.calls.call_wait import release_connection
 from discovery.gateway.mcp.client_side import ClientSide
 from discovery.gateway.mcp.endpoints import Endpoint
+from discovery.gateway.mcp.known_list import LIST_CHANGED, digest_list
 from discovery.gateway.mcp.open_streams import OpenStreams
 from discovery.server_requests.change_channel import (
     keep_listening,
@@ -34,7 +34,7 @@ listening = OpenStreams(most=16, most_of_one=3)
 MOST_SECONDS = 900
 _SILENCE_SECONDS, _LOOK_SECONDS = 1.0, 5.0
 _LISTS = {
-    "notifications/tools/list_changed": "tools_list_changed",
+    LIST_CHANGED: "tools_list_changed",
     "notifications/prompts/list_changed": "prompts_list_changed",
     "notifications/resources/list_changed": "resources_list_changed",
 }
@@ -92,7 +92,7 @@ class ChangeStream:
                     return
             before, tools, looked_at = tools, self._digest_tools(), time.monotonic()
             if tools != before:
-                yield self._addressed({"method": "notifications/tools/list_changed"})
+                yield self._addressed({"method": LIST_CHANGED})
 
     def _next(self) -> Message | None:
         if not self.watches:
@@ -112,9 +112,9 @@ class ChangeStream:
         """Return what the list of tools comes to for this caller, rights included."""
         if not self.wanted.tools_list_changed:
             return b""
-        listed = self.endpoint.list_tools().model_dump_json(exclude={"ttl_ms"})
+        digest = digest_list(self.endpoint.list_tools())
         release_connection()
-        return sha256(listed.encode()).digest()
+        return digest
 
     def _acknowledgement(self) -> Message:
         agreed = self.wanted.model_dump(by_alias=True, mode="json", exclude_none=True)

@@ -12,6 +12,11 @@ LEND_THREAD = "pegboard.lend_thread"
 _SILENCE = ": \n\n"  # a comment, by which a lost client is noticed
 
 
+def write_event(message: Any) -> str:
+    """Return a message as an event, and None as silence."""
+    return _SILENCE if message is None else f"event: message\ndata: {write_json(message)}\n\n"
+
+
 class EventStream:
     """The body of a streamed answer; `environ` is the request's."""
 
@@ -23,10 +28,7 @@ class EventStream:
     def __iter__(self) -> Iterator[str]:
         with self._lend():
             for message in self._messages:
-                text = _SILENCE
-                if message is not None:
-                    text = f"event: message\ndata: {write_json(message)}\n\n"
-                yield text
+                yield write_event(message)
 
     def close(self) -> None:
         """End the stream, also if nobody has begun to read it."""

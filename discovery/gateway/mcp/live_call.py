@@ -38,9 +38,10 @@ class LiveCall:
     is_task: bool = False
 
     def messages(
-        self, finish: Callable[[BegunCall], Message]
+        self, finish: Callable[[BegunCall], list[Message]]
     ) -> Generator[Message | None, None, None]:
-        """Yield the server's messages, None in silence, and in the end the response.
+        """Yield the server's messages, None in silence, and in the end the response, which may
+        have notifications before it.
 
         A client that closes the stream of the newer generation cancels the call. One of the older
         has only lost the stream.
@@ -59,7 +60,7 @@ class LiveCall:
                     break
                 yield self._readdressed(message) if message is not None else None
             if self.is_task or call.reason != STOPPED_BY_CLIENT:
-                yield finish(replace(self.begun, call=call))
+                yield from finish(replace(self.begun, call=call))
             is_given_up = False
         finally:
             open_streams.give_back(user_id)

@@ -58,6 +58,8 @@ from discovery.gateway.mcp.call_tasks import TaskRefusedError
 from discovery.gateway.mcp.change_stream import CannotListenError, ChangeStream, begin, listen
 from discovery.gateway.mcp.client_side import TASKS, ClientSide
 from discovery.gateway.mcp.endpoints import LIST_TTL_MS, Endpoint
+from discovery.gateway.mcp.known_list import LIST_CHANGED, keep_list, list_has_changed
+from discovery.gateway.mcp.last_search import SEARCHES
 from discovery.gateway.mcp.live_call import LiveCall, cancel, hear_answer
 from discovery.gateway.mcp.mcp_sessions import McpSession
 from discovery.gateway.mcp.mcp_tools import UnknownToolError, finish
@@ -95,13 +97,13 @@ ACCEPTED, OK, TOO_MANY, UNAVAILABLE = 202, 200, 429, 503
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An HTTP status with a message or a stream of messages, in which None is silence.
+    """An HTTP status with a message, several at once, or a stream, in which None is silence.
 
     `opens` are the capabilities of a client that begins a session with this answer.
     """
 
     status: int
-    body: Message | Generator[Message | None, None, None] | None
+    body: Message | list[Message] | Generator[Message | None, None, None] | None
     opens: Mapping[str, Any] | None = None
 
 
@@ -199,7 +201,19 @@ class _Exchange:
             return self._error_answer(METHOD_NOT_FOUND, "Method not found.")
         except ValidationError as wrong:
             return self._error_answer(INVALID_PARAMS, _first_error(wrong))
-        return self._respond(answering)
+        answered = self._respond(answering)
+        if isinstance(answered.body, dict) and (notices := self._notices()):
+            return replace(answered, body=[*notices, answered.body])
+        return answered
+
+    def _notices(self) -> list[Message]:
+        """Return what an older client hears before a call's result: that its list has changed."""
+        is_call = self._request.method == "tools/call" and not self._is_modern
+        if not is_call or self._session is None or not self._takes_stream:
+            return []
+        is_search = self._params["name"] in SEARCHES
+        changed = list_has_changed(self._session, self._endpoint, looks_now=is_search)
+        return [{"jsonrpc": "2.0", "method": LIST_CHANGED}] if changed else []
 
     def _answer_about_task(self, method: str) -> Answer:
         tasks = self._endpoint.tasks
@@ -250,10 +264,10 @@ class _Exchange:
     def _stream(self, live: LiveCall) -> Generator[Message | None, None, None]:
         """Return the messages of a call, begun: what has to be done at its end is done then."""
 
-        def respond(begun: BegunCall) -> Message:
+        def respond(begun: BegunCall) -> list[Message]:
             end = payload_of if live.is_task else finish
             body = self._respond(partial(end, begun, self._client)).body
-            return cast(Message, body)
+            return [*self._notices(), cast(Message, body)]
 
         messages = live.messages(respond)
         next(messages)
@@ -309,6 +323,8 @@ class _Exchange:
     def _list_tools(self) -> Result:
         """List the tools. A client of 2025-11-25 may have each real one as a task."""
         listed = self._endpoint.list_tools()
+        if self._session is not None:
+            keep_list(self._session, listed)
         if self._version != TASKS_SINCE:
             return listed
         optional = ToolExecution(task_support="optional")
@@ -359,12 +375,14 @@ class _Exchange:
         features = self._endpoint.features
         watches = SUBSCRIPTIONS in features or None
         resources = ResourcesCapability(subscribe=watches, list_changed=watches)
+        # Older clients hear of it with the answers to their calls, if those may be streams.
+        tells = self._is_modern or self._takes_stream or watches
         makes_tasks = self._endpoint.tasks is not None
         older = makes_tasks and version == TASKS_SINCE
         return ServerCapabilities(
             tasks=ServerTasksCapability.model_validate(CAPABILITY) if older else None,
             extensions={TASKS: {}} if makes_tasks and self._is_modern else None,
-            tools=ToolsCapability(list_changed=self._is_modern or watches),
+            tools=ToolsCapability(list_changed=tells),
             resources=resources if "resources" in features else None,
             prompts=PromptsCapability(list_changed=watches) if "prompts" in features else None,
             completions=CompletionsCapability() if "completions" in features else None,

@@ -1,8 +1,9 @@
 """Sessions of clients of the older generation, which announce themselves once.
 
 The session id is signed and holds what the client can be asked and whose it is, so every process
-reads it and nothing has to be kept. Redis has what changes: the wanted log level, and which request
-became which call. If Redis loses it, the client gets no log and cannot cancel.
+reads it and nothing has to be kept. Redis has what changes: the wanted log level, which request
+became which call, and the list of tools that the client has read. If Redis loses it, the client
+gets no log, cannot cancel, and is not told that its list has changed.
 """
 
 import json
@@ -50,13 +51,17 @@ class McpSession:
         kept = attempt(lambda redis: redis.get(self._request_key(request_id)), default=None)
         return UUID(kept.decode()) if isinstance(kept, bytes) else None
 
+    def key(self, name: str) -> str:
+        """Return the session's key in Redis for something of this name."""
+        return f"pegboard:mcp-session:{self.nonce}:{name}"
+
     @property
     def _level_key(self) -> str:
-        return f"pegboard:mcp-session:{self.nonce}:level"
+        return self.key("level")
 
     def _request_key(self, request_id: Any) -> str:
         digest = sha256(json.dumps(request_id).encode()).hexdigest()[:32]
-        return f"pegboard:mcp-session:{self.nonce}:{digest}"
+        return self.key(digest)
 
 
 def open_session(principal: Any, announced: Mapping[str, Any]) -> str:

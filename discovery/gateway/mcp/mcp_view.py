@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.http import Http404, StreamingHttpResponse
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.http import is_same_domain
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.exceptions import MethodNotAllowed, ParseError, PermissionDenied
@@ -20,7 +21,7 @@ from rest_framework.views import APIView
 
 from acl.http.request_callers import caller_of
 from acl.rights.caller import Caller
-from discovery.gateway.mcp.event_stream import EVENTS, EventStream
+from discovery.gateway.mcp.event_stream import EVENTS, EventStream, write_event
 from discovery.gateway.mcp.mcp_authentication import (
     McpAuthentication,
     insufficient_scope,
@@ -50,9 +51,7 @@ class McpView(APIView):
             raise PermissionDenied("Requests from pages of this origin are not answered.")
         super().initial(request, *args, **kwargs)
 
-    def post(
-        self, request: Request, integration: str = "", space: str = ""
-    ) -> Response | StreamingHttpResponse:
+    def post(self, request: Request, integration: str = "", space: str = "") -> HttpResponseBase:
         """Answer one message. Unknown integrations and those of others are 404 alike."""
         # Imported on the first request: the SDK takes 50 MB of memory.
         from discovery.gateway.mcp import mcp_protocol
@@ -68,9 +67,7 @@ class McpView(APIView):
         answer = mcp_protocol.answer(message, request.headers, endpoint, session)
         return _respond(request, answer)
 
-    def get(
-        self, request: Request, integration: str = "", space: str = ""
-    ) -> Response | StreamingHttpResponse:
+    def get(self, request: Request, integration: str = "", space: str = "") -> HttpResponseBase:
         """Stream changes to an older client's session; 405 where nothing can be heard."""
         from discovery.gateway.mcp import mcp_protocol
 
@@ -134,11 +131,14 @@ def _session(request: Request) -> McpSession | None:
     return session
 
 
-def _respond(request: Request, answer: "Answer") -> Response | StreamingHttpResponse:
+def _respond(request: Request, answer: "Answer") -> HttpResponseBase:
     if isinstance(answer.body, Generator):
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         events = EventStream(answer.body, request.META)
         return StreamingHttpResponse(events, content_type=EVENTS, headers=headers)
+    if isinstance(answer.body, list):  # all is there, so that no thread need be lent
+        text = "".join(map(write_event, answer.body))
+        return HttpResponse(text, content_type=EVENTS, headers={"Cache-Control": "no-store"})
     response = Response(answer.body, status=answer.status)
     if answer.opens is not None:
         response[SESSION_HEADER] = open_session(request.user, answer.opens)
