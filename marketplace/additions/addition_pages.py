@@ -42,8 +42,7 @@ def add_anything(request: PageRequest) -> HttpResponse:
     frame = frame_of(request)
     is_admin = bool(request.user.is_staff)
     proposal = _proposal(request) if is_admin else None
-    first = {"what": proposal.wanted or proposal.endpoint} if proposal else None
-    form = AddForm(posted(request), initial=first)
+    form = AddForm(posted(request), initial=_first_values(request, proposal) if is_admin else None)
     asks_index = False
     if request.method == "POST" and form.is_valid():
         try:
@@ -112,8 +111,21 @@ def _propose(request: PageRequest, form: AddForm) -> HttpResponse:
     return redirect("add-anything")
 
 
+def _first_values(request: PageRequest, proposal: ServerProposal | None) -> dict[str, str]:
+    """Return what the box has at first: a proposal, or an addition that is to be named anew."""
+    if proposal is not None:
+        return {"what": proposal.wanted or proposal.endpoint}
+    pk = request.GET.get("again", "")
+    again = Addition.objects.filter(pk=int(pk)).first() if _is_key(pk) else None
+    return {"what": again.address, "name": again.name} if again is not None else {}
+
+
+def _is_key(text: str) -> bool:
+    return text.isdecimal() and len(text) <= 15
+
+
 def _proposal(request: PageRequest) -> ServerProposal | None:
     pk = request.GET.get("proposal", "") or request.POST.get("proposal", "")
-    if not pk.isdecimal() or len(pk) > 15:
+    if not _is_key(pk):
         return None
     return ServerProposal.objects.filter(pk=int(pk), state=ServerProposal.State.OPEN).first()

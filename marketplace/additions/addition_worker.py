@@ -4,7 +4,6 @@ import hashlib
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
@@ -33,6 +32,7 @@ from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import probe_address
 from catalog.servers.net.guarded_requests import Bounds, fetch
 from catalog.servers.net.outgoing_errors import OutgoingError
+from marketplace.additions.server_names import title_for
 from marketplace.additions.stored_additions import store_server
 from marketplace.models import Addition, Installation, Listing
 
@@ -199,16 +199,6 @@ def describe_left_out(api: ReadApi) -> str:
 
 
 def _probe_server(row: Addition) -> None:
-    host = urlsplit(row.address).hostname or "server"
-    title = row.name or host.removeprefix("www.").removeprefix("mcp.").removeprefix("api.")
-    descriptor = IntegrationDescriptor(
-        slug=slug_for(title),
-        kind="mcp",
-        title=title[:200],
-        transport="http",
-        endpoint=row.address,
-        source_ref={"format": "added"},
-    )
     row.what = What.SERVER
     try:
         tools = probe_address(row.address)
@@ -216,14 +206,27 @@ def _probe_server(row: Addition) -> None:
         if problem.reason != Reason.SIGN_IN_NEEDED:
             raise
         row.message = _WITHOUT_TOOLS
-        store_server(row, descriptor)
+        store_server(row, _describe_server(row.address, title_for(row)))
         return
+    title = title_for(row, tools.names)
+    row.name, descriptor = row.name or title, _describe_server(row.address, title)
     loaded = normalize_tools(tools.tools, integration=descriptor)
     count = len(tools.tools)
     row.message = f"An MCP server with {count:,} tools."
     if count == 1:
         row.message = gettext_noop("An MCP server with one tool.")
     store_server(row, descriptor, loaded.capabilities)
+
+
+def _describe_server(address: str, title: str) -> IntegrationDescriptor:
+    return IntegrationDescriptor(
+        slug=slug_for(title),
+        kind="mcp",
+        title=title[:200],
+        transport="http",
+        endpoint=address,
+        source_ref={"format": "added"},
+    )
 
 
 def _fail(row: Addition, reason: str, message: str) -> None:

@@ -149,9 +149,11 @@ def evil_server() -> Iterator[EvilServer]:
         server.server_close()
 
 
-def app_of_the_sdk(transport: str, icon: str = "") -> Starlette:
-    """Return an ordinary server by the SDK, which may declare an icon."""
-    server = MCPServer("fine", icons=[Icon(src=icon)] if icon else None)
+def app_of_the_sdk(
+    transport: str, icon: str = "", name: str = "fine", title: str | None = None
+) -> Starlette:
+    """Return an ordinary server by the SDK, which may declare an icon and a title."""
+    server = MCPServer(name, title=title, icons=[Icon(src=icon)] if icon else None)
 
     @server.tool()
     def add(first: int, second: int) -> int:
@@ -168,9 +170,15 @@ def app_of_the_sdk(transport: str, icon: str = "") -> Starlette:
 
 
 @contextmanager
-def fine_server(transport: str = "http", port: int = 0, icon: str = "") -> Iterator[str]:
+def fine_server(
+    transport: str = "http",
+    port: int = 0,
+    icon: str = "",
+    name: str = "fine",
+    title: str | None = None,
+) -> Iterator[str]:
     """Run such a server; yield its address."""
-    app = app_of_the_sdk(transport, icon)
+    app = app_of_the_sdk(transport, icon, name, title)
     config = uvicorn.Config(app, port=port, log_level="critical", lifespan="on")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

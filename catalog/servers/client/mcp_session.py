@@ -44,13 +44,15 @@ _CALL_RESULT: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputR
 class Tools:
     """The tools offered by a server; `left_out` describes what was not read.
 
-    `icon` is the address of the icon that the server declares for itself, or "".
+    `icon` is the address of the icon that the server declares for itself, or "". `names` are what
+    it calls itself, its title first: a stranger's texts.
     """
 
     tools: list[dict[str, Any]]
     left_out: str = ""
     announces: tuple[str, ...] = ()
     icon: str = ""
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +251,12 @@ class Session:
         declared = [one.model_dump(mode="json", by_alias=True) for one in icons]
         return choose_icon(declared, data_too=True)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return what the server calls itself: its title and its name, if it has them."""
+        known = self._require_client().server_info
+        return tuple(filter(None, (known.title, known.name))) if known else ()
+
     async def watch(self, uris: frozenset[str], hear: Hear, ready: Callable[[], None]) -> None:
         """Hear of changes of these resources, and of lists, until cancelled.
 
@@ -290,7 +298,7 @@ class Session:
             left_out = f"It has more than {most:,} tools; the others are left out."
         else:
             left_out = "Its list of tools does not end; what came first is kept." if endless else ""
-        return Tools(found[:most], left_out, self.announces, self.icon)
+        return Tools(found[:most], left_out, self.announces, self.icon, self.names)
 
     async def _run(self) -> None:
         problem: BaseException | None = None
