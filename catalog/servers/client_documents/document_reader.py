@@ -61,7 +61,10 @@ def _fetch(address: str) -> FetchedDocument:
         raise DocumentRefused(gettext_noop("The document is larger than 5 kB.")) from None
     except OutgoingError:
         raise DocumentRefused(
-            gettext_noop("The address could not be read. It must answer at once, and publicly.")
+            gettext_noop(
+                "The address could not be read. It must answer at once, and publicly. If Pegboard "
+                "has no access to the internet, an admin can turn such documents off."
+            )
         ) from None
     if found.status != 200:
         raise DocumentRefused(gettext_noop("There is no document at the address."))
