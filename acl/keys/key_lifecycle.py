@@ -13,7 +13,7 @@ from hashlib import sha256
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Least, Now
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_variables  # for reports of errors
@@ -240,6 +240,18 @@ def digest_of(raw: str) -> str:
 def holder_of(raw: str) -> KeyHolder | None:
     """Recognise a raw key in one statement. None if it, or its owner, may not act any more."""
     return _recognise(_RECOGNISE, {"digest": digest_of(raw)})
+
+
+def may_still_act(principal: KeyHolder | User) -> bool:
+    """Return True while a key or an account that was recognised before is still valid.
+
+    For streams that last: what it may use is read with its rights anyway.
+    """
+    if not isinstance(principal, KeyHolder):
+        return User.objects.filter(pk=principal.pk, is_active=True).exists()
+    active = Q(owner=None) | Q(owner__is_active=True)
+    valid = Q(expires_at=None) | Q(expires_at__gt=Now())
+    return ApiKey.objects.filter(active, valid, pk=principal.key_id, revoked_at=None).exists()
 
 
 @sensitive_variables("raw")

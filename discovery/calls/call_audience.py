@@ -14,7 +14,12 @@ from django.conf import settings
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
 from catalog.servers.client.dialogue import CannotAskError
-from discovery.calls.call_channel import push_message
+from discovery.calls.call_channel import (
+    drop_question,
+    keep_question,
+    push_message,
+    question_id,
+)
 from discovery.calls.call_questions import MOST_NOTED, question_of, state_of, words_of
 from discovery.calls.question_gate import check_question
 
@@ -57,7 +62,7 @@ class CallAudience:
         self._loop, number = asyncio.get_running_loop(), self._asked
         answer = self._questions[number] = self._loop.create_future()
         began = self._loop.time()
-        question = {"id": f"{self._pk.hex}.{number}", "method": method, "params": params}
+        question = {"id": question_id(self._pk, number), "method": method, "params": params}
         if not self._push(question):
             raise CannotAskError("Too much was sent already.")
         noted |= {"state": "unanswered", **words_of(params)}
@@ -70,6 +75,7 @@ class CallAudience:
             raise CannotAskError("The client did not answer in time.") from None
         finally:
             del self._questions[number]
+            self._withdraw(number)
             self._seconds_left -= self._loop.time() - began
 
     def hear(self, message: JSONObject) -> None:
@@ -101,8 +107,31 @@ class CallAudience:
         self._messages += 1
         self._bytes_left -= size
         with suppress(RuntimeError):  # the process is ending
-            self._last_push = _pushing.submit(push_message, self._pk, message)
+            self._last_push = _pushing.submit(self._send, message)
         return True
+
+    def _send(self, message: JSONObject) -> None:
+        push_message(self._pk, message)
+
+    def _withdraw(self, number: int) -> None:
+        """Forget a question that is not open any more: one that was pushed is the client's."""
+
+
+class TaskAudience(CallAudience):
+    """Client of a call that may become a task.
+
+    It has no stream: a question waits until the client asks about the task. Nothing else is told.
+    """
+
+    def tell(self, method: str, params: JSONObject) -> None:
+        """Tell nothing: who wants to hear of progress has a stream."""
+
+    def _send(self, message: JSONObject) -> None:
+        keep_question(self._pk, message)
+
+    def _withdraw(self, number: int) -> None:
+        with suppress(RuntimeError):  # the process is ending
+            _pushing.submit(drop_question, self._pk, number)
 
 
 def _result_of(answer: JSONObject) -> JSONObject:

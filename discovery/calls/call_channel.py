@@ -1,6 +1,7 @@
 """The channel between a running call's worker and the web process with the client's stream.
 
-Messages of the server wait in a Redis list of the call. What the client says goes to all workers,
+Messages of the server wait in a Redis list of the call. A task has no stream, so its questions wait
+in a hash until they are answered. What the client says goes to all workers,
 of which one runs the call. All of it may be lost: then a question stays without an answer, and the
 call goes on or fails by itself.
 """
@@ -9,7 +10,7 @@ import json
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import structlog
@@ -31,6 +32,10 @@ def messages_key(pk: UUID) -> str:
     return f"pegboard:call:{pk.hex}:said"
 
 
+def _questions_key(pk: UUID) -> str:
+    return f"pegboard:call:{pk.hex}:asked"
+
+
 def push_message(pk: UUID, message: JSONObject) -> None:
     """Pass a message of the server to whoever holds the client's stream."""
     key, text = messages_key(pk), write_json(message)
@@ -50,8 +55,40 @@ def take_message(pk: UUID) -> JSONObject | None:
     return json.loads(found) if isinstance(found, bytes) else None
 
 
+def keep_question(pk: UUID, message: JSONObject) -> None:
+    """Keep a question of a task's server until the client asks about the task."""
+    key, text = _questions_key(pk), write_json(message)
+
+    def keep(redis: Redis) -> None:
+        pipeline = redis.pipeline(transaction=False)
+        pipeline.hset(key, message["id"], text)
+        pipeline.expire(key, _KEPT_SECONDS + settings.PEGBOARD_ASK_SECONDS)
+        pipeline.execute()
+
+    attempt(keep, default=None)
+
+
+def drop_question(pk: UUID, number: int) -> None:
+    """Forget a question that is answered, or that nobody answered in time."""
+    name = question_id(pk, number)
+    attempt(lambda redis: redis.hdel(_questions_key(pk), name), default=0)
+
+
+def waiting_questions(pk: UUID) -> dict[str, JSONObject]:
+    """Return the questions that wait for an answer, by their ids."""
+    empty: Any = {}
+    found = attempt(lambda redis: cast(Any, redis.hgetall(_questions_key(pk))), default=empty)
+    return {name.decode(): json.loads(text) for name, text in sorted(found.items())}
+
+
+def question_id(pk: UUID, number: int) -> str:
+    """Return the id of a question, by which an answer finds its call."""
+    return f"{pk.hex}.{number}"
+
+
 def send_answer(pk: UUID, question: int, answer: JSONObject) -> None:
     """Pass a client's answer on; the caller has checked that the call is the client's."""
+    drop_question(pk, question)
     _say({"call": pk.hex, "question": question, "answer": answer})
 
 

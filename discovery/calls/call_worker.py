@@ -25,7 +25,7 @@ from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import begin_call, record_call
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from discovery.calls.call_arguments import is_unaltered
-from discovery.calls.call_audience import CallAudience, running_calls
+from discovery.calls.call_audience import CallAudience, TaskAudience, running_calls
 from discovery.calls.call_permission import permitted
 from discovery.calls.call_questions import (
     MOST_NOTED,
@@ -114,10 +114,11 @@ def _send(call: Call, audience: CallAudience | None) -> "Future[ToolResult] | No
 
 
 def _audience_of(call: Call) -> CallAudience | None:
-    """Return the call's client if it holds a stream open."""
+    """Return the call's client if it holds a stream open, or can be asked by its task."""
     kept = call.dialogue or {}
-    is_open = kept.get("is_open", False)
-    return CallAudience(call.pk, frozenset(kept["capabilities"])) if is_open else None
+    kinds = {"is_open": CallAudience, "is_task": TaskAudience}
+    kind = next((one for name, one in kinds.items() if kept.get(name)), None)
+    return kind(call.pk, frozenset(kept["capabilities"])) if kind else None
 
 
 def _dialogue_of(call: Call, audience: CallAudience | None) -> Dialogue:
@@ -127,6 +128,7 @@ def _dialogue_of(call: Call, audience: CallAudience | None) -> Dialogue:
         kept.get("answers", {}),
         audience,
         can_answer=audience is not None and kept.get("can_answer", False),
+        can_go_on=kept.get("can_go_on", False),
         log_level=kept.get("log_level", ""),
     )
 

@@ -6,16 +6,19 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db.models.functions import Now
 
+from acl.models import ApiKey
 from catalog.models import Capability, Integration
 from discovery.calls.approvals import approve_call
 from discovery.calls.call_arguments import digest_of
 from discovery.calls.call_wait import wait_for_end
-from discovery.gateway.mcp import call_tasks, mcp_tools
+from discovery.gateway.mcp import call_tasks, change_stream, mcp_tools
+from discovery.gateway.mcp.live_call import RELATED
 from discovery.models import Call
 from tests.access.people import People
 from tests.api.conftest import new_key
-from tests.conformance.older_client import OlderClient, Stream
+from tests.conformance.older_client import STREAM, OlderClient, Stream
 from tests.factories import UserFactory
 from tests.mcp.asking import ENVELOPE, MODERN, send
 from tests.mcp.conftest import key_of
@@ -50,12 +53,20 @@ class TaskClient(OlderClient):
         return self.result("tools/call", name=tool, arguments=arguments, task={"ttl": 1})["task"]
 
 
-def ask_newer(key: str, method: str, meta: Any = DECLARED, named: str = "", **params: Any) -> Any:
+def ask_newer(
+    key: str, method: str, meta: Any = DECLARED, named: str = "", path: str = NEWER, **params: Any
+) -> Any:
     """Ask as a client of 2026-07-28 that announces tasks."""
+    return send_newer(key, method, meta, named, path, **params).json()
+
+
+def send_newer(
+    key: str, method: str, meta: Any, named: str, path: str, more: Any = (), **params: Any
+) -> Any:
     name = named or params.get("taskId") or params.get("name") or ""
-    headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method, "Mcp-Name": name}
+    headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method, "Mcp-Name": name, **dict(more)}
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
-    return send(key, body, headers, NEWER).json()
+    return send(key, body, headers, path)
 
 
 @older_server_alone
@@ -86,14 +97,17 @@ def test_task_is_a_view_of_a_call_for_its_caller_alone(people: People) -> None:
     begun = client.begin("test_slow", seconds=1)
     call = Call.objects.get(pk=begun["taskId"])
 
-    waited = Stream(client.ask("tasks/result", taskId=begun["taskId"])).rest()[-1]["result"]
+    told, end = Stream(client.ask("tasks/result", taskId=begun["taskId"])).rest()
+    waited = end["result"]
     again = client.result("tasks/result", taskId=begun["taskId"])
     read = client.result("tasks/get", taskId=begun["taskId"])
 
     assert (begun["status"], begun["pollInterval"]) == ("working", 1_000)
     assert begun["ttl"] == 30 * 24 * 3600 * 1000  # not what was asked for, but what is true
     assert waited["content"][0]["text"] == "It took its time."
-    assert waited["_meta"] == {call_tasks.RELATED: {"taskId": str(call.pk)}}
+    assert told["method"] == "notifications/tasks/status"
+    assert (told["params"]["taskId"], told["params"]["status"]) == (str(call.pk), "completed")
+    assert waited["_meta"] == {RELATED: {"taskId": str(call.pk)}}
     assert again == waited
     assert (read["status"], "statusMessage" in read) == ("completed", False)
     strangers = new_key(people.support, "execute", owner=people.bob, acts_for_users=False)
@@ -248,3 +262,75 @@ def test_task_asks_takes_answers_one_by_one_and_goes_on(
     assert ask_newer(key, "tasks/cancel", meta, taskId=other)["result"]["resultType"] == "complete"
     assert ended(other)["status"] == "cancelled"
     assert "inputRequests" not in ended(other)
+
+
+@older_server_alone
+@pytest.mark.usefixtures("behind")
+def test_older_server_asks_a_client_of_its_generation_about_its_task(people: People) -> None:
+    client = TaskClient(key_of(people), "/mcp", elicitation={})
+    strangers = new_key(people.support, "execute", owner=people.bob, acts_for_users=False)
+    task = client.begin("reference-legacy__test_elicitation", message="Who is it?")["taskId"]
+
+    lost = Stream(client.ask("tasks/result", taskId=task))
+    first = lost.next()
+    status = client.result("tasks/get", taskId=task)["status"]
+    lost.response.close()
+    waiting = Stream(client.ask("tasks/result", taskId=task))
+    question = waiting.next()
+    OlderClient(strangers, "/mcp").answer(question, result={"action": "decline"})
+    person = {"username": "alice", "email": "a@example.com"}
+    client.answer(question, result={"action": "accept", "content": person})
+    told, end = waiting.rest()
+
+    assert status == "input_required"
+    assert question == first  # asked once more: the stream was lost
+    assert question["params"]["message"] == "Reference Legacy: Who is it?"
+    assert question["params"]["_meta"] == {RELATED: {"taskId": task}}
+    assert told["params"]["status"] == "completed"
+    assert "action=accept" in end["result"]["content"][0]["text"]
+
+
+@older_server_alone
+@pytest.mark.usefixtures("behind")
+def test_newer_client_hears_of_its_task_and_answers_an_older_server(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_tools, "TASK_AFTER_SECONDS", 0)
+    monkeypatch.setattr(change_stream, "_SILENCE_SECONDS", 0.05)
+    key, path = key_of(people), PATH
+    able: Any = {"extensions": {TASKS: {}}, "elicitation": {}}
+    meta = {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": able}
+    strangers = new_key(people.support, "execute", owner=people.bob, acts_for_users=False)
+    asked: Any = {"name": "test_elicitation", "arguments": {"message": "Who is it?"}}
+    task = ask_newer(key, "tools/call", meta, path=path, **asked)["result"]["taskId"]
+
+    def listen(raw: str) -> Stream:
+        heard = {"taskIds": [task, str(uuid4()), 7]}
+        method = "subscriptions/listen"
+        return Stream(send_newer(raw, method, meta, "", path, STREAM, notifications=heard))
+
+    def next_of(stream: Stream, status: str) -> Any:
+        while (told := stream.next())["params"]["status"] != status:
+            assert told["method"] == "notifications/tasks"
+        return told["params"]
+
+    foreign = listen(strangers)
+    nothing = foreign.next()["params"]["notifications"]
+    foreign.response.close()
+    stream = listen(key)
+    agreed = stream.next()["params"]["notifications"]
+    waiting = next_of(stream, "input_required")
+    [(name, question)] = waiting["inputRequests"].items()
+    answer = {name: {"action": "decline"}, "unknown": {}}
+    ask_newer(key, "tasks/update", meta, path=path, taskId=task, inputResponses=answer)
+    done = next_of(stream, "completed")
+    monkeypatch.setattr(change_stream, "_LOOK_SECONDS", 0.0)
+    ApiKey.objects.filter(owner=people.alice).update(revoked_at=Now())
+    rest = stream.rest()
+
+    assert (nothing, agreed) == ({}, {"taskIds": [task]})
+    assert question["method"] == "elicitation/create"
+    assert question["params"]["message"] == "Who is it?"
+    assert "decline" in json.dumps(done["result"])
+    assert [one for one in rest if "method" in one] == []  # the key's end is the stream's
+    assert Call.objects.get().questions[0]["state"] == "declined"

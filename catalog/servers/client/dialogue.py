@@ -27,7 +27,8 @@ class Dialogue:
 
     `answers` are its `inputResponses` and `requestState`, where it goes on with a call. Only a
     client with an `audience` can be reached while the call runs, and asked only if it `can_answer`
-    then: newer ones are asked between requests. `log_level` is what it wants of the server's log,
+    then: newer ones are asked between requests. One that `can_go_on` makes the next request itself
+    where a newer server asks for it. `log_level` is what it wants of the server's log,
     and empty for nothing.
     """
 
@@ -35,6 +36,7 @@ class Dialogue:
     answers: Mapping[str, Any] = field(default_factory=dict, repr=False)
     audience: Audience | None = field(default=None, repr=False)
     can_answer: bool = False
+    can_go_on: bool = False
     log_level: str = ""
 
     @property

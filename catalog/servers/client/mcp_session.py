@@ -207,7 +207,9 @@ class Session:
             result = await client.session.send_request(
                 request, _CALL_RESULT, progress_callback=progress_to(dialogue)
             )
-            if isinstance(result, types.CallToolResult) or not dialogue.can_answer:
+            if isinstance(result, types.CallToolResult):
+                return result
+            if dialogue.can_go_on or not dialogue.can_answer:
                 return result
             params = {**params, **await self._conversation.answer(result)}
         raise ServerProblemError(Reason.ASKS_BACK)

@@ -19,17 +19,17 @@ from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability, Integration
 from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.argument_check import ArgumentsRefusedError
+from discovery.calls.call_channel import send_answer, waiting_questions
 from discovery.calls.call_queries import find_own_call
 from discovery.calls.call_state import STOPPED_BY_CLIENT
 from discovery.calls.call_view import describe_call
 from discovery.calls.call_wait import wait_for_end
 from discovery.calls.execution import NotFoundError, begin
 from discovery.gateway.mcp.client_side import ClientSide
-from discovery.gateway.mcp.live_call import cancel
+from discovery.gateway.mcp.live_call import cancel, name_asker
 from discovery.gateway.mcp.task_answers import keep_answers, kept_answers
 from discovery.models import Call
 
-RELATED = "io.modelcontextprotocol/related-task"  # in a result's _meta
 # A newer client gets a task where a call has not ended by then.
 TASK_AFTER_SECONDS = 2.0
 POLL_MS, POLL_APPROVAL_MS = 1_000, 5_000
@@ -87,8 +87,12 @@ class CallTasks:
     def answer(self, call: Call, answers: JSONObject, client: ClientSide) -> None:
         """Keep answers to what a call's server asks; once there are all, call it again with them.
 
+        One that still runs, whose server is of the older generation, hears each at once.
+
         Raises TaskRefusedError if it cannot be called any more.
         """
+        for name in self.questions(call).keys() & answers.keys():
+            send_answer(call.pk, int(name.partition(".")[2]), {"result": answers[name]})
         asked = required_of(call)
         if asked is None or not asked.get("inputRequests"):
             return
@@ -106,10 +110,19 @@ class CallTasks:
                 arguments=call.arguments,
                 turn_id=call.turn_id,
                 idempotency_key=_key_after(call),
-                dialogue={**client.dialogue(), "answers": {"inputResponses": kept, **state}},
+                dialogue=client.dialogue(is_task=True)
+                | {"answers": {"inputResponses": kept, **state}},
             )
         except (ArgumentsRefusedError, NotFoundError, TooManyWaitingError) as refused:
             raise TaskRefusedError(str(refused)) from None
+
+    def questions(self, call: Call) -> JSONObject:
+        """Return what the server of a running call asks, by the ids of the questions."""
+        server = asker_of(self, call)
+        return {
+            name: {"method": one["method"], "params": name_asker(one["params"], server)}
+            for name, one in _waiting(call).items()
+        }
 
     def cancel(self, call: Call) -> Call:
         """Cancel a call, and return it once it has ended. Raises TaskRefusedError otherwise."""
@@ -161,6 +174,18 @@ class CallTasks:
         return find_own_call(caller=self.caller, pk=call.pk) or call
 
 
+def asker_of(tasks: CallTasks, call: Call) -> str:
+    """Return the title of the call's server, where the address does not say it; else ""."""
+    if tasks.integration is not None or call.capability is None:
+        return ""
+    return call.capability.integration.title
+
+
+def _waiting(call: Call) -> dict[str, JSONObject]:
+    can_ask = call.state == State.RUNNING and (call.dialogue or {}).get("is_task")
+    return waiting_questions(call.pk) if can_ask else {}
+
+
 def required_of(call: Call) -> JSONObject | None:
     """Return what the server of an ended call asks before it goes on, or None."""
     result = call.result if call.state == State.COMPLETED and not call.content else None
@@ -190,11 +215,11 @@ def describe_newer_task(call: Call) -> JSONObject:
 
 
 def _status_of(call: Call) -> str:
-    """Return MCP's status. Who waits for approval works: nothing is asked of the client."""
+    """Return MCP's status. What waits for approval works: nothing is asked of the client."""
     if call.state == State.CANCELLED or call.reason == STOPPED_BY_CLIENT:
         return "cancelled"
     if call.state not in Call.ENDED:
-        return "working"
+        return "input_required" if _waiting(call) else "working"
     return "completed" if call.state == State.COMPLETED else "failed"
 
 

@@ -1,4 +1,4 @@
-"""A stream of changes beside calls: of watched resources, and of lists.
+"""A stream of changes beside calls: of watched resources, of lists, and of tasks.
 
 Older clients open it by `GET` and hear of what their session has subscribed to. Newer ones name in
 `subscriptions/listen` what they want to hear.
@@ -6,7 +6,7 @@ Older clients open it by `GET` and hear of what their session has subscribed to.
 
 import time
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
@@ -14,11 +14,13 @@ from mcp_types import SubscriptionFilter
 from mcp_types.jsonrpc import INTERNAL_ERROR
 from redis import RedisError
 
+from acl.keys.key_lifecycle import may_still_act
 from discovery.calls.call_wait import release_connection
 from discovery.gateway.mcp.client_side import ClientSide
 from discovery.gateway.mcp.endpoints import Endpoint
 from discovery.gateway.mcp.known_list import LIST_CHANGED, digest_list
 from discovery.gateway.mcp.open_streams import OpenStreams
+from discovery.gateway.mcp.task_states import TASK_CHANGED, TaskStates
 from discovery.server_requests.change_channel import (
     keep_listening,
     next_change,
@@ -63,6 +65,7 @@ class ChangeStream:
     wanted: SubscriptionFilter
     watches: bool
     subscription: Any = None
+    tasks: TaskStates = field(default_factory=TaskStates)
 
     def messages(self) -> Generator[Message | None, None, None]:
         """Yield changes, and None in every second of silence."""
@@ -84,8 +87,12 @@ class ChangeStream:
         while time.monotonic() < ends_at:
             message = self._next()
             yield self._addressed(message) if message and self._wants(message) else None
+            for task in self.tasks.changed():
+                yield self._addressed({"method": TASK_CHANGED, "params": task})
             if time.monotonic() - looked_at < _LOOK_SECONDS:
                 continue
+            if not may_still_act(self.endpoint.principal):
+                return
             if self.watches:
                 keep_listening(self.session)
                 if not watcher_of(self.session):  # its worker has ended, or it may not any more
@@ -118,6 +125,7 @@ class ChangeStream:
 
     def _acknowledgement(self) -> Message:
         agreed = self.wanted.model_dump(by_alias=True, mode="json", exclude_none=True)
+        agreed |= {"taskIds": self.tasks.names} if self.tasks.names else {}
         method = "notifications/subscriptions/acknowledged"
         return self._addressed({"method": method, "params": {"notifications": agreed}})
 
@@ -140,6 +148,7 @@ def listen(
     asked: SubscriptionFilter,
     client: ClientSide,
     subscription: Any = None,
+    tasks: TaskStates | None = None,
 ) -> ChangeStream:
     """Take a place and have the server watched. Raises CannotListenError, RequestFailedError."""
     listener, watches = endpoint.listener, SUBSCRIPTIONS in endpoint.features
@@ -159,7 +168,8 @@ def listen(
     except RequestFailedError:
         listening.give_back(listener)
         raise
-    return ChangeStream(endpoint, listener, session, agreed, watches, subscription)
+    heard = tasks or TaskStates()
+    return ChangeStream(endpoint, listener, session, agreed, watches, subscription, heard)
 
 
 def begin(stream: ChangeStream) -> Generator[Message | None, None, None]:

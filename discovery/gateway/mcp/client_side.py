@@ -96,10 +96,16 @@ class ClientSide:
     def _can_answer(self) -> bool:
         return not self.is_modern and bool(self.capabilities)
 
-    def dialogue(self, *, is_open: bool = False) -> dict[str, Any]:
-        """Return what the worker has to know of the client, and of a stream that it holds open."""
-        asked = self.capabilities if self.is_modern or is_open else frozenset()
+    def dialogue(self, *, is_open: bool = False, is_task: bool = False) -> dict[str, Any]:
+        """Return what the worker has to know of the client, and of a stream that it holds open.
+
+        A call that may become a task needs no stream for questions: they wait for the client.
+        """
+        is_task = is_task and not is_open and bool(self.capabilities)
+        asked = self.capabilities if self.is_modern or is_open or is_task else frozenset()
         silent = {"capabilities": sorted(asked), "answers": dict(self.answers)}
+        if is_task:
+            return silent | {"is_task": True, "can_answer": True, "can_go_on": self.is_modern}
         if not is_open:
             return silent
         live = {"is_open": True, "can_answer": self._can_answer, "log_level": self.log_level}

@@ -1,6 +1,6 @@
 """A call whose client hears of it while it runs: the answer is a stream of messages."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +12,12 @@ from django.contrib.auth.models import User
 from acl.delegation.authority import person_behind
 from acl.delegation.key_holder import KeyHolder
 from catalog.formats.descriptors import JSONObject
-from discovery.calls.call_channel import send_answer, send_cancellation, send_gone
+from discovery.calls.call_channel import (
+    send_answer,
+    send_cancellation,
+    send_gone,
+    waiting_questions,
+)
 from discovery.calls.call_queries import TooLateError, cancel_call, find_call
 from discovery.calls.call_state import STOPPED_BY_CLIENT
 from discovery.calls.call_wait import follow_messages
@@ -21,6 +26,7 @@ from discovery.gateway.mcp.client_side import ClientSide
 from discovery.gateway.mcp.open_streams import open_streams
 from discovery.models import Call
 
+RELATED = "io.modelcontextprotocol/related-task"  # in _meta
 _GRACE_SECONDS = 10
 Message = dict[str, Any]
 
@@ -29,7 +35,8 @@ Message = dict[str, Any]
 class LiveCall:
     """A call under way. `asks_as` names the server in its questions, where the client cannot.
 
-    A client that waits for a task gets an answer for a stopped call, too: `is_task`.
+    A client that waits for a task gets an answer for a stopped call, too: `is_task`. Here it is
+    asked what has waited for it.
     """
 
     begun: BegunCall
@@ -49,7 +56,7 @@ class LiveCall:
         call, user_id = self.begun.call, self.begun.caller.user_id
         seconds = settings.PEGBOARD_CALL_SECONDS + settings.PEGBOARD_ASK_SECONDS + _GRACE_SECONDS
         following = follow_messages(call, seconds)
-        is_given_up = True
+        is_given_up, asked = True, set[str]()
         try:
             yield None  # begun, so that what follows is done in any case
             while True:
@@ -59,6 +66,7 @@ class LiveCall:
                     call = end.value
                     break
                 yield self._readdressed(message) if message is not None else None
+                yield from self._waiting_questions(asked)
             if self.is_task or call.reason != STOPPED_BY_CLIENT:
                 yield from finish(replace(self.begun, call=call))
             is_given_up = False
@@ -69,14 +77,30 @@ class LiveCall:
             if is_given_up and self.client.is_modern:
                 send_cancellation(call.pk)
 
+    def _waiting_questions(self, asked: set[str]) -> Iterator[Message]:
+        """Yield a task's questions that were not asked in this stream yet."""
+        waiting = waiting_questions(self.begun.call.pk) if self.is_task else {}
+        for name in waiting.keys() - asked:
+            asked.add(name)
+            yield self._readdressed(waiting[name])
+
     def _readdressed(self, message: JSONObject) -> Message:
         """Return the message as this client expects it."""
         params = dict(message["params"])
         if message["method"] == "notifications/progress":
             params["progressToken"] = self.client.progress_token
-        if self.asks_as and "message" in params and "id" in message:
-            params["message"] = f"{self.asks_as}: {params['message']}"
+        if "id" in message:
+            params = name_asker(params, self.asks_as)
+        if self.is_task:
+            params["_meta"] = {RELATED: {"taskId": str(self.begun.call.pk)}}
         return {"jsonrpc": "2.0", **message, "params": params}
+
+
+def name_asker(params: JSONObject, server: str) -> JSONObject:
+    """Say in a question whose it is, where the client knows Pegboard only."""
+    if not server or "message" not in params:
+        return params
+    return {**params, "message": f"{server}: {params['message']}"}
 
 
 def hear_answer(principal: KeyHolder | User, message: Message) -> None:

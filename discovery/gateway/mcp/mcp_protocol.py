@@ -71,7 +71,9 @@ from discovery.gateway.mcp.task_methods import (
     OlderTasks,
     created,
     payload_of,
+    task_status,
 )
+from discovery.gateway.mcp.task_states import TaskStates
 from discovery.gateway.mcp.tool_results import ServerRefusedError
 from discovery.metatools.all_metatools import META_TOOLS
 from discovery.server_requests.forwarded_requests import RequestFailedError
@@ -267,7 +269,8 @@ class _Exchange:
         def respond(begun: BegunCall) -> list[Message]:
             end = payload_of if live.is_task else finish
             body = self._respond(partial(end, begun, self._client)).body
-            return [*self._notices(), cast(Message, body)]
+            notices = [task_status(begun.call)] if live.is_task else self._notices()
+            return [*notices, cast(Message, body)]
 
         messages = live.messages(respond)
         next(messages)
@@ -360,8 +363,21 @@ class _Exchange:
         if not self._takes_stream:
             raise CannotListenError("Accept text/event-stream to listen.", INVALID_REQUEST)
         asked = SubscriptionFilter.model_validate(self._params["notifications"], by_name=False)
-        session = secrets.token_urlsafe(12)
-        return listen(self._endpoint, session, asked, self._client, self._request.id)
+        session, tasks = secrets.token_urlsafe(12), self._heard_tasks(asked)
+        return listen(self._endpoint, session, asked, self._client, self._request.id, tasks)
+
+    def _heard_tasks(self, asked: SubscriptionFilter) -> TaskStates:
+        """Return the tasks of the caller's that it wants to hear of, of those that it named."""
+        tasks, named = self._endpoint.tasks, (asked.model_extra or {}).get("taskIds") or ()
+        if tasks is None or not self._client.takes_tasks or not isinstance(named, list):
+            return TaskStates()
+        write = partial(self._serialize, method="tools/call")
+
+        def describe(task_id: str) -> Message:
+            params = {"taskId": task_id}
+            return NewerTasks(tasks, self._client, params, task_id, write).describe()
+
+        return TaskStates.of(named, describe)
 
     def _translate(self, error: dict[str, Any]) -> dict[str, Any]:
         """Return the server's error in words of this version, which has no code of its own for a

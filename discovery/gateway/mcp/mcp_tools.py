@@ -126,7 +126,7 @@ def call_tool(
             full_name=full_name,
             arguments=arguments,
             turn_id=client.turn_id,
-            dialogue=client.dialogue(is_open=has_place),
+            dialogue=client.dialogue(is_open=has_place, is_task=client.takes_tasks),
         )
         if client.session is not None and begun.is_under_way:
             client.session.note_call(client.request_id, begun.call.pk)
@@ -157,7 +157,7 @@ def begin_task(
             full_name=full_name,
             arguments=arguments,
             turn_id=client.turn_id,
-            dialogue=client.dialogue(),
+            dialogue=client.dialogue(is_task=True),
         )
     except (ArgumentsRefusedError, NeedsApprovalError, TooManyWaitingError) as refused:
         raise TaskRefusedError(str(refused)) from None

@@ -18,15 +18,15 @@ from mcp_types.jsonrpc import (
 from catalog.formats.descriptors import JSONObject
 from discovery.calls.execution import BegunCall
 from discovery.gateway.mcp.call_tasks import (
-    RELATED,
     CallTasks,
     TaskRefusedError,
+    asker_of,
     describe_newer_task,
     describe_task,
     required_of,
 )
 from discovery.gateway.mcp.client_side import TASKS, ClientSide
-from discovery.gateway.mcp.live_call import LiveCall
+from discovery.gateway.mcp.live_call import RELATED, LiveCall
 from discovery.gateway.mcp.mcp_tools import finish
 from discovery.gateway.mcp.open_streams import open_streams
 from discovery.gateway.mcp.task_answers import abandon, is_abandoned, kept_answers
@@ -76,7 +76,7 @@ class OlderTasks:
         if call.state not in Call.ENDED:
             user = call.user_id
             if self.client.takes_stream and open_streams.take(user):
-                return LiveCall(begun, self.client, is_task=True)
+                return LiveCall(begun, self.client, asker_of(self.tasks, call), is_task=True)
             begun = begun.wait(settings.PEGBOARD_CALL_WAIT_SECONDS)
         return payload_of(begun, self.client)
 
@@ -105,13 +105,20 @@ class NewerTasks:
     @property
     def methods(self) -> dict[str, Callable[[], Answer]]:
         """Return the methods by name."""
-        return {"tasks/get": self._get, "tasks/cancel": self._cancel, "tasks/update": self._update}
+        return {
+            "tasks/get": self.describe,
+            "tasks/cancel": self._cancel,
+            "tasks/update": self._update,
+        }
 
-    def _get(self) -> Answer:
+    def describe(self) -> JSONObject:
+        """Return the task as it is now, with its result or what it asks."""
         first = self._find()
         call = self.tasks.latest(first)
         task = {"resultType": "complete", **describe_newer_task(call), "taskId": str(first.pk)}
         task["createdAt"] = first.created_at.isoformat()
+        if questions := self.tasks.questions(call):
+            return {**task, "status": "input_required", "inputRequests": questions}
         if call.state not in Call.ENDED or task["status"] == "cancelled":
             return task
         if (required := required_of(call)) is not None:
@@ -170,6 +177,12 @@ def payload_of(begun: BegunCall, client: ClientSide) -> Result:
     result = finish(begun, client)
     related = {RELATED: {"taskId": str(begun.call.pk)}}
     return result.model_copy(update={"meta": {**(result.meta or {}), **related}})
+
+
+def task_status(call: Call) -> JSONObject:
+    """Return the notification of a task's status, for clients of 2025-11-25."""
+    method = "notifications/tasks/status"
+    return {"jsonrpc": "2.0", "method": method, "params": describe_task(call)}
 
 
 def created(begun: BegunCall, *, is_modern: bool) -> JSONObject:
