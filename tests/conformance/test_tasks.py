@@ -273,7 +273,7 @@ def test_older_server_asks_a_client_of_its_generation_about_its_task(people: Peo
 
     lost = Stream(client.ask("tasks/result", taskId=task))
     first = lost.next()
-    status = client.result("tasks/get", taskId=task)["status"]
+    polls = [client.ask("tasks/get", taskId=task) for _ in range(4)]
     lost.response.close()
     waiting = Stream(client.ask("tasks/result", taskId=task))
     question = waiting.next()
@@ -282,7 +282,10 @@ def test_older_server_asks_a_client_of_its_generation_about_its_task(people: Peo
     client.answer(question, result={"action": "accept", "content": person})
     told, end = waiting.rest()
 
-    assert status == "input_required"
+    plain, polled = polls[:2] + polls[3:], polls[2].content.decode()
+    assert [one.json()["result"]["status"] for one in plain] == ["input_required"] * 3
+    assert polled.count("event: message") == 2  # once, for who only polls
+    assert f'"id":"{first["id"]}"' in polled
     assert question == first  # asked once more: the stream was lost
     assert question["params"]["message"] == "Reference Legacy: Who is it?"
     assert question["params"]["_meta"] == {RELATED: {"taskId": task}}

@@ -228,7 +228,18 @@ class _Exchange:
             methods = OlderTasks(tasks, self._client, self._params).methods
         if method not in methods:
             return self._error_answer(METHOD_NOT_FOUND, "Method not found.")
-        return self._respond(methods[method])
+        answered = self._respond(methods[method])
+        if tasks is not None and self._can_be_asked_by_poll(method, answered):
+            polled = OlderTasks(tasks, self._client, self._params).questions_of_poll()
+            if polled:
+                return replace(answered, body=[*polled, cast(Message, answered.body)])
+        return answered
+
+    def _can_be_asked_by_poll(self, method: str, answered: Answer) -> bool:
+        is_poll = method == "tasks/get" and not self._is_modern
+        is_heard = self._session is not None and self._takes_stream
+        result = answered.body.get("result", {}) if isinstance(answered.body, dict) else {}
+        return is_poll and is_heard and result.get("status") == "input_required"
 
     @cached_property
     def _client(self) -> ClientSide:

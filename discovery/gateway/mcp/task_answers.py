@@ -1,4 +1,4 @@
-"""Answers to what a task's server asks, until there are all of them.
+"""Answers to what a task's server asks, until there are all of them, and when it is asked.
 
 They are in Redis, as what a running call's client answers is. If they are lost, the client sees
 the questions again.
@@ -15,6 +15,9 @@ from catalog.formats.descriptors import JSONObject
 from discovery.models import Call
 
 _KEPT_SECONDS = 24 * 3600
+# Official clients differ: some open `tasks/result` as soon as a task asks, others only poll.
+_ASKED_AT_POLL = 3
+_POLLS = "pegboard:task:{}:polls"
 _ABANDONED = "pegboard:task:{}:cancelled"
 _ANSWERS = "pegboard:task:{}:answers"
 
@@ -39,6 +42,20 @@ def kept_answers(call: Call) -> JSONObject:
     key = _ANSWERS.format(call.pk.hex)
     found: Any = attempt(lambda redis: cast(Any, redis.hgetall(key)), default={})
     return {name.decode(): json.loads(text) for name, text in found.items()}
+
+
+def is_asked_now(call: Call, question: str) -> bool:
+    """Count a poll that found this question open; return True with the third: its client opens no
+    stream for it. It is never True again, so that nobody is asked twice."""
+    key = _POLLS.format(call.pk.hex)
+
+    def count(redis: Redis) -> int:
+        pipeline = redis.pipeline(transaction=False)
+        pipeline.hincrby(key, question, 1)
+        pipeline.expire(key, _KEPT_SECONDS)
+        return int(pipeline.execute()[0])
+
+    return attempt(count, default=0) == _ASKED_AT_POLL
 
 
 def abandon(call: Call) -> None:

@@ -29,7 +29,12 @@ from discovery.gateway.mcp.client_side import TASKS, ClientSide
 from discovery.gateway.mcp.live_call import RELATED, LiveCall
 from discovery.gateway.mcp.mcp_tools import finish
 from discovery.gateway.mcp.open_streams import open_streams
-from discovery.gateway.mcp.task_answers import abandon, is_abandoned, kept_answers
+from discovery.gateway.mcp.task_answers import (
+    abandon,
+    is_abandoned,
+    is_asked_now,
+    kept_answers,
+)
 from discovery.gateway.mcp.tool_results import ServerRefusedError
 from discovery.models import Call
 
@@ -68,6 +73,16 @@ class OlderTasks:
 
     def _get(self) -> Answer:
         return describe_task(self.tasks.find(self.params.get("taskId")))
+
+    def questions_of_poll(self) -> list[JSONObject]:
+        """Return the questions for a client that has only polled so far."""
+        call = self.tasks.find(self.params.get("taskId"))
+        related = {"_meta": {RELATED: {"taskId": str(call.pk)}}}
+        return [
+            {"jsonrpc": "2.0", "id": name, **one, "params": one["params"] | related}
+            for name, one in self.tasks.questions(call).items()
+            if is_asked_now(call, name)
+        ]
 
     def _result(self) -> Answer:
         """Answer once the call has ended: by a stream, or after as long as the settings say."""
