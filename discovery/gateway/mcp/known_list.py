@@ -11,18 +11,23 @@ from typing import Any
 from mcp_types import ListToolsResult
 
 from acl.platform.redis_circuit import attempt
-from discovery.gateway.mcp.endpoints import Endpoint
+from discovery.gateway.mcp.endpoints import CHOICE_TTL_MS, Endpoint
 from discovery.gateway.mcp.mcp_sessions import McpSession
 
 LIST_CHANGED = "notifications/tools/list_changed"
-# A list costs more than many a call, so only searches, which are meant to change it, always look.
+# A list costs more than many a call, so only a search always looks, and only where it can change
+# the list: where that is a choice.
 LOOK_SECONDS = 5
 _KEPT_SECONDS = 24 * 3600
 
 
+_CHOICE, _ALL = b"choice:", b"all:"
+
+
 def digest_list(listed: ListToolsResult) -> bytes:
-    """Return a digest of a list, without how long it may be kept."""
-    return sha256(listed.model_dump_json(exclude={"ttl_ms"}).encode()).digest()
+    """Return a digest of a list, and whether it is a choice."""
+    kind = _CHOICE if listed.ttl_ms == CHOICE_TTL_MS else _ALL
+    return kind + sha256(listed.model_dump_json(exclude={"ttl_ms"}).encode()).digest()
 
 
 def keep_list(session: McpSession, listed: ListToolsResult) -> None:
@@ -31,14 +36,16 @@ def keep_list(session: McpSession, listed: ListToolsResult) -> None:
     attempt(lambda redis: redis.set(key, digest, ex=_KEPT_SECONDS), default=None)
 
 
-def list_has_changed(session: McpSession, endpoint: Endpoint, *, looks_now: bool) -> bool:
+def list_has_changed(session: McpSession, endpoint: Endpoint, *, has_searched: bool) -> bool:
     """Return True if the list is not what the client has read; once for each change.
 
-    Unless `looks_now`, a session's list is looked at every few seconds at most.
+    Unless it `has_searched` a choice of tools, its list is looked at every few seconds at most.
     """
     key, looked = session.key("list"), session.key("looked")
-    if not attempt(lambda redis: redis.exists(key), default=0):
+    known: Any = attempt(lambda redis: redis.get(key), default=None)
+    if known is None:
         return False
+    looks_now = has_searched and known.startswith(_CHOICE)
     if not looks_now and not attempt(
         lambda redis: redis.set(looked, b"1", ex=LOOK_SECONDS, nx=True), default=None
     ):

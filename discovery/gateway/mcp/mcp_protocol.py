@@ -214,7 +214,7 @@ class _Exchange:
         if not is_call or self._session is None or not self._takes_stream:
             return []
         is_search = self._params["name"] in SEARCHES
-        changed = list_has_changed(self._session, self._endpoint, looks_now=is_search)
+        changed = list_has_changed(self._session, self._endpoint, has_searched=is_search)
         return [{"jsonrpc": "2.0", "method": LIST_CHANGED}] if changed else []
 
     def _answer_about_task(self, method: str) -> Answer:
