@@ -10,9 +10,21 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
+from discovery.gateway.mcp import change_stream
 from discovery.metatools.all_metatools import META_TOOLS
 from tests.access.people import People
-from tests.mcp.asking import HANDSHAKES, MODERN, OLDEST, ask, ask_modern, call, error, send
+from tests.conformance.older_client import STREAM, Stream
+from tests.mcp.asking import (
+    ENVELOPE,
+    HANDSHAKES,
+    MODERN,
+    OLDEST,
+    ask,
+    ask_modern,
+    call,
+    error,
+    send,
+)
 from tests.mcp.conftest import key_of
 
 TASKS: dict[str, Any] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
@@ -176,6 +188,25 @@ def test_session_needs_its_token(people: People) -> None:
 
     assert refused.status_code == 403
     assert len(answered.json()["result"]["tools"]) == len(META_TOOLS)
+
+
+def test_stream_of_a_session_ends_with_it(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_stream, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(change_stream, "_SILENCE_SECONDS", 0.05)
+    browser = Client()
+    browser.force_login(people.alice, "acl.accounts.backends.PasswordBackend")
+    params = {"notifications": {"toolsListChanged": True}, "_meta": ENVELOPE}
+    message = {"jsonrpc": "2.0", "id": 5, "method": "subscriptions/listen", "params": params}
+    headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "subscriptions/listen", **STREAM}
+
+    stream = Stream(
+        browser.post("/mcp", json.dumps(message), content_type="application/json", headers=headers)
+    )
+    stream.next()
+    browser.logout()
+    [end] = stream.rest()
+
+    assert end["result"]["resultType"] == "complete"
 
 
 def test_limits_count_for_mcp_too(key: str, settings: Settings) -> None:

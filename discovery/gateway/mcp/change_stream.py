@@ -14,7 +14,6 @@ from mcp_types import SubscriptionFilter
 from mcp_types.jsonrpc import INTERNAL_ERROR
 from redis import RedisError
 
-from acl.keys.key_lifecycle import may_still_act
 from discovery.calls.call_wait import release_connection
 from discovery.gateway.mcp.client_side import ClientSide
 from discovery.gateway.mcp.endpoints import Endpoint
@@ -91,7 +90,7 @@ class ChangeStream:
                 yield self._addressed({"method": TASK_CHANGED, "params": task})
             if time.monotonic() - looked_at < _LOOK_SECONDS:
                 continue
-            if not may_still_act(self.endpoint.principal):
+            if not self.endpoint.is_signed_in():
                 return
             if self.watches:
                 keep_listening(self.session)

@@ -55,6 +55,10 @@ class Endpoint(Protocol):
         """Return the sender of the request."""
 
     @property
+    def is_signed_in(self) -> Callable[[], bool]:
+        """Return what says whether the sender's key or session is still valid, for streams."""
+
+    @property
     def info(self) -> Implementation: ...
 
     @property
@@ -96,8 +100,10 @@ class CatalogEndpoint:
         "found can also be called directly by its name, listed or not."
     )
 
-    def __init__(self, principal: Any, caller: Callable[[], Caller]) -> None:
-        self.principal, self._caller = principal, caller
+    def __init__(
+        self, principal: Any, caller: Callable[[], Caller], is_signed_in: Callable[[], bool]
+    ) -> None:
+        self.principal, self._caller, self.is_signed_in = principal, caller, is_signed_in
         self._executes = has_scope(principal, _EXECUTE)
 
     @property
@@ -166,8 +172,15 @@ class CatalogEndpoint:
 class IntegrationEndpoint:
     """An integration under its own name, limited to what the caller may use."""
 
-    def __init__(self, principal: Any, caller: Caller, integration: Integration) -> None:
+    def __init__(
+        self,
+        principal: Any,
+        caller: Caller,
+        integration: Integration,
+        is_signed_in: Callable[[], bool],
+    ) -> None:
         self.principal, self._caller, self._integration = principal, caller, integration
+        self.is_signed_in = is_signed_in
 
     @property
     def info(self) -> Implementation:

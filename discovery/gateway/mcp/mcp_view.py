@@ -5,7 +5,7 @@ as the client listens to changes.
 Web pages of other origins are refused.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -19,7 +19,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from acl.delegation.key_holder import KeyHolder
 from acl.http.request_callers import caller_of
+from acl.keys.key_lifecycle import may_still_act
 from acl.rights.caller import Caller
 from discovery.gateway.mcp.event_stream import EVENTS, EventStream, write_event
 from discovery.gateway.mcp.mcp_authentication import (
@@ -112,12 +114,21 @@ def _endpoint(request: Request, integration: str, space: str) -> "Endpoint":
         return caller_of(request, group=group or None, space=space or None)
 
     if not integration:
-        return CatalogEndpoint(request.user, caller)  # which finds it when needed
+        # Which finds the caller when needed.
+        return CatalogEndpoint(request.user, caller, _sign_in_of(request))
     asked = caller()
     found = find_integration(asked, integration)
     if found is None:
         raise Http404
-    return IntegrationEndpoint(request.user, asked, found)
+    return IntegrationEndpoint(request.user, asked, found, _sign_in_of(request))
+
+
+def _sign_in_of(request: Request) -> Callable[[], bool]:
+    """Return what says whether the request's key, or account and session, is still valid."""
+    principal: Any = request.user
+    session = request._request.session
+    key = None if isinstance(principal, KeyHolder) else session.session_key
+    return lambda: may_still_act(principal) and (key is None or session.exists(key))
 
 
 def _session(request: Request) -> McpSession | None:
