@@ -11,6 +11,7 @@ __all__ = [
     "call_differences",
     "call_listener",
     "call_log",
+    "call_log_stream",
     "call_policy",
     "call_queries",
     "call_questions",

@@ -6,11 +6,12 @@ from uuid import UUID
 
 from django import forms
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import Group
-from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.contrib.auth.models import Group, User
+from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET
 
+from acl.http.event_stream import EVENTS, EventStream
 from acl.pages.frame import PageRequest, frame_of, render_page
 from discovery.calls.call_arguments import render_call
 from discovery.calls.call_differences import list_uncompared
@@ -27,7 +28,9 @@ from discovery.calls.call_log import (
     milliseconds_of,
     page_of_calls,
 )
+from discovery.calls.call_log_stream import Mark, follow_log, log_streams, mark_of
 from discovery.calls.call_queries import blank_lost_names, find_call
+from discovery.calls.call_wait import release_connection
 from discovery.models import Call
 from discovery.pages.call_outcome import outcome_of
 
@@ -79,10 +82,15 @@ class CallsForm(forms.Form):
 
 @login_required
 @require_GET
-def calls(request: PageRequest) -> HttpResponse:
-    """Show the newest matching calls; htmx requests only these, every few seconds if asked."""
+def calls(request: PageRequest) -> HttpResponseBase:
+    """Show the newest matching calls; htmx requests only these.
+
+    Who accepts events gets a stream that says when to read them again.
+    """
     form, everyone = CallsForm(request.GET), _of_everyone(request)
     wanted = form.filters()
+    if request.headers.get("Accept") == EVENTS:
+        return _follow(request, wanted, everyone=everyone)
     matching = filter_calls(log_of(request.user, everyone=everyone), wanted)
     before, after = form.place()
     page = page_of_calls(matching, before=before, after=after, own=not everyone)
@@ -102,6 +110,28 @@ def calls(request: PageRequest) -> HttpResponse:
     }
     template = "calls/log.html" + ("#found" if request.htmx else "")
     return render_page(request, template, context, frame=frame_of(request))
+
+
+def _follow(request: PageRequest, wanted: CallFilter, *, everyone: bool) -> HttpResponseBase:
+    """Stream the log's changes; 204, by which browsers stop asking, if there is no place."""
+    user, session = request.user, request.session
+
+    def look() -> Mark | None:
+        reader = User.objects.filter(pk=user.pk, is_active=True).first()
+        if reader is None or not session.exists(session.session_key or ""):
+            return None
+        log = log_of(reader, everyone=everyone and reader.is_staff)
+        mark = mark_of(filter_calls(log, wanted))
+        release_connection()
+        return mark
+
+    if not log_streams.take(user.pk):
+        return HttpResponse(status=204)
+    changes = follow_log(look, user.pk)
+    next(changes)
+    stream = EventStream(changes, request.META)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingHttpResponse(stream, content_type=EVENTS, headers=headers)
 
 
 @login_required

@@ -3,23 +3,29 @@
 import csv
 import io
 import json
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.http import StreamingHttpResponse
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from catalog.models import Capability
+from discovery.calls import call_log_stream
 from discovery.calls.call_log import Cursor, WrongCursorError
+from discovery.calls.call_log_stream import log_streams
 from discovery.calls.result_parts import list_parts
 from discovery.models import Call, CallPolicy
 from tests.access.people import People, invite
 from tests.api.conftest import client_with, new_key
 from tests.factories import UserFactory, take_away, waiting_call
+
+ACCEPTS_EVENTS = {"Accept": "text/event-stream"}
 
 
 @pytest.fixture
@@ -53,6 +59,12 @@ def listed(client: Client, **query: Any) -> list[str]:
     answer = client.get("/api/v1/calls", query)
     assert answer.status_code == 200, answer.content
     return [call["id"] for call in answer.json()["calls"]]
+
+
+def follow(client: Client, query: str) -> Iterator[bool]:
+    """Yield for each event of the stream whether it tells of a change."""
+    answer = client.get(f"/calls/{query}", headers=ACCEPTS_EVENTS)
+    return (b"changed" in event for event in cast(StreamingHttpResponse, answer))
 
 
 def shown(client: Client, query: str = "") -> list[str]:
@@ -240,7 +252,60 @@ def test_log_follows_live_on_its_first_page_only(people: People) -> None:
         for query in ("", "?live=1", f"?live=1&before={Cursor.of(call)}")
     )
 
-    assert ["every 3s" in page for page in (still, live, older)] == [False, True, False]
+    assert ["data-live" in page for page in (still, live, older)] == [False, True, False]
+
+
+def test_stream_tells_of_changes_that_its_reader_may_see_and_ends_with_the_session(
+    people: People, root: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_log_stream, "_LOOK_SECONDS", 0)
+    monkeypatch.setattr(call_log_stream, "_ANYWAY_SECONDS", 1e9)
+    clients = [session_of(user) for user in (people.alice, root, root)]
+    everyones = "?state=completed"
+    streams = [
+        follow(client, query)
+        for client, query in zip(clients, ("", everyones, "?whose=own"), strict=True)
+    ]
+    told = [next(stream) for stream in streams]
+    quiet = [next(stream) for stream in streams]
+
+    call_of(people.alice, people.send)
+    after_hers = [next(stream) for stream in streams]
+    call_of(people.bob, people.send, state="failed")
+    after_his = [next(stream) for stream in streams]
+    User.objects.filter(pk=root.pk).update(is_staff=False)
+    next(streams[1])
+    call_of(people.alice, people.send)
+    after_staff = [next(stream) for stream in streams[:2]]
+    clients[0].logout()
+    User.objects.filter(pk=root.pk).update(is_active=False)
+
+    assert told == [True, True, True]
+    assert quiet == [False, False, False]
+    assert after_hers == [True, True, False]
+    assert after_his == [False, False, False]
+    assert after_staff == [True, False]
+    assert [list(stream) for stream in streams] == [
+        [True],
+        [True],
+        [True],
+    ]  # so that pages ask, and are sent to sign in
+
+
+def test_person_holds_two_streams_at_once(people: People) -> None:
+    client = session_of(people.alice)
+    held = [log_streams.take(people.alice.pk) for _ in range(2)]
+    refused = client.get("/calls/", headers=ACCEPTS_EVENTS)
+    log_streams.give_back(people.alice.pk)
+    stream = follow(client, "")
+    client.logout()
+    list(stream)
+    held.append(log_streams.take(people.alice.pk))
+    for _ in range(2):
+        log_streams.give_back(people.alice.pk)
+
+    assert refused.status_code == 204
+    assert held == [True, True, True]
 
 
 def test_everyones_log_is_read_by_its_index(people: People) -> None:

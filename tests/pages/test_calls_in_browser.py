@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Capability
+from discovery.calls.call_log_stream import log_streams
 from discovery.models import Call
 from tests.factories import waiting_call
 from tests.pages.conftest import sign_in
@@ -26,9 +27,12 @@ def ended(user: User, capability: Capability, *, days: int, state: str) -> Call:
     return call
 
 
+@pytest.mark.parametrize("places", [0, 2], ids=["told", "polls"])
 def test_log_that_is_followed_shows_new_calls_and_keeps_focus(
-    alices_page: Page, alice: User, gmail: Capability
+    alices_page: Page, alice: User, gmail: Capability, places: int
 ) -> None:
+    for _ in range(places):
+        log_streams.take(alice.pk)
     first = ended(alice, gmail, days=0, state="completed")
     alices_page.goto("/calls/?live=1")
     link = alices_page.locator(f"[id='call-{first.pk}']")
@@ -38,6 +42,8 @@ def test_log_that_is_followed_shows_new_calls_and_keeps_focus(
 
     expect(alices_page.get_by_text("2 calls, newest first")).to_be_visible()
     expect(link).to_be_focused()
+    for _ in range(places):
+        log_streams.give_back(alice.pk)
 
 
 def test_person_tries_a_tool_from_its_page_through_an_approval_by_keyboard(

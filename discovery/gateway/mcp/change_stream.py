@@ -14,11 +14,11 @@ from mcp_types import SubscriptionFilter
 from mcp_types.jsonrpc import INTERNAL_ERROR
 from redis import RedisError
 
+from acl.http.open_streams import OpenStreams
 from discovery.calls.call_wait import release_connection
 from discovery.gateway.mcp.client_side import ClientSide
 from discovery.gateway.mcp.endpoints import Endpoint
 from discovery.gateway.mcp.known_list import LIST_CHANGED, digest_list
-from discovery.gateway.mcp.open_streams import OpenStreams
 from discovery.gateway.mcp.task_states import TASK_CHANGED, TaskStates
 from discovery.server_requests.change_channel import (
     keep_listening,

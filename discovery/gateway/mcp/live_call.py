@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 
 from acl.delegation.authority import person_behind
 from acl.delegation.key_holder import KeyHolder
+from acl.http.open_streams import open_streams
 from catalog.formats.descriptors import JSONObject
 from discovery.calls.call_channel import (
     send_answer,
@@ -23,7 +24,6 @@ from discovery.calls.call_state import STOPPED_BY_CLIENT
 from discovery.calls.call_wait import follow_messages
 from discovery.calls.execution import BegunCall
 from discovery.gateway.mcp.client_side import ClientSide
-from discovery.gateway.mcp.open_streams import open_streams
 from discovery.models import Call
 
 RELATED = "io.modelcontextprotocol/related-task"  # in _meta

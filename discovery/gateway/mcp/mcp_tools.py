@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 from mcp_types import CallToolResult, InputRequiredResult, Tool, ToolAnnotations
 
+from acl.http.open_streams import open_streams
 from acl.rights.caller import Caller
 from catalog.models import Capability
 from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
@@ -19,7 +20,6 @@ from discovery.gateway.mcp.call_tasks import TASK_AFTER_SECONDS, TaskRefusedErro
 from discovery.gateway.mcp.client_side import ClientSide
 from discovery.gateway.mcp.last_search import SEARCHES, remember_search
 from discovery.gateway.mcp.live_call import LiveCall
-from discovery.gateway.mcp.open_streams import open_streams
 from discovery.gateway.mcp.tool_results import refusal, result_of_answer, result_of_call
 from discovery.gateway.metatool_permissions import may_call
 from discovery.metatools.all_metatools import META_TOOLS

@@ -20,10 +20,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.delegation.key_holder import KeyHolder
+from acl.http.event_stream import EVENTS, EventStream, write_event
 from acl.http.request_callers import caller_of
 from acl.keys.key_lifecycle import may_still_act
 from acl.rights.caller import Caller
-from discovery.gateway.mcp.event_stream import EVENTS, EventStream, write_event
 from discovery.gateway.mcp.mcp_authentication import (
     McpAuthentication,
     insufficient_scope,

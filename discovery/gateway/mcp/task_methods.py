@@ -15,6 +15,7 @@ from mcp_types.jsonrpc import (
     MISSING_REQUIRED_CLIENT_CAPABILITY,
 )
 
+from acl.http.open_streams import open_streams
 from catalog.formats.descriptors import JSONObject
 from discovery.calls.execution import BegunCall
 from discovery.gateway.mcp.call_tasks import (
@@ -28,7 +29,6 @@ from discovery.gateway.mcp.call_tasks import (
 from discovery.gateway.mcp.client_side import TASKS, ClientSide
 from discovery.gateway.mcp.live_call import RELATED, LiveCall
 from discovery.gateway.mcp.mcp_tools import finish
-from discovery.gateway.mcp.open_streams import open_streams
 from discovery.gateway.mcp.task_answers import (
     abandon,
     is_abandoned,

@@ -302,7 +302,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
 def _answer_with_lender(
     application: Any, lend_thread: Any, environ: dict[str, Any], start_response: Any
 ) -> Any:
-    environ["pegboard.lend_thread"] = lend_thread  # discovery/gateway/mcp/event_stream.py
+    environ["pegboard.lend_thread"] = lend_thread  # acl/http/event_stream.py
     return application(environ, start_response)
 
 
