@@ -108,6 +108,13 @@ def kind_label(kind: str) -> str:
 
 
 @register.filter
+def uncapitalized(label: object) -> str:
+    """Return a label as badges have it: in lower case at its beginning."""
+    text = str(label)
+    return text[:1].lower() + text[1:]
+
+
+@register.filter
 def key_groups(key: ApiKey) -> str:
     """Return the groups of a key in words. Prefetch `groups` for lists."""
     if key.all_groups:

@@ -25,7 +25,7 @@ def test_tools_are_listed_with_the_reason_for_them(as_alice: Client, gmail: Capa
 
     assert "Send mail" in text
     assert "because <em>Gmail</em> is granted to your group" in text
-    assert "Asks first" in text
+    assert "asks first" in text
     assert "writes" in text
 
 

@@ -315,6 +315,7 @@ _LABELS = {
     "Failing": "failing",
     "Described only": "described_only",
 }
+_BADGES = {label[0].lower() + label[1:]: state for label, state in _LABELS.items()}
 
 
 def by_my_tools(world: World) -> Said:
@@ -350,7 +351,7 @@ def _badges(page: str) -> Said:
 
 def _badge(part: str) -> str:
     badges = re.findall(r'<span class="badge[^>]*>(?:<svg.*?</svg>)?\s*([^<]+)</span>', part, re.S)
-    [state] = {_LABELS[text.strip()] for text in badges if text.strip() in _LABELS}
+    [state] = {_BADGES[text.strip()] for text in badges if text.strip() in _BADGES}
     return state
 
 
@@ -380,7 +381,7 @@ def by_matrix(world: World) -> Said:
         label = str(ADMIN_LABELS[state])
         assert listed[slug].tool_states == label
         assert f"({label})" in integrations[slug]
-        assert f"{label}</span>" in matrix[slug]
+        assert f"{label[0].lower()}{label[1:]}</span>" in matrix[slug]
         found[int(slug.rpartition("-")[2])] = state.value
     return found
 

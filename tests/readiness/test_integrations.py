@@ -78,8 +78,8 @@ def test_integration_that_is_off_has_no_readiness(client: Client, group: Group) 
     before = client.get(reverse("access")).text
     Integration.objects.filter(pk=tool.integration_id).update(enabled=False)
 
-    assert "Ready</span>" in before
-    assert "Ready</span>" not in client.get(reverse("access")).text
+    assert "ready</span>" in before
+    assert "ready</span>" not in client.get(reverse("access")).text
 
 
 def _statements(client: Client, page: str) -> int:
