@@ -80,7 +80,7 @@ def test_first_call_of_a_server_that_was_added_by_its_address(
     hand = Hand(page)
 
     with (
-        fine_server() as url,
+        fine_server(title="Sums") as url,
         own_connections(),
         hand.job("a server by its address", "/marketplace/"),
     ):
@@ -91,7 +91,7 @@ def test_first_call_of_a_server_that_was_added_by_its_address(
         in_worker(lambda: look_at(Addition.objects.get().pk))
         expect(page.get_by_text("An MCP server with 2 tools.")).to_be_visible()
         expect(page.get_by_text("Add two numbers.")).to_be_visible()
-        install(hand, "127.0.0.1")
+        install(hand, "Sums")
         hand.press("link", "Try it : Add")
         hand.fill("first First", "2")
         hand.fill("second Second", "3")
