@@ -95,6 +95,15 @@ def _sets(shared: Path) -> "dict[str, tuple[Sequence[Descriptor], Sequence[Asked
             ],
         ),
     }
+    named = {one.action: one.identifier for one in skills}
+    sets["skills, second author"] = (
+        skills,
+        [
+            Asked(text, [named[skill]])
+            for text, skill in read_skill_messages("second")
+            if skill in named
+        ],
+    )
     for name in ("starter", "metatool", "toollinkos"):
         sets[f"new, {name}"] = (tools[name], _labelled(MESSAGES / f"{name}.jsonl"))
     for name in LEARNED:

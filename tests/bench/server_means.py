@@ -1,0 +1,115 @@
+"""Tasks of several steps, and what the mean vector of a server's tools adds to them.
+
+    python -m tests.bench.server_means ../shared/eval/toucan-mcp-catalog
+
+Prints recall@5, NDCG@10 and complete@10 by the shipped weighing, where each tool's cosine is partly
+its server's, and how many of the implied tools are among the first ten. Needs no database.
+"""
+
+import argparse
+import os
+import tempfile
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import django
+import numpy as np
+
+if TYPE_CHECKING:
+    from catalog.embedding.embedder import Embedder, Vectors
+    from catalog.formats.descriptors import Descriptor
+    from discovery.evaluation.training.evidence import Question
+    from discovery.select.ranking.scales import Scale
+
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("catalogue", type=Path)
+    folder = parser.parse_args().catalogue
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marketplace.config.settings")
+    django.setup()
+    # Imported here: they read the settings.
+    from catalog.embedding.onnx_embedder import OnnxEmbedder
+    from catalog.embedding.shipped_model import prepare_model
+    from discovery.evaluation.labelled_sets import stored_id
+    from discovery.evaluation.training.evidence import (
+        Asked,
+        by_fusion,
+        embed_reading,
+        find_evidence,
+        measure,
+    )
+    from discovery.select.message import read
+    from discovery.select.ranking.scales import scale_of
+    from tests.ranking.tasks import read_tasks
+
+    with tempfile.TemporaryDirectory() as root:
+        embedder = OnnxEmbedder(prepare_model(Path(root)))
+    tools, tasks, scale = _installed(folder), read_tasks(), scale_of(embedder.name)
+    asked = [Asked(row["query"], [stored_id(each) for each in row["relevant"]]) for row in tasks]
+    implied = [{stored_id(each) for each in row["implied"]} for row in tasks]
+    found = list(find_evidence(tools, asked, embedder))
+    texts = [embed_reading(read(one.message), embedder) for one in asked]
+    means = _server_means(tools, embedder)
+    print(f"| share of the server | {len(asked)} tasks, {len(tools)} tools | implied |")  # noqa: T201
+    print("|--:|--:|--:|")  # noqa: T201
+    for share in SHARES:
+        mixed = [
+            replace(
+                one,
+                cosines=(1 - share) * one.cosines + share * (means[one.places] @ text.T),
+            )
+            for one, text in zip(found, texts, strict=True)
+        ]
+        figures = measure(mixed, partial(by_fusion, scale=scale))
+        shown = " / ".join(f"{value:.1f}" for value in figures)
+        named = _count_first(mixed, tools, implied, scale)
+        print(f"| {share} | {shown} | {named} of {sum(map(len, implied))} |")  # noqa: T201
+
+
+def _installed(folder: Path) -> "list[Descriptor]":
+    from acl.platform.strict_json import parse_json
+    from catalog.formats.loader import load_path
+    from discovery.evaluation.labelled_sets import stored_id
+    from tests.ranking.tasks import read_servers
+
+    path, servers = folder / "catalog.jsonl", read_servers()
+    rows = map(parse_json, path.read_text("utf-8").splitlines())
+    kept = {stored_id(row["id"]) for row in rows if row["server"] in servers}
+    return [each for each in load_path(path).capabilities if each.identifier in kept]
+
+
+def _server_means(tools: "list[Descriptor]", embedder: "Embedder") -> "Vectors":
+    """Return for each tool the mean vector of its server's tools, of length 1."""
+    from catalog.embedding.embedder import embed_documents
+    from catalog.embedding.embedding_text import embedding_text
+
+    vectors = embed_documents(embedder, [embedding_text(tool) for tool in tools])
+    servers = np.array([str(tool.integration) for tool in tools])
+    means = np.stack([vectors[servers == server].mean(axis=0) for server in servers])
+    lengths = np.linalg.norm(means, axis=1, keepdims=True)
+    return np.asarray(means / lengths, dtype=np.float32)
+
+
+def _count_first(
+    found: "list[Question]",
+    tools: "list[Descriptor]",
+    wanted: list[set[str]],
+    scale: "Scale",
+) -> int:
+    """Count the wanted tools that are among the first ten of their message."""
+    from discovery.evaluation.training.evidence import by_fusion
+
+    first = (one.places[np.argsort(-by_fusion(one, scale), kind="stable")[:10]] for one in found)
+    return sum(
+        len({tools[place].identifier for place in places} & ids)
+        for places, ids in zip(first, wanted, strict=True)
+    )
+
+
+if __name__ == "__main__":
+    main()
