@@ -4,6 +4,8 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from django.http import StreamingHttpResponse
+
 from acl.platform.strict_json import write_json
 
 EVENTS = "text/event-stream"
@@ -15,6 +17,15 @@ _SILENCE = ": \n\n"  # a comment, by which a lost client is noticed
 def write_event(message: Any) -> str:
     """Return a message as an event, and None as silence."""
     return _SILENCE if message is None else f"event: message\ndata: {write_json(message)}\n\n"
+
+
+def answer_with_events(
+    messages: Generator[Any, None, None], environ: dict[str, Any]
+) -> StreamingHttpResponse:
+    """Answer a request, whose `environ` it is, with messages as they come; None is silence."""
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    stream = EventStream(messages, environ)
+    return StreamingHttpResponse(stream, content_type=EVENTS, headers=headers)
 
 
 class EventStream:

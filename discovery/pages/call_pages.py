@@ -11,7 +11,7 @@ from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpRe
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET
 
-from acl.http.event_stream import EVENTS, EventStream
+from acl.http.event_stream import EVENTS, answer_with_events
 from acl.pages.frame import PageRequest, frame_of, render_page
 from discovery.calls.call_arguments import render_call
 from discovery.calls.call_differences import list_uncompared
@@ -117,21 +117,20 @@ def _follow(request: PageRequest, wanted: CallFilter, *, everyone: bool) -> Http
     user, session = request.user, request.session
 
     def look() -> Mark | None:
-        reader = User.objects.filter(pk=user.pk, is_active=True).first()
-        if reader is None or not session.exists(session.session_key or ""):
-            return None
-        log = log_of(reader, everyone=everyone and reader.is_staff)
-        mark = mark_of(filter_calls(log, wanted))
-        release_connection()
-        return mark
+        try:
+            reader = User.objects.filter(pk=user.pk, is_active=True).first()
+            if reader is None or not session.exists(session.session_key or ""):
+                return None
+            log = log_of(reader, everyone=everyone and reader.is_staff)
+            return mark_of(filter_calls(log, wanted))
+        finally:
+            release_connection()
 
     if not log_streams.take(user.pk):
         return HttpResponse(status=204)
     changes = follow_log(look, user.pk)
     next(changes)
-    stream = EventStream(changes, request.META)
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingHttpResponse(stream, content_type=EVENTS, headers=headers)
+    return answer_with_events(changes, request.META)
 
 
 @login_required

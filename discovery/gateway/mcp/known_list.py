@@ -19,8 +19,6 @@ LIST_CHANGED = "notifications/tools/list_changed"
 # the list: where that is a choice.
 LOOK_SECONDS = 5
 _KEPT_SECONDS = 24 * 3600
-
-
 _CHOICE, _ALL = b"choice:", b"all:"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import is_same_domain
 from rest_framework.authentication import SessionAuthentication
@@ -20,7 +20,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.delegation.key_holder import KeyHolder
-from acl.http.event_stream import EVENTS, EventStream, write_event
+from acl.http.event_stream import EVENTS, answer_with_events, write_event
 from acl.http.request_callers import caller_of
 from acl.keys.key_lifecycle import may_still_act
 from acl.rights.caller import Caller
@@ -144,9 +144,7 @@ def _session(request: Request) -> McpSession | None:
 
 def _respond(request: Request, answer: "Answer") -> HttpResponseBase:
     if isinstance(answer.body, Generator):
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        events = EventStream(answer.body, request.META)
-        return StreamingHttpResponse(events, content_type=EVENTS, headers=headers)
+        return answer_with_events(answer.body, request.META)
     if isinstance(answer.body, list):  # all is there, so that no thread need be lent
         text = "".join(map(write_event, answer.body))
         return HttpResponse(text, content_type=EVENTS, headers={"Cache-Control": "no-store"})
