@@ -123,6 +123,9 @@ def answer(number: int, method: str, params: dict[str, Any]) -> None:
 
 
 def discover(number: int) -> None:
+    if MODE == "dies_of_discover":
+        sys.stderr.write("Input should be 'tools/list' [input_value='server/discover']\n")
+        sys.exit(1)
     if MODE != "modern":
         say({"id": number, "error": {"code": -32601, "message": "Method not found"}})
         return

@@ -36,7 +36,13 @@ def with_session(
 
 
 @pytest.mark.parametrize(
-    ("mode", "protocol"), [("", "2025-11-25"), ("old", "2024-11-05"), ("modern", "2026-07-28")]
+    ("mode", "protocol"),
+    [
+        ("", "2025-11-25"),
+        ("old", "2024-11-05"),
+        ("modern", "2026-07-28"),
+        ("dies_of_discover", "2025-11-25"),
+    ],
 )
 def test_speaks_every_generation(mode: str, protocol: str) -> None:
     async def ask(session: Session) -> None:

@@ -35,6 +35,7 @@ _ANY_RESULT: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
 # What a server may announce beside tools, and Pegboard passes on.
 FEATURES = ("resources", "prompts", "completions", "logging")
 SUBSCRIPTIONS = "subscriptions"  # to resources
+_FIRST_REQUEST = "server/discover"  # of 2026-07-28
 # Questions that a newer server may ask one after the other of a client of the older generation.
 MOST_ROUNDS = 8
 _CALL_RESULT: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
@@ -94,6 +95,7 @@ class Session:
         self._watchers = ResourceWatchers()
         self._log_level = ""
         self._task_only: frozenset[str] | None = None
+        self._mode = "auto"
 
     @property
     def is_open(self) -> bool:
@@ -112,6 +114,15 @@ class Session:
 
     async def open(self) -> None:
         """Start or connect to the server and negotiate the protocol."""
+        await self._begin()
+        if self._died_of_newer_protocol():
+            self._mode, self._traffic = "legacy", Traffic(self._limits)
+            await self._begin()
+        if not self._ready.is_set():
+            raise self._problem or ServerProblemError(Reason.STOPPED)
+
+    async def _begin(self) -> None:
+        """Wait until the session is ready, or has ended."""
         self._task = asyncio.create_task(self._run(), name="mcp session")
         ready = asyncio.create_task(self._ready.wait())
         try:
@@ -121,8 +132,16 @@ class Session:
             raise
         finally:
             ready.cancel()
-        if not self._ready.is_set():
-            raise self._problem or ServerProblemError(Reason.STOPPED)
+
+    def _died_of_newer_protocol(self) -> bool:
+        """Return True if the first request of 2026 ended the program, as its last words say.
+
+        The Python SDK 1.6 ends at a method that it does not know, and some servers pin it.
+        """
+        problem = self._problem
+        if self._ready.is_set() or problem is None or not isinstance(self._server, StdioServer):
+            return False
+        return problem.reason is Reason.CRASHED and _FIRST_REQUEST in problem.detail
 
     async def close(self) -> None:
         """End the session and all its processes."""
@@ -327,7 +346,7 @@ class Session:
 
     def _build_client(self) -> Client:
         streams: AbstractAsyncContextManager[Any]
-        mode, asked, talk = "auto", self._capabilities, self._conversation
+        mode, asked, talk = self._mode, self._capabilities, self._conversation
         if isinstance(self._server, HttpServer):
             allowed = self._allowed or AllowedHosts.from_settings()
             streams = http_streams(self._server, self._limits, self._traffic, allowed)
