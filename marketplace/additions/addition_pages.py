@@ -21,6 +21,7 @@ from marketplace.additions.recognition import (
     NotRecognisedError,
     WhichIndexError,
 )
+from marketplace.listings.package_test import read_package_test
 from marketplace.listings.viewer import Viewer, visible_listings
 from marketplace.models import Addition
 
@@ -80,7 +81,8 @@ def addition(request: PageRequest, public_id: UUID) -> HttpResponse:
         return HttpResponse(status=204)
     listing = visible_listings(Viewer(is_admin=True)).filter(slug=row.listing).first()
     template = "additions/addition.html" + ("#outcome" if request.htmx else "")
-    context = {"addition": row, "listing": listing}
+    test = read_package_test(listing.details) if listing else None
+    context = {"addition": row, "listing": listing, "test": test}
     return render_page(request, template, context, frame=frame_of(request))
 
 

@@ -13,6 +13,7 @@ from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import ApiDocument, ServerProposal
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.server_proposals import answer_proposal, propose_server
+from marketplace.additions.package_knowledge import add_knowledge
 from marketplace.additions.recognition import NotRecognisedError, is_package, recognise
 from marketplace.additions.stored_additions import store_server
 from marketplace.models import Addition
@@ -73,7 +74,7 @@ def propose(*, caller: Caller, text: str, name: str = "", reason: str = "") -> S
 def _add_server(by: User, descriptor: IntegrationDescriptor, name: str) -> Addition:
     """Store the listing of a server that needs no look: it says itself what is started."""
     row = Addition(name=name or descriptor.title[:100], by=by, what=_kind_of(descriptor))
-    store_server(row, descriptor)
+    store_server(row, add_knowledge(descriptor))
     row.save()
     details = {"what": row.what, "listing": row.listing}
     record(by=by, action="addition.add", target=str(row)[:100], details=details)

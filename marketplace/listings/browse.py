@@ -156,7 +156,7 @@ def _installed(viewer: Viewer, slug: str = "") -> dict[str, InstalledListing]:
 def _read_marked(viewer: Viewer, offered: Mapping[str, Any], sources: Iterable[Source]) -> _Marked:
     """Return listings that the viewer sees as installed, or as known to work."""
     integrations, names = _installed(viewer), _source_slugs(sources)
-    starter = next((one.pk for one in sources if one.kind == Source.Kind.STARTER), None)
+    tested = [one.pk for one in sources if one.kind in (Source.Kind.STARTER, Source.Kind.BY_HAND)]
     facets = {
         one.slug: Facets(
             one.kind,
@@ -167,7 +167,7 @@ def _read_marked(viewer: Viewer, offered: Mapping[str, Any], sources: Iterable[S
             one.is_held,
             one.is_known,
         )
-        for one in find_marked_offers(offered, list(integrations), starter)
+        for one in find_marked_offers(offered, list(integrations), tested)
     }
     return _Marked(integrations, facets)
 

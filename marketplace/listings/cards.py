@@ -42,13 +42,13 @@ def count_listings(visibility: Mapping[str, Any]) -> list[ListingGroup]:
 
 
 def find_marked_offers(
-    visibility: Mapping[str, Any], slugs: Sequence[str], starter: int | None
+    visibility: Mapping[str, Any], slugs: Sequence[str], tested: Sequence[int]
 ) -> list[MarkedOffer]:
     """Return the current offers of the given listings, and of those that are known to work.
 
-    `starter` is the source of the latter. Only what is visible is returned.
+    `tested` are the sources of the latter. Only what is visible is returned.
     """
-    wanted = {**visibility, "slugs": slugs, "starter": starter}
+    wanted = {**visibility, "slugs": slugs, "tested": list(tested)}
     return [MarkedOffer(*row) for row in _fetch_rows(_MARKED_OFFERS, wanted)]
 
 
@@ -86,7 +86,7 @@ _GROUPS = f"""
 SELECT l.kind, l.category, l.source_id, NOT {PASSED}, count(*) FROM marketplace_listing l
 WHERE {OFFERED} GROUP BY 1, 2, 3, 4
 """  # noqa: S608 - OFFERED and PASSED are constants of this project
-_IS_KNOWN = f"(l.source_id = %(starter)s::bigint AND l.details ? '{FINDINGS}')"
+_IS_KNOWN = f"(l.source_id = ANY(%(tested)s::bigint[]) AND l.details ? '{FINDINGS}')"
 _MARKED_OFFERS = f"""
 SELECT l.slug, l.kind, l.category, l.source_id, l.version, NOT {PASSED},
   coalesce({_IS_KNOWN}, false)
@@ -97,7 +97,8 @@ WHERE {OFFERED} AND (l.slug = ANY(%(slugs)s::text[]) OR {_IS_KNOWN})
 _ON_CARDS = f"""
 SELECT l.id, l.slug, l.source_id, l.kind, l.title, l.description, l.publisher, l.licence, l.version,
   l.transport, l.required_secrets, l.category, l.review,
-  CASE WHEN l.details ->> 'type' = 'starter' THEN l.details -> '{FINDINGS}' END AS test_findings,
+  CASE WHEN l.details ->> 'type' IN ('starter', 'added') THEN l.details -> '{FINDINGS}' END
+    AS test_findings,
   CASE jsonb_typeof(l.tools) WHEN 'array' THEN jsonb_array_length(l.tools) ELSE 0 END AS tool_count,
   s.image_id AS picture
 FROM marketplace_listing l LEFT JOIN catalog_iconsource s ON s.id = l.icon_id

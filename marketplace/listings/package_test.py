@@ -1,6 +1,7 @@
 """Tests of packages: findings of `make atlas` about a listing's version, as the listing has them.
 
-Only the starter collection has findings. They come with Pegboard, and are no claims of a source.
+Findings come with Pegboard, in the starter collection; what an admin adds by hand gets those of the
+same package. They are no claims of a source.
 """
 
 import json
@@ -12,6 +13,7 @@ from typing import Any
 from catalog.formats.package_names import check_constraint
 
 __all__ = [
+    "ADDED",
     "FINDINGS",
     "WORKING",
     "PackageTest",
@@ -20,6 +22,8 @@ __all__ = [
     "read_package_test",
 ]
 WORKING = ("ready", "needs_secret")
+ADDED = "added"  # the type of a reference to what was added by hand
+_TRUSTED = ("starter", ADDED)
 FINDINGS = "tested"  # their name in a listing's details, and in the reference of its descriptor
 
 
@@ -43,7 +47,7 @@ class PackageTest:
 
 def read_package_test(reference: Mapping[str, Any]) -> PackageTest | None:
     """Return the findings in a listing's details or a descriptor's reference; None without any."""
-    found = reference.get(FINDINGS) if reference.get("type") == "starter" else None
+    found = reference.get(FINDINGS) if reference.get("type") in _TRUSTED else None
     return _package_test(found) if isinstance(found, dict) else None
 
 
