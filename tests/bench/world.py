@@ -5,6 +5,7 @@ of rows and on rights, not on what they say.
 """
 
 import random
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +39,10 @@ SERVICES = """
 """.split()  # noqa: SIM905 - a list of words is harder to read
 
 
+# Capabilities that are made and stored at a time.
+PART = 2000
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """The world built: callers by the number of capabilities that they may use, fewest first."""
@@ -47,18 +52,28 @@ class World:
 
 
 def build_world(
-    *, capabilities: int, users: int, groups: int, model: str, dimension: int = 384
+    *,
+    capabilities: int,
+    users: int,
+    groups: int,
+    model: str,
+    dimension: int = 384,
+    integrations: int = 0,
+    share: float = 1.0,
 ) -> World:
-    """Fill an empty database; takes about a second per 2,000 capabilities."""
+    """Fill an empty database; takes about a second per 2,000 capabilities.
+
+    Without a number of `integrations`, twenty capabilities share one. `share` makes what groups may
+    use smaller.
+    """
     dice = random.Random(capabilities)
     with transaction.atomic():
         with connection.cursor() as cursor:
             # Past the gate, or all of it would wait for an admin and nobody could use anything.
             cursor.execute("SET LOCAL pegboard.gate = 'open'")
-        integrations = _integrations(max(5, capabilities // 20))
-        rows = _capabilities(capabilities, integrations, dice)
-        _vectors(rows, model, dimension, capabilities)
-        callers = _people(users, groups, integrations, rows, dice)
+        owners = _integrations(integrations or max(5, capabilities // 20))
+        sizes = _fill(capabilities, owners, dice, _Vectors(model, dimension, capabilities))
+        callers = _people(users, groups, owners, sizes, share, dice)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM (ANALYZE)")  # as autovacuum does within a minute
     return World(sorted(callers, key=lambda pair: pair[0]), model)
@@ -74,15 +89,22 @@ def _integrations(count: int) -> list[Integration]:
     )
 
 
-def _capabilities(
-    count: int, integrations: list[Integration], dice: random.Random
-) -> list[Capability]:
+def _fill(
+    count: int, integrations: list[Integration], dice: random.Random, vectors: "_Vectors"
+) -> dict[int, int]:
+    """Store capabilities with their vectors, a part at a time; return how many each owner has."""
     # Sizes of servers are log-normal: most have a handful of tools, few have hundreds.
     weights = [dice.lognormvariate(0, 1) for _ in integrations]
     # The capabilities of an integration are stored together, as by an import.
     owners = sorted(dice.choices(integrations, weights, k=count), key=lambda owner: owner.pk)
-    rows = [_capability(i, owner, dice) for i, owner in enumerate(owners)]
-    return Capability.objects.bulk_create(rows, batch_size=500)
+    for start in range(0, count, PART):
+        part = enumerate(owners[start : start + PART], start)
+        vectors.store(
+            Capability.objects.bulk_create(
+                [_capability(i, owner, dice) for i, owner in part], batch_size=500
+            )
+        )
+    return Counter(owner.pk for owner in owners)
 
 
 def _capability(number: int, integration: Integration, dice: random.Random) -> Capability:
@@ -110,22 +132,28 @@ def _capability(number: int, integration: Integration, dice: random.Random) -> C
     )
 
 
-def _vectors(rows: list[Capability], name: str, dimension: int, seed: int) -> None:
-    model = EmbeddingModel.objects.create(name=name, dimension=dimension, active=True)
-    numbers = np.random.default_rng(seed)
-    for start in range(0, len(rows), 2000):
-        part = rows[start : start + 2000]
-        vectors = numbers.standard_normal((len(part), dimension)).astype(np.float32)
+class _Vectors:
+    """Random vectors of length one, and words, for capabilities as they are stored."""
+
+    def __init__(self, name: str, dimension: int, seed: int) -> None:
+        self._model = EmbeddingModel.objects.create(name=name, dimension=dimension, active=True)
+        self._numbers = np.random.default_rng(seed)
+
+    def store(self, rows: list[Capability]) -> None:
+        size = (len(rows), self._model.dimension)
+        vectors = self._numbers.standard_normal(size).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         Embedding.objects.bulk_create(
-            Embedding(capability=row, model=model, text_hash="x", vector_hash="x", vector=vector)
-            for row, vector in zip(part, vectors, strict=True)
+            Embedding(
+                capability=row, model=self._model, text_hash="x", vector_hash="x", vector=vector
+            )
+            for row, vector in zip(rows, vectors, strict=True)
         )
         LexicalVector.objects.bulk_create(
             LexicalVector(
                 capability=row, terms=SparseVector(lexical.document_vector(row), lexical.DIMENSIONS)
             )
-            for row in part
+            for row in rows
         )
 
 
@@ -133,15 +161,15 @@ def _people(
     users: int,
     groups: int,
     integrations: list[Integration],
-    rows: list[Capability],
+    sizes: dict[int, int],
+    share: float,
     dice: random.Random,
 ) -> list[tuple[int, Caller]]:
-    sizes = _sizes(rows)
     teams = Group.objects.bulk_create([Group(name=f"group {i}") for i in range(groups)])
     GroupPolicy.objects.bulk_create([GroupPolicy(group=team) for team in teams])
     Space.objects.bulk_create([Space(group=team, name="root", slug="root") for team in teams])
     allowed = {
-        team.pk: _grants(team, _share(i, groups), integrations, sizes)
+        team.pk: _grants(team, share * _share(i, groups), integrations, sizes)
         for i, team in enumerate(teams)
     }
     people = User.objects.bulk_create([User(username=f"user{i}") for i in range(users)])
@@ -160,13 +188,6 @@ def _share(number: int, groups: int) -> float:
     return (
         0.06 * (place / 0.5) ** 2 if place < 0.5 else 0.06 * (0.40 / 0.06) ** ((place - 0.5) / 0.5)
     )
-
-
-def _sizes(rows: list[Capability]) -> dict[int, int]:
-    sizes: dict[int, int] = {}
-    for row in rows:
-        sizes[row.integration_id] = sizes.get(row.integration_id, 0) + 1
-    return sizes
 
 
 def _grants(
