@@ -10,6 +10,11 @@ MESSAGES = (
     gettext_noop("%(first)s %(second)s entries were read before."),
     gettext_noop("%(first)s %(second)s has no ready-made file (wheel) for this machine."),
     gettext_noop("%(first)s %(second)s is in place, with %(third)s packages."),
+    gettext_noop(
+        "%(first)s %(second)s is offered as source only, and building it "
+        "failed. A build has setuptools, Hatchling, Poetry or Flit, three "
+        "minutes, and neither a network nor a compiler."
+    ),
     gettext_noop("%(first)s %(second)s is the newest version. Confirm its command."),
     gettext_noop("%(first)s (PEGBOARD_PACKAGE_MEGABYTES)."),
     gettext_noop("%(first)s Nothing has been run."),
@@ -32,6 +37,17 @@ MESSAGES = (
     gettext_noop("%(first)s is no package's name."),
     gettext_noop("%(first)s is not a control group."),
     gettext_noop("%(first)s is not valid JSON: %(second)s."),
+    gettext_noop(
+        "%(first)s is offered as source only, and building is turned off here "
+        "(PEGBOARD_SOURCE_BUILDS)."
+    ),
+    gettext_noop(
+        "%(first)s is offered as source only, and has parts to compile. Only "
+        "pure Python is built here."
+    ),
+    gettext_noop("%(first)s is offered as source only, and is built only in a cell. %(second)s"),
+    gettext_noop("%(first)s is offered as source only, and its archive is too large."),
+    gettext_noop("%(first)s is offered as source only, in no archive that can be verified."),
     gettext_noop("%(first)s is offered by %(second)s already; this one is listed as %(third)s"),
     gettext_noop("%(first)s is the name of %(second)s; %(third)s is left out"),
     gettext_noop("%(first)s more are declared twice"),
@@ -69,6 +85,7 @@ MESSAGES = (
     gettext_noop("An MCP server with %(first)s tools."),
     gettext_noop("Approved by %(first)s."),
     gettext_noop("Blank space hides the text after it."),
+    gettext_noop("Building %(first)s %(second)s, which is offered as source only."),
     gettext_noop("Cells need Linux: this system has no namespaces."),
     gettext_noop("Definitions cost nothing until they are found."),
     gettext_noop("Embedding this text crashed the worker on every attempt."),
@@ -145,6 +162,10 @@ MESSAGES = (
     gettext_noop("The resolution of its dependencies cannot be read."),
     gettext_noop("The server is not available to you."),
     gettext_noop("The server lists this name more than once, with different definitions."),
+    gettext_noop("The source of %(first)s %(second)s could not be fetched."),
+    gettext_noop(
+        "The source of %(first)s, or what is built of it, differs from before, so it was refused."
+    ),
     gettext_noop("The system refuses cells: %(first)s"),
     gettext_noop("The text is too long to scan completely."),
     gettext_noop("The text passes on an address: %(first)s."),

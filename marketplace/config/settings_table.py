@@ -673,10 +673,16 @@ SETTINGS = (
     Setting(
         "PEGBOARD_PACKAGE_CACHE_MEGABYTES",
         1000,
-        "Fetched npm tarballs that are kept for later installations, in megabytes. Those that were "
-        "not used for longest go first; 0 keeps none.",
+        "Fetched npm tarballs and built wheels that are kept for later installations, in "
+        "megabytes. Those that were not used for longest go first; 0 keeps none.",
         0,
         100_000,
+    ),
+    Setting(
+        "PEGBOARD_SOURCE_BUILDS",
+        True,
+        "Whether pure Python packages that exist as source only are built, in a cell without a "
+        "network. A build runs the package's code.",
     ),
     Setting(
         "PEGBOARD_CELL",

@@ -23,6 +23,7 @@ from marketplace.models import Installation
 State = Installation.State
 _OTHER_NODE = re.compile(r"Wants Node (.{1,100})")
 _UNPACKING = re.compile(r"Resolved (\d{1,6}) packages? in ")
+_BUILDING = re.compile(r"Building ([\w.-]{1,100}) ([\w.+!-]{1,50})")
 _SLOTS = BoundedSemaphore(6)
 
 
@@ -152,8 +153,15 @@ def _install(package: Package, place: Place, installation: Installation) -> Inst
     held = [Artefact(*one) for one in before.get("artefacts", ())] if same else []
     # Held files fit one Python; where it is gone, another version of it would not do.
     python = f"=={before['python']}.*" if held and before.get("python") else ""
-    bounds = installation.constraints
-    return pypi.install(package, place, watch, constraints=bounds, held=held, python=python)
+    return pypi.install(
+        package,
+        place,
+        watch,
+        constraints=installation.constraints,
+        held=held,
+        built=before.get("built") if same else None,
+        python=python,
+    )
 
 
 def _check_unchanged(installed: Installed, installation: Installation) -> None:
@@ -177,6 +185,7 @@ def _save_package(installation: Installation, place: Place, installed: Installed
         "artefacts": [[one.name, one.version, one.digest] for one in installed.artefacts],
         "lock": installed.lock,
         "python": installed.python,
+        "built": installed.built,
         "constraints": installation.constraints,
         "command_digest": installation.command_digest,
     }
@@ -192,6 +201,9 @@ def _watch(installation: Installation, state: State) -> Watch:
     def on_line(line: str) -> None:
         if found := _UNPACKING.match(line):
             transition(installation, state, message=f"Unpacking {found[1]} packages.")
+        elif found := _BUILDING.fullmatch(line):
+            words = f"Building {found[1]} {found[2]}, which is offered as source only."
+            transition(installation, state, message=words)
         elif found := _OTHER_NODE.match(line):
             words = f"It declares that it needs Node {found[1]}. Another one is installed here."
             transition(installation, state, message=words)

@@ -22,7 +22,8 @@ _REASONS = {
     "crashed": "stops when it is started",
     "no_program": "no program of the expected name",
     "no_answer": "does not answer",
-    "package_not_found": "no wheel, and Pegboard builds none",
+    "package_not_found": "no wheel for this machine",
+    "package_not_built": "has only a source, which cannot be built here",
 }
 
 

@@ -365,7 +365,7 @@ def test_what_cannot_be_fetched_is_told_and_leaves_nothing(
     assert needs == ("package_not_found", [])
     assert large == ("package_too_large", [])
     assert needy.reason == "no_room"
-    assert "builds no packages" in needy.events.filter(state=State.FAILED)[0].message
+    assert "has no ready-made file" in needy.events.filter(state=State.FAILED)[0].message
 
 
 def test_who_finds_no_room_waits_and_loses_no_attempt(

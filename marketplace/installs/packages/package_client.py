@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 
@@ -31,6 +32,15 @@ _LIMITS = {
     "cpu_seconds": 900,
     "file_bytes": 1024**3,
     "open_files": 4_096,
+}
+# Of a build, which runs a stranger's code.
+BUILD_LIMITS = {
+    "memory_bytes": 1024**3,
+    "processes": 64,
+    "cpu_seconds": 120,
+    "file_bytes": 100 * 1024**2,
+    "open_files": 1_024,
+    "disk_bytes": 300 * 1024**2,
 }
 # Variables that select the index and how to reach it. No others are passed on.
 _PASSED_VARIABLES = re.compile(
@@ -51,6 +61,10 @@ _BASE_ENVIRONMENT = {
 }
 
 
+# Without the index, and whatever is configured to reach it.
+BARE_ENVIRONMENT = {**_BASE_ENVIRONMENT, "PATH": "/usr/local/bin:/usr/bin:/bin"}
+
+
 @dataclass(frozen=True, slots=True)
 class Watch:
     """Callbacks of the caller: receives output lines, and decides whether to continue."""
@@ -64,17 +78,24 @@ class NoLongerWantedError(Exception):
 
 
 def run_client(
-    command: Sequence[str], place: Place, watch: Watch, *, shown: Sequence[Path] | None = None
+    command: Sequence[str],
+    place: Place,
+    watch: Watch,
+    *,
+    shown: Sequence[Path] | None = None,
+    environment: Mapping[str, str] | None = None,
+    limits: Mapping[str, Any] = _LIMITS,
+    seconds: int = 0,
 ) -> tuple[int, str]:
     """Return the exit code and last lines of a client; PackageProblemError beyond its limits.
 
-    With `shown`, it reads these files and has no network.
+    With `shown`, it reads these files and has no network. `environment` replaces the client's.
     """
-    environment = client_environment(place, os.environ, program=command[0])
+    environment = dict(environment or client_environment(place, os.environ, program=command[0]))
     with enter_cell(command, place, environment, shown=shown) as celled:
         # The guard's parent is the thread that starts it, which waits here until it has ended.
         process = subprocess.Popen(  # noqa: S603 - a list from beginning to end
-            process_guard.start_command({**_LIMITS, **celled.limits}, celled.command),
+            process_guard.start_command({**limits, **celled.limits}, celled.command),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -86,7 +107,7 @@ def run_client(
         output = _OutputReader(process)
         celled.serve()
         try:
-            _wait(process, place, watch, output)
+            _wait(process, place, watch, output, seconds or settings.PEGBOARD_PACKAGE_SECONDS)
         finally:
             _end(process)
             output.join()
@@ -161,9 +182,13 @@ class _OutputReader:
 
 
 def _wait(
-    process: subprocess.Popen[bytes], place: Place, watch: Watch, output: _OutputReader
+    process: subprocess.Popen[bytes],
+    place: Place,
+    watch: Watch,
+    output: _OutputReader,
+    seconds: int,
 ) -> None:
-    deadline = time.monotonic() + settings.PEGBOARD_PACKAGE_SECONDS
+    deadline = time.monotonic() + seconds
     measured = time.monotonic()
     while process.poll() is None:
         try:

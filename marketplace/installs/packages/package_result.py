@@ -1,6 +1,6 @@
 """Result of installing a package: launch command and files, or an error that says what to do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from acl.platform.strict_json import StrictJSONError, parse_json
@@ -23,13 +23,15 @@ class Artefact:
 class Installed:
     """The launch command, and every file that was fetched. `lock` is npm's lock file.
 
-    `python` is the version that the files were chosen for.
+    `python` is the version that the files were chosen for. `built` has the digests of wheels that
+    were built here, by package; the artefacts of these are sources.
     """
 
     launch: tuple[str, ...]
     artefacts: tuple[Artefact, ...]
     lock: str = ""
     python: str = ""
+    built: dict[str, str] = field(default_factory=dict)
 
 
 class PackageProblemError(Exception):

@@ -1,28 +1,37 @@
 """Packages from PyPI: one virtual environment each, filled by uv from wheels only.
 
 Two steps: uv resolves names to exact files, and then installs these and no others. A repair has the
-files already and does the second step only.
+files already and does the second step only. Of what exists as source only, a wheel is built before.
 """
 
 import importlib.metadata
-import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from itertools import chain
 from pathlib import Path
 
-from uv import find_uv_bin
-
 from catalog.formats.package_names import Package
 from catalog.servers.client.package_digest import code_digest
-from marketplace.installs.packages.package_client import Watch, client_environment, run_client
+from marketplace.installs.packages.package_client import Watch, run_client
 from marketplace.installs.packages.package_folders import Place
 from marketplace.installs.packages.package_result import Artefact, Installed, PackageProblemError
-from marketplace.installs.packages.pip_settings import has_index
-from marketplace.installs.packages.python_versions import find_python, own_version
-from marketplace.installs.packages.wheel_choice import choose_wheels, find_release
+from marketplace.installs.packages.python_versions import find_python
+from marketplace.installs.packages.source_wheels import SourceWheels
+from marketplace.installs.packages.uv_client import (
+    WantsPythonError,
+    bin_of,
+    find_required_python,
+    make_environment,
+    normal_name,
+    read_lock,
+    resolve,
+    run_uv,
+    version_of,
+    write_file,
+)
+from marketplace.installs.packages.wheel_choice import find_release
 
 __all__ = [
     "find_definers",
@@ -32,23 +41,22 @@ __all__ = [
     "read_modules",
     "read_requirements",
 ]
-_LOCK = "pylock.toml"
 _LONGEST_SOURCE = 500_000  # bytes
-_LONGEST_LOCK = 10_000_000
 # A release's files, and those of its companions, take a while to appear.
 _AFTERWARDS = timedelta(hours=1)
-_WITHOUT_WHEEL = re.compile(r"([\w.-]{1,200})==[\w.+!-]{1,100} has no usable wheels")
+_NO_WHEEL_OF = re.compile(r"([\w.-]{1,200})==([\w.+!-]{1,100}) has no usable wheels")
 _MOST_EXEMPT = 5
-# uv names the Python that the package itself wants, and then says why nothing can be installed.
-_WANTS_PYTHON = re.compile(
-    r"does not satisfy Python(?P<wanted>[<>=!~][\d.<>=!~*,]{1,60}) and (?P<name>[\w.-]{1,200})=="
+# uv's last line where a package has only a source.
+_SOURCE_ONLY = re.compile(
+    r"Wheels are required for `([\w.-]{1,200})` because building from source is disabled"
 )
+_MOST_BUILDS = 5
 
 
 def find_newest_version(package: Package, place: Place, watch: Watch) -> str:
     """Return the version that the index offers now, or ""."""
-    _make_environment(package, place, watch)
-    found = _resolve(package, place, watch, [package.name], ["--no-deps"])
+    make_environment(package, place, watch)
+    found = resolve(package, place, watch, [package.name], ["--no-deps"])
     return next(iter(found), Artefact("", "", "")).version
 
 
@@ -59,33 +67,66 @@ def install(
     *,
     constraints: Sequence[str] = (),
     held: Sequence[Artefact] = (),
+    built: Mapping[str, str] | None = None,
     python: str = "",
 ) -> Installed:
-    """Install the package with its dependencies. `held` pins the exact files for a Python."""
+    """Install the package with its dependencies. `held` pins the exact files for a Python, and
+    `built` the wheels that were built of those that are sources."""
     if held:
-        _make_environment(package, place, watch, python)
-        artefacts = list(held)
+        make_environment(package, place, watch, python)
+        artefacts, wheels = list(held), _restore_wheels(place, watch, held, built or {})
     else:
-        artefacts = _resolve_anywhere(package, place, watch, constraints)
-    _fill(package, place, watch, artefacts)
-    launch = (str(_bin(place) / "python"), "-I", "-B", _program(package, place))
-    version = f"3.{_version_of(place)[1]}"
-    return Installed((*launch, *package.arguments), tuple(artefacts), python=version)
+        artefacts, wheels = _resolve_anywhere(package, place, watch, constraints)
+    _fill(package, place, watch, artefacts, wheels)
+    launch = (str(bin_of(place) / "python"), "-I", "-B", _program(package, place))
+    version = f"3.{version_of(place)[1]}"
+    return Installed(
+        (*launch, *package.arguments), tuple(artefacts), python=version, built=wheels.digests
+    )
+
+
+def _restore_wheels(
+    place: Place, watch: Watch, held: Sequence[Artefact], built: Mapping[str, str]
+) -> SourceWheels:
+    """Return the wheels that were built before, of the same sources."""
+    wheels = SourceWheels(place, watch)
+    for one in held:
+        if wheel := built.get(normal_name(one.name)):
+            wheels.add(one.name, one.version, held=one.digest, wheel=wheel)
+    return wheels
 
 
 def _resolve_anywhere(
     package: Package, place: Place, watch: Watch, constraints: Sequence[str]
-) -> list[Artefact]:
+) -> tuple[list[Artefact], SourceWheels]:
     """Resolve for our own Python, or else for another one here that the package wants."""
-    _make_environment(package, place, watch)
+    make_environment(package, place, watch)
     try:
-        return _resolve_whole(package, place, watch, constraints)
+        return _resolve_and_build(package, place, watch, constraints)
     except WantsPythonError as problem:
         if package.python or find_python(problem.python) is None:
             raise
         place.make()
-        _make_environment(package, place, watch, problem.python)
-        return _resolve_whole(package, place, watch, constraints)
+        make_environment(package, place, watch, problem.python)
+        return _resolve_and_build(package, place, watch, constraints)
+
+
+def _resolve_and_build(
+    package: Package, place: Place, watch: Watch, constraints: Sequence[str]
+) -> tuple[list[Artefact], SourceWheels]:
+    """Resolve, and build a wheel of each package that has only a source, one after the other."""
+    wheels = SourceWheels(place, watch)
+    while True:
+        try:
+            found = _resolve_whole(package, place, watch, constraints)
+            return [wheels.recorded(one) for one in found], wheels
+        except PackageProblemError as problem:
+            told = " ".join(str(problem).split())
+            missing = [name for name in _SOURCE_ONLY.findall(told) if name not in wheels]
+            if not missing or len(wheels.digests) >= _MOST_BUILDS:
+                raise
+            versions = dict(_NO_WHEEL_OF.findall(told))
+            wheels.add(missing[0], versions.get(missing[0], ""))
 
 
 def _resolve_whole(
@@ -95,9 +136,9 @@ def _resolve_whole(
     constraints: Sequence[str],
     options: Sequence[str] = (),
 ) -> list[Artefact]:
-    bounds = ["-c", _write_file(place, "constraints.txt", constraints)] if constraints else []
+    bounds = ["-c", write_file(place, "constraints.txt", constraints)] if constraints else []
     wanted = [f"{package.name}{package.extras}=={package.version}"]
-    return _resolve(package, place, watch, wanted, [*bounds, *options])
+    return resolve(package, place, watch, wanted, [*bounds, *options])
 
 
 def compile_modules(place: Place, watch: Watch) -> str:
@@ -105,14 +146,17 @@ def compile_modules(place: Place, watch: Watch) -> str:
 
     It runs nothing of the package. What is not valid Python, such as a template, is left out.
     """
-    if not (_bin(place) / "python").exists():
+    if not (bin_of(place) / "python").exists():
         return ""
     place.scratch.mkdir(mode=0o700, exist_ok=True)
     shutil.rmtree(place.compiled, ignore_errors=True)
     options = ["-I", "-X", f"pycache_prefix={place.compiled}", "-m", "compileall", "-q", "-q"]
     try:
         run_client(
-            [str(_bin(place) / "python"), *options, *_site_packages(place)], place, watch, shown=()
+            [str(bin_of(place) / "python"), *options, *_site_packages(place)],
+            place,
+            watch,
+            shown=(),
         )
     finally:
         place.finish()
@@ -156,92 +200,19 @@ def _read_source(path: Path) -> str:
         return ""
 
 
-def _make_environment(package: Package, place: Place, watch: Watch, wanted: str = "") -> None:
-    """Make the environment of a Python that fits `wanted`, or else the command's, or our own."""
-    program = _python(wanted or (f"=={package.python}.*" if package.python else ""))
-    command = [program, "-I", "-m", "venv", "--without-pip", str(place.folder)]
-    code, output = run_client(command, place, watch)
-    if code:
-        words = "Python cannot create virtual environments here. On Debian, install python3-venv."
-        raise PackageProblemError("client_missing", words, output)
-
-
-def _python(wanted: str) -> str:
-    """Return the Python that a specifier names."""
-    found = find_python(wanted)
-    if found is None:
-        raise _wants_python(wanted)
-    return found
-
-
-class WantsPythonError(PackageProblemError):
-    """Raised where the package requires another Python than the one that it was tried with."""
-
-    python = ""
-
-
-def _wants_python(python: str, detail: str = "") -> WantsPythonError:
-    words = f"It requires Python {python}. This is {own_version()}."
-    problem = WantsPythonError("client_missing", words, detail)
-    problem.python = python
-    return problem
-
-
-def _resolve(
-    package: Package, place: Place, watch: Watch, wanted: Sequence[str], options: Sequence[str]
-) -> list[Artefact]:
-    """Return the files to install; nothing of them is fetched but what they require."""
-    file, lock = _write_file(place, "wanted.txt", wanted), place.scratch / _LOCK
-    formats = ["--format", _LOCK, "--output-file", str(lock), "--no-header", "--upgrade", "--quiet"]
-    _uv(package, place, watch, ["compile", *formats, *options, file])
-    return choose_wheels(_read_lock(place), _version_of(place))
-
-
-def _read_lock(place: Place) -> str:
-    lock = place.scratch / _LOCK
-    if lock.is_symlink() or lock.stat().st_size > _LONGEST_LOCK:
-        raise PackageProblemError("package_failed", "The resolution is too long to be read.")
-    return lock.read_text(encoding="utf-8")
-
-
-def _fill(package: Package, place: Place, watch: Watch, artefacts: Sequence[Artefact]) -> None:
+def _fill(
+    package: Package,
+    place: Place,
+    watch: Watch,
+    artefacts: Sequence[Artefact],
+    wheels: SourceWheels,
+) -> None:
     """Install exactly these files."""
-    lines = [f"{one.name}=={one.version} --hash={one.digest}" for one in artefacts]
-    pinned = ["--require-hashes", "--no-deps", "-r", _write_file(place, "held.txt", lines)]
-    _uv(package, place, watch, ["install", *pinned])
-
-
-def _uv(package: Package, place: Place, watch: Watch, arguments: Sequence[str]) -> None:
-    # Only wheels: building a source package would run its code.
-    own = ["--no-build", "--python", str(_bin(place) / "python")]
-    local = [] if has_index(client_environment(place, os.environ)) else ["--no-index"]
-    code, output = run_client([find_uv(), "pip", *arguments, *own, *local], place, watch)
-    if code:
-        raise _explain(package, output)
-
-
-def find_uv() -> str:
-    """Return the path of uv. Raises PackageProblemError."""
-    try:
-        return find_uv_bin()
-    except FileNotFoundError:
-        words = "uv is not installed beside Pegboard."
-        raise PackageProblemError("client_missing", words) from None
-
-
-def _version_of(place: Place) -> tuple[int, int]:
-    """Return the version of the environment's Python."""
-    found = next(place.folder.glob("lib/python3.*")).name.removeprefix("python3.")
-    return 3, int(found)
-
-
-def _explain(package: Package, output: str) -> PackageProblemError:
-    if python := find_required_python(package, output):
-        return _wants_python(python, _errors(output))
-    for pattern, reason, words in _KNOWN_ERRORS:
-        if pattern.search(output):
-            return PackageProblemError(reason, words, _errors(output))
-    return PackageProblemError("package_failed", "uv could not install it.", _errors(output))
+    lines = [
+        f"{one.name}=={one.version} --hash={wheels.installed_digest(one)}" for one in artefacts
+    ]
+    pinned = ["--require-hashes", "--no-deps", "-r", write_file(place, "held.txt", lines)]
+    run_uv(package, place, watch, ["install", *pinned])
 
 
 def can_resolve(package: Package, place: Place, watch: Watch, constraints: Sequence[str]) -> bool:
@@ -264,7 +235,7 @@ def find_dated_bounds(package: Package, place: Place, watch: Watch) -> list[str]
     place.scratch.mkdir(mode=0o700, exist_ok=True)
     try:
         now = {one.name: one.version for one in _resolve_whole(package, place, watch, ())}
-        released = find_release(_read_lock(place), package.name)
+        released = find_release(read_lock(place), package.name)
         if released is None:
             return []
         until = f"{released + _AFTERWARDS:%Y-%m-%dT%H:%M:%SZ}"
@@ -289,23 +260,11 @@ def _resolve_until(package: Package, place: Place, watch: Watch, until: str) -> 
         try:
             return _resolve_whole(package, place, watch, (), options)
         except PackageProblemError as problem:
-            without = set(_WITHOUT_WHEEL.findall(" ".join(str(problem).split()))) - {*exempt}
+            told = " ".join(str(problem).split())
+            without = {name for name, _ in _NO_WHEEL_OF.findall(told)} - {*exempt}
             if not without or len(exempt) >= _MOST_EXEMPT:
                 raise
             exempt += sorted(without)
-
-
-def find_required_python(package: Package, output: str) -> str:
-    """Return the versions of Python that uv said the package requires, or ""."""
-    found = _WANTS_PYTHON.finditer(" ".join(output.split()))
-    own = (one["wanted"] for one in found if _normal(one["name"]) == _normal(package.name))
-    return next(own, "").strip()
-
-
-def _errors(output: str) -> str:
-    lines = output.splitlines()
-    begun = next((at for at, line in enumerate(lines) if line.startswith("error:")), -5)
-    return "\n".join(lines[begun:])
 
 
 def _program(package: Package, place: Place) -> str:
@@ -319,7 +278,7 @@ def _program(package: Package, place: Place) -> str:
     wanted = package.program or package.name
     if wanted not in scripts and not package.program and len(scripts) == 1:
         wanted = scripts[0]
-    path = _bin(place) / wanted
+    path = bin_of(place) / wanted
     if not path.is_file():
         has = f"It has {', '.join(sorted(scripts)[:10])}." if scripts else "It has no programs."
         raise PackageProblemError("no_program", f"The package has no program {wanted!r}. {has}")
@@ -328,58 +287,10 @@ def _program(package: Package, place: Place) -> str:
 
 def _distribution(package: Package, place: Place) -> importlib.metadata.Distribution | None:
     for one in importlib.metadata.distributions(path=_site_packages(place)):
-        if _normal(one.metadata["Name"]) == _normal(package.name):
+        if normal_name(one.metadata["Name"]) == normal_name(package.name):
             return one
     return None
 
 
 def _site_packages(place: Place) -> list[str]:
     return [str(path) for path in place.folder.glob("lib/python3.*/site-packages")]
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _bin(place: Place) -> Path:
-    return place.folder / "bin"
-
-
-def _write_file(place: Place, name: str, lines: Sequence[str]) -> str:
-    path = place.scratch / name
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return str(path)
-
-
-_KNOWN_ERRORS = (
-    (
-        re.compile(r"(?i)hash mismatch"),
-        "package_changed",
-        "The index returned a different file for the same version, so Pegboard refused it.",
-    ),
-    (
-        re.compile(
-            r"(?i)failed to fetch|error sending request|connection refused|timed? ?out|dns error"
-            r"|certificate|tunnel"
-        ),
-        "index_not_reachable",
-        "The package index could not be reached. Try again, or ask your operator.",
-    ),
-    (
-        re.compile(r"no usable wheels|no wheels with|building from source is disabled"),
-        "package_not_found",
-        "A dependency has no ready-made file (wheel) for this machine. Pegboard builds no "
-        "packages, since building one runs its code.",
-    ),
-    (
-        re.compile(r"no versions? of|not found in|no matching"),
-        "package_not_found",
-        "There is no such version, or a dependency has no ready-made file (wheel) for this "
-        "machine. Pegboard builds no packages, since building one runs its code.",
-    ),
-    (
-        re.compile(r"No solution found"),
-        "package_conflict",
-        "Its dependencies conflict with each other.",
-    ),
-)

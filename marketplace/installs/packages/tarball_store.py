@@ -92,13 +92,13 @@ def add_to_store(digests: Iterable[Digest], fetched: Path) -> None:
     for digest in digests:
         if digest.algorithm != _SHARED or digest.below(store_folder()).exists():
             continue
-        content = _read_plain(digest.below(fetched))
+        content = read_plain(digest.below(fetched))
         if hashlib.sha512(content).hexdigest() == digest.value:
-            _write(digest.below(store_folder()), content)
-    _remove_oldest()
+            write_file(digest.below(store_folder()), content)
+    remove_oldest()
 
 
-def _read_plain(path: Path) -> bytes:
+def read_plain(path: Path) -> bytes:
     """Return the bytes of a plain file; a client that was broken may have left anything."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -111,7 +111,8 @@ def _read_plain(path: Path) -> bytes:
         return opened.read(_LARGEST)
 
 
-def _write(file: Path, content: bytes) -> None:
+def write_file(file: Path, content: bytes) -> None:
+    """Write a file of the store, all at once."""
     _make_folders(file.parent)
     # Complete before it has its name: another installation may look for it now.
     unfinished = store_folder() / f"{uuid4()}.part"
@@ -128,7 +129,7 @@ def _make_folders(folder: Path) -> None:
         whole.chmod(0o755)
 
 
-def _remove_oldest() -> None:
+def remove_oldest() -> None:
     """Remove what was not used for longest until the store is within its limit.
 
     What was used lately stays: an installation may be about to unpack it.
