@@ -17,7 +17,8 @@ _FEW = 0.25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchIndex:
-    """Rows in the order of `ids`. `matrix` has vectors of length 1, zeros where there is none."""
+    """Rows in the order of `ids`. `matrix` has vectors of length 1, zeros where there is none.
+    `servers` numbers the integrations from 0."""
 
     label: IndexLabel
     model: str
@@ -25,6 +26,7 @@ class SearchIndex:
     rows_by_name: Mapping[str, int]
     matrix: Vectors
     embedded: npt.NDArray[np.bool_]
+    servers: Rows
     words: WordIndex
     relations: RelationIndex
 
@@ -34,15 +36,17 @@ class SearchIndex:
         known = len(rows) == 0 or (rows[-1] < len(self.ids) and np.array_equal(self.ids[rows], ids))
         return rows if known else None
 
-    def nearest(self, vectors: Vectors, rows: Rows, most: int) -> list[int]:
-        """Return those of `rows` that are nearest to any of the vectors, the nearest first."""
+    def likeness(self, vectors: Vectors, rows: Rows) -> Scores | None:
+        """Return the cosines of `rows` with the vectors; None where nothing is embedded."""
         if not self.embedded.any():
-            return []
+            return None
         unit = normalized(vectors)
         if len(rows) < _FEW * len(self.ids):
-            likeness = self.matrix[rows] @ unit.T
-        else:
-            likeness = (self.matrix @ unit.T)[rows]
+            return np.asarray(self.matrix[rows] @ unit.T)
+        return np.asarray((self.matrix @ unit.T)[rows])
+
+    def nearest(self, likeness: Scores, rows: Rows, most: int) -> list[int]:
+        """Return those of `rows` that are nearest to any of the vectors, the nearest first."""
         best = np.where(self.embedded[rows], likeness.max(axis=1), -np.inf)
         return _best(best.astype(np.float32), rows, most, above=-np.inf)
 

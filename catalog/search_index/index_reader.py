@@ -16,10 +16,10 @@ from catalog.search_index.relation_index import (
     StoredEdge,
     build_relation_index,
 )
-from catalog.search_index.word_index import build_word_index
+from catalog.search_index.word_index import Rows, build_word_index
 
 _LABEL = f"SELECT {LABEL_SQL}, (SELECT count(*) FROM catalog_capability)"  # noqa: S608
-_NAMES = "SELECT id, full_name FROM catalog_capability ORDER BY id"
+_NAMES = "SELECT id, full_name, integration_id FROM catalog_capability ORDER BY id"
 _VECTORS = """
 SELECT e.capability_id, vector_send(e.vector)
 FROM catalog_embedding e JOIN catalog_embeddingmodel m ON m.id = e.model_id
@@ -39,17 +39,18 @@ def load_index(model: str, most: int) -> SearchIndex | None:
     if not label.is_counted or not 0 < count <= most:
         return None
     names = _rows(_NAMES)
-    ids = np.array([pk for pk, _ in names], dtype=np.int64)
-    places = {pk: place for place, (pk, _) in enumerate(names)}
+    ids = np.array([pk for pk, *_ in names], dtype=np.int64)
+    places = {pk: place for place, (pk, *_) in enumerate(names)}
     matrix, embedded = _matrix(model, places)
     words = [(places[pk], sent) for pk, sent in _rows(_WORDS) if pk in places]
     return SearchIndex(
         label=label,
         model=model,
         ids=ids,
-        rows_by_name={name: place for place, (_, name) in enumerate(names)},
+        rows_by_name={name: place for place, (_, name, _) in enumerate(names)},
         matrix=matrix,
         embedded=embedded,
+        servers=_numbered([server for *_, server in names]),
         words=build_word_index(len(ids), words),
         relations=_relations(places),
     )
@@ -65,6 +66,10 @@ def _matrix(model: str, places: dict[int, int]) -> tuple[Any, Any]:
         matrix[place] = np.frombuffer(sent, ">f4", dimension, _HEADER)
         embedded[place] = True
     return normalized(matrix), embedded
+
+
+def _numbered(servers: list[int]) -> Rows:
+    return np.unique(servers, return_inverse=True)[1].astype(np.int32)
 
 
 def _relations(places: dict[int, int]) -> RelationIndex:

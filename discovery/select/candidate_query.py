@@ -14,6 +14,7 @@ from acl.rights.rights_statement import rights_parameters
 from catalog.embedding.embedder import Vectors
 from catalog.lexical import DIMENSIONS
 from catalog.readiness.facts import facts_parameters
+from discovery.select.ranking.fusion import FEWEST_OF_SEVERAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,11 @@ class CandidateQuery:
     def vector_count(self) -> int:
         """Return the number of vectors."""
         return 0 if self.vectors is None else len(self.vectors)
+
+    @property
+    def by_server(self) -> bool:
+        """Return True if the servers' means count: the message has several clauses."""
+        return self.vector_count >= FEWEST_OF_SEVERAL
 
     @property
     def experiences(self) -> int:

@@ -81,6 +81,9 @@ class Candidates:
     # Calls of these for the most similar messages, and the gains by earlier votes.
     experiences: list[PastCall]
     checked: VoteGains
+    # Cosines of the texts with the mean vector of each one's server, by primary key. The means are
+    # made from what the caller may use. Empty where the message has one clause.
+    servers: dict[int, tuple[float, ...]]
 
 
 def columns_sql(vectors: int, texts: int) -> str:
@@ -115,6 +118,7 @@ class RowReader(NamedTuple):
     candidate: Callable[[Any], tuple[Any, ...]]
     related: Callable[[Any], tuple[Any, ...]] | None
     experiences: Callable[[Any], tuple[Any, ...]] | None
+    server: Callable[[Any], list[float] | None] | None
 
 
 @lru_cache(maxsize=32)
@@ -125,8 +129,11 @@ def row_reader(columns: tuple[str, ...]) -> RowReader:
         return itemgetter(*map(columns.index, names)) if names[0] in columns else None
 
     key = columns.index("pk")
-    return RowReader(key, of(TOTALS), of(Candidate._fields), of(RELATIONS), of(memory.NAMES))
+    return RowReader(
+        key, of(TOTALS), of(Candidate._fields), of(RELATIONS), of(memory.NAMES), of(SERVER)
+    )
 
 
+SERVER = ("server",)
 TOTALS = ("usable", "usable_tokens")
 RELATIONS = ("is_hit", "targets", "kinds", "weights", "names")

@@ -15,6 +15,7 @@ from acl.platform.prepared_statements import table_of
 from acl.rights.rights_statement import requestable_sql, rights_sql
 from catalog.graph.neighbours import FOR_THE_GROUP, LARGEST_CATEGORY, MOST_WITH_A_TAG
 from catalog.querysets import TABLES
+from catalog.search_index.server_means import FEWEST_TOOLS, MOST_TOOLS
 from discovery.learning import memory
 from discovery.learning.past_use import PastCall, VoteGains
 from discovery.select.candidate_query import CandidateQuery
@@ -27,6 +28,7 @@ from discovery.select.candidate_rows import (
     columns_sql,
     row_reader,
 )
+from discovery.select.ranking.fusion import FEWEST_OF_SEVERAL
 from discovery.select.ranking.relation_gains import Link, links_by_shared
 
 # Candidates per arm, for one text and for several. Fewer lose right answers on labelled sets; more
@@ -72,19 +74,21 @@ def _candidates(reader: RowReader, rows: Sequence[tuple[Any, ...]]) -> Candidate
     experiences: list[PastCall] = []
     checked = VoteGains()
     names: dict[int, list[str]] = {}
+    servers: dict[int, tuple[float, ...]] = {}
     for row in rows:
         if row[reader.key] is None:  # the totals alone: nothing was found
             break
         candidate = Candidate._make(reader.candidate(row))
+        is_hit = True
         if reader.related:
             is_hit, targets, kinds, weights, shared = reader.related(row)
-            (found if is_hit else outside).append(candidate)
             if targets:
                 links += map(Link, repeat(candidate.pk), targets, kinds, weights)
             if shared:
                 names[candidate.pk] = shared
-        else:
-            found.append(candidate)
+        (found if is_hit else outside).append(candidate)
+        if is_hit and reader.server and (cosines := reader.server(row)):
+            servers[candidate.pk] = tuple(cosines)
         if reader.experiences:
             turns, likenesses, worths, gains, squares = reader.experiences(row)
             checked = VoteGains(gains, squares) if gains else checked
@@ -94,7 +98,7 @@ def _candidates(reader: RowReader, rows: Sequence[tuple[Any, ...]]) -> Candidate
     links += [link for link in links_by_shared(names) if link[:3] not in stored]
     embedded = any(cosine is not None for candidate in found for cosine in candidate.cosines)
     return Candidates(
-        found, usable, int(tokens or 0), embedded, outside, links, experiences, checked
+        found, usable, int(tokens or 0), embedded, outside, links, experiences, checked, servers
     )
 
 
@@ -110,6 +114,7 @@ def _statement(
 ) -> str:
     """Build the statement; the text is the same for the same arguments, so it is prepared once."""
     limit = NEAREST if texts == 1 else NEAREST_OF_SEVERAL
+    by_server = vectors >= FEWEST_OF_SEVERAL
     near = _NEAR.format(
         distance=_smallest([f"e.vector <=> %(v{i})s::vector" for i in range(vectors)]), limit=limit
     )
@@ -128,9 +133,13 @@ def _statement(
         checked=memory.CHECKED if experiences else "",
         experiences=memory.COLUMNS if experiences else "",
         graph=_graph(vectors, texts) if use_graph else "",
+        means=_MEANS.format(fewest=FEWEST_TOOLS, most=MOST_TOOLS) if by_server else "",
+        server=_server(vectors) if by_server else "",
         shown="shown" if use_graph else "hits",
         related=_RELATED if use_graph else "",
-        joined=(memory.JOINED if experiences else "") + (_JOINED if use_graph else ""),
+        joined=(memory.JOINED if experiences else "")
+        + (_JOINED if use_graph else "")
+        + (_MEANT if by_server else ""),
     )
 
 
@@ -167,6 +176,12 @@ def _graph(vectors: int, texts: int) -> str:
         largest_category=LARGEST_CATEGORY,
         for_the_group=FOR_THE_GROUP,
     )
+
+
+def _server(vectors: int) -> str:
+    cosines = ", ".join(f"1 - (mean.vector <=> %(v{i})s::vector)" for i in range(vectors))
+    return f""",
+       CASE WHEN vector_norm(mean.vector) > 0 THEN ARRAY[{cosines}]::float8[] END AS server"""
 
 
 def _smallest(distances: list[str]) -> str:
@@ -208,11 +223,25 @@ hits AS MATERIALIZED (
   SELECT id FROM worded {near} UNION SELECT id FROM named UNION SELECT id FROM usable WHERE always
   {called}
 ),
-totals AS (SELECT count(*) AS usable, sum(tokens) AS tokens{checked} FROM usable){graph}
-SELECT totals.usable, totals.tokens AS usable_tokens, {columns}{related}{experiences}
+totals AS (SELECT count(*) AS usable, sum(tokens) AS tokens{checked} FROM usable){graph}{means}
+SELECT totals.usable, totals.tokens AS usable_tokens, {columns}{related}{experiences}{server}
 FROM totals LEFT JOIN ({shown} JOIN catalog_capability c ON c.id = {shown}.id
   {joined_rows}{joined}) ON true
 """
+# The means of the hits' servers are made from what the caller may use, so that nothing hidden moves
+# a rank.
+_MEANS = """,
+mean AS MATERIALIZED (
+  SELECT c.integration_id, avg(l2_normalize(e.vector)) AS vector
+  FROM catalog_capability c
+  JOIN catalog_embedding e ON e.capability_id = c.id AND e.model_id = (SELECT id FROM model)
+  WHERE c.id = ANY (ARRAY(SELECT id FROM usable)) AND e.vector IS NOT NULL
+    AND c.integration_id = ANY (ARRAY(
+      SELECT integration_id FROM catalog_capability WHERE id = ANY (ARRAY(SELECT id FROM hits))))
+  GROUP BY c.integration_id HAVING count(*) BETWEEN {fewest} AND {most}
+)"""
+_MEANT = """
+  LEFT JOIN mean ON mean.integration_id = c.integration_id"""
 _RELATED = """,
        c.id IN (SELECT id FROM hits) AS is_hit, link.targets, link.kinds, link.weights,
        counting.names"""

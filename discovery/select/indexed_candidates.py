@@ -13,6 +13,7 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from acl.platform.prepared_statements import table_of
 from acl.rights.rights_statement import rights_sql
@@ -20,6 +21,7 @@ from catalog.querysets import TABLES
 from catalog.search_index.capability_index import SearchIndex
 from catalog.search_index.index_cache import index_cache
 from catalog.search_index.index_label import IS_CURRENT_SQL
+from catalog.search_index.server_means import likeness_of_means
 from discovery.learning import memory
 from discovery.learning.past_use import PastCall, VoteGains
 from discovery.select.candidate_query import CandidateQuery
@@ -52,6 +54,8 @@ class _Draft:
     hits: frozenset[int]
     foremost: frozenset[int]
     around: frozenset[int]
+    # For each server and text, the cosine of its usable tools' mean; None where it does not count.
+    servers: npt.NDArray[np.float64] | None = None
 
 
 def find_by_index(query: CandidateQuery) -> Candidates | None:
@@ -85,19 +89,23 @@ def _draft(index: SearchIndex, usable: UsableRows, query: CandidateQuery) -> _Dr
     most = NEAREST_OF_SEVERAL if several else NEAREST
     first = FOREMOST_OF_SEVERAL if several else FOREMOST
     worded = index.worded(query.words[0], usable.rows, most)
-    near = [] if query.vectors is None else index.nearest(query.vectors, usable.rows, most)
+    likeness = None if query.vectors is None else index.likeness(query.vectors, usable.rows)
+    near = [] if likeness is None else index.nearest(likeness, usable.rows, most)
+    servers = None
+    if likeness is not None and query.by_server:
+        servers = likeness_of_means(index, usable.rows, likeness, usable.servers)
     rows = (index.rows_by_name.get(name) for name in query.names)
     named = [row for row in rows if row is not None and usable.mask[row]]
     hits = frozenset((*worded, *near, *named, *usable.always))
     if not query.use_graph:
-        return _Draft(hits, frozenset(), frozenset())
+        return _Draft(hits, frozenset(), frozenset(), servers)
     foremost = frozenset((*named, *worded[:first], *near[:first]))
     groups = query.caller.group_ids
     beside = (
         index.relations.beside(row, groups=groups, usable=usable.mask, most=BESIDE_EACH)
         for row in foremost
     )
-    return _Draft(hits, foremost, foremost.union(*beside))
+    return _Draft(hits, foremost, foremost.union(*beside), servers)
 
 
 def _read(
@@ -150,7 +158,21 @@ def _candidates(
         _links(index, usable, draft, query, [*found, *outside]),
         experiences,
         checked,
+        _servers(index, draft, found),
     )
+
+
+def _servers(
+    index: SearchIndex, draft: _Draft, found: Sequence[Candidate]
+) -> dict[int, tuple[float, ...]]:
+    if draft.servers is None:
+        return {}
+    keys = [candidate.pk for candidate in found]
+    cosines = draft.servers[index.servers[np.searchsorted(index.ids, keys)]]
+    known = ~np.isnan(cosines[:, 0])
+    return {
+        pk: tuple(own) for pk, own, has in zip(keys, cosines.tolist(), known, strict=True) if has
+    }
 
 
 def _links(

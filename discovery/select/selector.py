@@ -79,7 +79,12 @@ def select_capabilities(asked: Asked) -> Selection:
     use = bonuses(votes, choose_level(candidates.checked))
     model = embedded.model if embedded else ""
     ranked = rank(
-        candidates.found, texts=texts, names=names_in(asked.message), use=use, model=model
+        candidates.found,
+        texts=texts,
+        names=names_in(asked.message),
+        use=use,
+        servers=candidates.servers,
+        model=model,
     )
     noted = _note(embedded, ranked, votes)
     support = support_of(ranked, use, background, model, words=len(words[0]))

@@ -69,7 +69,15 @@ def _fitting(
     background: Sequence[float] | None,
 ) -> list[Candidate]:
     """Return the candidates that pass the selector's thresholds, best first."""
-    ranked = rank(find(query).found, texts=texts, names=set(query.names), use={}, model=query.model)
+    found = find(query)
+    ranked = rank(
+        found.found,
+        texts=texts,
+        names=set(query.names),
+        use={},
+        servers=found.servers,
+        model=query.model,
+    )
     support = support_of(ranked, {}, background, query.model, words=len(query.words[0]))
     if not support.enough:
         return []

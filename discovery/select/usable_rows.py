@@ -19,6 +19,7 @@ from catalog.querysets import TABLES
 from catalog.search_index.capability_index import SearchIndex
 from catalog.search_index.index_label import LABEL_SQL, IndexLabel
 from catalog.search_index.relation_index import Mask
+from catalog.search_index.server_means import Lengths, lengths_of_sums
 from catalog.search_index.word_index import Rows
 from discovery.select.candidate_query import CandidateQuery
 
@@ -36,6 +37,7 @@ class UsableRows:
     mask: Mask
     always: tuple[int, ...]
     tokens: int
+    servers: Lengths  # of each server's usable tools, the length of their vectors' sum
 
     @property
     def count(self) -> int:
@@ -83,20 +85,29 @@ class UsableRowsCache:
         [(digest, *label, ids, always, tokens)] = rows_of(statement, query.rights(), binary=True)
         if IndexLabel(*label) != self.index.label:
             return None
+        key = (digest, query.kind, query.unavailable, query.only_here)
+        return self._keep(
+            query, key, self._sets.get(key) or self._read(digest, ids, always, tokens)
+        )
+
+    def _read(
+        self, digest: str, ids: bytes | None, always: list[int], tokens: int | None
+    ) -> UsableRows | None:
         rows = self.index.rows_of(np.frombuffer(ids or b"", ">i8").astype(np.int64))
         core = self.index.rows_of(np.array(always, dtype=np.int64))
         if rows is None or core is None:
             return None
         mask = np.zeros(len(self.index.ids), dtype=bool)
         mask[rows] = True
-        found = UsableRows(digest, rows, mask, tuple(core.tolist()), int(tokens or 0))
-        return self._keep(query, found)
+        lengths = lengths_of_sums(self.index, rows)
+        return UsableRows(digest, rows, mask, tuple(core.tolist()), int(tokens or 0), lengths)
 
-    def _keep(self, query: CandidateQuery, found: UsableRows) -> UsableRows:
-        key = (found.digest, query.kind, query.unavailable, query.only_here)
-        found = self._sets.get(key) or found
-        self._sets.keep(key, found)
-        self._digests.keep(_asking(query), key)
+    def _keep(
+        self, query: CandidateQuery, key: Hashable, found: UsableRows | None
+    ) -> UsableRows | None:
+        if found is not None:
+            self._sets.keep(key, found)
+            self._digests.keep(_asking(query), key)
         return found
 
 

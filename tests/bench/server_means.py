@@ -1,15 +1,14 @@
-"""Tasks of several steps, and what the mean vector of a server's tools adds to them.
+"""Tasks of several steps, and what the mean vectors of servers' tools add to them.
 
     python -m tests.bench.server_means ../shared/eval/toucan-mcp-catalog
 
-Prints recall@5, NDCG@10 and complete@10 by the shipped weighing, where each tool's cosine is partly
-its server's, and how many of the implied tools are among the first ten. Needs no database.
+Prints recall@5, NDCG@10 and complete@10 by the shipped weighing and other shares of the servers,
+and how many of the implied tools are among the first ten. Needs no database.
 """
 
 import argparse
 import os
 import tempfile
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,6 @@ import django
 import numpy as np
 
 if TYPE_CHECKING:
-    from catalog.embedding.embedder import Embedder, Vectors
     from catalog.formats.descriptors import Descriptor
     from discovery.evaluation.training.evidence import Question
     from discovery.select.ranking.scales import Scale
@@ -39,11 +37,9 @@ def main() -> None:
     from discovery.evaluation.training.evidence import (
         Asked,
         by_fusion,
-        embed_reading,
         find_evidence,
         measure,
     )
-    from discovery.select.message import read
     from discovery.select.ranking.scales import scale_of
     from tests.ranking.tasks import read_tasks
 
@@ -53,21 +49,13 @@ def main() -> None:
     asked = [Asked(row["query"], [stored_id(each) for each in row["relevant"]]) for row in tasks]
     implied = [{stored_id(each) for each in row["implied"]} for row in tasks]
     found = list(find_evidence(tools, asked, embedder))
-    texts = [embed_reading(read(one.message), embedder) for one in asked]
-    means = _server_means(tools, embedder)
     print(f"| share of the server | {len(asked)} tasks, {len(tools)} tools | implied |")  # noqa: T201
     print("|--:|--:|--:|")  # noqa: T201
     for share in SHARES:
-        mixed = [
-            replace(
-                one,
-                cosines=(1 - share) * one.cosines + share * (means[one.places] @ text.T),
-            )
-            for one, text in zip(found, texts, strict=True)
-        ]
-        figures = measure(mixed, partial(by_fusion, scale=scale))
+        weighed = scale._replace(server_share=share)
+        figures = measure(found, partial(by_fusion, scale=weighed))
         shown = " / ".join(f"{value:.1f}" for value in figures)
-        named = _count_first(mixed, tools, implied, scale)
+        named = _count_first(found, tools, implied, weighed)
         print(f"| {share} | {shown} | {named} of {sum(map(len, implied))} |")  # noqa: T201
 
 
@@ -81,18 +69,6 @@ def _installed(folder: Path) -> "list[Descriptor]":
     rows = map(parse_json, path.read_text("utf-8").splitlines())
     kept = {stored_id(row["id"]) for row in rows if row["server"] in servers}
     return [each for each in load_path(path).capabilities if each.identifier in kept]
-
-
-def _server_means(tools: "list[Descriptor]", embedder: "Embedder") -> "Vectors":
-    """Return for each tool the mean vector of its server's tools, of length 1."""
-    from catalog.embedding.embedder import embed_documents
-    from catalog.embedding.embedding_text import embedding_text
-
-    vectors = embed_documents(embedder, [embedding_text(tool) for tool in tools])
-    servers = np.array([str(tool.integration) for tool in tools])
-    means = np.stack([vectors[servers == server].mean(axis=0) for server in servers])
-    lengths = np.linalg.norm(means, axis=1, keepdims=True)
-    return np.asarray(means / lengths, dtype=np.float32)
 
 
 def _count_first(

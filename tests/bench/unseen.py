@@ -2,8 +2,9 @@
 
     python -m tests.bench.unseen ../shared
 
-Prints recall@5, NDCG@10 and complete@10 by the shipped weighing, the one before, and the general
-one. Needs no database. Of the training sets every fifth message is read.
+Prints recall@5, NDCG@10 and complete@10 by the shipped weighing, the same without servers, an
+earlier one, and the general one. Needs no database. Of the training sets every fifth message is
+read.
 """
 
 import argparse
@@ -49,8 +50,15 @@ def main() -> None:
         with override_settings(PEGBOARD_MODEL_DIR=root):
             asked = {name: list(_read(*each, embedder)) for name, each in _sets(shared).items()}
     own = scale_of(embedder.name)
-    before = own._replace(word_weight=0.4, word_power=0.75, evenness=0.85, whole=1.0)
-    weighings: dict[str, Scale] = {"shipped": own, "before": before, "general": GENERAL}
+    before = own._replace(
+        word_weight=0.4, word_power=0.75, evenness=0.85, whole=1.0, server_share=0.0
+    )
+    weighings: dict[str, Scale] = {
+        "shipped": own,
+        "without servers": own._replace(server_share=0.0),
+        "before": before,
+        "general": GENERAL,
+    }
     print(f"| weighing | {' | '.join(asked)} |")  # noqa: T201 - its output
     print(f"|---|{'--:|' * len(asked)}")  # noqa: T201
     for name, scale in weighings.items():

@@ -65,6 +65,25 @@ def test_less_of_the_whole_lets_a_clause_that_is_met_well_win() -> None:
     assert [ahead(whole) for whole in (4.0, 0.25)] == [False, True]
 
 
+def test_tools_lose_what_their_server_is_behind_where_there_are_several_clauses() -> None:
+    worded = (0.0, 0.0, 0.0)
+    tool = Evidence((0.5, 0.5, 0.3), worded, server=(0.6, 0.5, 0.4))
+    beside = Evidence((0.5, 0.5, 0.3), worded, server=(0.3, 0.5, 0.1))
+    skill = Evidence((0.5, 0.5, 0.3), worded)
+    pending = Evidence((None, None, None), worded, server=(0.3, 0.5, 0.1))
+
+    at_best, behind, alone, _ = judge([tool, beside, skill, pending], TWO)
+
+    assert at_best == alone == judge([skill], TWO)[0]  # the best server's tools lose nothing
+    assert at_best.score > behind.score
+    assert behind.clause_scores[0] == at_best.clause_scores[0]
+    one_server = [tool, tool._replace(cosines=(0.4, 0.2, 0.6))]
+    none = [item._replace(server=()) for item in one_server]
+    assert judge(one_server, TWO) == judge(none, TWO)
+    single = [Evidence((0.5,), (0.0,), server=(0.6,)), Evidence((0.5,), (0.0,), server=(0.1,))]
+    assert len(set(fuse(single, ONE))) == 1
+
+
 def test_words_that_fit_badly_count_less_by_a_higher_power() -> None:
     def words(reached: float, power: float) -> float:
         scale = GENERAL._replace(word_power=power)

@@ -73,8 +73,11 @@ def _rows(rows: list[Any]) -> list[Any]:
 
 def assert_same_way(query: CandidateQuery) -> Candidates:
     """Assert that both ways give the same candidates, and return them."""
-    found = by_index(query)
-    assert comparable(found) == comparable(find_candidates(query))
+    found, by_sql = by_index(query), find_candidates(query)
+    assert comparable(found) == comparable(by_sql)
+    assert found.servers.keys() == by_sql.servers.keys()
+    for pk, cosines in found.servers.items():  # the process and Postgres round differently
+        assert cosines == pytest.approx(by_sql.servers[pk], abs=1e-5)
     return found
 
 

@@ -1,5 +1,6 @@
 """Candidates by the index equal those by SQL alone, and follow every change at once."""
 
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from threading import Thread
@@ -231,6 +232,47 @@ def test_hidden_tools_leave_no_trace(people: People) -> None:
         after = assert_same_way(query)
 
     assert before == after
+
+
+def test_hidden_tool_of_a_server_one_may_use_moves_no_rank(people: People) -> None:
+    query = of_several_clauses(people)
+    own = {people.send.pk, people.search.pk}
+    with index_kept():
+        alone = assert_same_way(query)
+        add_tool(people, [0, 1, 0]).delete()
+        own.add(add_tool(people, [0, 1, 0]).pk)
+        before, by_sql = assert_same_way(query), find_candidates(query)
+        hidden = add_tool(people, [1, 1, 1])
+        Capability.objects.filter(pk=hidden.pk).update(ai_access="blocked")
+        after, after_by_sql = assert_same_way(query), find_candidates(query)
+        Capability.objects.filter(pk=hidden.pk).update(ai_access="execute")
+        shown = assert_same_way(query)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("catalog.search_index.server_means.MOST_TOOLS", 2)
+            assert not by_index(replace(query, kind="tool")).servers
+
+    assert (after, after_by_sql) == (before, by_sql)
+    assert before.servers.keys() == own & {one.pk for one in before.found}  # the wiki has one tool
+    assert before.servers[people.send.pk] == pytest.approx([1, 0.5, 0.5])
+    assert shown.servers[people.send.pk] == pytest.approx(_cosines_of_mean(query))
+    # A tool alone has no mean beside itself, and a message of one clause asks for none.
+    assert not alone.servers
+    assert not find_candidates(asks(people)).servers
+
+
+def of_several_clauses(people: People) -> CandidateQuery:
+    vectors = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]], dtype=np.float32)
+    return replace(asks(people), vectors=vectors, words=[{EVERYWHERE: 1.0}] * 3)
+
+
+def add_tool(people: People, vector: list[float]) -> Capability:
+    return CapabilityFactory.create(integration=people.gmail, action=f"do_{vector}", vector=vector)
+
+
+def _cosines_of_mean(query: CandidateQuery) -> list[float]:
+    assert query.vectors is not None
+    mean = unit(np.array([1, 1, 0]) + unit([1, 1, 1]))
+    return [float(mean @ unit(vector)) for vector in query.vectors]
 
 
 def test_larger_catalogue_is_left_to_sql(people: People) -> None:

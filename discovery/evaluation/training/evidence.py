@@ -4,6 +4,7 @@ Loading, embedding, clauses, words and fusion are the product's own. Only the ch
 repeats in Python what the selector does in SQL.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +15,12 @@ import numpy.typing as npt
 
 from acl.platform.strict_json import parse_json
 from catalog import lexical
-from catalog.embedding.embedder import Embedder, Vectors, embed_documents
+from catalog.embedding.embedder import Embedder, Vectors, embed_documents, normalize_rows
 from catalog.embedding.embedding_text import embedding_text
 from catalog.embedding.multilingual_embedder import multilingual_embedder
 from catalog.formats.descriptors import Descriptor
 from catalog.formats.loader import load_path
+from catalog.search_index.server_means import FEWEST_TOOLS, MOST_TOOLS
 from discovery.evaluation.labelled_sets import stored_id
 from discovery.select.candidates import NEAREST, NEAREST_OF_SEVERAL
 from discovery.select.message import MessageTexts, read
@@ -38,11 +40,16 @@ class Question:
     right: npt.NDArray[np.bool_]  # for each candidate, if it is right
     wanted: int  # number of right answers, found or not
     places: npt.NDArray[np.int64]  # positions of the candidates in the catalogue
+    servers: Array | None = None  # cosines of their servers' means; not a number without one
 
     @property
     def evidence(self) -> list[Evidence]:
-        pairs = zip(self.cosines.tolist(), self.words.tolist(), strict=True)
-        return [Evidence(tuple(cosines), tuple(words)) for cosines, words in pairs]
+        servers = [()] * len(self.words) if self.servers is None else self.servers.tolist()
+        rows = zip(self.cosines.tolist(), self.words.tolist(), servers, strict=True)
+        return [
+            Evidence(tuple(cosines), tuple(words), server=_known(server))
+            for cosines, words, server in rows
+        ]
 
     @property
     def features(self) -> MessageFeatures:
@@ -90,11 +97,13 @@ def find_evidence(
     """Yield each message with the candidates that the selector would find."""
     texts = ["\n".join(embedding_text(each).split("\n")[:readings]) for each in capabilities]
     vectors, documents = embed_documents(embedder, texts), _documents(capabilities)
+    means = _server_means(capabilities, vectors)
     identifiers = np.array([each.identifier for each in capabilities])
     for message, relevant, history in asked:
         reading = read(message, history)
         queries = [lexical.query_vector(text) for text in reading.texts]
-        cosines = vectors @ embed_reading(reading, embedder).T
+        said = embed_reading(reading, embedder)
+        cosines = vectors @ said.T
         words = np.asarray((documents @ _matrix(queries).T).todense())
         seen = _candidates(cosines, words)
         yield Question(
@@ -104,7 +113,24 @@ def find_evidence(
             np.isin(identifiers[seen], list(relevant)),
             len(relevant),
             seen,
+            means[seen] @ said.T,
         )
+
+
+def _server_means(capabilities: Sequence[Descriptor], vectors: Vectors) -> Vectors:
+    """Return for each capability the mean vector of its server's, of length 1; not numbers where it
+    has none."""
+    servers = [str(each.integration) for each in capabilities]
+    _, numbers, counts = np.unique(servers, return_inverse=True, return_counts=True)
+    sums = np.zeros((len(counts), vectors.shape[1]), dtype=np.float32)
+    np.add.at(sums, numbers, vectors)
+    means = normalize_rows(sums)
+    means[(counts < FEWEST_TOOLS) | (counts > MOST_TOOLS)] = np.nan
+    return means[numbers]
+
+
+def _known(cosines: Sequence[float]) -> tuple[float, ...]:
+    return () if any(map(math.isnan, cosines)) else tuple(cosines)
 
 
 def embed_reading(reading: MessageTexts, embedder: Embedder) -> Vectors:

@@ -56,11 +56,13 @@ def rank(
     texts: Sequence[str],
     names: set[str],
     use: Mapping[int, float],
+    servers: Mapping[int, tuple[float, ...]],
     model: str,
 ) -> list[Ranked]:
     """Rank candidates, best first; ties are sorted by name to be deterministic.
 
-    `use` is the bonus by experience, by primary key. `model` embedded the texts; "" without one.
+    By primary key, `use` is the bonus by experience, and `servers` has the cosines of the servers'
+    means. `model` embedded the texts; "" without one.
     """
     exact = [_is_named(candidate, names) for candidate in candidates]
     evidence = [
@@ -69,6 +71,7 @@ def rank(
             tuple(candidate.words),
             named,
             use.get(candidate.pk, 0.0),
+            servers.get(candidate.pk, ()),
         )
         for candidate, named in zip(candidates, exact, strict=True)
     ]

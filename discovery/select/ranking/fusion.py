@@ -6,7 +6,8 @@ words; one that tells a story is not.
 
 A message with several tasks is scored as a whole and by clause. The best candidates of all clauses
 score nearly the same, so that an easy clause does not displace the others' tools; the more clauses,
-the less the whole counts. Past use is added last.
+the less the whole counts. The steps of a task are mostly the same server's, so its tools lose by
+how far their server as a whole is behind the best one. Past use is added last.
 """
 
 import math
@@ -17,6 +18,8 @@ from typing import NamedTuple
 from catalog import lexical
 from discovery.select.ranking.scales import GENERAL, Scale
 
+# Texts of a message with several clauses: the whole, and two at least. Only there servers count.
+FEWEST_OF_SEVERAL = 3
 NAMED = 0.99  # scores above this are reserved for candidates that the message names
 
 
@@ -27,6 +30,8 @@ class Evidence(NamedTuple):
     lexicals: tuple[float, ...]
     exact_name: bool = False  # the message contains the full name or the action literally
     use: float = 0.0  # bonus or malus by past use
+    # Cosines of the mean vector of its server's tools; empty where there is none.
+    server: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ class Judged(NamedTuple):
 
     score: float
     clause_scores: tuple[float, ...]
-    meaning: float  # cosine and words of the best matching text
+    meaning: float  # cosine and words of the best matching text, after what its server costs
     words: float
     strength: float  # before calibration, and without past use
     used: float  # the part of the score due to past use
@@ -105,12 +110,31 @@ def _matches(
         _worth(max(item.lexicals[place] for item in evidence), ideal, scale)
         for place, ideal in enumerate(message.ideals)
     ]
-    return [
+    matches = [
         [
             _match(cosine, words * worth, scale)
             for cosine, words, worth in zip(item.cosines, item.lexicals, worths, strict=True)
         ]
         for item in evidence
+    ]
+    return _beside_servers(matches, evidence, scale.server_share)
+
+
+def _beside_servers(
+    matches: list[list[tuple[float, float]]], evidence: Sequence[Evidence], share: float
+) -> list[list[tuple[float, float]]]:
+    """Take from each cosine what its server is behind the best one. The best server's tools keep
+    theirs, so that the scale does not move; with one server for all, nothing changes."""
+    servers = [item.server for item in evidence if len(item.server) >= FEWEST_OF_SEVERAL]
+    if not servers:
+        return matches
+    best = [max(column) for column in zip(*servers, strict=True)]
+    return [
+        [
+            (cosine + share * (own - top), words)
+            for (cosine, words), own, top in zip(match, item.server or best, best, strict=True)
+        ]
+        for match, item in zip(matches, evidence, strict=True)
     ]
 
 

@@ -31,6 +31,9 @@ class Scale(NamedTuple):  # one per model, since cosines of different models are
     # and how much further for each informative word: a long message is less like any short text.
     least_margin: float = -0.126
     margin_by_word: float = 0.003
+    # How much of its server's distance to the best server counts for a tool, where the message has
+    # several clauses.
+    server_share: float = 0.3
     # Share of the best's odds that is worth a place, and its growth with each clause after the
     # first: each clause's best has a place anyway, so the rest is worth less.
     share_of_odds: float = 0.176
