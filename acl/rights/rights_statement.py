@@ -128,10 +128,10 @@ usable AS MATERIALIZED (
 # can sign in as a program, so it asks for nothing.
 _REQUESTABLE = """{grounds},
 requestable AS MATERIALIZED (
-  SELECT c.id, c.tokens
-  FROM who CROSS JOIN live l JOIN {integration} i ON i.id = l.id
-  JOIN {capability} c ON c.integration_id = l.id
-  WHERE i.requestable AND l.rank IS NULL AND NOT l.granted
+  SELECT c.id, c.tokens FROM who CROSS JOIN {capability} c
+  WHERE c.integration_id = ANY (ARRAY(
+      SELECT l.id FROM live l JOIN {integration} i ON i.id = l.id
+      WHERE i.requestable AND l.rank IS NULL AND NOT l.granted))
     AND c.id NOT IN (SELECT id FROM exception) AND {usable_at_all}
     AND NOT EXISTS (SELECT FROM acl_serviceaccount p WHERE p.user_id = who.user_id)
 )
