@@ -14,7 +14,6 @@ from pytest_django import Settings
 
 from acl.platform.heartbeat import KEY
 from catalog.embedding.embedding_jobs import failed_embeddings, pending_embeddings
-from catalog.embedding.shipped_model import prepare_model
 from catalog.embedding.vector_batches import CRASHED
 from catalog.models import Embedding, EmbeddingModel
 from marketplace.operate.embedded.data_folder import open_data_folder
@@ -49,61 +48,58 @@ def skills(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_killed_process_loses_nothing_wherever_it_was(
-    deployment: Deployment, tmp_path: Path
+def test_killed_processes_and_lost_queues_lose_nothing(
+    deployment: Deployment, skills: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    for point in POINTS:
-        (tmp_path / point).touch()
+    """Share one worker among all steps: each start takes seconds of processor time."""
+    deaths = tmp_path_factory.mktemp("deaths")
     store(*(tool(f"tool_{number}") for number in range(40)))
 
-    deployment.start_worker_and_beat(KILL_AT=str(tmp_path))
-    deployment.send(ids())
-    wait_for(lambda: not pending_embeddings().exists(), "the sweep")
+    worker_that_is_killed_loses_nothing(deployment, deaths)
+    queue_that_is_deleted_loses_nothing(deployment)
+    process_that_is_killed_loses_nothing_wherever_it_was(deployment, deaths)
+    import_while_the_queue_is_away_is_embedded_when_it_is_back(deployment, skills)
 
-    assert list(tmp_path.iterdir()) == []
+
+def worker_that_is_killed_loses_nothing(deployment: Deployment, deaths: Path) -> None:
+    (deaths / "before_model").touch()
+    deployment.send(ids())
+    dying = deployment.start_worker("--pool=solo", KILL_AT=str(deaths))
+
+    assert dying.wait(PATIENCE) == -signal.SIGKILL
+    assert pending_embeddings().count() == 40
+
+
+def queue_that_is_deleted_loses_nothing(deployment: Deployment) -> None:
+    deployment.send(ids())
+    with redis.Redis.from_url(deployment.queue.url) as client:
+        assert client.delete("celery") == 1
+
+
+def process_that_is_killed_loses_nothing_wherever_it_was(
+    deployment: Deployment, deaths: Path
+) -> None:
+    for point in POINTS:
+        (deaths / point).touch()
+
+    deployment.start_worker_and_beat(KILL_AT=str(deaths))
+
+    wait_for(lambda: not pending_embeddings().exists(), "the sweep")
+    assert list(deaths.iterdir()) == []
     assert Embedding.objects.count() == 40
     assert_every_vector_is_of_its_text()
 
 
-def test_killed_worker_loses_nothing(deployment: Deployment, tmp_path: Path) -> None:
-    (tmp_path / "before_model").touch()
-    store(*(tool(f"tool_{number}") for number in range(40)))
-    deployment.send(ids())
-    dying = deployment.start_worker("--pool=solo", KILL_AT=str(tmp_path))
-    assert dying.wait(PATIENCE) == -signal.SIGKILL
-
-    deployment.start_worker_and_beat()
-
-    wait_for(lambda: not pending_embeddings().exists(), "the sweep")
-    assert_every_vector_is_of_its_text()
-
-
-def test_import_while_the_queue_is_away_is_embedded_when_it_is_back(
+def import_while_the_queue_is_away_is_embedded_when_it_is_back(
     deployment: Deployment, skills: Path
 ) -> None:
-    store(tool("send_email"))
-    deployment.start_worker_and_beat()
-    wait_for(lambda: not pending_embeddings().exists(), "the first sweep")
-
     deployment.queue.stop()
     deployment.manage("import_catalog", str(skills))
     assert pending_embeddings().count() == 20
     deployment.queue.start()
 
     wait_for(lambda: not pending_embeddings().exists(), "the sweep")
-    assert Embedding.objects.count() == 21
-    assert_every_vector_is_of_its_text()
-
-
-def test_deleted_queue_loses_nothing(deployment: Deployment, skills: Path) -> None:
-    store(tool("send_email"))
-    deployment.manage("import_catalog", str(skills))
-    with redis.Redis.from_url(deployment.queue.url) as client:
-        assert client.delete("celery") == 1
-
-    deployment.start_worker_and_beat()
-
-    wait_for(lambda: not pending_embeddings().exists(), "the sweep")
+    assert Embedding.objects.count() == 60
     assert_every_vector_is_of_its_text()
 
 
@@ -130,8 +126,10 @@ def test_text_that_kills_is_given_up_after_five_deliveries_and_the_others_are_em
     assert (told["failed"], told["problem"]) == (1, "1 entry could not be embedded.")
 
 
-def test_worker_embeds_by_the_model_that_comes_with_the_install(deployment: Deployment) -> None:
-    prepare_model(deployment.data / "model")
+def test_worker_embeds_by_the_model_that_comes_with_the_install(
+    deployment: Deployment, settings: Settings
+) -> None:
+    shutil.copytree(settings.PEGBOARD_MODEL_DIR, deployment.data / "model")
     store(tool("send_email"))
     EmbeddingModel.objects.all().delete()
 

@@ -1,5 +1,6 @@
 """Access to the embedded Postgres, and upgrades of an earlier Pegboard's data folder."""
 
+import json
 import os
 import pwd
 import socket
@@ -32,20 +33,26 @@ from tests.databases import superuser_conninfo
 Start = Callable[..., EmbeddedPostgres]
 PROJECT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.processes
-TRY = (
-    "import sys, psycopg\n"
-    "try: psycopg.connect(sys.argv[1], connect_timeout=5)\n"
-    "except psycopg.OperationalError as problem: sys.exit(str(problem))\n"
-)
+TRY = """
+import json, sys, psycopg
+def told(conninfo):
+    try: psycopg.connect(conninfo, connect_timeout=5).close()
+    except psycopg.OperationalError as problem: return str(problem)
+    return ""
+print(json.dumps([told(conninfo) for conninfo in sys.argv[1:]]))
+"""
 
 
 @pytest.mark.parametrize("role", ["postgres", APP, OWNER])
 def test_nobody_gets_in_without_a_password(shared: EmbeddedPostgres, role: str) -> None:
     """A process of the same account without our environment, like a server's program."""
-    for database in ("postgres", "template1", TEMPLATE, "pegboard"):
-        told = _attempt(f"host={shared.run} user={role} dbname={database}")
+    databases = ("postgres", "template1", TEMPLATE, "pegboard")
 
-        assert "password" in told or "not permitted to log in" in told, told
+    answers = _attempts(*(f"host={shared.run} user={role} dbname={each}" for each in databases))
+
+    assert len(answers) == len(databases)
+    for told in answers:
+        assert "password" in told or "not permitted to log in" in told, answers
 
 
 def test_another_account_does_not_come_to_the_socket(shared: EmbeddedPostgres) -> None:
@@ -156,6 +163,7 @@ def earlier(data: Path, django_db_setup: None) -> Path:
     return data
 
 
+@pytest.mark.django_db  # without one, no database is made whose tables could be copied
 def test_folder_of_an_earlier_pegboard_changes_hands(earlier: Path, start: Start) -> None:
     server = start()
     told = _attempt(f"host={server.run} user=postgres dbname=pegboard")
@@ -194,11 +202,18 @@ def test_folder_of_an_earlier_pegboard_changes_hands(earlier: Path, start: Start
 
 def _attempt(conninfo: str) -> str:
     """Connect from another process; return its error, or "" if it gets in."""
+    (told,) = _attempts(conninfo)
+    return told
+
+
+def _attempts(*conninfos: str) -> list[str]:
+    """Connect to each, all from one other process; return the errors."""
     answer = subprocess.run(  # noqa: S603 - ourselves
-        [sys.executable, "-c", TRY, conninfo],
+        [sys.executable, "-c", TRY, *conninfos],
         env=MINIMAL_ENVIRONMENT,
         capture_output=True,
         text=True,
-        check=False,
+        check=True,
     )
-    return answer.stderr.strip()
+    told: list[str] = json.loads(answer.stdout)
+    return told

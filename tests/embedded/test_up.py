@@ -30,11 +30,11 @@ pytestmark = pytest.mark.processes
 class Run:
     """A running `manage.py up`, and its output so far."""
 
-    def __init__(self, data: Path, port: int) -> None:
+    def __init__(self, data: Path, port: int, **environment: str) -> None:
         self.data = data
         self.port = port
         self._told = data.with_suffix(".told")
-        self.process = _up(data, port, self._told)
+        self.process = _up(data, port, self._told, **environment)
 
     @property
     def told(self) -> str:
@@ -229,7 +229,7 @@ def test_ctrl_c_stops_everything(run: Run) -> None:
 
 def test_second_run_starts_and_dies_with_all_its_children(run: Run) -> None:
     run.stop()
-    again = Run(run.data, run.port)
+    again = Run(run.data, run.port, WEB_CONCURRENCY="1")  # what is told does not depend on it
     again.wait_for("Pegboard runs on")
     children = again.descendants()
 

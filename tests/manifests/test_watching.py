@@ -1,6 +1,5 @@
 """A real watcher on real files: it notices all changes, and affects nothing else."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -53,16 +52,6 @@ class Watching:
         self._running.append(watcher)
         return watcher
 
-    def load(self, *options: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(  # noqa: S603
-            [sys.executable, PROJECT / "manage.py", "load_capabilities", *options],
-            cwd=self.here,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-        )
-
     @property
     def log(self) -> Path:
         return self.place / "manifests.log"
@@ -101,11 +90,28 @@ def describes(full_name: str, description: str) -> bool:
     return Capability.objects.filter(full_name=full_name, description=description).exists()
 
 
-def test_added_changed_and_deleted_manifests_show(watching: Watching) -> None:
+def test_watcher_notices_each_change_and_what_happened_while_it_was_dead(
+    watching: Watching,
+) -> None:
+    """Share one watcher among most steps: each start takes seconds of processor time."""
     store(tool("send_email"))
     watching.deployment.start_worker_and_beat()
-    watching.start()
+    watcher = watching.start()
 
+    added_changed_and_deleted_manifests_show(watching)
+    half_written_file_keeps_the_last_good_state_and_is_told(watching)
+    editor_that_replaces_the_file_is_noticed(watching)
+    folder_that_disappears_and_returns_is_watched_again(watching)
+    folders_go_first_in_their_order_and_take_over(watching)
+    watcher.send_signal(signal.SIGKILL)
+    watcher.wait(PATIENCE)
+    again = next_watcher_finds_all_that_the_killed_one_missed(watching)
+
+    again.terminate()
+    assert again.wait(PATIENCE) == 0
+
+
+def added_changed_and_deleted_manifests_show(watching: Watching) -> None:
     watching.folders.put(LAMP)  # its folder did not exist at the start
     watching.folders.put(manifest("door"), "door")
     watching.wait(lambda: is_there("lamp") and is_there("door"), "adding")
@@ -130,22 +136,40 @@ def test_added_changed_and_deleted_manifests_show(watching: Watching) -> None:
     assert is_there("gmail__send_email")
 
 
-def test_burst_is_one_registration(watching: Watching) -> None:
-    watching.folders.first.mkdir(parents=True)
-    watching.start(PEGBOARD_RELOAD_DEBOUNCE_MS="2000")
+def half_written_file_keeps_the_last_good_state_and_is_told(watching: Watching) -> None:
+    path = watching.folders.put(LAMP)
+    watching.wait(lambda: is_there("lamp"), "the lamp")
+
+    path.write_text(LAMP[:20] + "\n  : [")
+    watching.wait(lambda: ManifestFile.objects.exclude(problems="").exists(), "the report")
+    assert one().description == "Switches a lamp on and off."
+    assert f'"file": "{path}"' in watching.log.read_text()
+
+    path.write_text(manifest("lamp", "Whole again."))
+    watching.wait(lambda: describes("lamp", "Whole again."), "mending")
+    assert not ManifestFile.objects.exclude(problems="").exists()
+
+
+def editor_that_replaces_the_file_is_noticed(watching: Watching) -> None:
+    path = watching.folders.first / "lamp" / "CAPABILITY.yaml"
+    draft = path.with_name(".CAPABILITY.yaml.swp")
+    draft.write_text(manifest("lamp", "Saved by renaming."))
+    draft.rename(path)
+    watching.wait(lambda: describes("lamp", "Saved by renaming."), "the change")
+
+
+def folder_that_disappears_and_returns_is_watched_again(watching: Watching) -> None:
+    shutil.rmtree(watching.folders.first)
+    watching.wait(lambda: not is_there("lamp"), "the end of the folder")
     watching.folders.put(LAMP)
-    watching.wait(lambda: is_there("lamp"), "the first")
-
-    for number in range(50):
-        watching.folders.put(manifest(f"lamp-{number}"), f"lamp-{number}")
-    watching.wait(lambda: Capability.objects.count() == 51, "the burst")
-
-    created = AuditEntry.objects.filter(action="catalog.register").order_by("pk")
-    assert [entry.details["created"] for entry in created] == [1, 50]
+    watching.wait(lambda: is_there("lamp"), "its return")
+    watching.folders.put(manifest("lamp", "Changed."))
+    watching.wait(lambda: describes("lamp", "Changed."), "a change in the new folder")
 
 
-def test_folders_go_first_in_their_order_and_take_over(watching: Watching) -> None:
-    watching.start()
+def folders_go_first_in_their_order_and_take_over(watching: Watching) -> None:
+    watching.folders.remove()
+    watching.wait(lambda: not is_there("lamp"), "deleting")
     last = Folders(watching.more, watching.more)
     third = last.put(manifest("lamp", "Of the third."))
     watching.wait(lambda: provider() == third, "the third")
@@ -162,77 +186,49 @@ def test_folders_go_first_in_their_order_and_take_over(watching: Watching) -> No
     assert one().description == "Of the second."
 
 
-def test_one_watcher_goes_on_through_it_all_until_it_is_told_to_stop(watching: Watching) -> None:
-    path = watching.folders.put(LAMP)
-    watcher = watching.start()
-    watching.wait(lambda: is_there("lamp"), "the start")
-
-    half_written_file_keeps_the_last_good_state_and_is_told(watching, path)
-    editor_that_replaces_the_file_is_noticed(watching, path)
-    folder_that_disappears_and_returns_is_watched_again(watching)
-
-    watcher.terminate()
-    assert watcher.wait(PATIENCE) == 0
-
-
-def half_written_file_keeps_the_last_good_state_and_is_told(watching: Watching, path: Path) -> None:
-    path.write_text(LAMP[:20] + "\n  : [")
-    watching.wait(lambda: ManifestFile.objects.exclude(problems="").exists(), "the report")
-    assert one().description == "Switches a lamp on and off."
-    assert f'"file": "{path}"' in watching.log.read_text()
-
-    path.write_text(manifest("lamp", "Whole again."))
-    watching.wait(lambda: describes("lamp", "Whole again."), "mending")
-    assert not ManifestFile.objects.exclude(problems="").exists()
-
-
-def editor_that_replaces_the_file_is_noticed(watching: Watching, path: Path) -> None:
-    draft = path.with_name(".CAPABILITY.yaml.swp")
-    draft.write_text(manifest("lamp", "Saved by renaming."))
-    draft.rename(path)
-    watching.wait(lambda: describes("lamp", "Saved by renaming."), "the change")
-
-
-def folder_that_disappears_and_returns_is_watched_again(watching: Watching) -> None:
-    shutil.rmtree(watching.folders.first)
-    watching.wait(lambda: not is_there("lamp"), "the end of the folder")
-    watching.folders.put(LAMP)
-    watching.wait(lambda: is_there("lamp"), "its return")
-    watching.folders.put(manifest("lamp", "Changed."))
-    watching.wait(lambda: describes("lamp", "Changed."), "a change in the new folder")
-
-
-def test_watcher_that_was_killed_finds_all_that_it_missed(watching: Watching) -> None:
-    watching.folders.put(LAMP)
-    watching.folders.put(manifest("door"), "door")
-    watcher = watching.start()
-    watching.wait(lambda: is_there("lamp") and is_there("door"), "the start")
-
-    watcher.send_signal(signal.SIGKILL)
-    watcher.wait(PATIENCE)
-    watching.folders.remove()
-    watching.folders.put(manifest("door", "Changed."), "door")
+def next_watcher_finds_all_that_the_killed_one_missed(
+    watching: Watching,
+) -> subprocess.Popen[bytes]:
+    watching.folders.remove(second=True)
+    shutil.rmtree(watching.more)
     watching.folders.put(manifest("window"), "window")
-    watching.start()
+    watching.folders.put(manifest("door", "Changed."), "door")
+
+    again = watching.start()
 
     watching.wait(lambda: is_there("window"), "the full pass")
     assert describes("door", "Changed.")
     assert not is_there("lamp")
+    return again
 
 
-def test_two_watchers_do_each_other_no_harm(watching: Watching) -> None:
-    watching.start()
-    watching.start()
+def test_burst_is_one_registration_and_two_watchers_do_each_other_no_harm(
+    watching: Watching,
+) -> None:
+    watching.folders.first.mkdir(parents=True)
+    watching.start(PEGBOARD_RELOAD_DEBOUNCE_MS="2000")
+    watching.folders.put(LAMP)
+    watching.wait(lambda: is_there("lamp"), "the first")
 
-    for number in range(20):
+    for number in range(50):
         watching.folders.put(manifest(f"lamp-{number}"), f"lamp-{number}")
-    watching.wait(lambda: Capability.objects.count() == 20, "loading")
-    watching.folders.put(manifest("lamp-0", "Changed."), "lamp-0")
-    watching.wait(lambda: describes("lamp-0", "Changed."), "the change")
+    watching.wait(lambda: Capability.objects.count() == 51, "the burst")
+    assert created() == [1, 50]
 
-    created = AuditEntry.objects.filter(action="catalog.register").values_list("details", flat=True)
-    assert sum(details["created"] for details in created) == 20
+    watching.start()
+    for number in range(20):
+        watching.folders.put(manifest(f"door-{number}"), f"door-{number}")
+    watching.wait(lambda: Capability.objects.count() == 71, "loading")
+    watching.folders.put(manifest("door-0", "Changed."), "door-0")
+    watching.wait(lambda: describes("door-0", "Changed."), "the change")
+
+    assert sum(created()) == 71
     assert "could not be read" not in watching.log.read_text()
+
+
+def created() -> list[int]:
+    entries = AuditEntry.objects.filter(action="catalog.register").order_by("pk")
+    return [entry.details["created"] for entry in entries]
 
 
 def test_polling_finds_changes_where_no_event_comes(watching: Watching) -> None:
@@ -255,25 +251,3 @@ def test_watcher_outlives_a_database_that_is_away(watching: Watching) -> None:
     )
 
     assert watcher.poll() is None
-
-
-def test_single_pass_reports_each_defect_and_loads_the_rest(watching: Watching) -> None:
-    watching.folders.put(LAMP)
-    bad = watching.folders.put("name: door\nkind: tool\n", "door")
-
-    told = watching.load()
-
-    assert told.returncode == 0
-    assert f"{bad}: description: is required" in told.stderr
-    assert "1 new" in told.stderr
-    assert is_there("lamp")
-
-
-def test_single_pass_answers_scripts(watching: Watching) -> None:
-    watching.folders.put("name: door\nkind: tool\n", "door")
-
-    told = watching.load("--json")
-
-    assert told.returncode == 1
-    assert '"field": "description"' in told.stdout
-    assert os.fspath(watching.folders.first) in told.stdout

@@ -11,7 +11,7 @@ from playwright.sync_api import Page
 # same, so only the first of each look is judged, in a process. What is moved out of its place, or
 # reaches out of its background, has no look: axe judges it each time.
 _SERIOUS = """
-([only, legible]) => {
+(legible) => {
   const known = new Set(legible ? legible.split("\\n") : []), before = known.size;
   const check = axe._audit.checks["color-contrast"], judge = check.evaluate;
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
@@ -54,8 +54,7 @@ _SERIOUS = """
     resultTypes: ["violations"],
     preload: false,
     rules: Object.fromEntries(axe._audit.rules
-      .filter((one) => ["minor", "moderate"].includes(one.impact)
-        || only && !only.includes(one.id))
+      .filter((one) => ["minor", "moderate"].includes(one.impact))
       .map((one) => [one.id, {enabled: false}])),
   }).then((found) => [[...known].slice(before).join("\\n"), found.violations
     .filter((one) => ["serious", "critical"].includes(one.impact))
@@ -74,30 +73,14 @@ document.documentElement.scrollWidth <= innerWidth ? [] :
     .concat(["the page"])
 """
 _AXE = Axe().axe_script
-# Rules whose findings depend on colours or sizes, or on what only a narrow window shows. The other
-# fifty read the same document in every window, and take two fifths of the time.
-OF_A_WINDOW = (
-    "color-contrast",
-    "link-in-text-block",
-    "target-size",
-    "scrollable-region-focusable",
-    "aria-command-name",
-    "aria-hidden-focus",
-    "button-name",
-    "label",
-    "link-name",
-    "nested-interactive",
-)
 
 
-def serious(page: Page, only: tuple[str, ...] = ()) -> list[str]:
-    """Return axe's serious findings on the page, by all rules or by some."""
+def serious(page: Page) -> list[str]:
+    """Return axe's serious findings on the page."""
     if not page.evaluate("Boolean(window.axe)"):
         page.evaluate(_AXE)
-    known = page.evaluate("axe._audit.rules.map((one) => one.id)")
-    assert not set(only) - set(known), "axe has no such rule any longer"
     # As one text: Playwright takes a while for a list.
-    legible, found = page.evaluate(_SERIOUS, [list(only) or None, "\n".join(_LEGIBLE)])
+    legible, found = page.evaluate(_SERIOUS, "\n".join(_LEGIBLE))
     _LEGIBLE.extend(legible.splitlines())
     return list(found)
 

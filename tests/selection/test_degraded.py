@@ -20,8 +20,11 @@ from django.db import connection
 from django.test import override_settings
 
 from acl.platform.redis_circuit import redis_circuit
+from catalog.embedding import configured_embedder
 from catalog.embedding.shipped_model import model_folder
 from catalog.models import Embedding
+from discovery.select.selection import Asked
+from discovery.select.selector import select_capabilities
 from tests.selection.conftest import Shop, names
 
 MESSAGE = "what is the weather in Lisbon?"
@@ -48,26 +51,40 @@ def _flip_a_bit(model: Path) -> None:
     model.write_bytes(content)
 
 
+@pytest.fixture
+def damaged(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """Damage a copy of the model, and begin to load it as a new process would."""
+    shutil.copytree(settings.PEGBOARD_MODEL_DIR, tmp_path / "model")
+    request.param(model_folder(tmp_path / "model", trained=True) / "model.onnx")
+    fresh = configured_embedder.LazyEmbedder(configured_embedder._onnx)
+    monkeypatch.setitem(configured_embedder._providers, "onnx", fresh)
+    return tmp_path
+
+
+@pytest.mark.parametrize("damaged", [_remove, _truncate, _flip_a_bit], indirect=True)
+def test_without_a_sound_model_words_answer_and_rights_still_hold(
+    shop: Shop, damaged: Path
+) -> None:
+    with override_settings(PEGBOARD_MODEL_DIR=damaged / "model"):
+        selection = shop.ask(MESSAGE)
+        charlies = select_capabilities(Asked(MESSAGE, shop.charlie))
+
+    assert "weather" in names(selection)
+    assert any("words only" in note for note in selection.degraded)
+    assert charlies.selected == ()
+    assert charlies.tokens_all == 0
+    assert any("words only" in note for note in charlies.degraded)
+
+
 @pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("damage", [_remove, _truncate, _flip_a_bit])
-def test_without_a_sound_model_words_answer(shop: Shop, tmp_path: Path, damage: Any) -> None:
-    shutil.copytree(settings.PEGBOARD_MODEL_DIR, tmp_path / "model")
-    damage(model_folder(tmp_path / "model", trained=True) / "model.onnx")
-
+def test_process_without_a_model_answers_too(shop: Shop, tmp_path: Path) -> None:
     selection = _select_in_a_new_process(tmp_path)
 
     assert "weather" in [item["full_name"] for item in selection["selected"]]
     assert any("words only" in note for note in selection["degraded"])
-
-
-@pytest.mark.processes
-@pytest.mark.django_db(transaction=True)
-def test_without_a_model_rights_still_hold(shop: Shop, tmp_path: Path) -> None:
-    selection = _select_in_a_new_process(tmp_path, user="charlie")
-
-    assert selection["selected"] == []
-    assert selection["tokens_all"] == 0
 
 
 def test_redis_gone_is_said_and_answered(shop: Shop, tmp_path: Path) -> None:
@@ -95,11 +112,11 @@ def test_what_no_worker_has_embedded_is_found_by_its_words(shop: Shop) -> None:
     assert any("no vector" in note for note in selection.degraded)
 
 
-def _select_in_a_new_process(data: Path, user: str = "alice") -> dict[str, Any]:
+def _select_in_a_new_process(data: Path) -> dict[str, Any]:
     database = os.environ["DATABASE_URL"].rsplit("/", 1)[0] + f"/{connection.settings_dict['NAME']}"
     environment = os.environ | {"PEGBOARD_DATA_DIR": str(data), "DATABASE_URL": database}
     answer = subprocess.run(  # noqa: S603
-        [sys.executable, "manage.py", "select", MESSAGE, "--user", user, "--json"],
+        [sys.executable, "manage.py", "select", MESSAGE, "--user", "alice", "--json"],
         env=environment, capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
     selection: dict[str, Any] = json.loads(answer.stdout)

@@ -35,6 +35,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, only: str | None, **options: Any) -> None:
         supervisor = Supervisor(self._write)
         try:
+            if only != "files":
+                check_database()  # before the files, which take seconds
             if only != "database":
                 _prepare_files(supervisor)
             if only != "files":
@@ -72,7 +74,6 @@ def _prepare_languages(supervisor: Supervisor, root: Path) -> None:
 
 
 def _prepare_database(supervisor: Supervisor) -> None:
-    check_database()
     with supervisor.step("Database tables"):
         call_command("migrate", interactive=False, verbosity=0)
     for power in list_excess_rights():
