@@ -13,6 +13,7 @@ __all__ = [
     "loader",
     "manifest_folders",
     "mcpb",
+    "mcpb_python",
     "names",
     "openapi",
     "package_names",

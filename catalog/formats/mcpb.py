@@ -1,10 +1,12 @@
 """MCP bundles (`.mcpb`, once `.dxt`): a zip with a manifest and the program of one server.
 
-Pegboard names a bundle by its address and the digest of the file. Only bundles for Node start here:
-they bring everything they need.
+Pegboard names a bundle by its address and the digest of the file. Bundles for Node and Python start
+here. Programs of their own do not: they fit one kind of machine.
 """
 
 import re
+import sys
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +16,12 @@ from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.files import RefusedError
 from catalog.formats.icon_choice import choose_icon, icon_address
 from catalog.formats.launch_command import safe_command
+from catalog.formats.mcpb_python import (
+    FOLDER,
+    library_paths,
+    python_arguments,
+    python_specifier,
+)
 from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.package_names import Package
 from catalog.formats.remote_server import read_web_address
@@ -24,7 +32,7 @@ BUNDLE_BYTES = 100 * MB
 BUNDLE_LIMITS = ArchiveLimits(members=30_000, total=400 * MB, file=100 * MB)
 SUFFIXES = (".mcpb", ".dxt")
 _ASKED = re.compile(r"\$\{user_config\.([A-Za-z_][\w.-]{0,99})\}")
-_FOLDER = "${__dirname}"
+_KINDS = ("node", "python", "uv")
 _MOST_ARGUMENTS = 50
 
 
@@ -39,7 +47,7 @@ def read_bundle(
     """Read the manifest of the bundle at this address. RefusedError if it cannot run here."""
     document = Document(file=address, value=manifest, integration=integration)
     entry = document.entry(manifest, MANIFEST)
-    server = _node_server(entry)
+    server = _server(entry)
     name = entry.name("name", required=True)
     variables = _variables(entry, server)
     package = Package("mcpb", address, digest)
@@ -72,21 +80,49 @@ def read_bundle(
 
 
 def launch_arguments(manifest: Any, folder: str) -> tuple[str, ...]:
-    """Return Node's arguments for a bundle that is unpacked in `folder`.
+    """Return the arguments of Node or Python for a bundle that is unpacked in `folder`.
 
     What its person enters stays `${NAME}`. Raises RefusedError.
     """
     entry = Document(file=MANIFEST, value=manifest).entry(manifest, MANIFEST)
-    server = _node_server(entry)
+    server = _server(entry)
     return tuple(
-        _ASKED.sub(r"${\1}", one).replace(_FOLDER, folder) for one in _arguments(entry, server)
+        _ASKED.sub(r"${\1}", one).replace(FOLDER, folder) for one in _arguments(entry, server)
     )
 
 
 def entry_point(manifest: Any) -> str:
     """Return the path of the program within the bundle. Raises RefusedError."""
     entry = Document(file=MANIFEST, value=manifest).entry(manifest, MANIFEST)
-    return _node_server(entry).text("entryPoint", required=True)
+    return _server(entry).text("entryPoint", required=True)
+
+
+@dataclass(frozen=True, slots=True)
+class PythonRuntime:
+    """A bundle's Python: versions that it allows, and folders of its libraries."""
+
+    python: str
+    libraries: tuple[str, ...]
+    is_uv: bool
+
+
+def bundle_kind(manifest: Any) -> str:
+    """Return what the bundle is for: `node`, `python` or `uv`. Raises RefusedError."""
+    entry = Document(file=MANIFEST, value=manifest).entry(manifest, MANIFEST)
+    return _server(entry).name("type")
+
+
+def python_runtime(manifest: Any) -> PythonRuntime:
+    """Return the Python that a bundle needs. Raises RefusedError."""
+    entry = Document(file=MANIFEST, value=manifest).entry(manifest, MANIFEST)
+    server = _server(entry)
+    config, compatible = _config(server), entry.mapping("compatibility")
+    runtimes = compatible.mapping("runtimes") if compatible else None
+    return PythonRuntime(
+        python=python_specifier(runtimes.text("python")) if runtimes else "",
+        libraries=tuple(library_paths(config.raw("env") if config else None)),
+        is_uv=server.name("type") == "uv",
+    )
 
 
 def _icon(entry: Entry) -> str:
@@ -94,16 +130,30 @@ def _icon(entry: Entry) -> str:
     return choose_icon(entry.raw("icons")) or icon_address(entry.raw("icon"))
 
 
-def _node_server(entry: Entry) -> Entry:
+def _server(entry: Entry) -> Entry:
     server = entry.mapping("server")
     if server is None:
         raise RefusedError("has no server in its manifest", "server")
-    if (kind := server.name("type")) != "node":
+    if (kind := server.name("type")) not in _KINDS:
         raise RefusedError(
-            f"is for {kind or 'nothing that is known'}; only bundles for node are started here",
+            f"is for {kind or 'nothing that is known'}; only bundles for node, python and uv are "
+            "started here",
             "server.type",
         )
+    _check_platform(entry)
     return server
+
+
+def _check_platform(entry: Entry) -> None:
+    """Raise RefusedError if the manifest names systems, and not this one."""
+    compatible = entry.mapping("compatibility")
+    listed = compatible.raw("platforms") if compatible else None
+    named = [str(one)[:20] for one in listed[:10]] if isinstance(listed, list) else []
+    if named and sys.platform not in named:
+        raise RefusedError(
+            f"is for {', '.join(named)}, and this system is {sys.platform}",
+            "compatibility.platforms",
+        )
 
 
 def _config(server: Entry) -> Entry | None:
@@ -114,14 +164,16 @@ def _arguments(entry: Entry, server: Entry) -> list[str]:
     """Return the arguments of the manifest's command, or the entry point where it has none."""
     config = _config(server)
     if config is None:
-        return [f"{_FOLDER}/{server.text('entryPoint', required=True)}"]
-    if config.name("command") != "node":
+        return [f"{FOLDER}/{server.text('entryPoint', required=True)}"]
+    listed, command = config.raw("args"), config.name("command")
+    if server.name("type") == "node" and command != "node":
         raise RefusedError("is not started by node", "server.mcp_config.command")
-    listed = config.raw("args")
     if not isinstance(listed, list) or not listed or len(listed) > _MOST_ARGUMENTS:
         raise RefusedError("has no usable arguments", "server.mcp_config.args")
     if not all(isinstance(one, str) and len(one) <= 1_000 for one in listed):
         raise RefusedError("has no usable arguments", "server.mcp_config.args")
+    if server.name("type") != "node":
+        return python_arguments(server, command, listed)
     return listed
 
 
@@ -134,7 +186,7 @@ def _variables(entry: Entry, server: Entry) -> list[JSONObject]:
     for variable, value in (environment if isinstance(environment, dict) else {}).items():
         if found := _ASKED.fullmatch(str(value)):
             names[str(variable)] = found.group(1)
-        else:
+        elif variable != "PYTHONPATH":  # it is followed in another way
             entry.report(f"env.{variable}", "is set by the bundle, and not by Pegboard")
     for one in _arguments(entry, server):
         names |= {key: key for key in _ASKED.findall(one)}

@@ -4,9 +4,10 @@ The same version must consist of the same files as before.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import BoundedSemaphore
+from typing import Any
 
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
@@ -147,7 +148,7 @@ def _install(package: Package, place: Place, installation: Installation) -> Inst
         words = "Only packages from PyPI can have bounds on their dependencies."
         raise PackageProblemError("not_for_npm", words)
     if package.index == "mcpb":
-        return mcpb.install(package, place)
+        return mcpb.install(package, place, watch, _held_bundle(before if same else {}))
     if package.index == "npm":
         return npm.install(package, place, watch, lock=before.get("lock", "") if same else "")
     held = [Artefact(*one) for one in before.get("artefacts", ())] if same else []
@@ -162,6 +163,13 @@ def _install(package: Package, place: Place, installation: Installation) -> Inst
         built=before.get("built") if same else None,
         python=python,
     )
+
+
+def _held_bundle(before: Mapping[str, Any]) -> mcpb.Held:
+    """Return the files of a bundle's libraries that were installed before."""
+    held = tuple(Artefact(*one) for one in before.get("artefacts", ()))
+    python = f"=={before['python']}.*" if before.get("python") else ""
+    return mcpb.Held(held, before.get("built"), python)
 
 
 def _check_unchanged(installed: Installed, installation: Installation) -> None:

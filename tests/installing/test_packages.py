@@ -55,7 +55,13 @@ from marketplace.installs.packages.suggested_bounds import suggest_bounds
 from marketplace.models import Installation, Listing
 from tests.connection_loops import own_connections
 from tests.factories import GroupFactory, UserFactory
-from tests.installing.wheels import add_library, add_server, remove_all_wheels, tool
+from tests.installing.wheels import (
+    add_library,
+    add_server,
+    remove_all_wheels,
+    tool,
+    use_folder_as_index,
+)
 from tests.mcp_client.evil_server import QUICK, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder")]
@@ -69,11 +75,7 @@ def index(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     settings.PEGBOARD_DATA_DIR = tmp_path
     folder = tmp_path / "index"
-    folder.mkdir()
-    for name in ("PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL", "PIP_CONFIG_FILE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    use_folder_as_index(monkeypatch, folder)
     with own_connections(lambda: ConnectionPool(limits=QUICK)):
         yield folder
 

@@ -22,7 +22,7 @@ from marketplace.installs.packages.package_folders import Place, new_name
 from marketplace.installs.packages.package_result import Installed, PackageProblemError
 from marketplace.installs.packages.source_wheels import Source, take_wheel
 from tests.installing.sdists import add_backend, add_sdist
-from tests.installing.wheels import add_server, add_wheel, tool
+from tests.installing.wheels import add_server, add_wheel, tool, use_folder_as_index
 
 pytestmark = pytest.mark.processes
 CANARY = "canary-of-the-index"
@@ -61,13 +61,10 @@ def index(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     settings.PEGBOARD_DATA_DIR, settings.PEGBOARD_CELL = tmp_path / "data", "required"
     if problem := cell_problem():
         pytest.skip(f"No cell can be made here: {problem}")
-    for name in ("PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL", "PIP_CONFIG_FILE"):
-        monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "index"
+    use_folder_as_index(monkeypatch, folder)
     pins = tmp_path / "backends.lock"
     pins.write_text(add_backend(folder))
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
     monkeypatch.setattr(source_wheels, "BACKENDS", pins)
     add_wheel(
         folder, "odd-server", "1.0", {"odd_server.py": "def main(): pass\n"},

@@ -7,6 +7,8 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 SERVER = """
 import json
 import sys
@@ -109,3 +111,12 @@ def add_wheel(
 def _hash(text: str) -> str:
     digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest())
     return f"sha256={digest.decode().rstrip('=')}"
+
+
+def use_folder_as_index(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Make a folder pip's only index."""
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL", "PIP_CONFIG_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    folder.mkdir(exist_ok=True)

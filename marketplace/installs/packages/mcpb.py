@@ -15,6 +15,7 @@ from catalog.formats.mcpb import (
     BUNDLE_BYTES,
     BUNDLE_LIMITS,
     MANIFEST,
+    bundle_kind,
     entry_point,
     launch_arguments,
 )
@@ -23,6 +24,7 @@ from catalog.servers.client.archive_reader import read_archive
 from catalog.servers.net.guarded_requests import Bounds, fetch
 from catalog.servers.net.outgoing_errors import OutgoingError
 from marketplace.installs.packages.npm import find_node
+from marketplace.installs.packages.package_client import Watch
 from marketplace.installs.packages.package_folders import Place
 from marketplace.installs.packages.package_result import (
     Artefact,
@@ -30,19 +32,27 @@ from marketplace.installs.packages.package_result import (
     PackageProblemError,
     read_json,
 )
+from marketplace.installs.packages.python_bundle import Held, install_python
+
+__all__ = ["Held", "install"]
 
 
-def install(package: Package, place: Place) -> Installed:
+def install(package: Package, place: Place, watch: Watch, held: Held) -> Installed:
     """Fetch the bundle and unpack it into its place."""
-    node, folder = find_node(), place.folder / "bundle"
-    body = _fetch(package)
+    folder, body = place.folder / "bundle", _fetch(package)
     try:
         _unpack(body, folder)
         manifest = _manifest(folder)
         _check_program(folder, entry_point(manifest))
-        arguments = launch_arguments(manifest, str(folder))
+        if bundle_kind(manifest) != "node":
+            return install_python(manifest, folder, package, place, watch, held)
+        return _install_node(manifest, folder, package, place)
     except RefusedError as refused:
         raise PackageProblemError("package_failed", f"The bundle {refused.reason}.") from None
+
+
+def _install_node(manifest: Any, folder: Path, package: Package, place: Place) -> Installed:
+    node, arguments = find_node(), launch_arguments(manifest, str(folder))
     own = place.folder / "bin" / "node"
     own.parent.mkdir(exist_ok=True)
     own.symlink_to(node)

@@ -38,6 +38,7 @@ __all__ = [
     "find_newest_version",
     "find_required_python",
     "install",
+    "install_requirements",
     "read_modules",
     "read_requirements",
 ]
@@ -111,14 +112,40 @@ def _resolve_anywhere(
         return _resolve_and_build(package, place, watch, constraints)
 
 
+def install_requirements(
+    wanted: Sequence[str],
+    place: Place,
+    watch: Watch,
+    *,
+    held: Sequence[Artefact] = (),
+    built: Mapping[str, str] | None = None,
+) -> tuple[list[Artefact], dict[str, str]]:
+    """Install requirements into an environment; return their files, and digests of built wheels."""
+    package = Package("pypi", "requirements")
+    if held:
+        artefacts, wheels = list(held), _restore_wheels(place, watch, held, built or {})
+    else:
+        artefacts, wheels = _resolve_and_build(package, place, watch, (), wanted)
+    _fill(package, place, watch, artefacts, wheels)
+    return artefacts, wheels.digests
+
+
 def _resolve_and_build(
-    package: Package, place: Place, watch: Watch, constraints: Sequence[str]
+    package: Package,
+    place: Place,
+    watch: Watch,
+    constraints: Sequence[str],
+    wanted: Sequence[str] = (),
 ) -> tuple[list[Artefact], SourceWheels]:
     """Resolve, and build a wheel of each package that has only a source, one after the other."""
     wheels = SourceWheels(place, watch)
     while True:
         try:
-            found = _resolve_whole(package, place, watch, constraints)
+            found = (
+                resolve(package, place, watch, wanted, ())
+                if wanted
+                else _resolve_whole(package, place, watch, constraints)
+            )
             return [wheels.recorded(one) for one in found], wheels
         except PackageProblemError as problem:
             told = " ".join(str(problem).split())
