@@ -28,7 +28,7 @@ _MOST_REQUIREMENTS = 100
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What a pyproject.toml says of Python and libraries."""
+    """Requirements of a pyproject.toml: its Python, and its libraries."""
 
     python: str = ""
     requirements: tuple[str, ...] = ()

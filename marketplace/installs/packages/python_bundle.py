@@ -27,7 +27,7 @@ _COMPILED = re.compile(r"(?P<stem>.+?)\.cpython-3(?P<minor>\d{1,2})\w*-(?P<syste
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What an installation had before: the same files are installed again."""
+    """Files of an earlier installation, which are installed again."""
 
     artefacts: Sequence[Artefact] = ()
     built: Mapping[str, str] | None = None
