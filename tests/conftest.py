@@ -1,7 +1,10 @@
 """Fixtures and hooks of all tests; the plugin `tests.servers` starts the servers."""
 
 import asyncio
+import fcntl
 import gc
+import hashlib
+import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,6 +31,7 @@ from tests.databases import django_db_modify_db_settings as django_db_modify_db_
 from tests.examples import EXAMPLES_OF_TEXTS
 from tests.sessions import begin_session
 
+MANY_TEXTS = 32
 # Debian's Chromium packages. The headless shell has no windows, and takes a third less CPU time.
 CHROMIUM = (Path("/usr/bin/chromium-headless-shell"), Path("/usr/bin/chromium"))
 FLAGS = [
@@ -89,14 +93,32 @@ def gate_as_usual(db: None) -> None:
 class RememberingEmbedder(OnnxEmbedder):
     """A cache around the embedder, since many tests embed the starter collection.
 
-    A vector does not depend on the other texts of a batch.
+    A vector does not depend on the other texts of a batch. Large batches, such as the 2,500
+    examples of small talk and of abilities, are embedded by one process of the run for all.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, shared: Path) -> None:
         self._known: dict[str, Vectors] = {}
+        self._shared = shared
         super().__init__(folder)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
+        if len(texts) < MANY_TEXTS:
+            return self._embed_here(texts)
+        digest = hashlib.sha256(json.dumps([self.name, *texts]).encode()).hexdigest()
+        size = len(texts) * self.dimension * np.dtype(np.float32).itemsize
+        with (self._shared / f"vectors-{digest}").open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # whoever comes second waits for the first
+            file.seek(0)
+            content = file.read()
+            if len(content) != size:  # nobody was here, or died while writing
+                content = self._embed_here(texts).tobytes()
+                file.truncate(0)
+                file.write(content)
+        vectors = np.frombuffer(content, dtype=np.float32)
+        return vectors.reshape(len(texts), self.dimension).copy()
+
+    def _embed_here(self, texts: Sequence[str]) -> Vectors:
         for text in texts:
             if text not in self._known:
                 self._known[text] = super().embed([text])
@@ -107,7 +129,8 @@ class RememberingEmbedder(OnnxEmbedder):
 def _same_text_is_embedded_once() -> Iterator[None]:
     """Wrap the default embedder in the cache; embedders made by tests stay as they are."""
     folder = model_folder(settings.PEGBOARD_MODEL_DIR, trained=settings.PEGBOARD_TRAINED_ENCODER)
-    remembering = configured_embedder.LazyEmbedder(lambda: RememberingEmbedder(folder))
+    shared = Path(os.environ["PEGBOARD_DATA_DIR"])
+    remembering = configured_embedder.LazyEmbedder(lambda: RememberingEmbedder(folder, shared))
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(configured_embedder._providers, "onnx", remembering)
         yield

@@ -148,11 +148,24 @@ def _fill() -> str:
 
     call_command("load_starter", verbosity=0)
     call_command("embed_pending", verbosity=0)
+    _keep_examples()
     group = Group.objects.get(name="everyone")
     UserFactory.create(username="alice", groups=[group])
     return create_key(
         by=None, name="load", group=group, scopes=["select", "discover"], acts_for_users=True
     )[1]
+
+
+def _keep_examples() -> None:
+    """Put the vectors of the examples into Redis, as an earlier web process would have done.
+
+    Both of the first ones would embed 2,500 texts.
+    """
+    from catalog.embedding.configured_embedder import answering_embedder
+    from discovery.select import common_abilities, small_talk
+
+    for examples in (small_talk._classifiers, common_abilities._abilities):
+        examples._build(answering_embedder().name)
 
 
 def _copy_model(folder: Path) -> None:
