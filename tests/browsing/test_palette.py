@@ -41,6 +41,22 @@ def test_everyone_finds_what_is_theirs(
     assert odd.status_code == 200
 
 
+def test_page_found_by_a_keyword_alone_comes_after_tools(
+    as_alice: Client,
+    gmail: Capability,  # noqa: F811
+) -> None:
+    tool, account = 'href="/tools/gmail__send_email/"', '"auto">Your account<'
+
+    by_keyword = as_alice.get("/find/?q=mail").content.decode()
+    by_name = as_alice.get("/find/?q=account").content.decode()
+
+    assert 0 < by_keyword.index(tool) < by_keyword.index(account)
+    assert account in by_name
+    Capability.objects.filter(pk=gmail.pk).update(display_name="Send mail by account")
+    named = as_alice.get("/find/?q=account").content.decode()
+    assert 0 < named.index(account) < named.index(tool)
+
+
 def test_admins_find_their_pages(as_admin: Client) -> None:
     text = as_admin.get("/find/").content.decode()
 
