@@ -51,6 +51,11 @@ class Integration(models.Model):
         LISTED = "listed", gettext_lazy("Listed hosts only")
         ALL = "all", gettext_lazy("The whole network")
 
+    class RegistryStatus(models.TextChoices):
+        DRAFT = "draft", "draft"
+        ACTIVE = "active", "active"
+        DEPRECATED = "deprecated", "deprecated"
+
     class Connection(models.TextChoices):
         NOT_NEEDED = "not_needed", "needs none"
         DISCONNECTED = "disconnected"
@@ -134,6 +139,13 @@ class Integration(models.Model):
         db_default=False,  # during an upgrade, the previous version still inserts rows
         help_text="Everyone may see its name and those of its tools where nothing else fits, "
         "and ask for them.",
+    )
+    registry_status = models.CharField(
+        max_length=10,
+        choices=RegistryStatus.choices,
+        default=RegistryStatus.ACTIVE,
+        db_default=RegistryStatus.ACTIVE,
+        help_text="In the registry that Pegboard serves; a draft is not listed there.",
     )
     connection = models.CharField(
         max_length=12, choices=Connection.choices, default=Connection.NOT_NEEDED

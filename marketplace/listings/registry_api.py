@@ -1,4 +1,7 @@
-"""The MCP registry API (v0.1), read only, with the integrations that the caller may use."""
+"""The MCP registry API (v0.1), with the integrations that the caller may use.
+
+Admins publish by adding and installing; here they change an entry's status.
+"""
 
 from typing import Any
 
@@ -10,9 +13,19 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from acl.http.api_views import CallerSerializer, CallerView
-from acl.http.strict_serializer import Text
-from marketplace.listings.served_registry import ServersQuery, list_servers, versions_of
+from acl.http.api_views import AdminView, CallerSerializer, CallerView
+from acl.http.problems import CONTENT_TYPE
+from acl.http.request_callers import installation_admin
+from acl.http.strict_serializer import ProblemSerializer, StrictSerializer, Text
+from catalog.models import Integration
+from marketplace.listings.served_registry import (
+    ServersQuery,
+    list_servers,
+    set_registry_status,
+    versions_of,
+)
+
+_PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404)}
 
 _NAME = OpenApiParameter(
     "name",
@@ -112,6 +125,44 @@ class VersionView(CallerView):
         if not found:
             raise Http404
         return Response(found[0])
+
+
+class ChangeStatusSerializer(StrictSerializer):
+    """The new status of a server's entry."""
+
+    status = serializers.ChoiceField(
+        Integration.RegistryStatus.choices,
+        help_text="`draft` is not listed, `deprecated` is listed as such. Rights stay as they are.",
+    )
+
+
+class StatusSerializer(serializers.Serializer[Any]):
+    """The status of a server's entry."""
+
+    status = serializers.CharField()
+
+
+class StatusView(AdminView):
+    """The status of a version of a server, for admins."""
+
+    @extend_schema(
+        operation_id="change_registry_status",
+        tags=["Registry"],
+        summary="Make a server's entry a draft, active or deprecated",
+        parameters=[_NAME],
+        request=ChangeStatusSerializer,
+        responses={200: StatusSerializer, **_PROBLEMS},
+    )
+    def patch(self, request: Request, name: str, version: str) -> Response:
+        """Change what the registry says of it; `latest` is the installed version."""
+        wanted = ChangeStatusSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        by, status = installation_admin(request), wanted.validated_data["status"]
+        try:
+            row = set_registry_status(by=by, name=name, version=version, status=status)
+        except Integration.DoesNotExist as unknown:
+            raise Http404 from unknown
+        return Response({"status": row.registry_status})
 
 
 def _address(request: Request) -> str:

@@ -12,6 +12,11 @@ urlpatterns = [
         name="registry-versions",
     ),
     path(
+        "servers/<path:name>/versions/<str:version>/status",
+        registry_api.StatusView.as_view(),
+        name="registry-status",
+    ),
+    path(
         "servers/<path:name>/versions/<str:version>",
         registry_api.VersionView.as_view(),
         name="registry-version",

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from acl.audit.recorder import record
 from acl.rights.caller import Caller
 from catalog.access.integration_readiness import IntegrationReadiness, readiness_of_callers
 from catalog.lookups.detail_levels import readiness_parts, short_description
@@ -64,18 +67,36 @@ def versions_of(
     *, caller: Caller, address: str, name: str, version: str = ""
 ) -> tuple[dict[str, Any], ...]:
     """Return the installed version of a server, or nothing if it does not match."""
-    namespace, _, slug = name.rpartition("/")
-    if namespace != NAMESPACE:
-        slug = ""
-    found = _usable(caller).filter(slug=slug)
-    if version not in ("", LATEST):
-        found = found.filter(_has_version(version))
+    found = _named(_usable(caller), name, version)
     return _server_entries(caller, list(found.order_by("slug", "pk")), address)
+
+
+def _named(rows: QuerySet[Integration], name: str, version: str) -> QuerySet[Integration]:
+    namespace, _, slug = name.rpartition("/")
+    found = rows.filter(slug=slug if namespace == NAMESPACE else "")
+    return found if version in ("", LATEST) else found.filter(_has_version(version))
 
 
 def _usable(caller: Caller) -> QuerySet[Integration]:
     usable = Capability.objects.usable_by(caller).values("integration_id")
-    return Integration.objects.filter(pk__in=usable)
+    return Integration.objects.filter(pk__in=usable).exclude(
+        registry_status=Integration.RegistryStatus.DRAFT
+    )
+
+
+@transaction.atomic
+def set_registry_status(*, by: User, name: str, version: str, status: str) -> Integration:
+    """Make a server's entry a draft, active or deprecated; nobody's rights change.
+
+    Raises Integration.DoesNotExist for a name or a version that is not installed.
+    """
+    found = _named(Integration.objects.select_for_update(of=("self",)), name, version)
+    row = found.get()
+    if row.registry_status != status:
+        row.registry_status = status
+        row.save(update_fields=["registry_status", "updated_at"])
+        record(by=by, action=f"registry.{status}", target=row.slug)
+    return row
 
 
 def _has_version(version: str) -> Q:
@@ -102,7 +123,7 @@ def _server_entry(
         "version": row.version or _UNKNOWN_VERSION,
         "remotes": [{"type": "streamable-http", "url": _address_of(row, readiness, address)}],
     }
-    official = {"status": "active", "publishedAt": published, "updatedAt": updated}
+    official = {"status": row.registry_status, "publishedAt": published, "updatedAt": updated}
     own = _readiness_parts(row, readiness)
     return {"server": server, "_meta": {_META: official | {"isLatest": True}, _OWN_META: own}}
 

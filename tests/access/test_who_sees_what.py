@@ -83,6 +83,7 @@ OTHERS |= {  # tests/installing/test_api.py
     "api-integration-confirm",  # tests/authority/test_confirmation.py
     "api-integration-network",  # tests/integrations/test_network_page.py
     "api-integration-requestable",  # tests/integrations/test_requestable_page.py
+    "registry-status",  # tests/sources/test_serving.py
     "api-review",  # tests/trust/test_review_pages.py
     "api-review-approve",
     "api-review-reject",

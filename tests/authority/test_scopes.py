@@ -57,6 +57,7 @@ ASKED_FOR = {
     "PATCH scim/v2/": SCIM,
     "DELETE scim/v2/": SCIM,
     "GET v0.1/servers": DISCOVER,
+    "PATCH v0.1/servers/": ADMIN,
     "GET api/v1/listings": (*DISCOVER, *ADMIN),
     "POST api/v1/listings": ADMIN,
     "POST api/v1/additions": ADMIN,

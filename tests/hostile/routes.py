@@ -393,6 +393,8 @@ ROUTES = [
     Row("v0.1/servers/<path:name>/versions", LOOKUP, fill=A_SERVER),
     Row("v0.1/servers/<path:name>/versions/<str:version>", LOOKUP,
         fill={**A_SERVER, "version": "latest"}),
+    Row("v0.1/servers/<path:name>/versions/<str:version>/status", INSTALLING, "PATCH",
+        fill={**A_SERVER, "version": "latest"}, body={"status": "deprecated"}),
     Row("mcp", MCP, "POST", body=LIST_EVERYTHING),
     Row("mcp/space/<slug:space>", MCP, "POST", body=LIST_EVERYTHING, fill={"space": "{space}"}),
     Row("mcp/<slug:integration>", MCP, "POST", body=LIST_EVERYTHING,

@@ -4,9 +4,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from acl.models import AuditEntry
 from catalog.models import Integration
 from marketplace.models import Listing
 from tests.access.people import People, client_of, invite
@@ -99,3 +101,43 @@ def test_foreign_unknown_and_odd_servers_are_answered_alike(people: People) -> N
     assert answer("pegboard%2Fgmail", "9.9") == answers[0]
     assert client.post("/v0.1/servers").status_code == 405
     assert Client().get("/v0.1/servers").status_code == 401
+
+
+def test_admins_publish_drafts_and_deprecate(people: People) -> None:
+    client, admin = client_of(people.support), Client()
+    admin.force_login(User.objects.create_superuser("root"))
+    before = Integration.objects.get(slug="gmail")
+
+    def change(status: str, server: str = "pegboard%2Fgmail", version: str = "latest") -> Any:
+        address = f"/v0.1/servers/{server}/versions/{version}/status"
+        return admin.patch(address, {"status": status}, content_type="application/json")
+
+    def status() -> Any:
+        found = client.get("/v0.1/servers/pegboard%2Fgmail/versions/latest", {"user": "alice"})
+        official = found.json().get("_meta", {}).get("io.modelcontextprotocol.registry/official")
+        return official["status"] if official else found.status_code
+
+    told = [(change(each).json(), status()) for each in ("deprecated", "draft", "draft", "active")]
+
+    assert told == [
+        ({"status": "deprecated"}, "deprecated"),
+        ({"status": "draft"}, 404),
+        ({"status": "draft"}, 404),
+        ({"status": "active"}, "active"),
+    ]
+    change("draft", version="0.0.0")
+    assert names(client) == ["pegboard/wiki"]
+    asked = {"user": "alice", "message": "send an email"}
+    found = client.post("/api/v1/select", asked, content_type="application/json").json()
+    assert "gmail__send_email" in str(found)
+    assert Integration.objects.get(slug="gmail").updated_at > before.updated_at
+    entries = AuditEntry.objects.filter(target="gmail", action__startswith="registry.")
+    assert sorted(entry.action for entry in entries) == [
+        "registry.active",
+        "registry.deprecated",
+        "registry.draft",
+        "registry.draft",
+    ]
+    wrong = [change("gone"), change("draft", "other%2Fgmail"), change("draft", version="9.9")]
+    assert [answer.status_code for answer in wrong] == [400, 404, 404]
+    assert wrong[0].json()["errors"][0]["field"] == "status"
