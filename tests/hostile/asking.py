@@ -37,7 +37,7 @@ def send(client: Client, row: Row, method: str, parts: Parts) -> Any:
     query_string = urlencode(query, doseq=True)
     if method in {"GET", "HEAD", "OPTIONS", "DELETE"}:
         return client.generic(method, path, QUERY_STRING=query_string)
-    if path.startswith(("/api/", "/mcp")):
+    if path.startswith(("/api/", "/mcp", "/v0.1/")):
         return client.generic(method, path, as_json(body), "application/json")
     form = urlencode(body, doseq=True)
     return client.generic(method, path, form, "application/x-www-form-urlencoded")
