@@ -7,6 +7,7 @@ is done in each setting.
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -36,7 +37,15 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("embedder"),
 ]
-SETTINGS = (Setting("en"), Setting("de", 390, "dark"), Setting("es", 390, "light"))
+WINDOWS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
+    (1440, "light"),
+    (390, "dark"),
+    (390, "light"),
+    (1440, "dark"),
+)
+SETTINGS = tuple(
+    Setting(language, *window) for window in WINDOWS for language in ("en", "de", "es")
+)
 WALKS = range(len(SETTINGS)) if IS_LONG else range(1)
 # What docs/benchmarks.md says, too.
 CLICKS = {
