@@ -229,15 +229,16 @@ FROM totals LEFT JOIN ({shown} JOIN catalog_capability c ON c.id = {shown}.id
   {joined_rows}{joined}) ON true
 """
 # The means of the hits' servers are made from what the caller may use, so that nothing hidden moves
-# a rank.
+# a rank. `IS TRUE` makes Postgres read those servers' rows and probe the set, instead of all rows.
 _MEANS = """,
 mean AS MATERIALIZED (
   SELECT c.integration_id, avg(l2_normalize(e.vector)) AS vector
   FROM catalog_capability c
   JOIN catalog_embedding e ON e.capability_id = c.id AND e.model_id = (SELECT id FROM model)
-  WHERE c.id = ANY (ARRAY(SELECT id FROM usable)) AND e.vector IS NOT NULL
-    AND c.integration_id = ANY (ARRAY(
-      SELECT integration_id FROM catalog_capability WHERE id = ANY (ARRAY(SELECT id FROM hits))))
+  WHERE c.integration_id = ANY (ARRAY(
+      SELECT DISTINCT integration_id FROM catalog_capability
+      WHERE id = ANY (ARRAY(SELECT id FROM hits))))
+    AND (c.id IN (SELECT id FROM usable)) IS TRUE AND e.vector IS NOT NULL
   GROUP BY c.integration_id HAVING count(*) BETWEEN {fewest} AND {most}
 )"""
 _MEANT = """
