@@ -51,11 +51,13 @@ TARGET = Criterion(
 # counts for nothing. EFFECT must be among them, since it is the answer.
 PRECEDENCE = (SPACE, EFFECT)
 
-# The same for people, beside the rules of a space.
-IN_WORDS = (
-    gettext_noop("Rules take precedence over grants and defaults. The nearest space wins."),
-    gettext_noop("Within a space, deny beats ask first, and ask first beats allow."),
-)
+# The same for people, beside the rules of a space. Another order has no words until it gets them.
+IN_WORDS = {
+    (SPACE, EFFECT): (
+        gettext_noop("Rules take precedence over grants and defaults. The nearest space wins."),
+        gettext_noop("Within a space, deny beats ask first, and ask first beats allow."),
+    )
+}[PRECEDENCE]
 
 # Several rules may share the first place and give the same answer. Explain names the first by
 # these, then the oldest.
