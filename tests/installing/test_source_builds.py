@@ -21,6 +21,7 @@ from marketplace.installs.packages.package_client import Watch
 from marketplace.installs.packages.package_folders import Place, new_name
 from marketplace.installs.packages.package_result import Installed, PackageProblemError
 from marketplace.installs.packages.source_wheels import Source, take_wheel
+from marketplace.installs.packages.tarball_store import store_folder
 from tests.installing.sdists import add_backend, add_sdist
 from tests.installing.wheels import add_server, add_wheel, tool, use_folder_as_index
 
@@ -98,7 +99,10 @@ def test_source_is_built_recorded_and_restored(index: Path, settings: Settings) 
     source = add_sdist(index, "odd-lib", "1.0", {"odd_lib.py": "HERE = 1\n"})
     place, first = fetch()
     whole = module(place)
+    [kept] = store_folder().rglob("odd_lib-*.whl")
+    os.utime(kept, (0, 0))
     _, from_store = fetch(first)
+    used = kept.stat().st_mtime
     settings.PEGBOARD_DATA_DIR = index.parent / "other"  # an empty store: it is built once more
 
     rebuilt, again = fetch(first)
@@ -107,6 +111,7 @@ def test_source_is_built_recorded_and_restored(index: Path, settings: Settings) 
     assert recorded["odd-lib"] == source  # what can be fetched and compared again
     assert first.built["odd-lib"] != source
     assert (from_store.built, again.built) == (first.built, first.built)
+    assert used > 0  # what was used lately stays the longest
     assert whole == module(rebuilt) == "HERE = 1\n"
     add_sdist(index, "odd-lib", "1.0", {"odd_lib.py": "HERE = 2\n"})
     with pytest.raises(PackageProblemError, match="differs from before"):

@@ -5,6 +5,8 @@ of a source can be changed by this source only, so all installations share it.
 """
 
 import hashlib
+import os
+from contextlib import suppress
 from pathlib import Path
 
 from django.conf import settings
@@ -19,10 +21,13 @@ from marketplace.installs.packages.tarball_store import (
 
 
 def find_wheel(source: str, python: tuple[int, int]) -> tuple[str, bytes] | None:
-    """Return name and content of the wheel that was built of a source; None without one."""
+    """Return name and content of the wheel that was built of a source, and note that it was used;
+    None without one."""
     for file in sorted(_folder(source, python).glob("*/*.whl")):
         content = read_plain(file)
         if hashlib.sha256(content).hexdigest() == file.parent.name:
+            with suppress(FileNotFoundError):  # another installation may have removed it now
+                os.utime(file)
             return file.name, content
     return None
 
