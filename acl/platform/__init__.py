@@ -21,4 +21,5 @@ __all__ = [
     "stored_messages",
     "stored_texts",
     "strict_json",
+    "table_creation",
 ]
