@@ -12,6 +12,7 @@ from acl.models import (
     Invitation,
     Look,
     PersonLanguage,
+    ReplicaBeat,
     ScimRecord,
 )
 
@@ -70,6 +71,11 @@ class PersonLanguageAdmin(ReadOnlyAdmin):
     list_select_related = ("user",)
     list_filter = ("code", "origin")
     search_fields = ("user__username",)
+
+
+@admin.register(ReplicaBeat)
+class ReplicaBeatAdmin(ReadOnlyAdmin):
+    list_display = ("process", "number", "beaten_at")
 
 
 @admin.register(ScimRecord)

@@ -14,6 +14,7 @@ from acl.models.registered_client import (
     ClientToken,
     RegisteredClient,
 )
+from acl.models.replica_beat import ReplicaBeat
 from acl.models.rule_bases import GroupGrantBase, RuleBase, UserGrantBase
 from acl.models.scim_record import ScimRecord
 from acl.models.service_account import ServiceAccount
@@ -35,6 +36,7 @@ __all__ = [
     "Look",
     "PersonLanguage",
     "RegisteredClient",
+    "ReplicaBeat",
     "RuleBase",
     "ScimRecord",
     "ServiceAccount",

@@ -45,11 +45,15 @@ def may_prepare() -> bool:
     A pooler that does not track them would run another client's statement of the same name.
     """
     connection.ensure_connection()
-    opened = connection.connection
+    with connection.wrap_database_errors:
+        return may_prepare_on(connection.connection)
+
+
+def may_prepare_on(opened: psycopg.Connection[Any]) -> bool:
+    """Return the same for a connection of psycopg, whose errors it raises."""
     known = _PREPARING.get(opened)
     if known is None:
-        with connection.wrap_database_errors:
-            known = _PREPARING[opened] = not _is_pooled(opened) or _is_tracking(opened)
+        known = _PREPARING[opened] = not _is_pooled(opened) or _is_tracking(opened)
     return known
 
 

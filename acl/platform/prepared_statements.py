@@ -12,12 +12,12 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import psycopg
-from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connection
+from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connection, connections
 from django.db.models import Model
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
-from acl.platform.pooled_connections import may_prepare
+from acl.platform.pooled_connections import may_prepare_on
 
 Row = TypeVar("Row", bound=Model)
 _PARAMETER = re.compile(r"%\((\w+)\)s")
@@ -43,7 +43,7 @@ class _PreparingCursor(psycopg.RawCursor[Any]):
     """Cursor with server-side binding and preparation at first use, which Django's lacks."""
 
     def execute(self, query: Any, params: Any = None, **kwargs: Any) -> "_PreparingCursor":
-        super().execute(query, params, prepare=may_prepare(), **kwargs)
+        super().execute(query, params, prepare=may_prepare_on(self.connection), **kwargs)
         return self
 
 
@@ -89,10 +89,12 @@ class Table(NamedTuple):
     rows: list[tuple[Any, ...]]
 
 
-def table_of(statement: str, parameters: Mapping[str, Any]) -> Table:
+def table_of(
+    statement: str, parameters: Mapping[str, Any], *, alias: str = DEFAULT_DB_ALIAS
+) -> Table:
     """Return the rows of a statement like `rows_of` with `binary`, and their columns' names."""
-    connection.close_if_health_check_failed()
-    with _executed(statement, parameters, binary=True) as cursor:
+    connections[alias].close_if_health_check_failed()
+    with _executed(statement, parameters, binary=True, alias=alias) as cursor:
         return Table(tuple(column.name for column in cursor.description), cursor.fetchall())
 
 
@@ -102,12 +104,15 @@ def _fetch(statement: str, parameters: Mapping[str, Any], *, binary: bool) -> li
 
 
 @contextmanager
-def _executed(statement: str, parameters: Mapping[str, Any], *, binary: bool) -> Iterator[Any]:
-    connection.ensure_connection()
+def _executed(
+    statement: str, parameters: Mapping[str, Any], *, binary: bool, alias: str = DEFAULT_DB_ALIAS
+) -> Iterator[Any]:
+    given = connections[alias]
+    given.ensure_connection()
     query, names = _numbered(statement)
-    raw = (_BinaryCursor if binary else _PreparingCursor)(connection.connection)
+    raw = (_BinaryCursor if binary else _PreparingCursor)(given.connection)
     # Django's wrapper around our cursor, so that statements are counted and errors translated.
-    with connection._prepare_cursor(raw) as cursor:  # type: ignore[attr-defined]
+    with given._prepare_cursor(raw) as cursor:  # type: ignore[attr-defined]
         cursor.execute(query, [parameters[name] for name in names])
         yield cursor
 

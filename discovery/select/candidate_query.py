@@ -24,6 +24,7 @@ class CandidateQuery:
     `vectors` has a row for the message and one for each clause, by `model`; None means words alone.
     `words` has a lexical query for the same texts. `names` are full names that the message contains
     literally. `use_experience` needs vectors. Experiences of the turns in `apart` do not count.
+    `may_lag` lets a read replica answer.
     """
 
     caller: Caller
@@ -38,6 +39,7 @@ class CandidateQuery:
     use_graph: bool = False
     use_experience: bool = False
     apart: Sequence[UUID] = ()
+    may_lag: bool = False
 
     @property
     def vector_count(self) -> int:

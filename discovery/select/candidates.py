@@ -12,6 +12,7 @@ from itertools import repeat
 from typing import Any, Literal
 
 from acl.platform.prepared_statements import table_of
+from acl.platform.read_replica import read_replica
 from acl.rights.rights_statement import requestable_sql, rights_sql
 from catalog.graph.neighbours import FOR_THE_GROUP, LARGEST_CATEGORY, MOST_WITH_A_TAG
 from catalog.querysets import TABLES
@@ -45,7 +46,9 @@ def find_candidates(query: CandidateQuery) -> Candidates:
     """Find the best candidates by meaning and by words among what the caller may use."""
     shape = (query.vector_count, len(query.words), query.use_graph, query.experiences)
     statement = _statement(*shape, united=query.caller.is_united)
-    columns, rows = table_of(statement, query.parameters())
+    parameters = query.parameters()
+    lagging = read_replica.table_of(statement, parameters) if query.may_lag else None
+    columns, rows = lagging or table_of(statement, parameters)
     return _candidates(row_reader(columns), rows)
 
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from acl.platform.prepared_statements import table_of
+from acl.platform.prepared_statements import Table, table_of
+from acl.platform.read_replica import read_replica
 from acl.rights.rights_statement import rights_sql
 from catalog.querysets import TABLES
 from catalog.search_index.capability_index import SearchIndex
@@ -108,9 +109,7 @@ def _draft(index: SearchIndex, usable: UsableRows, query: CandidateQuery) -> _Dr
     return _Draft(hits, foremost, foremost.union(*beside), servers)
 
 
-def _read(
-    index: SearchIndex, usable: UsableRows, draft: _Draft, query: CandidateQuery
-) -> tuple[tuple[str, ...], Sequence[tuple[Any, ...]]]:
+def _read(index: SearchIndex, usable: UsableRows, draft: _Draft, query: CandidateQuery) -> Table:
     statement = _statement(
         query.vector_count, len(query.words), query.experiences, united=query.caller.is_united
     )
@@ -120,7 +119,16 @@ def _read(
         "digest": usable.digest,
         **index.label._asdict(),
     }
+    lagging = read_replica.table_of(statement, parameters) if query.may_lag else None
+    # A replica may be behind the index and the rows. Only the primary says that these are outdated.
+    if lagging is not None and _is_fresh(lagging):
+        return lagging
     return table_of(statement, parameters)
+
+
+def _is_fresh(found: Table) -> bool:
+    _, is_fresh = found.rows[0][:2]
+    return bool(is_fresh)
 
 
 def _candidates(

@@ -102,6 +102,9 @@ class Asked:
     beside: str = ""
     # Turns whose experiences do not count: to measure what a message gains from all others.
     apart: tuple[UUID, ...] = ()
+    # True where a read replica may answer: what is selected is only shown, and a call is checked
+    # again on the primary.
+    may_lag: bool = False
 
     @property
     def only_here(self) -> bool:

@@ -161,6 +161,7 @@ def _find(
         use_graph=asked.use_graph and settings.PEGBOARD_GRAPH_BOOST > 0,
         use_experience=settings.PEGBOARD_LEARNING,
         apart=asked.apart,
+        may_lag=asked.may_lag,
     )
     return find_by_index(query) or find_candidates(query)
 

@@ -124,7 +124,7 @@ def plan_turn(
     if course.mode == "all":
         plan = _everything(wanted, course, DiscoveryResult(None, 0))
     else:
-        found = _discover(wanted.asked, discover, sleep)
+        found = _discover(replace(wanted.asked, may_lag=True), discover, sleep)
         if not found.failure and found.selection:
             plan = _discovered(wanted, course, found, found.selection)
         elif course.policy == "fail_open":

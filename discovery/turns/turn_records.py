@@ -41,7 +41,7 @@ def select_for_turn(asked: Asked) -> Selection:
 
     If the database has no room for the turn, the selection says so and has no turn id.
     """
-    selection = select_capabilities(asked)
+    selection = select_capabilities(replace(asked, may_lag=True))
     return write_if_room(
         lambda: replace(selection, turn_id=store_turn(asked, selection).pk),
         otherwise=lambda: replace(selection, degraded=(*selection.degraded, NOT_STORED)),

@@ -22,6 +22,7 @@ from rest_framework.views import APIView
 from acl.http.problems import DATABASE_GONE, SECONDS_TO_RETRY
 from acl.platform.database_failures import was_short_of_room
 from acl.platform.heartbeat import worker_lives
+from acl.platform.read_replica import read_replica
 from acl.platform.redis_circuit import attempt
 from catalog.embedding.configured_embedder import embedder_problem
 from catalog.embedding.multilingual_embedder import describe_languages
@@ -134,6 +135,14 @@ def _redis() -> Part:
     return Part("Redis does not respond: caches are not shared, and limits apply to each process.")
 
 
+def _replica() -> Part:
+    if settings.PEGBOARD_REPLICA_URL and not settings.PEGBOARD_REPLICA_STALENESS:
+        return Part(note="Unused, since PEGBOARD_REPLICA_STALENESS is 0.")
+    if read_replica.problem:
+        return Part(f"Selections cannot read the replica: {read_replica.problem}.")
+    return Part()
+
+
 def _worker() -> Part:
     return Part("" if worker_lives() else "No worker responds: new entries are not being embedded.")
 
@@ -167,6 +176,7 @@ _CHECKS: dict[str, Callable[[], Part]] = {
     "migrations": _migrations,
     "audit": _audit,
     "redis": _redis,
+    "replica": _replica,
     "worker": _worker,
     "model": _model,
     "embeddings": _embeddings,

@@ -13,6 +13,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from acl.platform.jobs import task_names
+from acl.platform.replica_connection import ALIAS, replica_database
 from marketplace.config.env import SettingsError, separated
 from marketplace.config.languages import available_languages
 from marketplace.config.logs import logging_config
@@ -232,7 +233,7 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {
+DATABASES: dict[str, Any] = {
     "default": dj_database_url.parse(
         _env["DATABASE_URL"] or known_database_url(PEGBOARD_DATA_DIR, APP),
         conn_max_age=600,
@@ -244,11 +245,16 @@ DATABASES = {
 # The selection statement is prepared once per connection and uses a generic plan: planning it
 # each time takes half of its time with 500 capabilities. JIT costs more than it saves for
 # statements of a few milliseconds.
+_session = "-c plan_cache_mode=force_generic_plan -c jit=off"
 DATABASES["default"]["OPTIONS"] = DATABASES["default"].get("OPTIONS", {}) | {
-    "options": "-c plan_cache_mode=force_generic_plan -c jit=off",
+    "options": _session,
     # Django's statements are never prepared automatically; the selection asks for it.
     "prepare_threshold": 1_000_000,
 }
+PEGBOARD_REPLICA_URL: str = _env["PEGBOARD_REPLICA_URL"]
+PEGBOARD_REPLICA_STALENESS: int = _env["PEGBOARD_REPLICA_STALENESS"]
+if PEGBOARD_REPLICA_URL and PEGBOARD_REPLICA_STALENESS:
+    DATABASES[ALIAS] = replica_database(PEGBOARD_REPLICA_URL, _session)
 DATABASE_URL: str = _env["DATABASE_URL"]
 DATABASE_SUPERUSER_URL: str = _env["DATABASE_SUPERUSER_URL"]
 # The role that owns the tables, for migrations, backup and restore; empty if there is only one

@@ -45,6 +45,21 @@ SETTINGS = (
         wrong=no_postgres_url,
     ),
     Setting(
+        "PEGBOARD_REPLICA_URL",
+        "",
+        "A streaming replica of DATABASE_URL, which selections may read "
+        "([read replica](scaling.md#read-replica)). Needs PEGBOARD_REPLICA_STALENESS.",
+        wrong=no_postgres_url,
+    ),
+    Setting(
+        "PEGBOARD_REPLICA_STALENESS",
+        0,
+        "Seconds by which a selection may lag behind a change of rights, such as a revocation. "
+        "0: every selection reads the primary, and the replica is never asked.",
+        0,
+        60,
+    ),
+    Setting(
         "REDIS_URL",
         "",
         "Redis for cache and task queue, as `redis://host:6379/0`. Empty starts the "
@@ -736,6 +751,8 @@ def read_settings(environ: Mapping[str, str]) -> dict[str, Any]:
         problems.append("PEGBOARD_EMBEDDING_URL is needed where PEGBOARD_EMBEDDER is openai")
     if values.get("PEGBOARD_OIDC_ISSUER") and not values.get("PEGBOARD_OIDC_CLIENT_ID"):
         problems.append("PEGBOARD_OIDC_CLIENT_ID is needed where PEGBOARD_OIDC_ISSUER is set")
+    if values.get("PEGBOARD_REPLICA_STALENESS") and not values.get("PEGBOARD_REPLICA_URL"):
+        problems.append("PEGBOARD_REPLICA_URL is needed where PEGBOARD_REPLICA_STALENESS is not 0")
     if problems:
         raise SettingsError("\n".join(problems))
     return values

@@ -89,6 +89,11 @@ def test_remote_model_needs_an_address() -> None:
         read_settings({"PEGBOARD_EMBEDDER": "openai"})
 
 
+def test_a_bound_needs_a_replica() -> None:
+    with pytest.raises(SettingsError, match="PEGBOARD_REPLICA_URL is needed"):
+        read_settings({"PEGBOARD_REPLICA_STALENESS": "5"})
+
+
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 def test_empty_value_means_the_default(setting: Setting) -> None:
     assert read_settings({setting.name: " "})[setting.name] == setting.default

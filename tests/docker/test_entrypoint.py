@@ -88,7 +88,7 @@ def test_word_decides_what_is_started(words: list[str], started: str, tmp_path: 
 
 def test_secrets_that_are_files_are_read(tmp_path: Path) -> None:
     program = tmp_path / "python"
-    told = "$PEGBOARD_SECRET_KEY $DATABASE_URL $DATABASE_OWNER_URL $REDIS_URL"
+    told = "$PEGBOARD_SECRET_KEY $DATABASE_URL $DATABASE_OWNER_URL $REDIS_URL $PEGBOARD_REPLICA_URL"
     program.write_text(f'#!/bin/sh\necho "{told}"\n')
     program.chmod(0o755)
     (tmp_path / "pegboard_secret_key").write_text("from-a-file")
@@ -102,6 +102,7 @@ def test_secrets_that_are_files_are_read(tmp_path: Path) -> None:
         "DATABASE_URL": "postgresql://app@db:5432/pegboard",
         "DATABASE_OWNER_URL": "postgresql://owner:its-own@db:5432/pegboard",
         "REDIS_URL": "redis://redis:6379/0",
+        "PEGBOARD_REPLICA_URL": "postgresql://app@replica:5432/pegboard",
     }
     answer = _run("set-up", PATH=f"{tmp_path}:{os.environ['PATH']}", **without)
 
@@ -110,6 +111,7 @@ def test_secrets_that_are_files_are_read(tmp_path: Path) -> None:
         "postgresql://app:hush@db:5432/pegboard",
         "postgresql://owner:its-own@db:5432/pegboard",
         "redis://:quiet@redis:6379/0",
+        "postgresql://app:hush@replica:5432/pegboard",
     ]
 
 

@@ -20,14 +20,14 @@ EVERYWHERE = 7  # a word that `give_words` puts into every capability
 
 
 @contextmanager
-def index_kept() -> Iterator[None]:
+def index_kept() -> Iterator[caching.IndexCache]:
     """Keep an index in this process, read again at once after each change."""
     cache = caching.IndexCache()
     cache.enabled = True
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(caching, "_TIMES_ITS_LOADING", 0)
         patch.setattr("discovery.select.indexed_candidates.index_cache", cache)
-        yield
+        yield cache
 
 
 def give_words() -> None:

@@ -72,6 +72,7 @@ def search(call: MetaCall) -> SearchResult:
             max_tools=MAX_RESULTS,
             only_connected=False,  # disconnected ones are counted in the hint
             kind=call.arguments.get("kind", EVERY_KIND),
+            may_lag=True,
         )
     )
     fitting = _fitting(selection)

@@ -1,0 +1,185 @@
+"""Reads that a streaming replica may answer, if what it shows is recent enough.
+
+`PEGBOARD_REPLICA_STALENESS` is the bound: an answer shows everything that was committed on the
+primary until that many seconds before it arrived. Each process counts up a row of its own on the
+primary (`replica_beats.py`). The statement on the replica reads that row in its own snapshot, and
+does nothing else if the number is too old. Whatever is in doubt, the primary answers: a replica
+that is away, slow, paused or promoted, or a primary that takes no writes.
+"""
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from threading import Lock
+from typing import Any, Literal
+
+import structlog
+from django.conf import settings
+from django.db import Error, connection, connections
+from prometheus_client import Counter
+
+from acl.platform.circuit_breaker import CircuitBreaker
+from acl.platform.prepared_statements import Table, rows_of, table_of
+from acl.platform.replica_beats import Beats, clock
+from acl.platform.replica_connection import ALIAS, PATIENCE_SECONDS
+
+# Some of the last beats may be on their way, or not written.
+_BEATS_WITHIN_BOUND = 4
+# After a failure, as for Redis: the next request would have to wait for the same.
+_REST_SECONDS = 10
+
+# Which server answered, and if it was the primary, why.
+Outcome = Literal[
+    "replica",
+    "transaction",  # which must see what it has written itself
+    "no_beat",  # within the bound: the first selection after a pause
+    "resting",  # after one of the next
+    "too_old",
+    "clock_behind",  # of the replica: what has ended by the clock would go on there
+    "not_a_replica",
+    "unreachable",
+]
+_PROBLEMS: dict[Outcome, str] = {
+    "too_old": "it is further behind than PEGBOARD_REPLICA_STALENESS",
+    "clock_behind": "its clock is behind the primary's",
+    "not_a_replica": "its server is not in recovery",
+    "unreachable": "it does not respond",
+}
+_BRIEF = frozenset(("too_old", "clock_behind"))
+
+_reads = Counter(
+    "pegboard_replica_reads",
+    "Reads that the replica may answer, and why the primary did.",
+    ["outcome"],
+)
+log = structlog.get_logger(__name__)
+
+
+class ReadReplica:
+    """The replica, as this process knows it."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: a forked process needs a row of its own."""
+        self.problem = ""  # why the replica was of no use, twice or more
+        self._beats = Beats()
+        self._failures = CircuitBreaker(1, _REST_SECONDS)
+        self._lags = CircuitBreaker(1, _REST_SECONDS)
+        self._lock = Lock()
+
+    def table_of(self, statement: str, parameters: Mapping[str, Any]) -> Table | None:
+        """Return the rows as the replica has them, or None where the primary has to answer."""
+        bound = settings.PEGBOARD_REPLICA_STALENESS
+        if not bound or ALIAS not in connections.settings:
+            return None
+        outcome, table = self._try(statement, parameters, bound)
+        _reads.labels(outcome).inc()
+        if outcome == "replica" or outcome in _PROBLEMS:
+            self._note(outcome, bound)
+        return table
+
+    def _try(
+        self, statement: str, parameters: Mapping[str, Any], bound: float
+    ) -> tuple[Outcome, Table | None]:
+        if connection.in_atomic_block:
+            return "transaction", None
+        now = clock()
+        least = self._beats.first_since(now - bound)  # without the one that is begun now
+        self._beat(now, bound / _BEATS_WITHIN_BOUND)
+        if least is None:
+            return "no_beat", None
+        with self._lock:
+            if not (self._lags.allows(now) and self._failures.allows(now)):
+                return "resting", None
+        own = {"beat_process": self._beats.process, "beat_least": least}
+        try:
+            columns, rows = _ask(_gated(statement), {**parameters, **own})
+        except Error as problem:
+            connections[ALIAS].close()
+            log.warning("the read replica failed", reason=type(problem).__name__)
+            return "unreachable", None
+        is_replica, number, is_later = rows[0][:_OWN_COLUMNS]
+        if not is_replica:
+            return "not_a_replica", None
+        if number is None or number < least or self._beats.age(number, clock()) > bound:
+            return "too_old", None
+        if not is_later:
+            return "clock_behind", None
+        return "replica", Table(columns[_OWN_COLUMNS:], [row[_OWN_COLUMNS:] for row in rows])
+
+    def _beat(self, now: float, every: float) -> None:
+        number = self._beats.begin(now, every=every)
+        if number is None:
+            return
+        own = {"beat_process": self._beats.process, "beat_number": number}
+        try:
+            rows_of(_BEAT, own, twice=True, binary=True)
+            if number == 1:
+                rows_of(_FORGET_OTHERS, {}, twice=True)
+        except Error as problem:  # such as a full disk: without a beat, the primary answers
+            log.warning("the read replica's beat failed", reason=type(problem).__name__)
+
+    def _note(self, outcome: Outcome, bound: float) -> None:
+        with self._lock:
+            if outcome == "replica":
+                self.problem = ""
+                self._lags.succeeded()
+                self._failures.succeeded()
+                return
+            # What lags for a moment is asked again soon, and is no problem yet.
+            self._lags.rest_seconds = bound / _BEATS_WITHIN_BOUND
+            breaker = self._lags if outcome in _BRIEF else self._failures
+            if breaker.is_failing:
+                self.problem = _PROBLEMS[outcome]
+            breaker.failed(clock())
+
+
+def _ask(statement: str, parameters: Mapping[str, Any]) -> Table:
+    given = connections[ALIAS]
+    if given.connection is None:
+        with given.wrap_database_errors:
+            given.connect()
+        opened: Any = given.connection
+        opened.wait = partial(opened.wait, timeout=PATIENCE_SECONDS)
+    return table_of(statement, parameters, alias=ALIAS)
+
+
+@lru_cache(maxsize=64)
+def _gated(statement: str) -> str:
+    """Return the statement behind a filter that Postgres evaluates once, before anything else."""
+    return _GATED.format(statement=statement)
+
+
+# `beaten_at` is of the primary's clock. A replica's that is behind it by more than the bound would
+# still show what has ended by the clock.
+_GATED = """WITH beat AS MATERIALIZED (
+  SELECT pg_is_in_recovery() AS is_replica, own.number AS beat_number,
+         now() >= own.beaten_at AS is_later
+  FROM (SELECT 1) always
+  LEFT JOIN acl_replicabeat own ON own.process = %(beat_process)s::uuid
+)
+SELECT beat.*, answer.*
+FROM beat LEFT JOIN (
+  SELECT * FROM (
+{statement}
+  ) whole
+  WHERE (SELECT is_replica AND is_later AND beat_number >= %(beat_least)s::bigint FROM beat)
+  OFFSET 0
+) answer ON true
+"""
+_OWN_COLUMNS = 3  # of `beat`
+_BEAT = """
+INSERT INTO acl_replicabeat (process, number, beaten_at)
+VALUES (%(beat_process)s::uuid, %(beat_number)s::bigint, clock_timestamp())
+ON CONFLICT (process) DO UPDATE SET number = EXCLUDED.number, beaten_at = EXCLUDED.beaten_at
+RETURNING number
+"""
+# A process that was idle for so long writes its row again.
+_FORGET_OTHERS = """
+DELETE FROM acl_replicabeat WHERE beaten_at < now() - interval '1 day' RETURNING number
+"""
+
+read_replica = ReadReplica()
+os.register_at_fork(after_in_child=read_replica.forget)
