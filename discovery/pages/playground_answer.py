@@ -141,10 +141,9 @@ class Side:
         workings, said = self.selection.workings, self.tried.asked.history
         if workings is None:
             return MessageReading("", False, ())
-        clauses = workings.texts[1:] if len(workings.texts) > 2 else ()
         after = said[-1] if workings.in_context and said else ""
         return MessageReading(
-            _quoted(after), bool(said) and not after, tuple(map(_quoted, clauses))
+            _quoted(after), bool(said) and not after, tuple(map(_quoted, workings.clauses))
         )
 
 

@@ -25,6 +25,7 @@ from catalog.readiness.mend_links import MEND_HELP, MendLink, path_of
 from catalog.readiness.readiness import Readiness, ToolReadiness
 from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
 from discovery.select.helping_offers import HelpOffer
+from discovery.select.ranking.fusion import FEWEST_OF_SEVERAL
 from discovery.select.ranking.thresholds import Fit
 
 _IS_OFFERED, _STATE, _REASON = map(attrgetter, ("is_offered", "state.value", "reason"))
@@ -73,6 +74,11 @@ class Workings:
     # Each with its twins: the same definition on other integrations.
     placed: Sequence[tuple[Competitor, Sequence[Competitor]]]
     threshold: float  # the lowest score that would be worth a place, if anything fits
+
+    @property
+    def clauses(self) -> tuple[str, ...]:
+        """Return the clauses that were ranked apart; none if the message has only one."""
+        return self.texts[1:] if len(self.texts) >= FEWEST_OF_SEVERAL else ()
 
 
 # Levels of detail at which an answer has more than names, scores and reasons.
