@@ -5,9 +5,11 @@ replace: so both are seen to make the same. What the steps make of audit entries
 chain is seen on the same way: it takes ten seconds.
 """
 
+import re
 import subprocess
 
 import pytest
+from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
@@ -43,7 +45,7 @@ def test_every_step_goes_back_and_forth_on_rows() -> None:
             _migrate(FIRST)
             again = _rows()
             transaction.set_rollback(True)  # the rows are back
-        _migrate(_leaves())
+        call_command("migrate", verbosity=0)  # as an upgrade from the first release
         after = _rows()
         grant_rights()
 
@@ -59,7 +61,7 @@ def test_every_step_goes_back_and_forth_on_rows() -> None:
 
 
 class StepLoader(MigrationLoader):
-    """Load the steps alone, as if nothing replaced them."""
+    """Load the steps alone, as if nothing replaced them: only so can they be gone back by."""
 
     def load_disk(self) -> None:
         super().load_disk()
@@ -73,16 +75,17 @@ def _migrate(to: list[tuple[str, str | None]]) -> None:
     executor.migrate(to)
 
 
-def _leaves() -> list[tuple[str, str | None]]:
-    return list(StepLoader(connection).graph.leaf_nodes())
-
-
 def _schema() -> list[list[str]]:
     """Return the statements that make the database, whatever the order of a table's columns."""
     dump = [str(postgres_programs() / "pg_dump"), "--schema-only", "--dbname", _conninfo()]
     told = subprocess.run(dump, check=True, capture_output=True, text=True, timeout=300).stdout  # noqa: S603
-    statements = (statement.splitlines() for statement in told.split(";\n"))
+    statements = (_plain(statement).splitlines() for statement in told.split(";\n"))
     return sorted(sorted(line.rstrip(",") for line in lines if _says(line)) for lines in statements)
+
+
+def _plain(statement: str) -> str:
+    """Remove parentheses and casts: Postgres adds some when it reads its own dump."""
+    return re.sub(r"::(character varying|text)(\[\])?|[()]", "", statement)
 
 
 def _says(line: str) -> bool:
