@@ -27,7 +27,7 @@ fi
 
 # A secret that the engine mounts as a file is taken from there.
 secrets=${SECRETS_DIR:-/run/secrets}
-for name in DATABASE_URL DATABASE_OWNER_URL DATABASE_SUPERUSER_URL PEGBOARD_REPLICA_URL REDIS_URL \
+for name in DATABASE_URL DATABASE_OWNER_URL DATABASE_SUPERUSER_URL REDIS_URL \
   PEGBOARD_SECRET_KEY PEGBOARD_ENCRYPTION_KEYS PEGBOARD_EMAIL_URL \
   PEGBOARD_OIDC_CLIENT_SECRET PEGBOARD_EMBEDDING_KEY; do
   file=$secrets/$(echo "$name" | tr '[:upper:]' '[:lower:]')
