@@ -126,15 +126,20 @@ def _offer_to_mend(
     return HelpOffer("not_working", full_name, sentence, path_of(mend))
 
 
-# Prepared, since planning a statement about rights takes longer than running it.
+# Prepared, since planning a statement about rights takes longer than running it. Each integration is
+# looked at once: for each of its tools, this took seconds for who may use a million.
 @cache
 def _broken(*, united: bool) -> str:
     return f"""
-WITH RECURSIVE {rights_sql(TABLES, united=united)}
+WITH RECURSIVE {rights_sql(TABLES, united=united)},
+stuck AS MATERIALIZED (
+  SELECT i.id FROM catalog_integration i
+  WHERE NOT {can_run_sql(integration="i", user="%(user)s::bigint")}
+)
 SELECT c.full_name, c.display_name, i.slug, {facts_sql(mode=MODE_OF_ROW)}
 FROM catalog_capability c JOIN catalog_integration i ON i.id = c.integration_id
-WHERE c.id IN (SELECT id FROM usable)
-  AND NOT (c.available AND {can_run_sql(integration="i", user="%(user)s::bigint")})
+WHERE c.id = ANY (ARRAY(SELECT id FROM usable))
+  AND (NOT c.available OR c.integration_id IN (SELECT id FROM stuck))
   AND (c.action ILIKE ANY(%(words)s::text[]) OR c.display_name ILIKE ANY(%(words)s::text[]))
 ORDER BY c.full_name, c.id LIMIT {MOST_OF_EACH}
 """  # noqa: S608 - the names of our own tables and columns
