@@ -88,8 +88,9 @@ def test_votes_never_move_more_than_their_weight(near: list[PastCall], level: in
         ([1, 5, 9, 12, 15], [1, 4, 4, 4, 4], HIGHEST),
         # The highest level gains less than the one before.
         ([1, 5, 9, 12, 11], [1, 4, 4, 4, 4], 3),
-        # A gain that may be chance.
-        ([0, 1, 2, 3, 3], [0, 4, 4, 4, 4], START),
+        # A gain that may be chance, and one that hardly can.
+        ([0, 1, 2, 2.9, 2.9], [0, 4, 4, 4, 4], START),
+        ([0, 1, 2, 3, 3], [0, 4, 4, 4, 4], 3),
         # Votes do harm, repeated messages do not.
         ([1, -3, -5, -8, -9], [1, 4, 4, 4, 4], 0),
         ([-3, -3, -5, -8, -9], [4, 4, 4, 4, 4], OFF),
