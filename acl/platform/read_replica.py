@@ -98,7 +98,7 @@ class ReadReplica:
             columns, rows = _ask(_gated(statement), {**parameters, **own})
         except Error as problem:
             connections[ALIAS].close()
-            log.warning("the read replica failed", reason=type(problem).__name__)
+            log.warning("the read replica failed", reason=_first_line(problem))
             return "unreachable", None
         is_replica, number, is_later = rows[0][:_OWN_COLUMNS]
         if not is_replica:
@@ -119,7 +119,7 @@ class ReadReplica:
             if number == 1:
                 rows_of(_FORGET_OTHERS, {}, twice=True)
         except Error as problem:  # such as a full disk: without a beat, the primary answers
-            log.warning("the read replica's beat failed", reason=type(problem).__name__)
+            log.warning("the read replica's beat failed", reason=_first_line(problem))
 
     def _note(self, outcome: Outcome, bound: float) -> None:
         with self._lock:
@@ -134,6 +134,10 @@ class ReadReplica:
             if breaker.is_failing:
                 self.problem = _PROBLEMS[outcome]
             breaker.failed(clock())
+
+
+def _first_line(problem: Error) -> str:
+    return str(problem).partition("\n")[0]
 
 
 def _ask(statement: str, parameters: Mapping[str, Any]) -> Table:
