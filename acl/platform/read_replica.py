@@ -90,9 +90,8 @@ class ReadReplica:
         self._beat(now, bound / _BEATS_WITHIN_BOUND)
         if least is None:
             return "no_beat", None
-        with self._lock:
-            if not (self._lags.allows(now) and self._failures.allows(now)):
-                return "resting", None
+        if not self._may_ask(now):
+            return "resting", None
         own = {"beat_process": self._beats.process, "beat_least": least}
         try:
             columns, rows = _ask(_gated(statement), {**parameters, **own})
@@ -100,14 +99,24 @@ class ReadReplica:
             connections[ALIAS].close()
             log.warning("the read replica failed", reason=_first_line(problem))
             return "unreachable", None
-        is_replica, number, is_later = rows[0][:_OWN_COLUMNS]
+        outcome = self._judge(*rows[0][:_OWN_COLUMNS], least=least, bound=bound)
+        if outcome != "replica":
+            return outcome, None
+        return outcome, Table(columns[_OWN_COLUMNS:], [row[_OWN_COLUMNS:] for row in rows])
+
+    def _may_ask(self, now: float) -> bool:
+        with self._lock:
+            return self._lags.allows(now) and self._failures.allows(now)
+
+    def _judge(
+        self, is_replica: bool, number: int | None, is_later: bool, *, least: int, bound: float
+    ) -> Outcome:
+        """Judge an answer by its beat, when it has arrived."""
         if not is_replica:
-            return "not_a_replica", None
+            return "not_a_replica"
         if number is None or number < least or self._beats.age(number, clock()) > bound:
-            return "too_old", None
-        if not is_later:
-            return "clock_behind", None
-        return "replica", Table(columns[_OWN_COLUMNS:], [row[_OWN_COLUMNS:] for row in rows])
+            return "too_old"
+        return "replica" if is_later else "clock_behind"
 
     def _beat(self, now: float, every: float) -> None:
         number = self._beats.begin(now, every=every)

@@ -13,6 +13,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
     from django.test import Client
 
 ROUNDS, REQUESTS = 7, 150
-HEAD = "| | primary, CPU ms per request | replica | primary's ratio |\n|---|--:|--:|--:|\n"
+HEAD = (
+    "| | primary, CPU ms per request | replica | this process | primary's ratio |\n"
+    "|---|--:|--:|--:|--:|\n"
+)
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -122,19 +126,19 @@ def _measure(
         for staleness, rows in figures.items()
     }
     without = medians[0][0]
-    for staleness, (primary, replica) in medians.items():
+    for staleness, (primary, replica, own) in medians.items():
         kind = "with the replica" if staleness else "without"
-        sys.stdout.write(
-            f"| {name}, {kind} | {primary:.2f} | {replica:.2f} | {primary / without:.2f} |\n"
-        )
+        figures_of_it = f"{primary:.2f} | {replica:.2f} | {own:.2f} | {primary / without:.2f}"
+        sys.stdout.write(f"| {name}, {kind} | {figures_of_it} |\n")
     sys.stdout.flush()
 
 
 def _spent_by(postmasters: Sequence[int], work: Callable[[], None]) -> list[float]:
-    """Return the CPU milliseconds per request of each server and its processes."""
-    before = [_cpu(pid) for pid in postmasters]
+    """Return the CPU milliseconds per request of each server with its processes, and of this
+    process."""
+    before = [*map(_cpu, postmasters), time.process_time()]
     work()
-    after = [_cpu(pid) for pid in postmasters]
+    after = [*map(_cpu, postmasters), time.process_time()]
     return [1000 * (end - start) / REQUESTS for start, end in zip(before, after, strict=True)]
 
 
