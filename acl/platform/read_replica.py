@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import structlog
 from django.conf import settings
-from django.db import Error, connection, connections
+from django.db import Error, InterfaceError, OperationalError, connection, connections
 from prometheus_client import Counter
 
 from acl.platform.circuit_breaker import CircuitBreaker
@@ -150,6 +150,20 @@ def _first_line(problem: Error) -> str:
 
 
 def _ask(statement: str, parameters: Mapping[str, Any]) -> Table:
+    """Run the statement, once more on a new connection if the replica has ended this thread's."""
+    given = connections[ALIAS]
+    was_open = given.connection is not None
+    try:
+        return _run(statement, parameters)
+    except (OperationalError, InterfaceError):
+        # A restart ends the connections of all threads. Each would count as a failure of its own.
+        if not was_open or not given.connection.closed:
+            raise
+    given.close()
+    return _run(statement, parameters)
+
+
+def _run(statement: str, parameters: Mapping[str, Any]) -> Table:
     given = connections[ALIAS]
     if given.connection is None:
         with given.wrap_database_errors:

@@ -126,8 +126,8 @@ def _offer_to_mend(
     return HelpOffer("not_working", full_name, sentence, path_of(mend))
 
 
-# Prepared, since planning a statement about rights takes longer than running it. Each integration is
-# looked at once: for each of its tools, this took seconds for who may use a million.
+# Prepared, since planning a statement about rights takes longer than running it. Each integration
+# is looked at once: for each of its tools, this took seconds for who may use a million.
 @cache
 def _broken(*, united: bool) -> str:
     return f"""

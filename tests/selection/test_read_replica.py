@@ -250,6 +250,11 @@ def test_in_doubt_the_primary_answers(world: World, monkeypatch: pytest.MonkeyPa
     world.keep_up()
 
     with world.servers.killed():
+        pass
+    world.servers.catch_up()
+    assert world.ask() == (SUPPORT, "replica")  # over a new connection
+
+    with world.servers.killed():
         assert world.ask() == (SUPPORT, "unreachable")
         world.now += 10
         world.ask()
