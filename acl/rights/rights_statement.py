@@ -7,7 +7,7 @@ subqueries take seconds. Which rule wins is not decided here: `precedence_sql` p
 
 import re
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from django.db import models
 from django.db.models.expressions import RawSQL
@@ -185,6 +185,16 @@ _DECIDED_AMONG = """decided AS (
     SELECT {verdict_of_exception} AS verdict) v
   WHERE (x.id IN (SELECT id FROM asked)) IS TRUE AND v.verdict > 0 AND {usable_at_all}
 )"""
+# The same as a condition on a row, for a statement that reads rows in an order of its own.
+_ALLOWED = """allowed AS MATERIALIZED (  -- the exceptions that may be used
+  SELECT x.id
+  FROM exception x JOIN {capability} c ON c.id = x.id JOIN live l ON l.id = c.integration_id
+  CROSS JOIN LATERAL (SELECT {verdict_of_exception} AS verdict) v WHERE v.verdict > 0
+)"""
+_IS_USABLE = """(c.id IN (SELECT id FROM allowed)
+      OR (c.integration_id IN (SELECT id FROM live WHERE verdict > 0)
+          AND c.id NOT IN (SELECT id FROM exception)))
+    AND {usable_at_all}"""
 # All that decides `usable`, but for the rows of capabilities, whose changes the database counts.
 # Equal digests at one version of the catalogue mean equal answers, also after a time is over.
 _DIGEST = """
@@ -348,6 +358,23 @@ def rights_sql(
         digest_row=_DIGEST_ROW if digest else "",
         **names,
     ) + (_DIGEST_OF_ALL if digest else "")
+
+
+class RowRights(NamedTuple):
+    """Rights as a condition on a row `c` of capabilities, and the expression that it needs."""
+
+    expression: str
+    condition: str
+
+
+def row_rights_sql(tables: RightsTables) -> RowRights:
+    """Return what is true of the rows of `usable`, to stand beside `rights_sql` for one group.
+
+    For a statement that reads rows in an order of its own until it has enough of them.
+    """
+    in_the_state = USABLE_AT_ALL + _CARRIED_OUT.format(runs_itself=tables.runs_itself)
+    names = _parts(tables) | {"usable_at_all": in_the_state}
+    return RowRights(_ALLOWED.format(**names), _IS_USABLE.format(**names))
 
 
 def reachable_sql(tables: RightsTables) -> str:

@@ -15,5 +15,6 @@ __all__ = [
     "shipped_model",
     "stored_models",
     "vector_batches",
+    "vector_index",
     "weight_adapter",
 ]

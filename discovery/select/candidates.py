@@ -6,14 +6,15 @@ once per connection, and returns the definitions too, since a second round trip 
 the bytes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import repeat
 from typing import Any, Literal
 
-from acl.platform.prepared_statements import table_of
+from acl.platform.prepared_statements import Table, table_of
 from acl.platform.read_replica import read_replica
 from acl.rights.rights_statement import requestable_sql, rights_sql
+from catalog.embedding.vector_index import VectorIndex
 from catalog.graph.neighbours import FOR_THE_GROUP, LARGEST_CATEGORY, MOST_WITH_A_TAG
 from catalog.querysets import TABLES
 from catalog.search_index.server_means import FEWEST_TOOLS, MOST_TOOLS
@@ -25,10 +26,10 @@ from discovery.select.candidate_rows import (
     MODEL,
     Candidate,
     Candidates,
-    RowReader,
     columns_sql,
     row_reader,
 )
+from discovery.select.nearest_rows import KNOWN_TOTALS, KnownTotals, nearest_sql
 from discovery.select.ranking.fusion import FEWEST_OF_SEVERAL
 from discovery.select.ranking.relation_gains import Link, links_by_shared
 
@@ -44,12 +45,27 @@ Among = Literal["usable", "unheld", "requestable"]
 
 def find_candidates(query: CandidateQuery) -> Candidates:
     """Find the best candidates by meaning and by words among what the caller may use."""
+    return _candidates(*_read(query, query.parameters()))
+
+
+def find_among_nearest(query: CandidateQuery, known: KnownTotals) -> Candidates | None:
+    """Find them among the nearest by an index on vectors, where the caller may use most of all.
+
+    None where the caller's rights are not those for which the totals are known.
+    """
+    columns, rows = _read(query, {**query.parameters(), **known.parameters()}, known.index)
+    # Without an answer a replica sends a row of its own, with nothing in these columns.
+    is_answered = bool(rows) and rows[0][columns.index("usable")] is not None
+    return _candidates(columns, rows) if is_answered else None
+
+
+def _read(
+    query: CandidateQuery, parameters: Mapping[str, Any], index: VectorIndex | None = None
+) -> Table:
     shape = (query.vector_count, len(query.words), query.use_graph, query.experiences)
-    statement = _statement(*shape, united=query.caller.is_united)
-    parameters = query.parameters()
+    statement = _statement(*shape, united=query.caller.is_united, index=index)
     lagging = read_replica.table_of(statement, parameters) if query.may_lag else None
-    columns, rows = lagging or table_of(statement, parameters)
-    return _candidates(row_reader(columns), rows)
+    return lagging or table_of(statement, parameters)
 
 
 def find_unheld(query: CandidateQuery) -> Candidates:
@@ -65,11 +81,11 @@ def find_requestable(query: CandidateQuery) -> Candidates:
 def _find_among(among: Among, query: CandidateQuery) -> Candidates:
     shape = (query.vector_count, len(query.words), False, 0)
     statement = _statement(*shape, united=query.caller.is_united, among=among)
-    columns, rows = table_of(statement, query.parameters())
-    return _candidates(row_reader(columns), rows)
+    return _candidates(*table_of(statement, query.parameters()))
 
 
-def _candidates(reader: RowReader, rows: Sequence[tuple[Any, ...]]) -> Candidates:
+def _candidates(columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Candidates:
+    reader = row_reader(columns)
     usable, tokens = reader.totals(rows[0]) if rows and reader.totals else (0, 0)
     found: list[Candidate] = []
     outside: list[Candidate] = []
@@ -114,10 +130,11 @@ def _statement(
     *,
     united: bool,
     among: Among = "usable",
+    index: VectorIndex | None = None,
 ) -> str:
     """Build the statement; the text is the same for the same arguments, so it is prepared once."""
     limit = NEAREST if texts == 1 else NEAREST_OF_SEVERAL
-    by_server = vectors >= FEWEST_OF_SEVERAL
+    by_server = vectors >= FEWEST_OF_SEVERAL and index is None
     near = _NEAR.format(
         distance=_smallest([f"e.vector <=> %(v{i})s::vector" for i in range(vectors)]), limit=limit
     )
@@ -126,16 +143,20 @@ def _statement(
     if experiences:
         arms.append(memory.memory_ctes(experiences))
     return _STATEMENT.format(
-        rights=_RIGHTS[among](united=united),
+        rights=nearest_sql(index, vectors, experiences=experiences)
+        if index
+        else _RIGHTS[among](united=united),
         model=MODEL,
         columns=columns_sql(vectors, texts),
         joined_rows=JOINED_ROWS,
         arms=",\n".join(arms),
         near="UNION SELECT id FROM near" if vectors else "",
         called=memory.HITS if experiences else "",
-        checked=memory.CHECKED if experiences else "",
         experiences=memory.COLUMNS if experiences else "",
-        graph=_graph(vectors, texts) if use_graph else "",
+        totals=(KNOWN_TOTALS if index else _TOTALS).format(
+            checked=memory.CHECKED if experiences else ""
+        ),
+        graph=_graph(vectors, texts, counts=index is None) if use_graph else "",
         means=_MEANS.format(fewest=FEWEST_TOOLS, most=MOST_TOOLS) if by_server else "",
         server=_server(vectors) if by_server else "",
         shown="shown" if use_graph else "hits",
@@ -169,14 +190,17 @@ _RIGHTS: dict[Among, Callable[..., str]] = {
 }
 
 
-def _graph(vectors: int, texts: int) -> str:
+def _graph(vectors: int, texts: int, *, counts: bool) -> str:
+    """Return the expressions about relations; without `counts`, none by a shared name."""
     foremost = FOREMOST if texts == 1 else FOREMOST_OF_SEVERAL
     return _GRAPH.format(
         by_meaning=_FOREMOST_BY_MEANING.format(foremost=foremost) if vectors else "",
         foremost=foremost,
         beside_each=BESIDE_EACH,
-        most_with_a_tag=MOST_WITH_A_TAG.format(usable="(SELECT usable FROM totals)"),
-        largest_category=LARGEST_CATEGORY,
+        most_with_a_tag=MOST_WITH_A_TAG.format(usable="(SELECT usable FROM totals)")
+        if counts
+        else "0",
+        largest_category=LARGEST_CATEGORY if counts else 0,
         for_the_group=FOR_THE_GROUP,
     )
 
@@ -214,6 +238,7 @@ _WORDED = """worded AS (
     WHERE l.capability_id = ANY (ARRAY(SELECT id FROM usable)) OFFSET 0) x
   WHERE score < 0 ORDER BY score LIMIT {limit}
 )"""
+_TOTALS = "count(*) AS usable, sum(tokens) AS tokens{checked} FROM usable"
 # The totals are joined first, so that there is a row even if nothing is found.
 _STATEMENT = """WITH RECURSIVE {rights},
 {model},
@@ -226,7 +251,7 @@ hits AS MATERIALIZED (
   SELECT id FROM worded {near} UNION SELECT id FROM named UNION SELECT id FROM usable WHERE always
   {called}
 ),
-totals AS (SELECT count(*) AS usable, sum(tokens) AS tokens{checked} FROM usable){graph}{means}
+totals AS (SELECT {totals}){graph}{means}
 SELECT totals.usable, totals.tokens AS usable_tokens, {columns}{related}{experiences}{server}
 FROM totals LEFT JOIN ({shown} JOIN catalog_capability c ON c.id = {shown}.id
   {joined_rows}{joined}) ON true

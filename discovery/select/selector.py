@@ -23,11 +23,11 @@ from discovery.learning.past_use import Vote, bonuses, choose_level, count_votes
 from discovery.learning.turn_notes import Note, write_note
 from discovery.select.candidate_query import CandidateQuery
 from discovery.select.candidate_rows import Candidate, Candidates
-from discovery.select.candidates import find_candidates
 from discovery.select.common_abilities import nearness
 from discovery.select.helping_offers import DISCOVERY_TOOL, Unmet, find_help
 from discovery.select.indexed_candidates import find_by_index
 from discovery.select.message import MessageTexts, read
+from discovery.select.nearest_candidates import find_in_postgres
 from discovery.select.ranking.competition import (
     Needed,
     Placed,
@@ -163,7 +163,7 @@ def _find(
         apart=asked.apart,
         may_lag=asked.may_lag,
     )
-    return find_by_index(query) or find_candidates(query)
+    return find_by_index(query) or find_in_postgres(query)
 
 
 def _note(

@@ -70,6 +70,11 @@ def _measure(size: int, integrations: int, groups: int, share: float, calls: int
 
     from catalog.embedding.configured_embedder import answering_embedder
     from tests.bench.selection import texts
+    from tests.bench.vector_index import (
+        build_index,
+        place_vectors_like_real_ones,
+        recall_of_index,
+    )
     from tests.bench.world import build_world
 
     call_command("migrate", verbosity=0)
@@ -93,6 +98,10 @@ def _measure(size: int, integrations: int, groups: int, share: float, calls: int
     everything = _open_a_group(world.callers[0][1])
     _time(rows, "a caller of everything", messages[: calls // 6], everything)
     rows |= _rights_changes(world.callers, messages) | _sizes()
+    if size > WORLDS[0][0]:
+        place_vectors_like_real_ones()
+        rows |= build_index() | {"recall@10 by the index": recall_of_index(messages)}
+        _time(rows, "a caller of everything, by the index", messages, everything)
     return {"size": size, "rows": rows}
 
 

@@ -3,19 +3,25 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import astuple
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from django.contrib.auth.models import Group
 from django.db import connection
 
+from acl.rights.caller import Caller
 from catalog.lexical import DIMENSIONS
+from catalog.models import Capability, Edge, Embedding, EmbeddingModel, Trait
 from catalog.search_index import index_cache as caching
 from discovery.select.candidate_query import CandidateQuery
 from discovery.select.candidate_rows import Candidates
 from discovery.select.candidates import find_candidates
 from discovery.select.indexed_candidates import find_by_index
+from tests.access.random_worlds import CAPABILITIES, GROUPS
 
+MODEL = "made-up"
 EVERYWHERE = 7  # a word that `give_words` puts into every capability
 
 
@@ -42,6 +48,55 @@ def give_words() -> None:
             " ON CONFLICT (capability_id) DO NOTHING",
             [EVERYWHERE + 1, DIMENSIONS],
         )
+
+
+def fill(random: Random) -> None:
+    """Give the world vectors, words, edges and traits."""
+    model = EmbeddingModel.objects.create(name=MODEL, dimension=8, active=True)
+    numbers = np.random.default_rng(random.randrange(2**32))
+    for pk in CAPABILITIES:
+        vector = unit(numbers.standard_normal(8)) if random.random() < 0.8 else None
+        Embedding.objects.create(capability_id=pk, model=model, text_hash="x", vector=vector)
+        Trait.objects.create(capability_id=pk, name="tool:other" if pk % 2 else "tool:mail")
+        for tag in random.sample(["#a", "#b", "#c", "#d"], 2):
+            Trait.objects.create(capability_id=pk, name=tag)
+    give_words()
+    for _ in range(25):
+        source, target = random.sample(CAPABILITIES, 2)
+        kind = random.choice(["DEPENDS_ON", "DECLARED", "COMPOSED_WITH"])
+        if kind == "COMPOSED_WITH" and source > target:
+            source, target = target, source
+        origin = random.choice(["admin", "metadata"])
+        Edge.objects.get_or_create(
+            source_id=source,
+            target_id=target,
+            kind=kind,
+            origin=origin,
+            group=Group.objects.filter(pk=random.choice([0, *GROUPS])).first()
+            if origin == "admin"
+            else None,
+            defaults={"weight": random.choice([0.0, 0.25, 0.5, 1.0])},
+        )
+
+
+def random_query(caller: Caller, random: Random) -> CandidateQuery:
+    numbers = np.random.default_rng(random.randrange(2**32))
+    texts = random.choice([1, 1, 2, 3])
+    words = [{EVERYWHERE: 1.0, 1000 + random.choice(CAPABILITIES): 2.0} for _ in range(texts)]
+    named = Capability.objects.get(pk=random.choice(CAPABILITIES)).full_name
+    return CandidateQuery(
+        caller=caller,
+        model=MODEL,
+        vectors=numbers.standard_normal((texts, 8)).astype(np.float32),
+        words=words,
+        names=random.choice([(), (named,), ("nobody__knows",)]),
+        kind=random.choice(["", "", "tool", "skill"]),
+        unavailable=random.random() < 0.3,
+        connected=random.random() < 0.3,
+        only_here=random.random() < 0.3,
+        use_graph=random.random() < 0.8,
+        use_experience=random.random() < 0.3,
+    )
 
 
 def by_index(query: CandidateQuery) -> Candidates:

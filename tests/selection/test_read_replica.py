@@ -24,11 +24,13 @@ from acl.platform import read_replica as routing
 from acl.platform.prepared_statements import table_of
 from acl.platform.read_replica import read_replica
 from acl.platform.replica_connection import ALIAS, replica_database
-from catalog.models import Capability
+from catalog.embedding.vector_index import VectorIndex
+from catalog.models import Capability, EmbeddingModel
 from discovery.select.candidate_query import CandidateQuery
 from discovery.select.candidate_rows import Candidates
-from discovery.select.candidates import _statement, find_candidates
+from discovery.select.candidates import _statement, find_among_nearest, find_candidates
 from discovery.select.indexed_candidates import find_by_index
+from discovery.select.nearest_candidates import count_usable
 from tests.access.people import People, client_of, invite
 from tests.access.query_plans import nodes
 from tests.factories import give, take_away
@@ -144,6 +146,21 @@ def test_without_a_bound_the_replica_is_never_asked(world: World, settings: Sett
     assert connections[ALIAS].connection is None
     assert not ReplicaBeat.objects.exists()
     assert "STALENESS is 0" in Client().get("/readyz").json()["parts"]["replica"]["note"]
+
+
+def test_along_an_index_on_vectors_it_answers_for_the_rights_that_are_known(world: World) -> None:
+    world.keep_up()
+    model = EmbeddingModel.objects.get()
+    known = count_usable(world.query, VectorIndex(model.pk, model.dimension))
+    assert known is not None
+    before = outcomes()["replica"]
+
+    found = find_among_nearest(world.query, known)
+    of_others = find_among_nearest(world.query, replace(known, digest="of others"))
+
+    assert found is not None
+    assert (names(found), of_others) == (SUPPORT, None)
+    assert outcomes()["replica"] == before + 2
 
 
 def test_answers_are_the_primarys_within_the_bound(world: World) -> None:

@@ -1,0 +1,122 @@
+"""Candidates of callers who may use most of a very large catalogue, by an index on vectors.
+
+Reading the rights and vectors of all that such a caller may use takes seconds at a million. Where
+`manage.py vector_index` has built an index, a statement reads the nearest by it instead. Counting
+what they may use takes a second, too, so that is remembered for a minute, with a digest of all that
+decides it but the rows of capabilities. The statement computes that digest from the rights of its
+own moment, and answers only if it is the same.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Hashable
+from functools import cache
+from threading import Lock
+
+from django.conf import settings
+
+from acl.platform.prepared_statements import rows_of
+from acl.rights.rights_statement import rights_sql
+from catalog.embedding.vector_index import VectorIndex, find_index
+from catalog.querysets import TABLES
+from discovery.select.candidate_query import CandidateQuery
+from discovery.select.candidate_rows import Candidates
+from discovery.select.candidates import find_among_nearest, find_candidates
+from discovery.select.nearest_rows import KnownTotals
+
+# Below this share of the catalogue, the index would mostly read what others may use.
+LEAST_SHARE = 0.5
+SECONDS = 60
+MOST_CALLERS = 1000
+
+
+class KnownCallers:
+    """The totals of callers, each for a minute; None for those whom the index is no use to."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[Hashable, tuple[float, KnownTotals | None]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable) -> KnownTotals | None:
+        """Return what is known and recent."""
+        with self._lock:
+            until, totals = self._known.get(key, (0.0, None))
+        return totals if time.monotonic() < until else None
+
+    def is_recent(self, key: Hashable) -> bool:
+        """Return True if nothing is to be looked up again yet."""
+        with self._lock:
+            return time.monotonic() < self._known.get(key, (0.0, None))[0]
+
+    def keep(self, key: Hashable, totals: KnownTotals | None) -> None:
+        """Remember them."""
+        with self._lock:
+            self._known[key] = (time.monotonic() + SECONDS, totals)
+            self._known.move_to_end(key)
+            while len(self._known) > MOST_CALLERS:
+                self._known.popitem(last=False)
+
+    def forget(self, key: Hashable) -> None:
+        """Look them up at the next selection."""
+        with self._lock:
+            self._known.pop(key, None)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._known.clear()
+
+
+known_callers = KnownCallers()
+
+
+def find_in_postgres(query: CandidateQuery) -> Candidates:
+    """Find the candidates by an index on vectors where it is of use, and else among all rows."""
+    key = _asking(query)
+    known = known_callers.get(key) if query.vectors is not None else None
+    found = find_among_nearest(query, known) if known else None
+    if found is not None:
+        return found
+    if known:
+        known_callers.forget(key)
+    found = find_candidates(query)
+    if _is_wide(query, found) and not known_callers.is_recent(key):
+        known_callers.keep(key, _count(query))
+    return found
+
+
+def _asking(query: CandidateQuery) -> Hashable:
+    settled = (query.kind, query.unavailable, query.connected, query.only_here)
+    return query.caller, query.model, settled
+
+
+def _is_wide(query: CandidateQuery, found: Candidates) -> bool:
+    """Return True for who may use more than processes keep, in one group."""
+    may_use_many = found.usable > settings.PEGBOARD_INDEX_MOST
+    return may_use_many and query.vectors is not None and not query.caller.is_united
+
+
+def _count(query: CandidateQuery) -> KnownTotals | None:
+    """Count what the caller may use; None without an index, or where it is too small a share."""
+    index = find_index(query.model)
+    return None if index is None else count_usable(query, index)
+
+
+def count_usable(query: CandidateQuery, index: VectorIndex) -> KnownTotals | None:
+    """Count what the caller may use; None where it is too small a share of the catalogue."""
+    [(digest, usable, tokens, always, capabilities)] = rows_of(_totals(), query.rights())
+    if usable < LEAST_SHARE * capabilities:
+        return None
+    return KnownTotals(index, digest, usable, int(tokens or 0), tuple(always))
+
+
+# The planner's estimate of the catalogue: counting it would take as long as the rest.
+@cache
+def _totals() -> str:
+    return f"""
+WITH RECURSIVE {rights_sql(TABLES, digest=True)}
+SELECT (SELECT digest FROM rights_digest), count(*), sum(tokens),
+       ARRAY(SELECT id FROM usable WHERE always),
+       (SELECT reltuples FROM pg_class WHERE oid = 'catalog_capability'::regclass)
+FROM usable
+"""  # noqa: S608 - constants only
