@@ -201,6 +201,7 @@ COMMANDS = {
     "load_starter": "run here",
     "embed_pending": "asks the operator's provider of embeddings",
     "rebuild_catalog": "reads our own tables",
+    "vector_index": "changes our own tables",
     "rotate_secrets": "reads our own tables",
     "create_api_key": "writes our own tables",
     "turn_codes_off": "writes our own tables",
