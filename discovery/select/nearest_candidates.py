@@ -99,24 +99,24 @@ def _is_wide(query: CandidateQuery, found: Candidates) -> bool:
 def _count(query: CandidateQuery) -> KnownTotals | None:
     """Count what the caller may use; None without an index, or where it is too small a share."""
     index = find_index(query.model)
-    return None if index is None else count_usable(query, index)
-
-
-def count_usable(query: CandidateQuery, index: VectorIndex) -> KnownTotals | None:
-    """Count what the caller may use; None where it is too small a share of the catalogue."""
-    [(digest, usable, tokens, always, capabilities)] = rows_of(_totals(), query.rights())
-    if usable < LEAST_SHARE * capabilities:
+    if index is None:
         return None
-    return KnownTotals(index, digest, usable, int(tokens or 0), tuple(always))
+    known, capabilities = count_usable(query, index)
+    return known if known.usable >= LEAST_SHARE * capabilities else None
 
 
-# The planner's estimate of the catalogue: counting it would take as long as the rest.
+def count_usable(query: CandidateQuery, index: VectorIndex) -> tuple[KnownTotals, int]:
+    """Count what the caller may use, and all capabilities."""
+    [(digest, usable, tokens, always, capabilities)] = rows_of(_totals(), query.rights())
+    return KnownTotals(index, digest, usable, int(tokens or 0), tuple(always)), capabilities
+
+
 @cache
 def _totals() -> str:
     return f"""
 WITH RECURSIVE {rights_sql(TABLES, digest=True)}
 SELECT (SELECT digest FROM rights_digest), count(*), sum(tokens),
        ARRAY(SELECT id FROM usable WHERE always),
-       (SELECT reltuples FROM pg_class WHERE oid = 'catalog_capability'::regclass)
+       (SELECT count(*) FROM catalog_capability)
 FROM usable
 """  # noqa: S608 - constants only

@@ -151,8 +151,7 @@ def test_without_a_bound_the_replica_is_never_asked(world: World, settings: Sett
 def test_along_an_index_on_vectors_it_answers_for_the_rights_that_are_known(world: World) -> None:
     world.keep_up()
     model = EmbeddingModel.objects.get()
-    known = count_usable(world.query, VectorIndex(model.pk, model.dimension))
-    assert known is not None
+    known, _ = count_usable(world.query, VectorIndex(model.pk, model.dimension))
     before = outcomes()["replica"]
 
     found = find_among_nearest(world.query, known)
