@@ -50,6 +50,10 @@ def memory_ctes(most: int) -> str:
 
 
 _NEWEST = f"SELECT gains FROM memory ORDER BY id DESC LIMIT {MOST_CHECKED}"  # noqa: S608
+# Experiences vote only for what the caller may use, so a statement that asks the rights of some ids
+# asks those of their tools, too.
+REMEMBERED = """
+  UNION SELECT capability_id FROM discovery_experience WHERE group_id = %(group)s::bigint"""
 # As an array, so that the planner's estimate of their number does not change the other joins.
 HITS = "UNION SELECT unnest(ARRAY(SELECT id FROM called))"
 CHECKED = f""",

@@ -1,6 +1,6 @@
 """A question for candidates: who asks, and with which vectors and words."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -40,6 +40,11 @@ class CandidateQuery:
     use_experience: bool = False
     apart: Sequence[UUID] = ()
     may_lag: bool = False
+
+    @property
+    def asking(self) -> Hashable:
+        """Return all that decides what is usable, but for the rights themselves."""
+        return self.caller, self.kind, self.unavailable, self.connected, self.only_here
 
     @property
     def vector_count(self) -> int:

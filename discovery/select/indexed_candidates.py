@@ -209,7 +209,7 @@ def _links(
 def _statement(vectors: int, texts: int, experiences: int, *, united: bool) -> str:
     """Build the statement; the text is the same for the same arguments, so it is prepared once."""
     return _STATEMENT.format(
-        remembered=_REMEMBERED if experiences else "",
+        remembered=memory.REMEMBERED if experiences else "",
         rights=rights_sql(TABLES, united=united, among=True, digest=True),
         model=MODEL,
         memory=f",\n{memory.memory_ctes(experiences)}" if experiences else "",
@@ -223,9 +223,6 @@ def _statement(vectors: int, texts: int, experiences: int, *, united: bool) -> s
     )
 
 
-# Experiences vote only for what the caller may use, so their tools are asked for, too.
-_REMEMBERED = """
-  UNION SELECT capability_id FROM discovery_experience WHERE group_id = %(group)s::bigint"""
 _STATEMENT = """WITH RECURSIVE asked (id) AS MATERIALIZED (
   SELECT unnest(%(ids)s::bigint[]){remembered}
 ),

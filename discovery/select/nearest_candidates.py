@@ -72,7 +72,7 @@ known_callers = KnownCallers()
 
 def find_in_postgres(query: CandidateQuery) -> Candidates:
     """Find the candidates by an index on vectors where it is of use, and else among all rows."""
-    key = _asking(query)
+    key = (query.model, query.asking)
     known = known_callers.get(key) if query.vectors is not None else None
     found = find_among_nearest(query, known) if known else None
     if found is not None:
@@ -83,11 +83,6 @@ def find_in_postgres(query: CandidateQuery) -> Candidates:
     if _is_wide(query, found) and not known_callers.is_recent(key):
         known_callers.keep(key, _count(query))
     return found
-
-
-def _asking(query: CandidateQuery) -> Hashable:
-    settled = (query.kind, query.unavailable, query.connected, query.only_here)
-    return query.caller, query.model, settled
 
 
 def _is_wide(query: CandidateQuery, found: Candidates) -> bool:

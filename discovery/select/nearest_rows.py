@@ -12,6 +12,7 @@ from typing import Any
 from acl.rights.rights_statement import rights_sql, row_rights_sql
 from catalog.embedding.vector_index import VectorIndex
 from catalog.querysets import TABLES
+from discovery.learning import memory
 
 # How many usable ones are read by the index, for one text and for each of several: many more than
 # are nearest enough, since their words are compared, too.
@@ -58,7 +59,7 @@ def nearest_sql(index: VectorIndex, vectors: int, *, experiences: int) -> str:
         looked_at=LOOKED_AT,
         waiting=WAITING,
         arms="\n  UNION ".join(arms),
-        remembered=_REMEMBERED if experiences else "",
+        remembered=memory.REMEMBERED if experiences else "",
         allowed=expression,
         rights=rights_sql(TABLES, among=True, digest=True),
     )
@@ -91,8 +92,5 @@ _ARM = """(SELECT c.id
      AND {is_usable}
    ORDER BY e.vector::halfvec({dimension}) <=> %(v{place})s::vector::halfvec({dimension})
    LIMIT {most})"""
-# Experiences vote only for what the caller may use, so their tools are asked for, too.
-_REMEMBERED = """UNION SELECT capability_id FROM discovery_experience
-  WHERE group_id = %(group)s::bigint"""
 KNOWN_TOTALS = """%(known_usable)s::bigint AS usable, %(known_tokens)s::bigint AS tokens{checked}
   WHERE (SELECT digest FROM rights_digest) = %(digest)s::text"""

@@ -76,7 +76,7 @@ class UsableRowsCache:
 
     def at(self, query: CandidateQuery) -> UsableRows | None:
         """Return what is known of the caller."""
-        digest = self._digests.get(_asking(query))
+        digest = self._digests.get(query.asking)
         return None if digest is None else self._sets.get(digest)
 
     def load(self, query: CandidateQuery) -> UsableRows | None:
@@ -107,12 +107,8 @@ class UsableRowsCache:
     ) -> UsableRows | None:
         if found is not None:
             self._sets.keep(key, found)
-            self._digests.keep(_asking(query), key)
+            self._digests.keep(query.asking, key)
         return found
-
-
-def _asking(query: CandidateQuery) -> Hashable:
-    return query.caller, query.kind, query.unavailable, query.connected, query.only_here
 
 
 _caches: list[UsableRowsCache] = []
