@@ -23,6 +23,7 @@ urlpatterns = [
         name="api-group-member",
     ),
     path("groups/<int:pk>/spaces", space_api.SpacesView.as_view(), name="api-spaces"),
+    path("spaces", space_api.SpacesOfGroupView.as_view(), name="api-spaces-of-group"),
     path("spaces/<int:pk>", space_api.SpaceView.as_view(), name="api-space"),
     path("people", people_api.PeopleView.as_view(), name="api-people"),
     path("invitations", people_api.InvitationsView.as_view(), name="api-invitations"),

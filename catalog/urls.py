@@ -31,7 +31,8 @@ urlpatterns = [
     path("access/reach", explanation_api.ReachView.as_view(), name="api-access-reach"),
     path("access/holders", explanation_api.HoldersView.as_view(), name="api-access-holders"),
     path("groups/<int:pk>/merge", merge_api.GroupMergeView.as_view(), name="api-group-merge"),
-    path("access/grants", grant_api.GrantsView.as_view(), name="api-access-grants"),
+    path("grants", grant_api.GrantsView.as_view(), name="api-grants"),
+    path("access/grants", grant_api.EarlierGrantsView.as_view(), name="api-access-grants"),
     path("access/rules", rule_api.RulesView.as_view(), name="api-access-rules"),
     path("access/rules/<int:pk>", rule_api.RuleView.as_view(), name="api-access-rule"),
 ]

@@ -25,13 +25,13 @@ connection.getresponse()"
   exit  # the others do nothing but what their process does: it is there, or the container is not
 fi
 
-# A secret that the engine mounts as a file is taken from there.
+# A secret that the engine mounts as a file is taken from there; an empty one is none.
 secrets=${SECRETS_DIR:-/run/secrets}
 for name in DATABASE_URL DATABASE_OWNER_URL DATABASE_SUPERUSER_URL REDIS_URL \
   PEGBOARD_SECRET_KEY PEGBOARD_ENCRYPTION_KEYS PEGBOARD_EMAIL_URL \
   PEGBOARD_OIDC_CLIENT_SECRET PEGBOARD_EMBEDDING_KEY; do
   file=$secrets/$(echo "$name" | tr '[:upper:]' '[:lower:]')
-  if [ -r "$file" ]; then
+  if [ -r "$file" ] && [ -s "$file" ]; then
     export "$name=$(cat "$file")"
   fi
 done

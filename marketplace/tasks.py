@@ -1,9 +1,10 @@
-"""Celery tasks of the embedding worker for listings."""
+"""Celery tasks of the embedding worker: listings, and mail."""
 
 from celery import shared_task
 
-from acl.platform.jobs.task_names import SWEEP_LISTINGS
+from acl.platform.jobs.task_names import DELIVER_MAIL, SWEEP_LISTINGS
 from marketplace.listings import listing_scanner, search_index
+from marketplace.notifications import mail_sender
 
 
 @shared_task(name=SWEEP_LISTINGS)  # type: ignore[untyped-decorator]
@@ -12,3 +13,9 @@ def sweep_listings() -> None:
     listing_scanner.scan_stored_listings()
     search_index.describe_missing()
     search_index.embed_listings()
+
+
+@shared_task(name=DELIVER_MAIL)  # type: ignore[untyped-decorator]
+def deliver_mail() -> None:
+    """Send some of the mails that are due."""
+    mail_sender.deliver_mails()

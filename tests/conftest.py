@@ -37,6 +37,7 @@ CHROMIUM = (Path("/usr/bin/chromium-headless-shell"), Path("/usr/bin/chromium"))
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
+    "--in-process-gpu",  # a process fewer for each browser, and a tenth of its CPU time
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",

@@ -13,14 +13,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import dj_database_url
 import psycopg
 import pytest
 from django.conf import settings
+from django.contrib.contenttypes.models import ContentType
 from django.core.management.commands import flush
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.postgresql.base import DatabaseWrapper
 from django.db.backends.postgresql.operations import DatabaseOperations
+from django.test import override_settings
 from guardian.management import create_anonymous_user
 from psycopg.conninfo import make_conninfo
 from pytest_django import DjangoDbBlocker
@@ -98,6 +101,23 @@ def read_as_superuser(query: str) -> list[dict[str, Any]]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT * FROM tests.read_as_superuser(%s)", [query])
         return [json.loads(row) if isinstance(row, str) else row for (row,) in cursor.fetchall()]
+
+
+@contextmanager
+def connected_to_server(url: str, owner_url: str) -> Iterator[None]:
+    """Connect Django in this process to another server, with another owner."""
+    place, before = dict(dj_database_url.parse(url)), dict(connection.settings_dict)
+    place = {name: place[name] for name in ("HOST", "PORT", "NAME", "USER", "PASSWORD")}
+    connections.close_all()
+    connection.settings_dict.update(place)
+    ContentType.objects.clear_cache()  # another database has other numbers
+    try:
+        with override_settings(DATABASE_OWNER_URL=owner_url, DATABASE_APP_ROLE=place["USER"]):
+            yield
+    finally:
+        connections.close_all()
+        connection.settings_dict.update({name: before[name] for name in place})
+        ContentType.objects.clear_cache()
 
 
 def superuser_conninfo(database: str) -> str:

@@ -58,6 +58,7 @@ def rename_group(*, by: User | None, group: Group, name: str) -> Group:
     locked = Group.objects.select_for_update(no_key=True).get(pk=group.pk)
     before, locked.name = locked.name, _checked(name, of=locked)
     if before != locked.name:
+        _check_power(by, locked)  # a provider's mapping adds people to the group of a name
         locked.save(update_fields=["name"])
         details = {"before": before, "after": locked.name}
         record(by=by, action="group.renamed", target=f"group {locked}", details=details)
@@ -71,16 +72,20 @@ def delete_group(*, by: User | None, group: Group) -> None:
     Members stay, and so do their other groups.
     """
     locked = Group.objects.select_for_update().get(pk=group.pk)
-    try:
-        check_groups(by, [locked])
-    except DelegationRefused as refused:
-        raise GroupRefused(str(refused)) from refused
+    _check_power(by, locked)
     going = deletion_of(locked)
     for key in going.keys:
         revoke_key(by=by, key=key)
     details: dict[str, Any] = {"members": going.members, **going.rows}
     record(by=by, action="group.deleted", target=f"group {locked}", details=details)
     locked.delete()
+
+
+def _check_power(by: User | None, group: Group) -> None:
+    try:
+        check_groups(by, [group])
+    except DelegationRefused as refused:
+        raise GroupRefused(str(refused)) from refused
 
 
 def deletion_of(group: Group) -> GroupDeletion:

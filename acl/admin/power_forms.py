@@ -74,7 +74,16 @@ class GroupPowerForm(PowerForm):
         """Ask about the permissions that the form adds."""
         data = super().clean() or {}
         self.ask_rules(lambda: self._check(_names(self.added("permissions", data))))
+        if self.instance.pk and "name" in self.changed_data:
+            self.ask_rules(self._check_renaming)
         return data
+
+    def _check_renaming(self) -> None:
+        """Ask as adding a member does: a provider's mapping adds people to the group of a name."""
+        try:
+            check_groups(self.by, [self.instance])
+        except DelegationRefused as refused:
+            raise DelegationRefused("name", str(refused)) from refused
 
     def _check(self, added: frozenset[str]) -> None:
         try:

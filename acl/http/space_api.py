@@ -49,6 +49,18 @@ class CreateSpaceSerializer(StrictSerializer):
     )
 
 
+class SpaceOfGroupSerializer(CreateSpaceSerializer):
+    """A new space of the named group."""
+
+    group = Text(max_length=150, help_text="A group's name.")
+
+
+class SpacesQuerySerializer(StrictSerializer):
+    """The group whose spaces are listed."""
+
+    group = serializers.CharField(max_length=150, help_text="A group's name.")
+
+
 class ChangeSpaceSerializer(StrictSerializer):
     """Changes of a space; what is left out stays."""
 
@@ -67,9 +79,7 @@ class SpacesView(AdminView):
     )
     def get(self, request: Request, pk: int) -> Response:
         """Return the group's spaces by name."""
-        spaces = Space.objects.filter(group=get_object_or_404(Group, pk=pk))
-        found = spaces.select_related("group", "parent").order_by("name", "pk")
-        return Response(SpaceSerializer(found, many=True).data)
+        return _list(get_object_or_404(Group, pk=pk))
 
     @extend_schema(
         operation_id="create_space",
@@ -83,11 +93,37 @@ class SpacesView(AdminView):
         group = get_object_or_404(Group, pk=pk)
         wanted = CreateSpaceSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        data, by = wanted.validated_data, installation_admin(request)
-        parent = _space_of(group, data["parent"]) if data["parent"] else None
-        with refusals_as_problems(_REFUSALS):
-            space = create_space(by=by, group=group, parent=parent, name=data["name"])
-        return Response(SpaceSerializer(space).data, status=201)
+        return _create(request, group, wanted.validated_data)
+
+
+class SpacesOfGroupView(AdminView):
+    """Spaces of a group by its name: list and create."""
+
+    @extend_schema(
+        operation_id="find_spaces",
+        tags=["Access"],
+        summary="List spaces by the group's name",
+        parameters=[SpacesQuerySerializer],
+        responses={200: SpaceSerializer(many=True)},
+    )
+    def get(self, request: Request) -> Response:
+        """Return the group's spaces by name."""
+        wanted = SpacesQuerySerializer(data=request.query_params.dict())
+        wanted.is_valid(raise_exception=True)
+        return _list(_group_of(wanted.validated_data["group"]))
+
+    @extend_schema(
+        operation_id="add_space",
+        tags=["Access"],
+        summary="Create a space by the group's name",
+        request=SpaceOfGroupSerializer,
+        responses={201: SpaceSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Create a space. It inherits the rules of its parent."""
+        wanted = SpaceOfGroupSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        return _create(request, _group_of(wanted.validated_data["group"]), wanted.validated_data)
 
 
 class SpaceView(AdminView):
@@ -125,6 +161,26 @@ class SpaceView(AdminView):
         with refusals_as_problems(_REFUSALS):
             delete_space(by=installation_admin(request), space=_find(pk))
         return Response(status=204)
+
+
+def _list(group: Group) -> Response:
+    found = Space.objects.filter(group=group).select_related("group", "parent")
+    return Response(SpaceSerializer(found.order_by("name", "pk"), many=True).data)
+
+
+def _create(request: Request, group: Group, data: dict[str, str]) -> Response:
+    by = installation_admin(request)
+    parent = _space_of(group, data["parent"]) if data["parent"] else None
+    with refusals_as_problems(_REFUSALS):
+        space = create_space(by=by, group=group, parent=parent, name=data["name"])
+    return Response(SpaceSerializer(space).data, status=201)
+
+
+def _group_of(name: str) -> Group:
+    found = Group.objects.filter(name=name).first()
+    if found is None:
+        raise exceptions.ValidationError({"group": "There is none of that name."})
+    return found
 
 
 def _find(pk: int) -> Space:

@@ -171,7 +171,9 @@ MESSAGES = (
     gettext_noop("The text passes on an address: %(first)s."),
     gettext_noop("The text stands word for word inside another: %(first)s."),
     gettext_noop("There is no package %(first)s."),
-    gettext_noop("Unknown: the connections process has not told whether programs run in cells."),
+    gettext_noop(
+        "Unknown: the connections process has not reported whether programs run in cells."
+    ),
     gettext_noop("Unpacking %(first)s packages."),
     gettext_noop("Unusually long: %(first)s characters."),
     gettext_noop("bubblewrap could not be started: %(first)s"),

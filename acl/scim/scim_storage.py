@@ -143,14 +143,15 @@ class DatabaseStorage(ScimStorage):
     def _create_user(self, resource: User) -> Resource[Any]:
         name = str(resource.user_name)
         gone = auth.User.objects.filter(username__iexact=name, scim__deleted_at__isnull=False)
-        if (person := gone.first()) is not None:
+        is_new = (person := gone.first()) is None
+        if person is not None:
             reactivate(by=self._by, person=person)
             join_default_groups(person=person)
         else:
             person = provision_person(by=self._holder, username=name)
         ScimRecord.objects.update_or_create(user=person, defaults={"deleted_at": None})
         person = _find_person(str(person.pk))
-        self._change_user(person, resource, is_new=not gone.exists())
+        self._change_user(person, resource, is_new=is_new)
         return _user(_find_person(str(person.pk)))
 
     def _change_user(self, person: auth.User, resource: User, *, is_new: bool = False) -> None:

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from acl.visible_text.pieces import Piece, split_into_pieces
 
 register = template.Library()
-_MARK = re.compile(r"(\[(?:U\+|xn--)[^\]]*+\])")
+_MARK = re.compile(r"(\[(?:U\+|xn--)[^\[\]]*+\])")
 
 
 @register.filter

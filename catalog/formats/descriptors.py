@@ -108,7 +108,8 @@ class Descriptor:
     def definition_hash(self) -> str:
         """Return the SHA-256 of the canonical definition: all that a model reads or an admin
         approved."""
-        definition = asdict(self)
+        # Hashed several times for each import: `asdict` would copy each schema first.
+        definition = column_values(self)
         for provenance in _NOT_DEFINITION:
             del definition[provenance]
         return hashlib.sha256(canonical_json(definition).encode()).hexdigest()

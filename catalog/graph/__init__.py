@@ -1,3 +1,3 @@
 """The graph of relations: stored when definitions change, read per caller."""
 
-__all__ = ["neighbours", "relations", "stored_links"]
+__all__ = ["argument_lookups", "neighbours", "relations", "stored_links", "stored_lookups"]

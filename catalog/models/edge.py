@@ -33,6 +33,7 @@ class Edge(models.Model):
         METADATA = "metadata"
         PRESET = "preset"
         MANIFEST = "manifest"
+        SCHEMA = "schema"  # a lookup of a required argument, read off names
         ADMIN = "admin"
 
     source = models.ForeignKey(Capability, models.CASCADE, related_name="edges_out", db_index=False)

@@ -145,10 +145,10 @@ _CARRIED_OUT = gettext_lazy("Your application carries it out.")
 _OBSTACLES = {
     Obstacle.NOT_CONFIRMED: gettext_lazy("It was imported, and an admin must confirm it first."),
     Obstacle.NOT_CONNECTED: gettext_lazy("Its server is not connected. An admin can connect it."),
-    Obstacle.OWN_SECRET: gettext_lazy("It needs a secret of yours."),
+    Obstacle.OWN_SECRET: gettext_lazy("It needs a secret from you."),
     Obstacle.SHARED_SECRET: gettext_lazy("It needs a secret that an admin must set."),
     Obstacle.OWN_ACCOUNT: gettext_lazy("It needs you to connect your account."),
     Obstacle.SHARED_ACCOUNT: gettext_lazy("It needs an account that an admin must connect."),
     Obstacle.NOT_ALLOWED: gettext_lazy("Pegboard may not start it. An admin can change that."),
-    Obstacle.NOT_AVAILABLE: gettext_lazy("It is not available at the moment."),
+    Obstacle.NOT_AVAILABLE: gettext_lazy("It is not available."),
 }

@@ -13,6 +13,7 @@ from catalog.embedding.embedding_jobs import request_vectors
 from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescriptor, column_values
 from catalog.formats.icon_choice import icon_address
 from catalog.graph.stored_links import refresh_links
+from catalog.graph.stored_lookups import refresh_lookups
 from catalog.icons.declared_icons import assign_icons
 from catalog.models import Capability, Integration, LexicalVector
 from catalog.registration.derived_columns import (
@@ -120,7 +121,9 @@ def write_derived(capabilities: Sequence[Capability]) -> list[int]:
         unique_fields=["capability"],
         update_fields=["terms"],
     )
-    refresh_links([row.pk for row in capabilities])
+    keys = [row.pk for row in capabilities]
+    refresh_links(keys)
+    refresh_lookups(keys)
     return request_vectors({row.pk: compute_text_hash(row) for row in capabilities})
 
 

@@ -44,7 +44,7 @@ class RelationIndex:
     def beside(self, row: int, *, groups: Collection[int], usable: Mask, most: int) -> list[int]:
         """Return the rows that this one needs or is used with, the strongest first."""
         found = [
-            (edge.kind != _PULLING[0], -edge.weight, other)
+            (-edge.weight, edge.kind != _PULLING[0], other)
             for edge, other in self._pulled(row)
             if usable[other] and (edge.group is None or edge.group in groups)
         ]

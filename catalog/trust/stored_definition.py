@@ -5,7 +5,7 @@ under `descriptor`, which no server's text has, because only pinned fields of it
 """
 
 import re
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any
 
 from catalog.formats.descriptors import (
@@ -13,6 +13,7 @@ from catalog.formats.descriptors import (
     IntegrationDescriptor,
     JSONObject,
     canonical_json,
+    column_values,
     from_columns,
     ordered_json,
 )
@@ -47,7 +48,7 @@ INTEGRATION_TEXTS = ("title", "description", "publisher", "version", "licence", 
 
 def write_descriptor(descriptor: Descriptor) -> str:
     """Serialize a descriptor completely, in its source's order."""
-    values = asdict(descriptor)
+    values = column_values(descriptor)
     texts = {name: values.pop(field) for field, name in _FIELD_NAMES.items()}
     present = {name: value for name, value in texts.items() if value not in (None, "", [], (), {})}
     return ordered_json({**present, "name": texts["name"], "descriptor": values}, ascii_only=True)
@@ -71,12 +72,10 @@ def read_descriptor(definition: JSONObject) -> Descriptor:
 
 def texts_of_descriptor(descriptor: Descriptor) -> JSONObject:
     """Return all texts a model may see, for the scanner."""
-    values = asdict(descriptor)
+    values = column_values(descriptor)
     texts = {name: values[field] for field, name in _FIELD_NAMES.items()}
-    # The scanner walks lists, not tuples.
-    plain = {name: list(one) if isinstance(one, tuple) else one for name, one in texts.items()}
-    plain["unavailableReason"] = descriptor.unavailable_reason
-    return {name: one for name, one in plain.items() if one}
+    texts["unavailableReason"] = descriptor.unavailable_reason
+    return {name: one for name, one in texts.items() if one}
 
 
 def descriptor_of_row(row: Capability) -> Descriptor:

@@ -119,8 +119,11 @@ class _Effort:
         if not isinstance(reference, str) or reference[:2] not in {"#", "#/"}:
             raise LookupError(reference)
         found: Any = self._root
-        for step in parse_pointer(reference):
-            found = found[int(step) if isinstance(found, list) else step]
+        try:
+            for step in parse_pointer(reference):
+                found = found[int(step) if isinstance(found, list) else step]
+        except (TypeError, ValueError) as odd:  # into a text, or by a word into a list
+            raise LookupError(reference) from odd
         return found
 
 

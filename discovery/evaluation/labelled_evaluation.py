@@ -134,8 +134,9 @@ def _got_none(answer: Selection) -> bool:
 
 
 def _times(answers: Sequence[Selection]) -> dict[str, dict[str, float]]:
-    parts = answers[0].timings
-    return {part: _spread([answer.timings[part] for answer in answers]) for part in parts}
+    parts = dict.fromkeys(part for answer in answers for part in answer.timings)
+    # Help, for one, is looked for only where nothing fits.
+    return {part: _spread([answer.timings.get(part, 0.0) for answer in answers]) for part in parts}
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:

@@ -4,6 +4,7 @@ __all__ = [
     "candidates",
     "clauses",
     "common_abilities",
+    "example_vectors",
     "glossary",
     "helping_offers",
     "message",

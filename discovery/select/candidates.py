@@ -29,7 +29,12 @@ from discovery.select.candidate_rows import (
     columns_sql,
     row_reader,
 )
-from discovery.select.nearest_rows import KNOWN_TOTALS, KnownTotals, nearest_sql
+from discovery.select.nearest_rows import (
+    KnownTotals,
+    Unanswered,
+    known_totals_sql,
+    nearest_sql,
+)
 from discovery.select.ranking.fusion import FEWEST_OF_SEVERAL
 from discovery.select.ranking.relation_gains import Link, links_by_shared
 
@@ -48,15 +53,12 @@ def find_candidates(query: CandidateQuery) -> Candidates:
     return _candidates(*_read(query, query.parameters()))
 
 
-def find_among_nearest(query: CandidateQuery, known: KnownTotals) -> Candidates | None:
-    """Find them among the nearest by an index on vectors, where the caller may use most of all.
-
-    None where the caller's rights are not those for which the totals are known.
-    """
+def find_among_nearest(query: CandidateQuery, known: KnownTotals) -> Candidates | Unanswered:
+    """Find them among the nearest by an index on vectors, where the caller may use most of all."""
     columns, rows = _read(query, {**query.parameters(), **known.parameters()}, known.index)
     # Without an answer a replica sends a row of its own, with nothing in these columns.
-    is_answered = bool(rows) and rows[0][columns.index("usable")] is not None
-    return _candidates(columns, rows) if is_answered else None
+    usable = rows[0][columns.index("usable")] if rows else None
+    return Unanswered.reason(usable) or _candidates(columns, rows)
 
 
 def _read(
@@ -140,6 +142,7 @@ def _statement(
     )
     worded = _WORDED.format(limit=limit)
     arms = [near, worded] if vectors else [worded]
+    checked = memory.CHECKED if experiences else ""
     if experiences:
         arms.append(memory.memory_ctes(experiences))
     return _STATEMENT.format(
@@ -153,9 +156,9 @@ def _statement(
         near="UNION SELECT id FROM near" if vectors else "",
         called=memory.HITS if experiences else "",
         experiences=memory.COLUMNS if experiences else "",
-        totals=(KNOWN_TOTALS if index else _TOTALS).format(
-            checked=memory.CHECKED if experiences else ""
-        ),
+        totals=known_totals_sql(vectors, checked=checked)
+        if index
+        else _TOTALS.format(checked=checked),
         graph=_graph(vectors, texts, counts=index is None) if use_graph else "",
         means=_MEANS.format(fewest=FEWEST_TOOLS, most=MOST_TOOLS) if by_server else "",
         server=_server(vectors) if by_server else "",
@@ -286,7 +289,7 @@ foremost AS MATERIALIZED (
 ),
 beside AS (
   SELECT id, row_number() OVER (
-    PARTITION BY parent ORDER BY kind DESC, weight DESC, id) AS place
+    PARTITION BY parent ORDER BY weight DESC, kind DESC, id) AS place
   FROM (
     SELECT source_id AS parent, target_id AS id, kind, weight FROM catalog_edge
     WHERE source_id = ANY (ARRAY(SELECT id FROM foremost))

@@ -1,9 +1,8 @@
-"""Example texts that come with Pegboard, embedded once per model and process.
+"""Example texts that come with Pegboard, embedded at most once per model and process.
 
 They are the same for everyone: nothing here depends on a catalogue or a caller.
 """
 
-import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from importlib.resources import files
@@ -15,6 +14,7 @@ from django.conf import settings
 from acl.platform.redis_circuit import attempt
 from catalog.embedding.configured_embedder import answering_embedder
 from catalog.embedding.embedder import Embedder, EmbedderUnavailable, Vectors
+from discovery.select.example_vectors import digest_of, read_vectors
 from discovery.select.glossary import add_english
 
 Made = TypeVar("Made")
@@ -46,6 +46,11 @@ class PerModel(Generic[Made]):
         except EmbedderUnavailable:
             return
 
+    @property
+    def texts(self) -> list[str]:
+        """Return all examples, in the order of their vectors."""
+        return [text for read in self._readers for text in read()]
+
     def _build(self, model: str) -> bool:
         texts = [read() for read in self._readers]
         try:
@@ -67,8 +72,13 @@ def read_examples(name: str) -> list[str]:
 
 
 def _embed(texts: list[str], embedder: Embedder) -> Vectors:
-    """Embed the texts. Redis caches the vectors, since embedding takes a second."""
-    digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    """Return the texts' vectors: shipped ones, those that Redis has, or new ones."""
+    digest = digest_of(texts)
+    shipped = read_vectors(embedder.name, digest)
+    return _embed_once(texts, embedder, digest) if shipped is None else shipped
+
+
+def _embed_once(texts: list[str], embedder: Embedder, digest: str) -> Vectors:
     key = f"pegboard:examples:{embedder.name}:{digest}"
     kept = attempt(lambda redis: redis.get(key), default=None)
     if isinstance(kept, bytes) and len(kept) == len(texts) * embedder.dimension * 4:

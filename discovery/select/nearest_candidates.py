@@ -7,12 +7,11 @@ decides it but the rows of capabilities. The statement computes that digest from
 own moment, and answers only if it is the same.
 """
 
-import time
-from collections import OrderedDict
 from collections.abc import Hashable
 from functools import cache
 from threading import Lock
 
+from cachetools import TTLCache
 from django.conf import settings
 
 from acl.platform.prepared_statements import rows_of
@@ -22,7 +21,7 @@ from catalog.querysets import TABLES
 from discovery.select.candidate_query import CandidateQuery
 from discovery.select.candidate_rows import Candidates
 from discovery.select.candidates import find_among_nearest, find_candidates
-from discovery.select.nearest_rows import KnownTotals
+from discovery.select.nearest_rows import READ, KnownTotals, Unanswered
 
 # Below this share of the catalogue, the index would mostly read what others may use.
 LEAST_SHARE = 0.5
@@ -34,27 +33,23 @@ class KnownCallers:
     """The totals of callers, each for a minute; None for those whom the index is no use to."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Hashable, tuple[float, KnownTotals | None]] = OrderedDict()
+        self._known: TTLCache[Hashable, KnownTotals | None] = TTLCache(MOST_CALLERS, SECONDS)
         self._lock = Lock()
 
     def get(self, key: Hashable) -> KnownTotals | None:
         """Return what is known and recent."""
         with self._lock:
-            until, totals = self._known.get(key, (0.0, None))
-        return totals if time.monotonic() < until else None
+            return self._known.get(key)
 
     def is_recent(self, key: Hashable) -> bool:
         """Return True if nothing is to be looked up again yet."""
         with self._lock:
-            return time.monotonic() < self._known.get(key, (0.0, None))[0]
+            return key in self._known
 
     def keep(self, key: Hashable, totals: KnownTotals | None) -> None:
         """Remember them."""
         with self._lock:
-            self._known[key] = (time.monotonic() + SECONDS, totals)
-            self._known.move_to_end(key)
-            while len(self._known) > MOST_CALLERS:
-                self._known.popitem(last=False)
+            self._known[key] = totals
 
     def forget(self, key: Hashable) -> None:
         """Look them up at the next selection."""
@@ -74,11 +69,12 @@ def find_in_postgres(query: CandidateQuery) -> Candidates:
     """Find the candidates by an index on vectors where it is of use, and else among all rows."""
     key = (query.model, query.asking)
     known = known_callers.get(key) if query.vectors is not None else None
-    found = find_among_nearest(query, known) if known else None
-    if found is not None:
-        return found
     if known:
-        known_callers.forget(key)
+        nearest = find_among_nearest(query, known)
+        if isinstance(nearest, Candidates):
+            return nearest
+        if nearest is Unanswered.OTHER_RIGHTS:
+            known_callers.forget(key)
     found = find_candidates(query)
     if _is_wide(query, found) and not known_callers.is_recent(key):
         known_callers.keep(key, _count(query))
@@ -102,15 +98,20 @@ def _count(query: CandidateQuery) -> KnownTotals | None:
 
 def count_usable(query: CandidateQuery, index: VectorIndex) -> tuple[KnownTotals, int]:
     """Count what the caller may use, and all capabilities."""
-    [(digest, usable, tokens, always, capabilities)] = rows_of(_totals(), query.rights())
-    return KnownTotals(index, digest, usable, int(tokens or 0), tuple(always)), capabilities
+    parameters = {**query.rights(), "model": index.model}
+    [(digest, usable, embedded, tokens, always, all_)] = rows_of(_totals(), parameters)
+    return KnownTotals(index, digest, usable, embedded, int(tokens or 0), tuple(always)), all_
 
 
 @cache
 def _totals() -> str:
     return f"""
-WITH RECURSIVE {rights_sql(TABLES, digest=True)}
-SELECT (SELECT digest FROM rights_digest), count(*), sum(tokens),
+WITH RECURSIVE {rights_sql(TABLES, digest=True)},
+embedded AS (
+  SELECT FROM usable JOIN catalog_embedding e ON e.capability_id = usable.id
+  WHERE e.model_id = %(model)s AND e.vector IS NOT NULL LIMIT {READ}
+)
+SELECT (SELECT digest FROM rights_digest), count(*), (SELECT count(*) FROM embedded), sum(tokens),
        ARRAY(SELECT id FROM usable WHERE always),
        (SELECT count(*) FROM catalog_capability)
 FROM usable

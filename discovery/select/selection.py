@@ -10,6 +10,8 @@ from operator import attrgetter
 from typing import Annotated, Protocol
 from uuid import UUID
 
+from django.conf import settings
+
 from acl.platform.answer_model import Shown
 from acl.rights.caller import Caller
 from catalog.effects.assessment import FLAGS_HELP
@@ -95,7 +97,7 @@ class Asked:
     message: str
     caller: Caller
     history: tuple[str, ...] = ()
-    max_tools: int = 10
+    max_tools: int = field(default_factory=lambda: settings.PEGBOARD_MAX_TOOLS)
     kind: str = "any"
     only_available: bool = True
     only_connected: bool = True

@@ -113,3 +113,8 @@ _classifiers = PerModel(
     [partial(read_examples, f"{name}_examples.txt") for name in ("small_talk", "request")],
     _classifier,
 )
+
+
+def read_small_talk() -> list[str]:
+    """Return the examples of small talk and of requests, in the order of their vectors."""
+    return _classifiers.texts

@@ -4,14 +4,13 @@ Nobody is answered by them alone: the statement that reads candidates compares t
 the rights of its own moment, and reads nothing that those do not allow.
 """
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cache
 from threading import Lock
-from typing import Generic, TypeVar
 
 import numpy as np
+from cachetools import LRUCache
 
 from acl.platform.prepared_statements import rows_of
 from acl.rights.rights_statement import rights_sql
@@ -25,7 +24,6 @@ from discovery.select.candidate_query import CandidateQuery
 
 # Callers with the same rights share their rows: at 20,000 capabilities, 100 kB each.
 MOST_CALLERS, MOST_SETS = 10_000, 200
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,39 +43,19 @@ class UsableRows:
         return len(self.rows)
 
 
-class _Remembered(Generic[Value]):
-    """The latest values by key."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._values: OrderedDict[Hashable, Value] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, key: Hashable) -> Value | None:
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-            return self._values.get(key)
-
-    def keep(self, key: Hashable, value: Value) -> None:
-        with self._lock:
-            self._values[key] = value
-            while len(self._values) > self._most:
-                self._values.popitem(last=False)
-
-
 class UsableRowsCache:
     """Rows by caller, for one index. Another index starts it anew."""
 
     def __init__(self, index: SearchIndex) -> None:
         self.index = index
-        self._digests: _Remembered[Hashable] = _Remembered(MOST_CALLERS)
-        self._sets: _Remembered[UsableRows] = _Remembered(MOST_SETS)
+        self._lock = Lock()
+        self._digests: LRUCache[Hashable, Hashable] = LRUCache(MOST_CALLERS)
+        self._sets: LRUCache[Hashable, UsableRows] = LRUCache(MOST_SETS)
 
     def at(self, query: CandidateQuery) -> UsableRows | None:
         """Return what is known of the caller."""
-        digest = self._digests.get(query.asking)
-        return None if digest is None else self._sets.get(digest)
+        with self._lock:
+            return self._sets.get(self._digests.get(query.asking))
 
     def load(self, query: CandidateQuery) -> UsableRows | None:
         """Read the rows in one statement; None if the index is of another version."""
@@ -86,9 +64,13 @@ class UsableRowsCache:
         if IndexLabel(*label) != self.index.label:
             return None
         key = (digest, query.kind, query.unavailable, query.only_here)
-        return self._keep(
-            query, key, self._sets.get(key) or self._read(digest, ids, always, tokens)
-        )
+        with self._lock:
+            known = self._sets.get(key)
+        found = known or self._read(digest, ids, always, tokens)
+        if found:
+            with self._lock:
+                self._sets[key], self._digests[query.asking] = found, key
+        return found
 
     def _read(
         self, digest: str, ids: bytes | None, always: list[int], tokens: int | None
@@ -101,14 +83,6 @@ class UsableRowsCache:
         mask[rows] = True
         lengths = lengths_of_sums(self.index, rows)
         return UsableRows(digest, rows, mask, tuple(core.tolist()), int(tokens or 0), lengths)
-
-    def _keep(
-        self, query: CandidateQuery, key: Hashable, found: UsableRows | None
-    ) -> UsableRows | None:
-        if found is not None:
-            self._sets.keep(key, found)
-            self._digests.keep(query.asking, key)
-        return found
 
 
 _caches: list[UsableRowsCache] = []

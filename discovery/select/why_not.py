@@ -12,6 +12,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
+from acl.platform.stored_texts import translate_stored
 from catalog.access.explanation import Explanation, explain
 from catalog.access.tool_readiness import load_readiness
 from catalog.models import Capability
@@ -151,10 +152,9 @@ def _no_right(row: Capability, rights: Explanation | None) -> WhyNot | None:
 
 def _not_now(row: Capability, asked: Asked) -> WhyNot | None:
     if asked.only_available and not row.available:
+        sentence = _("It is not available.")
         if row.unavailable_reason:
-            sentence = _("Currently unavailable: %(reason)s") % {"reason": row.unavailable_reason}
-        else:
-            sentence = _("Currently unavailable.")
+            sentence = f"{sentence} {translate_stored(row.unavailable_reason)}"
         return _reply(row, "not available", sentence)
     readiness = load_readiness(asked.caller, [row.pk], unavailable=True).get(row.pk)
     if asked.only_connected and readiness and not readiness.is_tried:

@@ -47,7 +47,7 @@ def question_facts(question: dict[str, Any]) -> str:
         "answered": _("answered"),
         "failed": _("answered with an error"),
         "unanswered": _("did not answer"),
-        "withheld": _("not asked, as Pegboard held the question back"),
+        "withheld": _("not asked, because Pegboard withheld the question"),
     }
     whom, state = str(question.get("kind")), str(question.get("state"))
     return f"{asked.get(whom, whom)}: {states.get(state, state)}"

@@ -146,8 +146,8 @@ SETTINGS = (
     Setting(
         "PEGBOARD_HTTPS",
         False,
-        "Pegboard is served over HTTPS: secure cookies, HSTS and redirects. Set it behind"
-        " a proxy that terminates TLS.",
+        "Pegboard is served over HTTPS: secure cookies, redirects, and HSTS for a year with all"
+        " subdomains. Set it behind a proxy that terminates TLS.",
     ),
     Setting(
         "PEGBOARD_TRUST_PROXY",

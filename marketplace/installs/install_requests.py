@@ -15,6 +15,7 @@ from acl.audit.recorder import record
 from acl.models import Space
 from acl.platform.jobs.task_names import CLEAN_UP_INSTALLATIONS, INSTALL
 from acl.platform.jobs.task_queue import send_on_commit
+from catalog.access.grants import set_restricted
 from catalog.formats.descriptors import IntegrationDescriptor, column_values
 from catalog.formats.icon_choice import icon_address
 from catalog.formats.package_names import NotAPackageError, check_constraint, parse_package
@@ -118,7 +119,7 @@ def start_install(
     idempotency_key: str = "",
     wait: timedelta = timedelta(0),
 ) -> Installation:
-    """Start an installation.
+    """Start an installation for the groups and spaces, or if there are none, for open groups.
 
     `confirmed` is the digest of the command or address that the person was shown. A package without
     an exact version is looked up first, and then waits for confirmation. A repeated idempotency key
@@ -153,6 +154,9 @@ def start_install(
         raise AlreadyInstalledError(descriptor.slug) from None
     installation.groups.set(groups)
     installation.spaces.set(spaces)
+    # What was chosen for some is for no open group beside them. Choosing nobody lifts nothing.
+    if groups or spaces:
+        set_restricted(by=by, integration=integration, restricted=True)
     for name, value in secrets.items():
         set_secret(integration=integration, name=name, value=value, by=by)
     if descriptor.transport == "stdio":

@@ -15,7 +15,7 @@ from marketplace.models import Installation
 def install_proposed(
     *, by: User, proposal: ServerProposal, for_group: bool, note: str = ""
 ) -> Installation:
-    """Approve the proposal and start its installation, for the requesting group or nobody yet.
+    """Approve the proposal and start its installation, for the requesting group or without a grant.
 
     Raises AnsweredError, AlreadyInstalledError and EndpointNotAllowedError, with nothing changed.
     """

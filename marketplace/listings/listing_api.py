@@ -191,6 +191,7 @@ def _details_json(details: Details, viewer: Viewer) -> dict[str, Any]:
         "source_kind": listing.source.kind if listing.source else None,
         "command": listing.command if viewer.is_admin else None,
         "endpoint": listing.endpoint if viewer.is_admin else None,
+        "hosts": list(listing.needs.get("hosts", ())) if viewer.is_admin else None,
         "review": review.data if viewer.is_admin else None,
     }
 

@@ -15,6 +15,7 @@ from acl.pages.frame import Frame, PageRequest, frame_of, render_page
 from acl.pages.markdown import safe_html
 from acl.pages.staff_pages import admins_only
 from catalog.registration.definition_review import ChangedSinceError
+from catalog.servers.cell.cell_report import CellReport, read_report
 from marketplace.listings.browse import browse_listings
 from marketplace.listings.listing_details import listing_details
 from marketplace.listings.listing_filters import HELD, INSTALLED, KNOWN, UPDATES, ListingQuery
@@ -86,6 +87,7 @@ def listing(request: PageRequest, slug: str) -> HttpResponse:
         "details": details,
         "review": review_of(details.listing) if request.user.is_staff else None,
         "listing": details.listing,
+        "cells": read_report() if details.listing.transport == "stdio" else CellReport(),
         "readme": render_readme(readme),
         "readme_is_cut": len(readme) > LONGEST_README,
     }

@@ -191,6 +191,11 @@ class OneListingSerializer(ListingSerializer):
         child=serializers.CharField(), allow_null=True, help_text="For admins."
     )
     endpoint = serializers.CharField(allow_null=True, help_text="For admins.")
+    hosts = serializers.ListField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="Hosts that it says it connects to. For admins.",
+    )
     review = ListingReviewSerializer(allow_null=True, help_text="For admins.")
 
 

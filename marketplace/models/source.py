@@ -79,6 +79,11 @@ class Source(JobRow):
         return self.kind in self.ADDED
 
     @property
+    def is_refreshable(self) -> bool:
+        """True if a worker can read it again; the others are as commands and admins left them."""
+        return self.kind not in (self.Kind.IMPORT, self.Kind.BY_HAND)
+
+    @property
     def is_under_way(self) -> bool:
         """True if it is being read, or queued."""
         return self.state in self.UNDER_WAY

@@ -1,6 +1,7 @@
 """Rows of deliveries: who is told what, and which deliveries are due."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.db.models import Q, QuerySet
@@ -14,10 +15,11 @@ from acl.rights.approvers import Approver, eligibility_of
 from marketplace.models import NotificationChannel, NotificationDelivery
 from marketplace.notifications.events import Event, Topic, list_events
 
-State = NotificationDelivery.State
+State, MAIL = NotificationDelivery.State, NotificationChannel.Kind.MAIL
 TOLD_WITHIN = timedelta(days=1)  # after a longer pause, older events are old news
 KEPT = timedelta(days=30)
 LEASE = timedelta(minutes=5)  # a worker that died has its deliveries repeated after this time
+SERVER_AWAY = timedelta(minutes=1)  # the worker that sends mail does other work, too
 AT_ONCE = 5  # of one channel: one that hangs takes no more threads than this
 
 
@@ -92,15 +94,40 @@ def _concerns(channel: NotificationChannel, event: Event) -> bool:
 
 
 def claim_due() -> list[int]:
-    """Lease the deliveries that are due, a few of each channel; return their keys."""
-    due = NotificationDelivery.objects.filter(
-        state=State.PENDING, due_at__lte=Now(), channel__paused=False
-    )
+    """Lease the deliveries to addresses that are due, a few of each channel; return their keys."""
     chosen: dict[int, list[int]] = defaultdict(list)
-    for pk, channel in due.order_by("due_at", "pk").values_list("pk", "channel_id")[:1000]:
+    due = _due().exclude(channel__kind=MAIL).order_by("due_at", "pk")
+    for pk, channel in due.values_list("pk", "channel_id")[:1000]:
         if len(chosen[channel]) < AT_ONCE:
             chosen[channel].append(pk)
-    keys = [pk for some in chosen.values() for pk in some]
+    return _lease([pk for some in chosen.values() for pk in some])
+
+
+def claim_due_mails() -> list[int]:
+    """Lease a few mails that are due, whatever their channels: all go to one server."""
+    due = _due().filter(channel__kind=MAIL).order_by("due_at", "pk")
+    return _lease(list(due.values_list("pk", flat=True)[:AT_ONCE]))
+
+
+def is_mail_due() -> bool:
+    """Return True if a mail can be claimed."""
+    return _due().filter(channel__kind=MAIL).exists()
+
+
+def put_off_mails(leased: Sequence[int]) -> None:
+    """Try no mail for a while, neither these nor those that are due: the server is away."""
+    waiting = NotificationDelivery.objects.filter(state=State.PENDING, channel__kind=MAIL)
+    soon = Q(pk__in=leased) | Q(due_at__lte=Now() + SERVER_AWAY)
+    waiting.filter(soon).update(due_at=Now() + SERVER_AWAY)
+
+
+def _due() -> QuerySet[NotificationDelivery]:
+    return NotificationDelivery.objects.filter(
+        state=State.PENDING, due_at__lte=Now(), channel__paused=False
+    )
+
+
+def _lease(keys: list[int]) -> list[int]:
     rows = NotificationDelivery.objects.filter(pk__in=keys, state=State.PENDING, due_at__lte=Now())
     return update_unlocked(rows, due_at=Now() + LEASE) if keys else []
 

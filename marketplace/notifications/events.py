@@ -132,7 +132,7 @@ def _reviews(since: datetime) -> Iterator[Event]:
             key=f"review:{pk}:{hashlib.sha256(texts.encode()).hexdigest()[:32]}",
             topic=Topic.REVIEWS,
             at=max(row.changed_at for row in definitions),
-            title=_("Definitions of %(integration)s wait for a review")
+            title=_("Definitions of %(integration)s are waiting for review")
             % {"integration": one.title},
             text=_("Number of definitions: %(count)s. They are out of use until then.")
             % {"count": number_format(len(definitions), force_grouping=True)},

@@ -2,9 +2,14 @@
 
 from celery import shared_task
 
-from acl.platform.jobs.task_names import DELIVER_NOTIFICATION, NOTIFY
+from acl.platform.jobs.task_names import DELIVER_MAIL, DELIVER_NOTIFICATION, NOTIFY
 from acl.platform.jobs.task_queue import send_each
-from marketplace.notifications.delivery_rows import add_deliveries, claim_due, forget_old
+from marketplace.notifications.delivery_rows import (
+    add_deliveries,
+    claim_due,
+    forget_old,
+    is_mail_due,
+)
 from marketplace.notifications.delivery_sender import deliver
 
 
@@ -14,6 +19,8 @@ def notify() -> None:
     add_deliveries()
     forget_old()
     send_each(DELIVER_NOTIFICATION, ([key] for key in claim_due()))
+    if is_mail_due():
+        send_each(DELIVER_MAIL, [[]])
 
 
 @shared_task(name=DELIVER_NOTIFICATION)  # type: ignore[untyped-decorator]

@@ -21,13 +21,18 @@ from marketplace.sources.source_location import check_location
 
 log = structlog.get_logger(__name__)
 _DEFECTS_ON_A_PAGE = 50
+# The last reading stopped before the end.
+_INCOMPLETE = Q(state=Source.State.READY, report__complete=False)
 
 
 class NotRefreshableError(Exception):
-    """An imported source has no location to read again."""
+    """A source without a location has nothing to be read again."""
 
-    def __init__(self) -> None:
-        super().__init__(_("A command loaded this source. Run the command again to refresh it."))
+    def __init__(self, source: Source) -> None:
+        told = _("A command loaded this source. Run the command again to refresh it.")
+        if source.kind == Source.Kind.BY_HAND:
+            told = _("Admins added these listings one by one. Add one again to refresh it.")
+        super().__init__(told)
 
 
 class BuiltInSourceError(Exception):
@@ -51,12 +56,14 @@ class SourceDetails:
 def list_sources() -> QuerySet[Source]:
     """Return all sources with their number of listings, without their possibly long reports."""
     offered = Count("listings", filter=Q(listings__vanished_at=None))
-    return Source.objects.annotate(offered=offered).defer("report").order_by("title", "pk")
+    sources = Source.objects.annotate(offered=offered, incomplete=_INCOMPLETE)
+    return sources.defer("report").order_by("title", "pk")
 
 
 def source_details(*, slug: str, page: str = "") -> SourceDetails | None:
     """Return one source, or None."""
-    source = Source.objects.select_related("by").filter(slug=slug).first()
+    sources = Source.objects.select_related("by").annotate(incomplete=_INCOMPLETE)
+    source = sources.filter(slug=slug).first()
     if source is None:
         return None
     own = Listing.objects.filter(source=source)
@@ -110,8 +117,8 @@ def change_source(*, by: User, source: Source, enabled: bool, schedule_hours: in
 @transaction.atomic
 def request_refresh(*, by: User, source: Source) -> bool:
     """Queue a reading. Return False if one is under way already."""
-    if source.kind in (Source.Kind.IMPORT, Source.Kind.BY_HAND):
-        raise NotRefreshableError
+    if not source.is_refreshable:
+        raise NotRefreshableError(source)
     resting = Source.objects.filter(pk=source.pk).exclude(state__in=Source.UNDER_WAY)
     waits = {
         "state": Source.State.QUEUED,

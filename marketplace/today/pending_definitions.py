@@ -49,7 +49,7 @@ def list_reviews() -> Section:
     ready = Capability.objects.filter(full_name=OuterRef("full_name"), state=ReviewState.APPROVED)
     made = RuntimeCapability.objects.filter(NOT_OVER, Exists(ready), state__in=_UNDECIDED)
     others = (
-        _others(installs.count(), "integrations", _("Installations that wait for approval")),
+        _others(installs.count(), "integrations", _("Installations waiting for approval")),
         _others(proposals.count(), "proposals", _("Servers that assistants proposed")),
         _others(made.count(), "runtime-tools", _("Tools made at runtime")),
     )
@@ -82,8 +82,8 @@ def _is_short(change: Change) -> bool:
 def _row(one: Integration, definitions: list[PendingDefinition]) -> Row:
     number = one.waiting  # type: ignore[attr-defined]
     words = ngettext(
-        "%(count)s definition waits for a review.",
-        "%(count)s definitions wait for a review.",
+        "%(count)s definition is waiting for review.",
+        "%(count)s definitions are waiting for review.",
         number,
     )
     return Row(

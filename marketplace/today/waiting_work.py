@@ -98,7 +98,7 @@ def _connection(one: Integration) -> Row:
     if one.obstacle == Obstacle.OWN_ACCOUNT:  # type: ignore[attr-defined]
         words, action = _("It needs your sign-in."), _("Sign in")
     else:
-        words, action = _("It needs a secret of yours."), _("Set secret")
+        words, action = _("It needs a secret from you."), _("Set secret")
     return Row(one.title, words, address, action, face=face_of(one))
 
 

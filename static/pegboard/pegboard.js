@@ -2,6 +2,10 @@
 (() => {
   const panel = () => document.getElementById("panel");
 
+  // What a whole page says first is in focus, as what is swapped in is, unless a field is.
+  if (document.activeElement === document.body && !document.querySelector("[autofocus]"))
+    document.querySelector(".notices .notice")?.focus();
+
   // Ctrl-Enter sends a form from a field of several lines.
   document.addEventListener("keydown", (event) => {
     const field = event.target;

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from catalog.registration.register import register
 from marketplace.models import Listing
 from marketplace.sources.catalog_import import import_loaded
 from tests.catalog.builders import tool
+from tests.examples import EACH_OF_ALIKE
 from tests.factories import active_model
 
 pytestmark = pytest.mark.django_db
@@ -77,9 +79,15 @@ def stored(*, with_tool: bool) -> list[Any]:
     return list(rows.values_list("slug", "kind", "endpoint", "command", "description"))
 
 
-@pytest.mark.parametrize("with_tool", [True, False], ids=["in use", "to be installed"])
-@pytest.mark.parametrize("second", THINGS, ids=lambda one: one.source)
-@pytest.mark.parametrize("first", THINGS, ids=lambda one: one.source)
+PAIRS = [
+    pytest.param(first, second, with_tool, id=f"{first.source} {second.source} {with_tool}")
+    for at, (first, second) in enumerate(product(THINGS, THINGS))
+    for with_tool in (True, False)
+    if EACH_OF_ALIKE or (at % 2 == 0) == with_tool  # in use or to be installed, by turns
+]
+
+
+@pytest.mark.parametrize(("first", "second", "with_tool"), PAIRS)
 def test_the_first_stays_to_the_letter_and_both_are_named(
     first: Thing, second: Thing, with_tool: bool
 ) -> None:

@@ -18,7 +18,13 @@ from catalog.registration.definition_comparison import store_definitions
 from discovery.models import Outcome, Turn
 from tests.access.audit_log import commit
 from tests.access.people import People, invite
-from tests.factories import CapabilityFactory, ListingFactory, SourceFactory, UserFactory
+from tests.factories import (
+    CapabilityFactory,
+    IntegrationFactory,
+    ListingFactory,
+    SourceFactory,
+    UserFactory,
+)
 from tests.pages.conftest import _folder_of_static_files, _plain_static_files  # noqa: F401
 
 pytestmark = pytest.mark.django_db
@@ -82,15 +88,15 @@ def test_every_json_column_is_one_that_can_be_read() -> None:
     call_command("makemigrations", "--check", "--dry-run", verbosity=0)
 
 
-@pytest.mark.parametrize("bad", BAD)
-def test_an_audit_entry_that_cannot_be_displayed_hides_no_other(client: Client, bad: str) -> None:
+def test_audit_entries_that_cannot_be_displayed_hide_no_other(client: Client) -> None:
     record(by=None, action="x", target="good-one", details={"name": "fine"})
+    names = [f"bad-{at}-" for at in range(len(BAD))]
     with connection.cursor() as cursor:
-        cursor.execute(
+        cursor.executemany(
             "INSERT INTO acl_auditentry (at, action, target, details, by_name, actor_kind,"
             " credential, key_name, subject_name, request_id, key_prefix, address)"
-            " VALUES (now(), 'x', 'bad-one', %s::jsonb, '', '', '', '', '', '', '', '')",
-            [bad],
+            " VALUES (now(), 'x', %s, %s::jsonb, '', '', '', '', '', '', '', '')",
+            list(zip(names, BAD, strict=True)),
         )
     commit()
 
@@ -98,11 +104,11 @@ def test_an_audit_entry_that_cannot_be_displayed_hides_no_other(client: Client, 
     lines = b"".join(client.get("/audit/export.jsonl")).decode().splitlines()
     table = b"".join(client.get("/audit/export.csv")).decode()
 
-    assert "good-one" in page
-    assert "bad-one" in page
     assert any("good-one" in line for line in lines)
-    assert "bad-one" in table
-    assert AuditEntry.objects.filter(target="bad-one").exists()
+    for name in ("good-one", *names):
+        assert name in page
+        assert name in table
+    assert AuditEntry.objects.filter(target__in=names).count() == len(BAD)
 
 
 COLUMNS = [
@@ -110,14 +116,12 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("bad", BAD)
-def test_a_capability_that_cannot_be_read_hides_no_other(
-    client: Client, people: People, bad: str
-) -> None:
-    broken = CapabilityFactory.create(integration=people.gmail, action="broken")
-    for column in COLUMNS:
-        if bad != "null" or column.endswith("schema"):
-            overwrite("catalog_capability", column, bad, f"id = {broken.pk}")
+def test_capabilities_that_cannot_be_read_hide_no_other(client: Client, people: People) -> None:
+    for at, bad in enumerate(BAD):
+        broken = CapabilityFactory.create(integration=people.gmail, action=f"broken_{at}")
+        for column in COLUMNS:
+            if bad != "null" or column.endswith("schema"):
+                overwrite("catalog_capability", column, bad, f"id = {broken.pk}")
 
     ask: list[Callable[[], int]] = [
         lambda: client.get("/tools/").status_code,
@@ -129,13 +133,12 @@ def test_a_capability_that_cannot_be_read_hides_no_other(
     assert [one() for one in ask] == [200] * len(ask)
 
 
-@pytest.mark.parametrize("bad", BAD)
-def test_an_integration_that_cannot_be_read_hides_no_other(
-    client: Client, people: People, bad: str
-) -> None:
-    for column in ("source_ref", "package"):
-        if bad != "null":
-            overwrite("catalog_integration", column, bad, f"id = {people.wiki.pk}")
+def test_integrations_that_cannot_be_read_hide_no_other(client: Client) -> None:
+    for bad in BAD:
+        broken = IntegrationFactory.create()
+        for column in ("source_ref", "package"):
+            if bad != "null":
+                overwrite("catalog_integration", column, bad, f"id = {broken.pk}")
 
     pages = ["/integrations/", "/admin/catalog/integration/"]
 
@@ -172,44 +175,46 @@ LISTED: list[tuple[str, tuple[str, ...], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("table", "columns", "pages"), LISTED, ids=[one[0] for one in LISTED])
-def test_a_row_that_cannot_be_read_hides_no_other_and_can_be_removed(
-    client: Client, people: People, root: User, table: str, columns: tuple[str, ...], pages: Any
+def test_rows_that_cannot_be_read_hide_no_other_and_can_be_removed(
+    client: Client, people: People, root: User
 ) -> None:
-    broken = two_of_each(people, root)[table]
+    rows = some_of_each(people, root)
     failing = []
-    for bad in BAD:
-        for column in columns:
-            if bad != "null":
-                overwrite(table, column, bad, f"id = '{broken.pk}'")
+    for table, columns, pages in LISTED:
+        for broken, bad in zip(rows[table], BAD, strict=True):
+            for column in columns:
+                if bad != "null":
+                    overwrite(table, column, bad, f"id = '{broken.pk}'")
         failing += [
-            (bad[:20], page, answer.status_code)
+            (page, answer.status_code)
             for page in pages
             if (answer := client.get(page)).status_code != 200
         ]
-
-    type(broken)._default_manager.get(pk=broken.pk).delete()
-
     assert failing == []
-    assert not type(broken)._default_manager.filter(pk=broken.pk).exists()
+
+    for broken in (one for each in reversed(rows.values()) for one in each):
+        found = type(broken)._default_manager
+        found.get(pk=broken.pk).delete()
+        assert not found.filter(pk=broken.pk).exists()
 
 
-def two_of_each(people: People, root: User) -> dict[str, Any]:
-    """Return the broken row of each table, each beside a sound one."""
-    found: dict[str, Any] = {}
-    told = [{"name": name, "description": name} for name in ("one", "two")]
+def some_of_each(people: People, root: User) -> dict[str, list[Any]]:
+    """Return a row of each table for each bad value, beside a sound one."""
+    found: dict[str, list[Any]] = {name: [] for name, _, _ in LISTED}
+    told = [{"name": f"name{at}", "description": "x"} for at in range(len(BAD) + 1)]
     store_definitions(integration=people.gmail, tools=told, by=None, complete=False)
-    for slug in ("good", "broken"):
-        source = SourceFactory.create(slug=slug)
-        listing = ListingFactory.create(slug=slug, source=source)
+    found["catalog_definition"] = list(Definition.objects.filter(name__startswith="name"))[1:]
+    for at in range(len(BAD) + 1):
+        source = SourceFactory.create(slug=f"slug-{at}")
+        listing = ListingFactory.create(slug=f"slug-{at}", source=source)
         turn = Turn.objects.create(
             user=root, group=people.support, state="completed", ended_at=Now()
         )
         about: dict[str, Any] = {"group": people.support, "at": Now(), "score": 0}
         outcome = Outcome.objects.create(turn=turn, status="failed", source="reported", **about)
-        found = {
-            "marketplace_listing": listing, "marketplace_source": source,
-            "discovery_turn": turn, "discovery_outcome": outcome,
-            "catalog_definition": Definition.objects.filter(integration=people.gmail).last(),
-        }  # fmt: skip
+        if at:
+            found["marketplace_listing"].append(listing)
+            found["marketplace_source"].append(source)
+            found["discovery_turn"].append(turn)
+            found["discovery_outcome"].append(outcome)
     return found

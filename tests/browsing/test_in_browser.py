@@ -13,7 +13,7 @@ from marketplace.models import Installation, Listing
 from tests.factories import GroupFactory, IntegrationFactory, ListingFactory
 from tests.pages.conftest import sign_in
 from tests.pages.pictures import keep_picture
-from tests.screens.looking import troubles
+from tests.screens.looking import WIDE_AND_NARROW, bring_axe, show_in, troubles
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 State = Installation.State
@@ -39,16 +39,17 @@ def test_pages_hold_long_names_in_every_window(
         "cancel": f"/marketplace/installations/{under_way.public_id}/cancel/",
     }
 
+    bring_axe(page)
     found = []
+    windows = WIDE_AND_NARROW
     for name, path in places.items():
         page.goto(path)
         keep_picture(page, name)
-        for width, theme in ((1440, "light"), (390, "dark")):
-            page.set_viewport_size({"width": width, "height": 900})
-            page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+        for width, theme in windows:
+            show_in(page, width, theme)
             found += [(name, width, trouble) for trouble in troubles(page)]
-        page.set_viewport_size({"width": 1440, "height": 900})
-        page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        windows = windows[::-1]  # the next page begins as this one ends
+    show_in(page, *WIDE_AND_NARROW[0])
     Listing.objects.all().delete()
     page.goto("/marketplace/")
     keep_picture(page, "marketplace-empty")

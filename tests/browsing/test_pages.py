@@ -1,12 +1,18 @@
 """The marketplace pages: content by viewer, and what their forms start."""
 
+import json
+from dataclasses import asdict
+
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
 from acl.accounts.spaces import create_space
 from acl.models import Space
+from acl.platform.redis_circuit import attempt
 from catalog.models import Integration, Secret
+from catalog.servers.cell.cell_report import KEY as KEY_OF_CELLS
+from catalog.servers.cell.cell_report import CellReport
 from catalog.servers.client.launch_rules import command_digest
 from marketplace.installs.install_state import transition
 from marketplace.listings.search_index import describe_listings
@@ -284,6 +290,46 @@ def test_offered_bounds_are_tried_and_a_version_that_was_found_is_confirmed(
     assert retried.constraints == ["mcp<2"]
     assert retried.command_digest in waits
     assert (refused, Installation.objects.get().state) == (State.CONFIGURE, State.QUEUED)
+
+
+@pytest.mark.parametrize(
+    ("report", "runs", "reaches"),
+    [
+        (CellReport(mode="required"), "It runs in a cell", "only the hosts that an admin allows"),
+        (CellReport(mode="off"), "It runs without a cell", "reach whatever the worker can reach"),
+        (CellReport(), "it is unknown whether it will run in a cell", ""),
+        (CellReport("required", "No cell."), "Pegboard cannot start programs at the moment", ""),
+    ],
+)
+def test_every_page_says_alike_what_a_program_could_reach(
+    as_admin: Client,
+    alice: User,
+    time: Listing,
+    report: CellReport,
+    runs: str,
+    reaches: str,
+) -> None:
+    attempt(lambda redis: redis.set(KEY_OF_CELLS, json.dumps(asdict(report)), ex=60), default=None)
+    at, as_alice = "/marketplace/listings/time/", Client()
+    as_alice.force_login(alice)
+    pages = [words(as_admin, at), words(as_admin, at + "install/")]
+    one = begun(as_admin, time)
+    Installation.objects.update(state=State.CONFIGURE)
+    pages.append(words(as_admin, f"/marketplace/installations/{one.public_id}/"))
+    undeclared = words(as_admin, at), words(as_alice, at)
+    declaring = ListingFactory.create(
+        slug="clock", transport="stdio", command=COMMAND, needs={"hosts": ["time.example.com"]}
+    )
+    describe_listings([declaring])
+    declared = [words(one, "/marketplace/listings/clock/") for one in (as_admin, as_alice)]
+
+    assert all(runs in page for page in pages)
+    assert all("Not declared." in page and reaches in page for page in undeclared)
+    assert "time.example.com" in declared[0]
+    assert "Hosts that the listing names to admins." in declared[1]
+    assert reaches in declared[1]
+    assert bool(reaches) is ("can reach" in undeclared[0])
+    assert not any("Not declared." in page for page in declared)
 
 
 def test_command_with_a_gap_or_without_a_version_is_completed_first(

@@ -84,7 +84,7 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, f"{what} did not happen in {PATIENCE} seconds"
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 def database_url() -> str:

@@ -54,7 +54,7 @@ def test_web_tells_what_the_process_that_starts_programs_said(mode: str) -> None
         (CellReport("preferred"), ""),
         (
             CellReport(),
-            "Unknown: the connections process has not told whether programs run in cells.",
+            "Unknown: the connections process has not reported whether programs run in cells.",
         ),
         (CellReport("off"), "Programs run without cells (PEGBOARD_CELL=off)."),
         (CellReport("preferred", PROBLEM), f"Programs run without cells. {PROBLEM}"),

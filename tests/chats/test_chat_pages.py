@@ -73,7 +73,7 @@ def test_a_chat_shows_calls_answer_and_figures_against_all_tools(bench: Bench) -
     assert "Dear Sir or Madam" in text
     assert "First choice letters__polite rivers__measure" in text
     assert "2 requests, 200 tokens read, 40 written. Cost: $0.004" in text
-    assert "All tools were sent once, and nothing was called." in text
+    assert "All tools were sent once for comparison, without any calls." in text
     assert Call.objects.get().actor == bench.people.alice
     assert bench.fake.refusals == []
 

@@ -81,29 +81,45 @@ logging.getLogger("django.request").error("x" * 1_000_000)
 structlog.get_logger("catalog").warning("short", detail="y" * 1_000_000)
 print(2)
 """
-PROGRAMS = {
-    "django and structlog": DJANGO + STRUCTLOG,
-    "gunicorn's two logs": GUNICORN,
-    "celery's tasks and worker": CELERY,
-}
+NEXT = "-" * 70  # between what two parts of a program say
 
 
-def said(program: str, style: str) -> tuple[list[str], int]:
-    """Return the log's lines, and the expected number."""
+def said(style: str, *parts: str) -> list[tuple[list[str], int]]:
+    """Run the parts as one program, which costs a second each time; return each part's lines of the
+    log, and their expected number."""
+    between = f"\nprint({NEXT!r}, file=sys.stderr); print({NEXT!r})\n"
     done = subprocess.run(  # noqa: S603 - ourselves
-        [sys.executable, "-c", SAYS.replace("{names}", ascii(NAMES)) + program],
+        [sys.executable, "-c", SAYS.replace("{names}", ascii(NAMES)) + between.join(parts)],
         env=os.environ | {"PEGBOARD_LOG_FORMAT": style, "PEGBOARD_LOG_LEVEL": "INFO"},
         capture_output=True,
         check=True,
     )
-    return done.stderr.decode().removesuffix("\n").split("\n"), sum(map(int, done.stdout.split()))
+    logs = done.stderr.decode().removesuffix("\n").split(f"{NEXT}\n")
+    counts = done.stdout.decode().split(NEXT)
+    return [
+        (log.removesuffix("\n").split("\n"), sum(map(int, count.split())))
+        for log, count in zip(logs, counts, strict=True)
+    ]
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("who", PROGRAMS)
-def test_no_name_makes_a_second_line(who: str) -> None:
-    lines, expected = said(PROGRAMS[who], "json")
+def test_lines_of_django_structlog_and_servers_are_each_one_object() -> None:
+    names, long, servers = said("json", DJANGO + STRUCTLOG, LONG, SERVER)
 
+    assert_each_is_an_object(*names)
+    assert_each_is_bounded(*long)
+    assert_words_of_a_server_are_one_printable_field(*servers)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("program", [GUNICORN, CELERY], ids=["gunicorn's logs", "celery's"])
+def test_no_name_makes_a_second_line(program: str) -> None:
+    [lines] = said("json", program)
+
+    assert_each_is_an_object(*lines)
+
+
+def assert_each_is_an_object(lines: list[str], expected: int) -> None:
     assert len(lines) == expected
     for line in lines:
         assert line.isascii()
@@ -111,21 +127,16 @@ def test_no_name_makes_a_second_line(who: str) -> None:
         assert isinstance(json.loads(line), dict)
 
 
-@pytest.mark.processes
-def test_line_is_bounded_whatever_is_said() -> None:
-    lines, expected = said(LONG, "json")
-
+def assert_each_is_bounded(lines: list[str], expected: int) -> None:
     assert len(lines) == expected
     assert max(map(len, lines)) < LONGEST_TEXT + 1_000
     assert "characters left out" in lines[0]
 
 
-@pytest.mark.processes
-def test_words_of_a_server_are_one_printable_field() -> None:
-    [line], _ = said(SERVER, "json")
-
-    assert line.isascii()
-    words = json.loads(line)["last_words"]
+def assert_words_of_a_server_are_one_printable_field(lines: list[str], expected: int) -> None:
+    assert len(lines) == expected
+    assert lines[0].isascii()
+    words = json.loads(lines[0])["last_words"]
     assert "the end" in words
     assert "exit code 1" in words
     assert len(words) <= 500
@@ -133,16 +144,9 @@ def test_words_of_a_server_are_one_printable_field() -> None:
 
 
 @pytest.mark.processes
-def test_traceback_to_read_has_no_control_characters() -> None:
-    lines, expected = said(DJANGO, "text")
+def test_text_to_read_has_no_control_characters() -> None:
+    (tracebacks, fewest), (names, expected) = said("text", DJANGO, STRUCTLOG)
 
-    assert len(lines) > expected  # tracebacks have several lines
-    assert all(line.isprintable() for line in lines)
-
-
-@pytest.mark.processes
-def test_text_to_read_has_no_name_as_it_was_written() -> None:
-    lines, expected = said(STRUCTLOG, "text")
-
-    assert len(lines) == expected
-    assert all(line.isprintable() for line in lines)
+    assert len(tracebacks) > fewest  # tracebacks have several lines
+    assert len(names) == expected
+    assert all(line.isprintable() for line in (*tracebacks, *names))

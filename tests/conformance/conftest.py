@@ -1,8 +1,10 @@
 """Fixtures: reference servers behind Pegboard, for clients that cannot send a key."""
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -32,7 +34,9 @@ from tests.factories import IntegrationFactory, give
 from tests.mcp.conftest import key_of
 
 GENERATIONS = ("legacy", "modern")
-SERVER = Path(__file__).parent / "reference_server.py"
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[1]
+START = ("-I", str(FOLDER / "reference_start.py"))
 
 
 def send_key(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
@@ -54,8 +58,23 @@ def people(transactional_db: None) -> People:
 
 @pytest.fixture
 def generation() -> str:
-    """Generation of the only server that a test needs, if it names one: each takes a second."""
+    """Generation of the only server that a test needs, if it names one."""
     return ""
+
+
+@pytest.fixture(scope="session")
+def server_parent() -> Iterator[str]:
+    """Address of the process whose children the reference servers are."""
+    with TemporaryDirectory(prefix="pegboard-") as folder:  # not below pytest's: paths are short
+        address = f"{folder}/parent"
+        command = [sys.executable, "-m", "tests.conformance.reference_parent", address]
+        parent = subprocess.Popen(  # noqa: S603 - our own script
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert parent.stdout is not None
+        with parent:  # it ends with its input
+            assert parent.stdout.readline()
+            yield address
 
 
 @pytest.fixture
@@ -65,6 +84,7 @@ def behind(
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
     generation: str,
+    server_parent: str,
 ) -> Iterator[str]:
     """Pegboard with a worker and reference servers; its address of MCP."""
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
@@ -78,7 +98,7 @@ def behind(
     listeners = [clients, Listener(), Listener(start_request, QUEUE)]
     with own_connections():
         for wanted in [generation] if generation else GENERATIONS:
-            _install_reference(people, wanted)
+            _install_reference(people, wanted, server_parent)
         for listener in listeners:
             listener.start()
         assert clients.listening.wait(60)
@@ -88,12 +108,12 @@ def behind(
         server_watches.end_all()
 
 
-def _install_reference(people: People, generation: str) -> None:
+def _install_reference(people: People, generation: str, parent: str) -> None:
     integration = IntegrationFactory.create(
         slug=f"reference-{generation}",
         kind=Integration.Kind.MCP,
         transport="stdio",
-        command=[sys.executable, "-I", str(SERVER), generation],
+        command=[sys.executable, *START, parent, generation],
     )
     give(integration, people.support)
     sync_definitions(integration.pk)

@@ -33,6 +33,7 @@ def _text(message: Any) -> str:
     return str(message["result"]["content"][0]["text"])
 
 
+@pytest.mark.parametrize("generation", ["legacy"])
 @pytest.mark.usefixtures("behind")
 def test_client_hears_of_its_call_while_it_runs(people: People) -> None:
     client = OlderClient(key_of(people), LEGACY, elicitation={}, sampling={})

@@ -59,17 +59,6 @@ def test_speaking_description_is_left_out_of_the_list(people: People) -> None:
     assert "test_speaking_prompt" not in names
 
 
-@pytest.mark.usefixtures("behind")
-def test_missing_resource_has_the_code_of_each_generation(people: People) -> None:
-    path = "/mcp/reference-modern"
-
-    response = ask_modern(
-        key_of(people), "resources/read", {"uri": "test://none"}, {"Mcp-Name": "test://none"}, path
-    )
-
-    assert response.json()["error"]["code"] == -32602
-
-
 @of_older
 @pytest.mark.usefixtures("behind")
 def test_tool_of_ones_own_opens_no_resource(people: People) -> None:
@@ -109,13 +98,17 @@ def test_server_asks_before_it_goes_on(people: People) -> None:
 @of_newer
 @pytest.mark.usefixtures("behind")
 def test_error_of_the_server_keeps_its_code(people: People) -> None:
+    key, path = key_of(people), "/mcp/reference-modern"
     params = {"name": "test_missing_capability", "arguments": {}, "_meta": ENVELOPE}
+    uri = "test://none"
 
-    response = _send(key_of(people), params, "/mcp/reference-modern")
+    response = _send(key, params, path)
+    missing = ask_modern(key, "resources/read", {"uri": uri}, {"Mcp-Name": uri}, path)
 
     assert response.status_code == 400
     assert response.json()["error"]["code"] == -32021
     assert response.json()["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
+    assert missing.json()["error"]["code"] == -32602  # the older generation's is another
 
 
 def _call(key: str, params: dict[str, Any], path: str) -> Any:

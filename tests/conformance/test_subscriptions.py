@@ -19,6 +19,8 @@ pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("behind")]
 LEGACY, NEWER = "/mcp/reference-legacy", "/mcp/reference-modern"
 WATCHED, OTHER = "test://watched-resource", "test://static-text"
 UPDATED = "notifications/resources/updated"
+older_server_alone = pytest.mark.parametrize("generation", ["legacy"])
+newer_server_alone = pytest.mark.parametrize("generation", ["modern"])
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +30,7 @@ def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(change_stream, "_SILENCE_SECONDS", 0.05)
 
 
+@older_server_alone
 def test_older_client_hears_of_what_it_subscribed_to(people: People) -> None:
     client = OlderClient(key_of(people), LEGACY)
 
@@ -63,6 +66,7 @@ def test_older_client_hears_of_what_it_subscribed_to(people: People) -> None:
     assert (record.user, record.state) == (people.alice, "completed")
 
 
+@newer_server_alone
 def test_newer_client_hears_of_what_it_named(people: People) -> None:
     wanted = {"resourceSubscriptions": [WATCHED], "promptsListChanged": True}
 
@@ -87,6 +91,7 @@ def test_newer_client_hears_of_what_it_named(people: People) -> None:
     assert honoured == {"toolsListChanged": True}  # the whole catalogue has no resources
 
 
+@older_server_alone
 def test_rights_and_limits_of_listening(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watches, "MOST_RESOURCES", 1)
     monkeypatch.setattr(watches, "MOST_OF_ONE", 1)

@@ -185,6 +185,22 @@ def test_keys_are_with_the_web_and_the_broker_alone(services: dict[str, Any]) ->
     ]
 
 
+def test_any_setting_reaches_every_service(services: dict[str, Any]) -> None:
+    extra = [{"path": "settings.env", "required": False}]
+
+    assert all(services[name]["env_file"] == extra for name in OURS)
+
+
+def test_optional_secrets_are_made_empty_and_mounted_where_they_are_used() -> None:
+    outgoing = yaml.safe_load(OUTGOING.read_text())
+    made = OUTGOING.with_name("secrets.sh").read_text()
+    entrypoint = OUTGOING.with_name("entrypoint.sh").read_text()
+
+    web, worker = (set(outgoing["services"][name]["secrets"]) for name in ("web", "worker"))
+    assert web == set(outgoing["secrets"]) == worker | {"pegboard_oidc_client_secret"}
+    assert all(name in made and name.upper() in entrypoint for name in web)
+
+
 def test_redis_is_limited_as_the_embedded_one_is(services: dict[str, Any]) -> None:
     (script,) = services["redis"]["command"]
 

@@ -13,7 +13,7 @@ from tests.docs.room_map import first_line
 
 PROJECT = Path(__file__).parents[2]
 APPS = ("acl", "catalog", "discovery", "marketplace")
-MADE_BY_READERS = {"docker/.env", "docker/secrets"}
+MADE_BY_READERS = {"docker/.env", "docker/settings.env", "docker/secrets"}
 PAPERS = [*sorted(PROJECT.glob("*.md")), *sorted((PROJECT / "docs").rglob("*.md"))]
 # Variables of shells, containers and tests.
 NO_SETTINGS = {

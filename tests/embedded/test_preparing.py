@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -10,19 +9,20 @@ from pathlib import Path
 import psycopg
 import pytest
 from django.core.management import CommandError, call_command
-from pytest_django import Settings
+from pytest_django import DjangoDbBlocker, Settings
 
 from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres, postgres_programs
+from tests.databases import connected_to_server
 
-PROJECT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.processes
 
 
 @pytest.fixture
-def server(data: Path) -> Iterator[EmbeddedPostgres]:
+def server(data: Path, django_db_blocker: DjangoDbBlocker) -> Iterator[EmbeddedPostgres]:
     server = EmbeddedPostgres(data, durable=False, keep_superuser=True)
     server.start()
-    yield server
+    with django_db_blocker.unblock():
+        yield server
     server.stop()
 
 
@@ -37,7 +37,7 @@ def addresses(server: EmbeddedPostgres) -> dict[str, str]:
 
 
 def prepare(settings: Settings, server: EmbeddedPostgres, *words: str) -> str:
-    """Run the command in this process: a new one would do no more, and takes seconds."""
+    """Run the command in this process, as migrations: a new one takes seconds, for no more."""
     for name, address in addresses(server).items():
         setattr(settings, name, address)
     told = StringIO()
@@ -45,16 +45,10 @@ def prepare(settings: Settings, server: EmbeddedPostgres, *words: str) -> str:
     return told.getvalue()
 
 
-def migrate(server: EmbeddedPostgres, app: str) -> str:
-    answer = subprocess.run(  # noqa: S603 - ourselves
-        [sys.executable, "manage.py", "migrate", app, "--verbosity=0"],
-        cwd=PROJECT,
-        env=os.environ | addresses(server),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return answer.stdout if answer.returncode == 0 else answer.stderr
+def migrate(server: EmbeddedPostgres, app: str) -> None:
+    given = addresses(server)
+    with connected_to_server(given["DATABASE_URL"], given["DATABASE_OWNER_URL"]):
+        call_command("migrate", app, interactive=False, verbosity=0)
 
 
 def check_roles(server: EmbeddedPostgres) -> None:
@@ -63,7 +57,7 @@ def check_roles(server: EmbeddedPostgres) -> None:
     All apps together take a quarter of a minute, and `test_up.py` migrates them.
     """
     given = addresses(server)
-    assert migrate(server, "acl") == ""
+    migrate(server, "acl")
     with psycopg.connect(given["DATABASE_URL"], autocommit=True) as app:
         app.execute("INSERT INTO auth_group (name) VALUES ('made')")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):

@@ -1,3 +1,6 @@
+import fcntl
+import os
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -56,3 +59,26 @@ def test_a_worker_that_loads_for_long_is_seen_alive(monkeypatch: pytest.MonkeyPa
 
     with gunicorn_config._seen_alive(SimpleNamespace(notify=told.set)):
         assert told.wait(60)
+
+
+def test_workers_take_turns_and_a_killed_one_has_lost_its_own() -> None:
+    gunicorn_config.on_starting(None)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:  # pragma: no cover - it is killed
+        with gunicorn_config._one_at_a_time():
+            os.write(writing, b"x")
+            signal.pause()
+        os._exit(1)
+
+    try:
+        assert os.read(reading, 1) == b"x"
+        with pytest.raises(BlockingIOError):
+            fcntl.lockf(gunicorn_config._turn(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(reading)
+        os.close(writing)
+    with gunicorn_config._one_at_a_time():
+        pass

@@ -4,6 +4,8 @@ import psutil
 import pytest
 import redis
 from kombu.connection import Connection
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from marketplace.operate.embedded.data_folder import read_or_create_redis_password
 from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
@@ -55,7 +57,8 @@ def test_nothing_is_evicted_from_the_queue(queue: EmbeddedRedis) -> None:
 
 def test_nobody_gets_in_without_the_password(queue: EmbeddedRedis) -> None:
     for password in (None, "guessed"):
-        client = redis.Redis(unix_socket_path=str(queue.socket), password=password)
+        once = Retry(NoBackoff(), 0)
+        client = redis.Redis(unix_socket_path=str(queue.socket), password=password, retry=once)
 
         with client, pytest.raises(redis.AuthenticationError):
             client.ping()

@@ -4,42 +4,15 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from catalog.formats.descriptors import Descriptor, EdgeDescriptor, IntegrationDescriptor, Loaded
+from catalog.formats.descriptors import EdgeDescriptor
 from catalog.graph.relations import PresetTooLarge, relate, set_members
 from catalog.graph.stored_links import MOST_IN_A_PRESET
 from catalog.models import Capability, Edge, Preset, Trait
 from catalog.registration.catalog_rebuild import rebuild_catalog
-from catalog.registration.register import register
 from tests.factories import CapabilityFactory
+from tests.graph.brought import bring, edges, tool
 
 pytestmark = pytest.mark.django_db
-
-
-def tool(action: str, integration: str = "office", **values: object) -> Descriptor:
-    name = f"{integration}__{action}"
-    return Descriptor(
-        kind="tool",
-        integration=integration,
-        action=action,
-        full_name=name,
-        identifier=f"tool:{name}",
-        display_name=action,
-        description=f"Does {action}.",
-        category="other",
-        **values,  # type: ignore[arg-type]
-    )
-
-
-def bring(*tools: Descriptor) -> None:
-    """Register these as their sources would."""
-    slugs = sorted({one.integration for one in tools})
-    owners = tuple(IntegrationDescriptor(slug, "mcp", slug) for slug in slugs)
-    register(Loaded(owners, tools), by=None, source="test", send=False)
-
-
-def edges() -> set[tuple[str, str, str, float, str]]:
-    rows = Edge.objects.values_list("source__action", "kind", "target__action", "weight", "origin")
-    return set(rows)
 
 
 @pytest.mark.parametrize("said", ["tool:office__print", "office__print", "print"])

@@ -11,6 +11,7 @@ from pytest_django import DjangoDbBlocker, Settings
 
 from acl.platform.redis_circuit import redis_circuit
 from tests.databases import check_what_was_deferred, taken_back
+from tests.hostile.tables import Contents, contents
 from tests.hostile.world import World, build
 
 
@@ -53,6 +54,12 @@ def built(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
         made = build()
         check_what_was_deferred()
         yield made
+
+
+@pytest.fixture(scope="module")
+def before(built: World) -> Contents:
+    """The contents of all tables in the file's world: each test's changes are rolled back."""
+    return contents()
 
 
 @pytest.fixture

@@ -64,6 +64,14 @@ def undone() -> Iterator[None]:
     _set_numbers({name: number for name, number in before.items() if now[name] != number})
 
 
+@contextmanager
+def taken_back() -> Iterator[None]:
+    """Roll back the block, but no sequences, which go on counting."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
 def number_rows_from(first: int) -> None:
     """Set sequences to numbers that no page contains by chance."""
     low = [name for name, number in _numbers().items() if (number or 0) < first]

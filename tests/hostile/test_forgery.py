@@ -21,12 +21,6 @@ CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 TEMPTING = {"_method": "DELETE", "action": "delete", "confirm": "yes", "post": "yes", "save": "1"}
 
 
-@pytest.fixture(scope="module")
-def before(built: World) -> Contents:
-    """The contents of all tables in the file's world: each test's changes are rolled back."""
-    return contents()
-
-
 @each_place_to_look_at
 def test_looking_changes_no_row(world: World, place: Place, before: Contents) -> None:
     for row in place.rows:

@@ -11,7 +11,6 @@ from unittest import mock
 from urllib.parse import quote, quote_from_bytes
 
 import pytest
-from django.db import transaction
 from django.http import QueryDict
 from django.test import Client
 from rest_framework.serializers import Serializer
@@ -20,6 +19,7 @@ from tests.examples import some_of
 from tests.hostile.asking import parts_of, send
 from tests.hostile.places import ONLY_SHOWN, Place, is_of_table, places_where
 from tests.hostile.routes import DJANGO_ADMIN, NOWHERE, Row
+from tests.hostile.tables import taken_back
 from tests.hostile.urlconf import path_of
 from tests.hostile.world import World, as_json
 
@@ -113,14 +113,6 @@ def encoded(usual: dict[str, Any], odd: dict[str, bytes]) -> str:
     """Encode a form or query with odd values in place of the usual ones."""
     fields = {**{name: str(value).encode() for name, value in usual.items()}, **odd}
     return "&".join(f"{quote(name)}={quote_from_bytes(value)}" for name, value in fields.items())
-
-
-@contextmanager
-def taken_back() -> Iterator[None]:
-    """Roll back the block."""
-    with transaction.atomic():
-        yield
-        transaction.set_rollback(True)
 
 
 _FORM = "application/x-www-form-urlencoded"

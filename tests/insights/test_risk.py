@@ -128,7 +128,7 @@ def test_programs_without_a_cell_are_listed_with_what_keeps_them(risky: People) 
     [
         ("required", "", "Every program runs in a cell"),
         ("preferred", "The system refuses cells.", "No program is installed."),
-        ("", "", "Unknown: the connections process has not told"),
+        ("", "", "Unknown: the connections process has not reported"),
     ],
 )
 def test_page_without_programs_claims_no_cell_that_nobody_makes(

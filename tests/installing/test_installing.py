@@ -1,6 +1,7 @@
 """Installation, from a person's confirmation to usable tools, or to a helpful error."""
 
 import sys
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -46,6 +47,8 @@ def test_installed_server_is_there_for_its_groups_when_it_is_ready(alice: User) 
         by=None, group=other, parent=Space.objects.get(group=other), name="Project"
     )
     dave = UserFactory.create(username="dave", groups=[other])
+    open_group = GroupFactory.create(open=True)
+    erin = UserFactory.create(username="erin", groups=[open_group])
     installation = begin(
         alice,
         evil(required_secrets=("TOKEN",)),
@@ -65,11 +68,35 @@ def test_installed_server_is_there_for_its_groups_when_it_is_ready(alice: User) 
     assert list(usable.all()) == ["evil__echo"]
     assert not Capability.objects.usable_by(Caller(dave.pk, other.pk)).exists()
     assert Capability.objects.usable_by(Caller(dave.pk, other.pk, project.pk)).exists()
+    assert not Capability.objects.usable_by(Caller(erin.pk, open_group.pk)).exists()
     assert installation.state == State.READY
     assert [event.state for event in installation.events.all()] == [
         "fetching", "checking", "connecting", "listing", "storing", "embedding", "ready",
     ]  # fmt: skip
     assert AuditEntry.objects.filter(action="install.start", by=alice).count() == 1
+
+
+@pytest.mark.parametrize("chosen", ["group", "space", "none"])
+def test_open_groups_get_it_only_if_nobody_was_chosen(alice: User, chosen: str) -> None:
+    open_group, group = GroupFactory.create(open=True), GroupFactory.create()
+    erin = UserFactory.create(groups=[open_group])
+    places: dict[str, dict[str, list[Any]]] = {
+        "group": {"groups": [group]},
+        "space": {"spaces": [Space.objects.get(group=group)]},
+        "none": {},
+    }
+    installation = begin(alice, evil(), **places[chosen])
+    install(installation.pk)
+    embed_pending()
+    if chosen == "group":
+        group.delete()  # while it is being installed
+
+    install(installation.pk)
+
+    usable = Capability.objects.usable_by(Caller(erin.pk, open_group.pk))
+    assert usable.exists() is (chosen == "none")
+    restrictions = AuditEntry.objects.filter(action="integration.restricted", by=alice)
+    assert restrictions.count() == (chosen != "none")
 
 
 def test_failed_installation_says_why_and_can_be_tried_again(

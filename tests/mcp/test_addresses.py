@@ -195,6 +195,7 @@ def test_long_list_becomes_what_was_used_and_what_was_found(
     people: People, hub: Integration, key: str, settings: Settings
 ) -> None:
     settings.PEGBOARD_MCP_TOOLS = 3
+    settings.PEGBOARD_CALL_WAIT_SECONDS = 0  # no worker comes
     _many(people, 5)
     nothing_yet = own_names(key)
     _called(people.caller, "shop__buy_4")

@@ -19,7 +19,7 @@ from acl.pages import oauth_pages
 from acl.platform.jobs.task_names import READ_CLIENT_DOCUMENT
 from catalog.servers.client_documents.tasks import read_client_document, sweep_client_documents
 from catalog.servers.net import guarded_transport
-from tests.access.people import People, invite
+from tests.access.people import People
 from tests.factories import UserFactory
 from tests.mcp.asking import ask
 from tests.mcp.published import ADDRESS, NAME, Publisher, document, published
@@ -63,13 +63,6 @@ def publisher(_publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> Publish
     _publisher.hits.clear()
     _publisher.publish()
     return _publisher
-
-
-@pytest.fixture
-def people(request: pytest.FixtureRequest) -> People:
-    is_real = "live_server" in request.fixturenames
-    request.getfixturevalue("transactional_db" if is_real else "db")
-    return invite()
 
 
 def open_page(people: People, client_id: str = ADDRESS, **changed: Any) -> Any:
@@ -313,7 +306,7 @@ def test_page_says_that_the_worker_is_gone_and_goes_on_when_it_is_back(
     late = open_page(people)
 
     assert late["Refresh"] == "10"
-    assert "does not answer" in late.content.decode()
+    assert "is not responding" in late.content.decode()
     sent: list[Any] = []
     monkeypatch.setattr(current_app, "send_task", lambda *told: sent.append(told))
     sweep_client_documents()

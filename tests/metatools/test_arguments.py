@@ -29,10 +29,18 @@ def test_without_a_schema_any_object_fits() -> None:
 
 @pytest.mark.parametrize(
     "reference",
-    ["http://127.0.0.1:9/x", "file:///etc/passwd", "other.json#/x", "#nowhere", "#/$defs/none"],
+    [
+        "http://127.0.0.1:9/x",
+        "file:///etc/passwd",
+        "other.json#/x",
+        "#nowhere",
+        "#/$defs/none",
+        "#/required/x",
+        "#/type/a",
+    ],
 )
 def test_reference_to_outside_is_not_followed(reference: str) -> None:
-    schema = {"properties": {"x": {"$ref": reference}}}
+    schema = {"type": "object", "required": ["x"], "properties": {"x": {"$ref": reference}}}
 
     assert refusal(schema, {"x": 1}) == "The tool's own schema refers to something outside of it."
 

@@ -10,7 +10,7 @@ from tests.metatools.conftest import Call
 
 HTTP = {"transport": "http", "endpoint": "https://mail.example/mcp"}
 FAILING = {"readiness": "failing", "note": "Its server is failing."}
-SECRET = {"readiness": "needs_you", "note": "It needs a secret of yours."}
+SECRET = {"readiness": "needs_you", "note": "It needs a secret from you."}
 
 
 @pytest.mark.parametrize(

@@ -4,26 +4,40 @@ import json
 from datetime import timedelta
 
 import pytest
+import yaml
+from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.core import mail
 from django.utils import timezone
 from pytest_django import Settings
 
 from acl.models import AccessRequest
+from acl.platform.jobs.task_names import DELIVER_MAIL, DELIVER_NOTIFICATION
 from acl.rights.access_requests import decline_request
 from catalog.models import Capability, Integration
 from catalog.servers.secrets.sealed_values import rotate_secrets, unseal
 from discovery.calls.approvals import approve_call
 from discovery.calls.call_arguments import digest_of
 from discovery.models import Call, OutcomeAlert
+from marketplace.config.celery import app
+from marketplace.management.commands import up
 from marketplace.models import NotificationChannel, NotificationDelivery
+from marketplace.notifications import tasks
 from marketplace.notifications.channels import NewChannel, add_channel, send_test
-from marketplace.notifications.delivery_rows import AT_ONCE, add_deliveries, claim_due
-from marketplace.notifications.delivery_sender import BACK_OFF, deliver
+from marketplace.notifications.delivery_attempts import BACK_OFF
+from marketplace.notifications.delivery_rows import (
+    AT_ONCE,
+    add_deliveries,
+    claim_due,
+    is_mail_due,
+)
+from marketplace.notifications.delivery_sender import deliver
+from marketplace.notifications.mail_sender import deliver_mails
 from marketplace.notifications.standard_webhook import signed_headers
 from marketplace.operate.secret_broker.open_permission import may_open
 from tests.factories import GroupFactory, IntegrationFactory, UserFactory, give, waiting_call
 from tests.notifications.conftest import Receiver
+from tests.ports import free_port
 
 pytestmark = pytest.mark.django_db
 ALL = ["approvals", "requests", "failures", "alerts", "reviews"]
@@ -40,6 +54,8 @@ def send_all() -> None:
     add_deliveries()
     for key in claim_due():
         deliver(key)
+    while is_mail_due():
+        deliver_mails()
 
 
 def titles(channel: NotificationChannel) -> list[str]:
@@ -247,6 +263,48 @@ def test_mail_is_sent_to_the_owner_with_a_link_and_never_claimed_without_a_serve
     test = channel.deliveries.get(topic="test")
     assert test.state == "failed"
     assert "no mail was sent" in test.message
+
+
+def test_mail_goes_to_the_process_that_knows_the_mail_server(
+    admin: User, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channels = [add(admin, address=receiver.url), add(admin, kind="mail", owner=admin)]
+    hook, letter = (send_test(channel=channel).pk for channel in channels)
+    sent: dict[str, list[list[int]]] = {}
+    monkeypatch.setattr(tasks, "send_each", lambda task, calls: sent.update({task: list(calls)}))
+
+    tasks.notify()
+    deliver(letter)  # as an earlier release had queued it
+
+    assert sent == {DELIVER_NOTIFICATION: [[hook]], DELIVER_MAIL: [[]]}
+    assert (mail.outbox, NotificationDelivery.objects.get(pk=letter).attempts) == ([], 0)
+    queues = [app.amqp.router.route({}, task)["queue"].name for task in sent]
+    assert queues == ["servers", "celery"]
+
+
+def test_one_attempt_shows_that_the_mail_server_is_away(admin: User, settings: Settings) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", free_port()
+    for channel in (add(admin, kind="mail", owner=admin), add(admin, kind="mail", owner=admin)):
+        for _ in range(AT_ONCE):
+            send_test(channel=channel)
+
+    deliver_mails()
+    deliver_mails()
+
+    rows = NotificationDelivery.objects.filter(channel__kind="mail")
+    assert sorted(rows.values_list("attempts", flat=True)) == [0] * (2 * AT_ONCE - 1) + [1]
+    waiting = rows.filter(state="pending", due_at__lte=timezone.now() + timedelta(minutes=2))
+    assert (waiting.count(), is_mail_due()) == (2 * AT_ONCE - 1, False)
+
+
+def test_only_processes_that_read_the_other_queue_know_the_mail_server() -> None:
+    compose = yaml.safe_load((settings.BASE_DIR / "docker/compose.outgoing.yaml").read_text())
+    services = compose["services"].items()
+    knowing = {name for name, one in services if "PEGBOARD_EMAIL_URL" in one["environment"]}
+
+    assert knowing == {"web", "worker"}
+    assert "PEGBOARD_EMAIL_URL" in up._WEB_VARIABLES  # what connections do not get
 
 
 def test_words_of_strangers_are_plain_text(

@@ -13,8 +13,9 @@ from acl.accounts.languages import Origin, keep_language, language_of
 from catalog.models import Capability
 from discovery.models import OutcomeAlert
 from marketplace.notifications.channels import NewChannel, add_channel, send_test
-from marketplace.notifications.delivery_rows import add_deliveries, claim_due
+from marketplace.notifications.delivery_rows import add_deliveries, claim_due, is_mail_due
 from marketplace.notifications.delivery_sender import deliver
+from marketplace.notifications.mail_sender import deliver_mails
 from tests.factories import waiting_call
 from tests.notifications.conftest import Receiver
 
@@ -48,6 +49,8 @@ def test_each_channel_is_told_in_its_own_language_and_groups_in_that_of_the_site
     add_deliveries()
     for key in claim_due():
         deliver(key)
+    while is_mail_due():
+        deliver_mails()
 
     sent = {str(one.subject): str(one.body) for one in mail.outbox}
     assert sorted(sent) == [

@@ -19,6 +19,7 @@ from tests.openapi.mock import MockApi, mock_api
 def api(settings: Settings) -> Iterator[MockApi]:
     """The library, which signs people in by a key, at an address that an admin has allowed."""
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+    settings.PEGBOARD_CALL_WAIT_SECONDS = 0  # no worker comes: tests run the call themselves
     with mock_api(library(servers=[{"url": "/"}])) as server:
         settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = (("127.0.0.1", server.server_port),)
         with own_connections(lambda: ConnectionPool()):

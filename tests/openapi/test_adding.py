@@ -351,8 +351,14 @@ def test_command_says_what_it_is_and_installs_it(
     told = capsys.readouterr().out
     with pytest.raises(CommandError, match="--yes"):
         call_command("add", "uvx mcp-maps==1.0", group=["readers"])
-    call_command("add", "uvx mcp-maps==1.0", group=["readers"], yes=True)
+    capsys.readouterr()
+    call_command("add", "uvx mcp-maps==1.0", group=["readers"], yes=True, json=True)
+    [scripted] = json.loads(capsys.readouterr().out)
 
+    assert (scripted["listing"], scripted["kind"]) == ("mcp-maps", What.PACKAGE)
+    assert scripted["target"] == "uvx mcp-maps==1.0"
+    assert scripted["installation"] == str(Installation.objects.get().public_id)
+    assert scripted["state"] == Installation.State.QUEUED
     assert "mcp-maps: Package." in told
     assert "It calls or starts: uvx mcp-maps==1.0" in told
     assert Installation.objects.get().groups.get() == readers

@@ -11,12 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import psycopg
 from cryptography.fernet import Fernet
 from django.core.management import call_command
-from django.db import connection, connections
 from django.test import override_settings
 
 from catalog.embedding.shipped_model import prepare_model
@@ -24,6 +22,7 @@ from marketplace.operate.embedded.data_folder import open_data_folder
 from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
 from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
 from marketplace.operate.embedded.pegboard_programs import Connections, Program, Web, Worker
+from tests.databases import connected_to_server
 from tests.ports import free_port
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -82,23 +81,11 @@ class Deployment:
     @contextmanager
     def connected(self) -> Iterator[None]:
         """Connect Django in this process to the deployment."""
-        parts, before = urlsplit(self.postgres.url()), dict(connection.settings_dict)
-        place = {"HOST": unquote(str(parts.hostname or parts.netloc.rpartition("@")[2]))}
-        place |= {"NAME": parts.path[1:], "USER": parts.username or "postgres"}
-        place |= {"PASSWORD": parts.password or "", "PORT": ""}
-        connections.close_all()
-        connection.settings_dict.update(place)
-        try:
-            with override_settings(
-                REDIS_URL=self.redis.url,
-                PEGBOARD_ENCRYPTION_KEYS=(self.sealed_by,),
-                DATABASE_OWNER_URL=self.postgres.owner_url(),
-                DATABASE_APP_ROLE=parts.username,
-            ):
-                yield
-        finally:
-            connections.close_all()
-            connection.settings_dict.update({name: before[name] for name in place})
+        with (
+            connected_to_server(self.postgres.url(), self.postgres.owner_url()),
+            override_settings(REDIS_URL=self.redis.url, PEGBOARD_ENCRYPTION_KEYS=(self.sealed_by,)),
+        ):
+            yield
 
     def close(self) -> None:
         self.stop(*reversed(self._programs))

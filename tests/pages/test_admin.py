@@ -7,6 +7,7 @@ from django.apps import apps
 from django.contrib import admin as django_admin
 from django.contrib.auth.models import Group, Permission, User
 from django.db.models import Model
+from django.http import HttpRequest
 from django.test import Client
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
@@ -45,6 +46,49 @@ def test_every_list_opens_and_is_searched(
 
     assert as_admin.get(path).status_code == 200
     assert as_admin.get(path, {"q": "mail"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "column", "shown"),
+    [
+        ("discovery/chatmessage", "text", "state"),
+        ("discovery/modelrequest", "body", "state"),
+        ("discovery/serverrequest", "result_json", "method"),
+        ("discovery/call", "result_json", "state"),
+    ],
+)
+def test_no_list_is_filtered_by_a_column_that_is_hidden(
+    as_admin: Client, path: str, column: str, shown: str
+) -> None:
+    hidden = as_admin.get(f"/admin/{path}/", {f"{column}__startswith": "a"})
+
+    assert hidden.status_code == 400
+    assert as_admin.get(f"/admin/{path}/", {f"{shown}__exact": "a"}).status_code in (200, 302)
+
+
+def test_hidden_columns_are_no_lookups_of_any_admin() -> None:
+    for model in REGISTERED:
+        its = django_admin.site._registry[model]
+        filters = [one for one in its.list_filter if isinstance(one, str)]
+
+        assert all(its.lookup_allowed(f"{name}__exact", "1", HttpRequest()) for name in filters), (
+            model
+        )
+        for name in its.exclude or ():
+            assert not its.lookup_allowed(f"{name}__regex", "a", HttpRequest()), (model, name)
+
+
+def test_filters_of_an_admins_own_open(as_admin: Client) -> None:
+    filters = [
+        (model._meta.label_lower.replace(".", "/"), own.parameter_name)
+        for model in REGISTERED
+        for own in django_admin.site._registry[model].list_filter
+        if hasattr(own, "parameter_name")
+    ]
+
+    assert filters
+    for path, parameter in filters:
+        assert as_admin.get(f"/admin/{path}/", {parameter: "failed"}).status_code == 200, path
 
 
 @pytest.mark.parametrize("model", REGISTERED, ids=lambda model: model._meta.label_lower)

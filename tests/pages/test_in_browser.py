@@ -53,6 +53,21 @@ def test_message_typed_before_scripts_have_loaded_is_answered(
     expect(alices_page.locator(".full-name", has_text="gmail__send_email").first).to_be_visible()
 
 
+@pytest.mark.parametrize("path", ["/today/", "/"])
+def test_message_on_a_new_page_has_the_focus_unless_a_field_has_it(
+    page: Page, admin: User, gmail: Capability, live_server: LiveServer, path: str
+) -> None:
+    sign_in(page, admin, live_server)
+    page.goto(path)
+
+    page.get_by_role("button", name="Hide first steps").press("Enter")
+
+    told = page.get_by_text("The first steps are hidden.")
+    expect(told).to_be_visible()
+    field = page.get_by_role("textbox", name="Message", exact=True)
+    expect(told if path == "/today/" else field).to_be_focused()
+
+
 def test_a_category_is_chosen_within_a_search(
     alices_page: Page, gmail: Capability, calendar: Capability
 ) -> None:

@@ -58,7 +58,7 @@ def test_key_is_made_copied_replaced_and_revoked(
 
     page.goto(f"/keys/{ApiKey.objects.earliest('pk').pk}/revoke/")
     page.get_by_role("button", name="Revoke key").click()
-    expect(page.get_by_text("Night reports was revoked.")).to_be_visible()
+    expect(page.get_by_text("Night reports was revoked.")).to_be_focused()
     assert holder_of(raw) is None
 
 

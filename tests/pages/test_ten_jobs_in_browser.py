@@ -203,7 +203,7 @@ def find_failed_calls(hand: Hand) -> None:
         expect(hand.page.locator("a[id^='call-']")).to_have_count(1)
         hand.go_to(hand.page.locator("a[id^='call-']"))
         hand.page.keyboard.press("Enter")
-        hand.see("Arguments and result belong to the person who called.")
+        hand.see("Arguments and result are private to the person who made the call.")
 
 
 def move_the_set_up(hand: Hand, folder: Path) -> None:

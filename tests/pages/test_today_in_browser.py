@@ -94,10 +94,7 @@ def test_reviews_alerts_updates_and_keys_are_handled_by_keyboard(
 ) -> None:
     for slug in ("notes", "wiki"):
         _fill(slug)
-    OutcomeAlert.objects.create(
-        scope="group:1", group=support, samples=9, at=timezone.now(), severity="warning",
-        reason="low", threshold=0.55, value=0.3,
-    )  # fmt: skip
+    _alert(support)
     end = timezone.now() + timedelta(days=2)
     create_key(by=admin, name="Ends", group=support, scopes=["admin"], expires_at=end)
     sign_in(page, admin, live_server)
@@ -133,6 +130,34 @@ def test_reviews_alerts_updates_and_keys_are_handled_by_keyboard(
     expect(page.get_by_text("1 key replaced.")).to_be_focused()
     expect(page.locator("[id^=raw-key-]")).to_have_text(re.compile("pb_"))
     assert troubles(page) == []
+
+
+def test_buttons_that_are_swapped_in_send_by_script_as_soon_as_the_notice_has_the_focus(
+    page: Page, admin: User, support: Group, live_server: LiveServer
+) -> None:
+    _alert(support)
+    sign_in(page, admin, live_server)
+    page.goto("/today/")
+    page.evaluate(
+        """document.addEventListener("focusin", ({ target }) => {
+            if (target.matches(".notice:has(+ form [value=undo])"))
+                setTimeout(() => document.querySelector("[value=undo]").click());
+        })"""
+    )
+    page.get_by_role("checkbox", name="Support").press("Space")
+
+    with page.expect_request(lambda request: "undo" in (request.post_data or "")) as undo:
+        page.get_by_role("button", name="Mark selected alerts as seen").press("Enter")
+
+    assert undo.value.headers.get("hx-request") == "true"
+    expect(page.get_by_text("1 alert is back.")).to_be_focused()
+
+
+def _alert(group: Group) -> None:
+    OutcomeAlert.objects.create(
+        scope="group:1", group=group, samples=9, at=timezone.now(), severity="warning",
+        reason="low", threshold=0.55, value=0.3,
+    )  # fmt: skip
 
 
 def _fill(slug: str) -> None:

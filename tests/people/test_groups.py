@@ -35,6 +35,29 @@ def test_a_group_is_created_with_its_default_and_goes_on_to_its_people(
     assert actions()[-2:] == ["group.created", "group.opened"]
 
 
+def test_only_who_may_add_to_a_group_gives_it_a_name_that_a_provider_knows(
+    admin: User, support: Group
+) -> None:
+    support.permissions.add(Permission.objects.get(codename="install_stdio"))
+    clerk = UserFactory.create(is_staff=True, groups=[GroupFactory.create(name="Clerks")])
+    clerk.user_permissions.add(*Permission.objects.filter(codename="change_group"))
+    as_clerk = Client()
+    as_clerk.force_login(clerk)
+    at, change = f"/api/v1/groups/{support.pk}", {"name": "Employees"}
+
+    by_api = as_clerk.patch(at, change, content_type="application/json")
+    by_page = as_clerk.post(f"/access/groups/{support.pk}/rename/", change, follow=True)
+    by_admin = as_clerk.post(f"/admin/auth/group/{support.pk}/change/", change)
+
+    told = "admin permissions that you do not have"
+    assert by_api.status_code == 422
+    assert told in by_api.json()["detail"]
+    assert told in by_page.content.decode()
+    assert told in by_admin.content.decode()
+    assert Group.objects.get(pk=support.pk).name == "Support"
+    assert rename_group(by=admin, group=support, name="Employees").name == "Employees"
+
+
 @pytest.mark.parametrize("name", ["", " ", "x" * 151, "SUPPORT", "S\u0443pport", "Sup\u200bport"])
 def test_a_name_that_cannot_be_told_apart_is_refused(
     as_admin: Client, support: Group, name: str

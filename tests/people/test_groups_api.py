@@ -11,7 +11,7 @@ from acl.models import Invitation
 from catalog.models import Capability
 
 JSON = "application/json"
-GRANTS = "/api/v1/access/grants"
+GRANTS = "/api/v1/grants"
 
 
 @pytest.fixture
@@ -119,8 +119,22 @@ def test_a_space_is_made_renamed_moved_and_deleted(as_admin: Client, support: Gr
 
     left = as_admin.get(f"/api/v1/{spaces}").json()
     assert [(one["name"], one["parent"]) for one in left] == [("Faro", "root"), ("Root", None)]
+    assert as_admin.get("/api/v1/spaces", {"group": "Support"}).json() == left
     root = next(one["id"] for one in left if one["parent"] is None)
     assert send(as_admin, "DELETE", f"spaces/{root}").status_code == 422
+
+
+def test_spaces_are_reached_by_the_name_of_their_group(as_admin: Client, support: Group) -> None:
+    new = {"group": "Support", "name": "Lisbon", "parent": "root"}
+
+    made = send(as_admin, "POST", "spaces", new)
+    nowhere = send(as_admin, "POST", "spaces", new | {"group": "None"})
+    unnamed = as_admin.get("/api/v1/spaces")
+
+    assert made.status_code == 201
+    assert made.json()["slug"] == "lisbon"
+    assert (nowhere.status_code, nowhere.json()["field"]) == (400, "group")
+    assert (unnamed.status_code, unnamed.json()["field"]) == (400, "group")
 
 
 def test_a_grant_given_and_revoked_by_api_decides_the_next_request(
@@ -134,7 +148,7 @@ def test_a_grant_given_and_revoked_by_api_decides_the_next_request(
         as_admin.delete("/api/v1/access/grants?group=Support&integration=gmail").status_code == 204
     )
     assert "gmail" not in as_alice.get("/api/v1/names").content.decode()
-    statuses = [send(as_admin, "POST", "access/grants", one).status_code for _ in range(2)]
+    statuses = [send(as_admin, "POST", "grants", one).status_code for _ in range(2)]
     assert statuses == [201, 200]
     assert "gmail" in as_alice.get("/api/v1/names").content.decode()
 

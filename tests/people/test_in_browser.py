@@ -82,7 +82,7 @@ def test_inviting_accepting_and_deactivating(
     dora.get_by_label("Password", exact=True).fill(PASSWORD)
     dora.get_by_label("Repeat password").fill(PASSWORD)
     dora.get_by_role("button", name="Create account").click()
-    expect(dora.get_by_text("Your account is ready.")).to_be_visible()
+    expect(dora.get_by_text("Your account is ready.")).to_be_focused()
 
     page.goto("/people/")
     page.get_by_role("link", name="dora").click()

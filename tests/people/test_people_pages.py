@@ -75,7 +75,7 @@ def test_service_accounts_are_marked_and_found(as_admin: Client, support: Group)
     assert "nobody can sign in as it" in text
     assert "Answers mail at night" in text
     assert "Two-factor authentication" not in text
-    assert "Its keys are refused from the next request on." in asked
+    assert "Its keys will be refused from their next request." in asked
 
 
 @pytest.mark.parametrize(

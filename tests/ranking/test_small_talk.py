@@ -4,14 +4,18 @@ import json
 import re
 from collections.abc import Callable
 from importlib.resources import files
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.query_vectors import EmbeddedTexts
 from discovery.select import example_texts
+from discovery.select.common_abilities import read_abilities
+from discovery.select.example_vectors import digest_of, read_vectors, write_vectors
 from discovery.select.glossary import add_english
-from discovery.select.small_talk import chance_of_small_talk, is_small_talk
+from discovery.select.small_talk import chance_of_small_talk, is_small_talk, read_small_talk
 from marketplace.sources.kinds.starter_source import FOLDER
 
 Embed = Callable[..., EmbeddedTexts]
@@ -111,3 +115,30 @@ def _examples(name: str) -> list[str]:
 
 def _bare(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower()))
+
+
+@pytest.mark.parametrize("read", [read_small_talk, read_abilities])
+def test_shipped_vectors_are_those_of_the_texts(
+    read: Callable[[], list[str]], embedder: OnnxEmbedder
+) -> None:
+    texts = read()
+    shipped = read_vectors(embedder.name, digest_of(texts))
+
+    assert shipped is not None, "write them: discovery.evaluation.training.embed_examples"
+    some = slice(None, None, 25)
+    assert np.einsum("ij,ij->i", shipped[some], embedder.embed(texts[some])).min() > 0.99
+
+
+def test_vectors_of_another_model_or_other_texts_are_not_read(tmp_path: Path) -> None:
+    file, vectors = tmp_path / "vectors", np.eye(2, 384, dtype=np.float32)
+    write_vectors("this", {digest_of(["a", "b"]): vectors}, file)
+    (tmp_path / "damaged").write_bytes(file.read_bytes()[:40])
+
+    read = read_vectors("this", digest_of(["a", "b"]), file)
+
+    assert read is not None
+    assert np.array_equal(read, vectors)
+    assert read_vectors("other", digest_of(["a", "b"]), file) is None
+    assert read_vectors("this", digest_of(["a", "c"]), file) is None
+    assert read_vectors("this", digest_of(["a", "b"]), tmp_path / "damaged") is None
+    assert read_vectors("this", digest_of(["a", "b"]), tmp_path / "none") is None

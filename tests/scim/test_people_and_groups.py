@@ -202,6 +202,26 @@ def test_an_address_changes_only_by_a_key_that_acts_for_users(
     assert scim.patch_with(f"Users/{made['id']}", change).status_code in (200, 204)
 
 
+def test_coming_back_gives_an_old_account_no_new_address(
+    root: User, support: Group, scim: ScimClient
+) -> None:
+    emails = [{"value": "alice@example.com", "primary": True}]
+    made = scim.new_user("alice", emails=emails)
+    carol = UserFactory.create(username="carol", is_staff=True, groups=[support])
+    weak = ScimClient(key_of(carol, acts_for_users=False))
+    scim.send("DELETE", f"Users/{made['id']}")
+    body = {"schemas": [USER], "userName": "alice"}
+
+    answer = weak.send("POST", "Users", body | {"emails": [{"value": "mallory@example.com"}]})
+    after = User.objects.get(username="alice")
+    same = weak.send("POST", "Users", body | {"emails": emails})
+
+    assert answer.status_code == 403
+    assert (after.is_active, after.email) == (False, "alice@example.com")
+    assert same.status_code == 201
+    assert EmailAddress.objects.get(user__username="alice").email == "alice@example.com"
+
+
 def test_a_client_never_gets_beyond_its_holder(root: User, support: Group) -> None:
     carol = UserFactory.create(username="carol", is_staff=True, groups=[support])
     strong = create_group(by=root, name="Strong")

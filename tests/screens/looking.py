@@ -12,6 +12,7 @@ from playwright.sync_api import Page
 # reaches out of its background, has no look: axe judges it each time.
 _SERIOUS = """
 (legible) => {
+  if (!window.axe) return null;
   const known = new Set(legible ? legible.split("\\n") : []), before = known.size;
   const check = axe._audit.checks["color-contrast"], judge = check.evaluate;
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
@@ -75,12 +76,20 @@ document.documentElement.scrollWidth <= innerWidth ? [] :
 _AXE = Axe().axe_script
 
 
+def bring_axe(page: Page) -> None:
+    """Have each page that opens in the window bring axe along, so that it is sent only once."""
+    page.context.add_init_script(_AXE)
+
+
 def serious(page: Page) -> list[str]:
     """Return axe's serious findings on the page."""
-    if not page.evaluate("Boolean(window.axe)"):
-        page.evaluate(_AXE)
     # As one text: Playwright takes a while for a list.
-    legible, found = page.evaluate(_SERIOUS, "\n".join(_LEGIBLE))
+    known = "\n".join(_LEGIBLE)
+    answer = page.evaluate(_SERIOUS, known)
+    if answer is None:
+        page.evaluate(_AXE)
+        answer = page.evaluate(_SERIOUS, known)
+    legible, found = answer
     _LEGIBLE.extend(legible.splitlines())
     return list(found)
 

@@ -6,6 +6,7 @@ With PEGBOARD_SCREENS it takes pictures into that folder instead, with a contact
 """
 
 import os
+from dataclasses import dataclass
 from functools import cache
 from gzip import compress
 from pathlib import Path
@@ -29,7 +30,7 @@ from tests.pages.conftest import (  # noqa: F401 - fixtures
     page,
     sign_in,
 )
-from tests.screens.looking import scrolls, serious
+from tests.screens.looking import bring_axe, scrolls, serious
 from tests.screens.pages import ANYTHING, REACHED_ELSEWHERE, SCREENS, Screen
 from tests.screens.sheet import WINDOWS, write_sheet
 from tests.screens.world import World, build
@@ -56,6 +57,22 @@ PAGES = (PAGE, GROUPS_PAGE, OWN_PAGE, ADMIN_PAGE, OPEN)
 Windows = tuple[tuple[int, str], ...]
 
 
+@dataclass
+class Window:
+    """The page, resized and recoloured only where that differs from what it shows."""
+
+    page: Page
+    theme: str = ""
+
+    def show(self, width: int, theme: str) -> None:
+        size = self.page.viewport_size
+        if size is None or size["width"] != width:
+            self.page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
+        if self.theme != theme:
+            self.page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+            self.theme = theme
+
+
 @pytest.fixture
 def world(transactional_db: None, settings: Settings) -> World:
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
@@ -77,6 +94,9 @@ def test_every_page(
     people = {"alice": world.alice, "root": world.root}
     found: list[str] = []
     weights: dict[str, int] = {}
+    window = Window(page)
+    if not FOLDER:
+        bring_axe(page)
     if LANGUAGE:
         page.set_extra_http_headers({"Accept-Language": LANGUAGE})
 
@@ -84,21 +104,21 @@ def test_every_page(
         page.context.clear_cookies()
         if who:
             sign_in(page, people[who], live_server)
-        for screen in _wanted(who):
+        for screen in sorted(_wanted(who), key=_axes):  # so that colours seldom change
             answer = page.goto(screen.path.format_map(world.things))
             if answer is None or answer.status != screen.status:
                 found.append(f"{screen.name}: answers {answer and answer.status}")
             weights[screen.name] = sum(map(_transferred, cast(list[str], page.evaluate(LOADED))))
-            found += _looked_at(page, screen, _axes(screen))
+            found += _looked_at(window, screen, _axes(screen))
 
     for name, keys, within in OPENED:
         page.goto("/tools/")
         page.keyboard.press(keys)
         expect(page.locator(within).first).to_be_visible()
-        found += _looked_at(page, Screen(name, "/tools/"), AXES)
+        found += _looked_at(window, Screen(name, "/tools/"), AXES)
     settings.DEBUG = True
     page.goto("/design/")
-    found += _looked_at(page, Screen("design", "/design/"), AXES)
+    found += _looked_at(window, Screen("design", "/design/"), AXES)
 
     heaviest = max(weights, key=lambda name: weights[name])
     print(f"Heaviest: {heaviest} with {weights[heaviest]:,} bytes")  # noqa: T201
@@ -133,10 +153,19 @@ def _names() -> list[str]:
     return [*(one.name for one in SCREENS), *(name for name, _, _ in OPENED), "design"]
 
 
-def _windows() -> list[tuple[int, str]]:
+def _windows(axes: Windows, width: int) -> Windows:
+    """Return all windows in which to look at a page, from the width that it has to the other end.
+
+    Each width is looked at in the colours that axe reads, since the layout depends on none.
+    """
     if AT:
-        return [(int(width), theme) for width, theme in AT]
-    return WINDOWS if FOLDER else [*sorted(AXES), (768, "dark")]
+        return tuple((int(width), theme) for width, theme in AT)
+    if FOLDER:
+        return tuple(WINDOWS)
+    themes = dict(axes)
+    last = axes[-1][1]
+    widths = sorted(HEIGHTS, reverse=width > min(HEIGHTS))
+    return tuple((one, themes.get(one, last)) for one in widths)
 
 
 def _axes(screen: Screen) -> Windows:
@@ -148,12 +177,13 @@ def _axes(screen: Screen) -> Windows:
     return AXES if EACH_OF_ALIKE else (AXES[SCREENS.index(screen) % 2],)
 
 
-def _looked_at(page: Page, screen: Screen, axes: Windows) -> list[str]:  # noqa: F811
+def _looked_at(window: Window, screen: Screen, axes: Windows) -> list[str]:
     """Return the findings on the page, window by window."""
     found = []
-    for width, theme in _windows():
-        page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
-        page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+    page = window.page  # noqa: F811
+    size = page.viewport_size
+    for width, theme in _windows(axes, size["width"] if size else 0):
+        window.show(width, theme)
         at = f"{screen.name} at {width} {theme}"
         found += [f"{at}: {trouble}" for trouble in scrolls(page)]
         if (width, theme) in axes and not FOLDER:

@@ -177,7 +177,7 @@ def test_own_tool_that_needs_a_secret_is_offered_with_the_page_that_sets_it(shop
     [offer] = [one for one in shop.ask("order a pizza").help if one.kind == "not_working"]
 
     assert offer.name == "weather__order_pizza"
-    assert offer.sentence.endswith("It needs a secret of yours.")
+    assert offer.sentence.endswith("It needs a secret from you.")
     assert offer.mend_path == reverse("my-secret", args=["weather"])
 
 

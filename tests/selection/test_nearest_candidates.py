@@ -21,6 +21,7 @@ from discovery.select.candidate_query import CandidateQuery
 from discovery.select.candidate_rows import Candidates
 from discovery.select.candidates import find_among_nearest, find_candidates
 from discovery.select.nearest_candidates import count_usable, find_in_postgres, known_callers
+from discovery.select.nearest_rows import Unanswered
 from discovery.select.ranking.relation_gains import SAME_CATEGORY, TAGGED_WITH
 from tests.access.random_worlds import callers_of, random_world
 from tests.access.worlds import store
@@ -59,7 +60,7 @@ def test_they_are_those_of_all_rows_in_any_world(seed: int) -> None:
             query = random_query(caller, random)
             known, _ = count_usable(query, index)
             found = find_among_nearest(query, known)
-            assert found is not None
+            assert isinstance(found, Candidates)
             assert without_names(found) == without_names(find_candidates(query))
         transaction.set_rollback(True)
 
@@ -116,7 +117,7 @@ def test_hidden_ones_take_no_place(
     with by_the_index(index):
         found = find_among_nearest(query, known)
 
-    assert found is not None
+    assert isinstance(found, Candidates)
     assert (found.usable, len(nearest)) == (40, 40)
     assert {one.pk for one in found.found} == {one.pk for one in nearest[:most]}
 
@@ -161,6 +162,25 @@ def test_withdrawn_right_is_gone_with_the_next_selection(
         found = find_in_postgres(query)
         assert first.pk not in {one.pk for one in found.found}
         assert found.usable == 39
+
+
+@override_settings(PEGBOARD_INDEX_MOST=10)
+def test_scan_that_ends_before_it_has_enough_gives_way_to_all_rows(
+    query: CandidateQuery, index: VectorIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The 20 nearest are hidden; pgvector ends a scan after a number of rows."""
+    whole = find_in_postgres(query)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL hnsw.max_scan_tuples = 20")
+    monkeypatch.setattr(nearest_rows, "LOOKED_AT", 3)
+
+    with by_the_index(index), CaptureQueriesContext(connection) as sent:
+        known, _ = count_usable(query, index)
+        assert find_among_nearest(query, known) is Unanswered.ENDED_EARLY
+        assert comparable(find_in_postgres(query)) == comparable(whole)
+        assert comparable(find_in_postgres(query)) == comparable(whole)
+
+    assert len(sent) == 6  # what is known of the caller stays, and is not counted again
 
 
 @pytest.mark.parametrize(("most", "statements"), [(10, (2, 1)), (40, (1, 1))])

@@ -31,6 +31,7 @@ from discovery.select.candidate_rows import Candidates
 from discovery.select.candidates import _statement, find_among_nearest, find_candidates
 from discovery.select.indexed_candidates import find_by_index
 from discovery.select.nearest_candidates import count_usable
+from discovery.select.nearest_rows import Unanswered
 from tests.access.people import People, client_of, invite
 from tests.access.query_plans import nodes
 from tests.factories import give, take_away
@@ -157,8 +158,8 @@ def test_along_an_index_on_vectors_it_answers_for_the_rights_that_are_known(worl
     found = find_among_nearest(world.query, known)
     of_others = find_among_nearest(world.query, replace(known, digest="of others"))
 
-    assert found is not None
-    assert (names(found), of_others) == (SUPPORT, None)
+    assert isinstance(found, Candidates)
+    assert (names(found), of_others) == (SUPPORT, Unanswered.OTHER_RIGHTS)
     assert outcomes()["replica"] == before + 2
 
 

@@ -1,9 +1,14 @@
 """Guarantees of the selector, on the starter collection as installed."""
 
+import io
+import json
+
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from guardian.shortcuts import assign_perm
+from pytest_django import Settings
 
 from catalog.models import Capability, Integration
 from discovery.models import Turn
@@ -154,6 +159,18 @@ def test_answer_keeps_to_its_length(shop: Shop, most: int) -> None:
     message = "search my mail, list tasks, check the weather and read the news"
 
     assert len(shop.ask(message, max_tools=most).selected) <= most
+
+
+def test_whoever_asks_gets_as_many_as_the_setting_says(shop: Shop, settings: Settings) -> None:
+    settings.PEGBOARD_MAX_TOOLS = 2
+    message = "send an email, list my tasks and tell me the weather"
+    told = io.StringIO()
+
+    selection = select_capabilities(Asked(message, shop.alice))
+    call_command("select", message, "--user", "alice", "--json", stdout=told)
+
+    assert len(selection.selected) == 2
+    assert [one["full_name"] for one in json.loads(told.getvalue())["selected"]] == names(selection)
 
 
 def test_any_admin_pinned_tool_is_in_every_answer(shop: Shop) -> None:

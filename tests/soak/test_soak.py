@@ -18,8 +18,10 @@ SHORT = Pace(
     policy=Policy(failures=3, rest_seconds=60, first_pause=0.001, longest_pause=0.002),
     limits=replace(QUICK, connect_seconds=2, goodbye_seconds=0.1),
 )
-# A busy machine starts Python slowly: only the server that hangs gets little time.
+# A busy machine starts Python and reads a flood slowly: only who never answers gets little time.
 PATIENT = replace(SHORT, limits=replace(SHORT.limits, connect_seconds=10))
+LONG = replace(PATIENT, evil_seconds=30)
+PACES = {"hang_at_connect": SHORT, "hang_at_call": PATIENT, "drip": PATIENT}
 TIGHT = ServerLimits(connect_seconds=10, goodbye_seconds=0.1, memory_bytes=200 * MB, processes=30)
 # A call may be told that the server is busy or backed off.
 ALSO = {Reason.BUSY, Reason.RESTING, "answered"}
@@ -28,7 +30,7 @@ ALSO = {Reason.BUSY, Reason.RESTING, "answered"}
 @pytest.mark.parametrize("mode", [*MODES, *GREEDY])
 def test_evil_server_disturbs_no_other_and_leaves_nothing(mode: str) -> None:
     expected = {**MODES, **GREEDY}[mode]
-    pace = SHORT if mode == "hang_at_connect" else PATIENT
+    pace = PACES.get(mode, LONG)
     pace = replace(pace, limits=TIGHT) if mode in GREEDY else pace
 
     told = soak(mode, pace)

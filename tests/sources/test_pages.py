@@ -97,10 +97,38 @@ def test_report_is_told_in_pages_and_without_its_markup(admin: Client) -> None:
     assert "f59.json" in second
     assert "&lt;script&gt;" in first
     assert "The last refresh did not reach the end" in first
+    assert all(
+        "incomplete" in page and "up to date" not in page for page in (first, text(admin, AT))
+    )
     assert "3 new, 0 changed" in first
     assert "<html" not in part
     assert admin.get(f"{AT}none/").status_code == 404
     assert admin.get(f"{AT}own/remove/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "refreshable", "said", "unsaid"),
+    [
+        ("starter", "ready", True, "up to date", "Not read yet"),
+        ("added", "ready", False, "loaded", "up to date"),
+        ("import", "ready", False, "loaded", "Not read yet"),
+        ("registry", "new", True, "not read yet", "up to date"),
+    ],
+)
+def test_source_that_cannot_be_read_again_offers_no_refresh_and_no_such_state(
+    admin: Client, kind: str, state: str, refreshable: bool, said: str, unsaid: str
+) -> None:
+    SourceFactory.create(slug="one", kind=kind, state=state)
+
+    for path in (AT, f"{AT}one/"):
+        page = text(admin, path)
+        assert said in page
+        assert unsaid not in page
+        assert (f"{AT}one/refresh/" in page) is refreshable
+    told = " ".join(admin.post(f"{AT}one/refresh/", follow=True).content.decode().split())
+
+    assert ("to refresh it." in told) is not refreshable
+    assert ("one by one" in told) is (kind == "added")
 
 
 def test_list_says_how_each_stands_in_as_many_statements_for_twenty(admin: Client) -> None:
@@ -124,6 +152,7 @@ def test_list_says_how_each_stands_in_as_many_statements_for_twenty(admin: Clien
 
     assert "No sources yet" in empty
     assert statements() == two
+    assert "Not read yet" not in listed
     for words in (
         "40 of 100",
         "Nothing was found at this address.",

@@ -25,7 +25,8 @@ def test_proposal_that_is_approved_is_an_installation(
     assert (installation.integration.slug, installation.integration.enabled) == ("maps", False)
     assert list(installation.groups.all()) == [support]
     actions = AuditEntry.objects.order_by("pk").values_list("action", flat=True)
-    assert list(actions) == ["server.propose", "server.approve", "install.start"]
+    decided = ["server.propose", "server.approve"]
+    assert list(actions) == [*decided, "integration.restricted", "install.start"]
 
 
 def test_declined_proposal_has_a_note_and_installs_nothing(

@@ -105,6 +105,12 @@ class GrantsView(AdminView):
         return Response(status=204)
 
 
+class EarlierGrantsView(GrantsView):
+    """The same at its earlier address, which is no longer documented."""
+
+    schema = None
+
+
 def _validated(data: Any) -> dict[str, str]:
     serializer = GrantSerializer(data=data)
     serializer.is_valid(raise_exception=True)

@@ -35,7 +35,9 @@ class CellReport:
     def words(self) -> str:
         """The sentence for operators, or ""."""
         if not self.mode:
-            return "Unknown: the connections process has not told whether programs run in cells."
+            return (
+                "Unknown: the connections process has not reported whether programs run in cells."
+            )
         if self.mode == OFF:
             return "Programs run without cells (PEGBOARD_CELL=off)."
         if self.fails:

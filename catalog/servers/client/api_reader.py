@@ -7,13 +7,13 @@ of any server.
 
 import re
 import zlib
-from collections import OrderedDict
 from functools import cache
 from hashlib import sha256
 from io import BytesIO
 from threading import Lock
 from typing import Any
 
+from cachetools import LRUCache
 from pydantic import TypeAdapter
 
 from acl.platform import strict_json
@@ -68,23 +68,20 @@ class _Answers:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._packed: OrderedDict[bytes, bytes] = OrderedDict()
+        self._packed: LRUCache[bytes, bytes] = LRUCache(_KEPT)
 
     def find(self, key: bytes) -> bytes:
         """Return a kept answer, or nothing."""
         with self._lock:
-            if packed := self._packed.get(key):
-                self._packed.move_to_end(key)
+            packed = self._packed.get(key)
         return zlib.decompress(packed) if packed else b""
 
     def keep(self, key: bytes, answer: bytes) -> None:
-        """Keep an answer; the oldest one goes."""
+        """Keep an answer unless it is large; the one that was asked for longest ago goes."""
         packed = zlib.compress(answer, 1)
-        with self._lock:
-            if len(packed) <= _KEPT_BYTES:
+        if len(packed) <= _KEPT_BYTES:
+            with self._lock:
                 self._packed[key] = packed
-            while len(self._packed) > _KEPT:
-                self._packed.popitem(last=False)
 
 
 _answers = _Answers()

@@ -6,12 +6,13 @@ same statement.
 """
 
 import json
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
+from threading import Lock
 from typing import Any
+
+from cachetools import LRUCache
 
 from acl.platform.prepared_statements import rows_of
 from acl.rights.caller import Caller
@@ -64,6 +65,8 @@ SELECT {_KEY}, ARRAY(SELECT id FROM usable),
 
 
 Key = tuple[str, str, str]
+_categories: LRUCache[Key, tuple[Category, ...]] = LRUCache(CACHE_SIZE)
+_lock = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,13 @@ def read_state(caller: Caller, *, shown: Sequence[int], full: Sequence[int]) -> 
 
 def categories_at(key: Key, caller: Caller) -> tuple[Category, ...]:
     """Return the caller's categories, cached by rights and catalogue version."""
-    return _cache.get(key, lambda: read_categories(caller))
+    with _lock:
+        known = _categories.get(key)
+    if known is None:
+        key, known = read_categories(caller)
+        with _lock:
+            _categories[key] = known
+    return known
 
 
 def read_categories(caller: Caller) -> tuple[Key, tuple[Category, ...]]:
@@ -111,31 +120,6 @@ def read_categories(caller: Caller) -> tuple[Key, tuple[Category, ...]]:
     entries = (listing[pk] for pk in ids if pk in listing)
     connected = (entry for entry in entries if entry.integration not in disconnected)
     return (version, usable, off), group_by_category(connected)
-
-
-@dataclass
-class _CategoryCache:
-    """A process-local LRU cache of categories."""
-
-    values: OrderedDict[Key, tuple[Category, ...]] = field(default_factory=OrderedDict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def get(
-        self, key: Key, read: Callable[[], tuple[Key, tuple[Category, ...]]]
-    ) -> tuple[Category, ...]:
-        with self.lock:
-            if key in self.values:
-                self.values.move_to_end(key)
-                return self.values[key]
-        own, categories = read()
-        with self.lock:
-            self.values[own] = categories
-            while len(self.values) > CACHE_SIZE:
-                self.values.popitem(last=False)
-        return categories
-
-
-_cache = _CategoryCache()
 
 
 def _texts(examples: str) -> tuple[str, ...]:

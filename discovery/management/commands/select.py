@@ -5,6 +5,7 @@ from argparse import ArgumentParser
 from dataclasses import asdict, replace
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
@@ -24,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--user", required=True, help="user name")
         parser.add_argument("--group", help="group name; the user's first group if left out")
         parser.add_argument("--space", help="slug of a space of the group")
-        parser.add_argument("--max-tools", type=int, default=10)
+        parser.add_argument("--max-tools", type=int, default=settings.PEGBOARD_MAX_TOOLS)
         parser.add_argument("--json", action="store_true", help="for scripts")
 
     def handle(self, *args: Any, **options: Any) -> None:

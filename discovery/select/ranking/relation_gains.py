@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
+from catalog.graph.argument_lookups import MOST_WEIGHT
+
 DEPENDS_ON, COMPOSED_WITH = "DEPENDS_ON", "COMPOSED_WITH"
 TAGGED_WITH, SAME_CATEGORY = "TAGGED_WITH", "SAME_CATEGORY"
 PER_TAG, MOST_BY_TAGS, BY_CATEGORY = 0.3, 0.9, 0.1
@@ -104,11 +106,26 @@ def pull_in(
 def _pulled(
     parents: Mapping[int, float], outside: Collection[int], links: Iterable[Link], boost: float
 ) -> Iterator[PulledIn]:
-    for link in links:
+    for link in _without_weaker_lookups(links):
         for parent, other in _directions(link):
             score = parents.get(parent, 0.0) * boost * link.weight
             if score > 0 and other in outside:
                 yield PulledIn(other, score, parent, link.kind)
+
+
+def _without_weaker_lookups(links: Iterable[Link]) -> Iterator[Link]:
+    """Yield the links, but of each tool's lookups the heaviest alone, the oldest of equal ones."""
+    best: dict[int, Link] = {}
+    for link in links:
+        if link.kind != DEPENDS_ON or not 0 < link.weight <= MOST_WEIGHT:
+            yield link
+        elif (known := best.get(link.source)) is None or _precedes(link, known):
+            best[link.source] = link
+    yield from best.values()
+
+
+def _precedes(link: Link, other: Link) -> bool:
+    return (-link.weight, link.target) < (-other.weight, other.target)
 
 
 def _directions(link: Link) -> Sequence[tuple[int, int]]:

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from acl.pages.frame import PageRequest, frame_of, render_page
 from acl.pages.staff_pages import admins_only
+from catalog.servers.cell.cell_report import read_report
 from marketplace.installs.install_progress import ENDED, build_progress
 from marketplace.installs.install_requests import (
     NotPermittedError,
@@ -35,7 +36,7 @@ def installation(request: PageRequest, public_id: UUID) -> HttpResponse:
     frame, one = frame_of(request), progress.installation
     is_ready = one.state == Installation.State.READY
     tools = tools_to_try(one.integration, frame.caller) if is_ready else ()
-    context = {"progress": progress, "installation": one, "tools": tools}
+    context = {"progress": progress, "installation": one, "tools": tools, "cells": read_report()}
     return render_page(request, template, context, frame=frame)
 
 

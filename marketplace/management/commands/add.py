@@ -1,8 +1,10 @@
 """`manage.py add WHAT`: add an address, a package, a command, a client's JSON or a document."""
 
+import json
 import sys
 import time
 from argparse import ArgumentParser
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,26 @@ from catalog.formats.openapi.api_choice import FIRST_LIMIT, ApiChoice
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
 from marketplace.additions.addition_requests import add
 from marketplace.additions.recognition import LONGEST_DOCUMENT, NotRecognisedError
-from marketplace.installs.install_preparation import prepare_install
+from marketplace.installs.install_preparation import Prepared, prepare_install
 from marketplace.installs.install_requests import AlreadyInstalledError, start_install
-from marketplace.listings.listing_operations import choose_operations, with_choice
+from marketplace.listings.listing_operations import OperationChoice, choose_operations, with_choice
 from marketplace.models import Addition, Installation, Listing
 
 _SECONDS = 90
+
+
+@dataclass(slots=True)
+class Told:
+    """An addition: what it is and needs, and its installation if that has begun."""
+
+    listing: str
+    kind: str
+    message: str
+    target: str
+    variables: list[dict[str, Any]]
+    operations: dict[str, int] | None
+    installation: str = ""
+    state: str = ""
 
 
 class Command(BaseCommand):
@@ -43,6 +59,7 @@ class Command(BaseCommand):
         parser.add_argument("--words", default="", help="operations with these words only")
         parser.add_argument("--limit", type=int, default=FIRST_LIMIT, help="at most so many")
         parser.add_argument("--yes", action="store_true", help="confirm the shown command")
+        parser.add_argument("--json", action="store_true", help="for scripts")
 
     def handle(self, *args: Any, what: str, **options: Any) -> None:
         by = _find_admin(options["by"])
@@ -56,52 +73,86 @@ class Command(BaseCommand):
             )
         except (NotRecognisedError, EndpointNotAllowedError) as refused:
             raise CommandError(str(refused)) from None
-        for row in rows:
-            self._finish(by, _wait(row), options)
+        told: list[Told] = []
+        try:
+            for row in rows:
+                told.append(self._finish(by, _wait(row), options))
+        finally:  # what has begun is told even if the next one is refused
+            if options["json"]:
+                self.stdout.write(json.dumps([asdict(one) for one in told], indent=2))
 
-    def _finish(self, by: User, row: Addition, options: dict[str, Any]) -> None:
+    def _finish(self, by: User, row: Addition, options: dict[str, Any]) -> Told:
         if row.state != Addition.State.READY:
             raise CommandError(f"{row}: {row.message or 'No worker has looked at it yet.'}")
-        self.stdout.write(f"{row.listing}: {row.get_what_display()}. {row.message}")
         listing = Listing.objects.get(slug=row.listing)
         prepared = prepare_install(by=by, listing=listing)
         if prepared is None or prepared.problem:
             raise CommandError(prepared.problem if prepared else "It cannot be installed.")
-        target = prepared.descriptor.endpoint or " ".join(prepared.descriptor.command)
-        self.stdout.write(f"  It calls or starts: {target}")
-        for variable in prepared.variables:
-            needed = "needs" if variable.is_required else "takes"
-            self.stdout.write(f"  It {needed} {variable.name}. {variable.description}".rstrip())
         chosen = choose_operations(
             listing, tags=options["tag"], words=options["words"], limit=options["limit"]
         )
-        if chosen is not None:
-            self.stdout.write(f"  Operations: {len(chosen.chosen)} of {chosen.total}.")
-        if not options["group"]:
+        told = _tell(row, prepared, chosen)
+        if not options["json"]:
+            self._say(told, row)
+        if options["group"]:
+            installation = _install(by, prepared, chosen.choice if chosen else None, options)
+            told.installation, told.state = str(installation.public_id), installation.state
+        if not options["json"]:
+            self._say_what_follows(told)
+        return told
+
+    def _say(self, told: Told, row: Addition) -> None:
+        self.stdout.write(f"{told.listing}: {row.get_what_display()}. {told.message}")
+        self.stdout.write(f"  It calls or starts: {told.target}")
+        for one in told.variables:
+            needed = "needs" if one["required"] else "takes"
+            self.stdout.write(f"  It {needed} {one['name']}. {one['description']}".rstrip())
+        if told.operations:
+            chosen, total = told.operations["chosen"], told.operations["total"]
+            self.stdout.write(f"  Operations: {chosen} of {total}.")
+
+    def _say_what_follows(self, told: Told) -> None:
+        if not told.installation:
             self.stdout.write("  Install it with --group, or on the marketplace's pages.")
             return
-        self._install(by, prepared, chosen.choice if chosen else None, options)
-
-    def _install(
-        self, by: User, prepared: Any, choice: ApiChoice | None, options: dict[str, Any]
-    ) -> None:
-        groups = list(Group.objects.filter(name__in=options["group"]))
-        if missing := set(options["group"]) - {group.name for group in groups}:
-            raise CommandError(f"There is no group {sorted(missing)[0]!r}.")
-        if prepared.digest and not options["yes"]:
-            raise CommandError("Confirm the command above with --yes.")
-        try:
-            installation = start_install(
-                by=by,
-                descriptor=with_choice(prepared.descriptor, choice),
-                groups=groups,
-                confirmed=prepared.digest or prepared.target_digest,
-            )
-        except AlreadyInstalledError as taken:
-            raise CommandError(f"It is installed already: {taken}") from None
-        self.stdout.write(f"  Installation {installation.public_id} has begun.")
-        if installation.state == Installation.State.CONFIGURE:
+        self.stdout.write(f"  Installation {told.installation} has begun.")
+        if told.state == Installation.State.CONFIGURE:
             self.stdout.write("  Its newest version is looked up. Confirm it on its page.")
+
+
+def _tell(row: Addition, prepared: Prepared, chosen: OperationChoice | None) -> Told:
+    descriptor = prepared.descriptor
+    return Told(
+        listing=row.listing,
+        kind=row.what,
+        message=row.message,
+        target=descriptor.endpoint or " ".join(descriptor.command),
+        variables=[
+            {"name": one.name, "required": one.is_required, "description": one.description}
+            for one in prepared.variables
+        ],
+        operations={"chosen": len(chosen.chosen), "total": chosen.total} if chosen else None,
+    )
+
+
+def _install(
+    by: User, prepared: Prepared, choice: ApiChoice | None, options: dict[str, Any]
+) -> Installation:
+    groups = list(Group.objects.filter(name__in=options["group"]))
+    if missing := set(options["group"]) - {group.name for group in groups}:
+        raise CommandError(f"There is no group {sorted(missing)[0]!r}.")
+    if prepared.digest and not options["yes"]:
+        command = " ".join(prepared.descriptor.command)
+        raise CommandError(f"Confirm the command with --yes: {command}")
+    try:
+        return start_install(
+            by=by,
+            descriptor=with_choice(prepared.descriptor, choice),
+            groups=groups,
+            confirmed=prepared.digest or prepared.target_digest,
+        )
+    except AlreadyInstalledError as taken:
+        raise CommandError(f"It is installed already: {taken}") from None
 
 
 def _find_admin(name: str) -> User:

@@ -4,11 +4,14 @@ gunicorn reads the names in this module. Its environment variables (WEB_CONCURRE
 GUNICORN_CMD_ARGS) still apply.
 """
 
+import fcntl
 import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import cache
+from typing import IO, Any
 
 from marketplace.operate.embedded.graceful_stop import drop_new_connections_on_shutdown
 
@@ -26,6 +29,17 @@ sendfile = False  # sendfile would bypass the deadline for slow readers (recepti
 control_socket_disable = True  # unused, and it would write into the home folder
 when_ready = drop_new_connections_on_shutdown  # installed before workers are forked
 accesslog = None  # the application logs requests
+
+
+@cache
+def _turn() -> IO[bytes]:
+    """Return a file for all workers to lock: each lock is a process's own, and ends with it."""
+    return tempfile.TemporaryFile()
+
+
+def on_starting(server: Any) -> None:
+    """Create the file before the fork, so that the workers share it."""
+    _turn()
 
 
 def post_worker_init(worker: Any) -> None:
@@ -46,10 +60,21 @@ def post_worker_init(worker: Any) -> None:
     with _seen_alive(worker):
         start_embedder()
         index_cache.enabled = True
-        warm_small_talk()
-        warm_common_abilities()
+        with _one_at_a_time():
+            warm_small_talk()
+            warm_common_abilities()
     connections.close_all()
     freeze_loaded_objects()
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Make the other workers wait, who then find the examples' vectors in Redis."""
+    fcntl.lockf(_turn(), fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.lockf(_turn(), fcntl.LOCK_UN)
 
 
 @contextmanager
