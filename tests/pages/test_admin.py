@@ -80,7 +80,7 @@ def test_hidden_columns_are_no_lookups_of_any_admin() -> None:
 
 def test_filters_of_an_admins_own_open(as_admin: Client) -> None:
     filters = [
-        (model._meta.label_lower.replace(".", "/"), own.parameter_name)
+        (model._meta.label_lower.replace(".", "/"), str(own.parameter_name))
         for model in REGISTERED
         for own in django_admin.site._registry[model].list_filter
         if isinstance(own, type) and issubclass(own, django_admin.SimpleListFilter)
