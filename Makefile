@@ -10,6 +10,11 @@ PYTEST_ARGS ?=
 WORKERS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 2 ? cores + 2 : 4)))
 # Some images forbid to keep bytecode: each of hundreds of processes would compile everything anew.
 export PYTHONDONTWRITEBYTECODE :=
+# Nothing that is started here tells its maker: ONNX Runtime, Hugging Face's hub, npm and others.
+export ORT_DISABLE_TELEMETRY := 1
+export HF_HUB_DISABLE_TELEMETRY := 1
+export DO_NOT_TRACK := 1
+export NPM_CONFIG_UPDATE_NOTIFIER := false
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 UV := $(BIN)/python -m uv pip install --quiet --no-config --no-deps --python $(BIN)/python

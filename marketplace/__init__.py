@@ -7,6 +7,12 @@ import os
 # then spins for a while on a core that another request could have.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# No library tells its maker that it runs. Set for every process, since each of them may load any of
+# these; `tests/outgoing` looks for more in all locked packages.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+os.environ["DO_NOT_TRACK"] = "1"
+
 from marketplace.config.celery import app as celery_app
 
 # Starting makes a million objects, all of which stay. Collecting after every 700, as Python does,

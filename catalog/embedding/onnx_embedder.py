@@ -4,8 +4,13 @@ Each text is run alone. That saves padding, and the activation scale depends on 
 its vector never depends on its batch.
 """
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
+
+# Read when ONNX Runtime is loaded: it would look its maker's host up every few seconds. Its own
+# `disable_telemetry_events` does not stop that. This is the only module that imports it.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 import numpy as np
 import onnxruntime

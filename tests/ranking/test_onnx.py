@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
 
 from catalog.embedding import model_conversion
 from catalog.embedding.embedder import EmbedderUnavailable, embed_documents
-from catalog.embedding.onnx_embedder import OnnxEmbedder
+from catalog.embedding.onnx_embedder import OnnxEmbedder, start_session
 from tests.ranking.tool_texts import TOOL_TEXTS
 
 
@@ -63,7 +62,7 @@ def test_readings_of_a_text_are_averaged(embedder: OnnxEmbedder) -> None:
 def test_int8_agrees_with_float32(embedder: OnnxEmbedder) -> None:
     weights = model_conversion.read_weights(model_conversion.source_folder() / "model.safetensors")
     model = model_conversion.build_model(weights, quantised=False).SerializeToString()
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    session = start_session(model)
     ids = [embedder._tokenizer.encode(text).ids for text in TOOL_TEXTS]
 
     exact = np.vstack([session.run(None, {"ids": np.array([row])})[0] for row in ids])
