@@ -1,4 +1,4 @@
-"""Nothing calls home: no library tells its maker, looks for updates or downloads on its own."""
+"""Quiet libraries: no telemetry, no looks for updates, no downloads on their own."""
 
 import json
 import os
