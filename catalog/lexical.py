@@ -106,6 +106,12 @@ def query_vector(text: str) -> dict[int, float]:
     return {index: idf(index) for index in {term(stem) for stem in found}}
 
 
+def weights_among_tools(text: str) -> dict[int, float]:
+    """Return the IDF of those words of a text that descriptions of tools use."""
+    counts = _background().counts
+    return {index: idf(index) for index in terms(text) if index in counts}
+
+
 def idf(index: int) -> float:
     """Return the inverse document frequency of a term."""
     background = _background()

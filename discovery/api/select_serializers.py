@@ -25,7 +25,11 @@ LARGEST_WINDOW = 100_000_000
 class MessageSerializer(StrictSerializer):
     """A message and its sender."""
 
-    message = Text(min_length=1, help_text="What the user wrote.")
+    message = Text(
+        allow_blank=True,
+        help_text="What the user wrote; empty for a picture alone. Of a long one its ends and its"
+        " densest part are read.",
+    )
     user = Text(
         required=False,
         allow_null=True,
@@ -67,12 +71,6 @@ class MessageSerializer(StrictSerializer):
         default="mcp",
         help_text="The format of `tools`, which is null for `none`.",
     )
-
-    def validate_message(self, message: str) -> str:
-        return _check_length(message)
-
-    def validate_history(self, history: list[str]) -> list[str]:
-        return [_check_length(message) for message in history]
 
 
 class SelectRequestSerializer(MessageSerializer):
@@ -126,14 +124,6 @@ class SelectInModeRequestSerializer(RoomSerializer, SelectRequestSerializer):
 
 
 SelectionInModeSerializer = serializer_for(SelectAnswer)
-
-
-def _check_length(message: str) -> str:
-    if len(message) > settings.PEGBOARD_MAX_MESSAGE_CHARACTERS:
-        raise serializers.ValidationError(
-            f"At most {settings.PEGBOARD_MAX_MESSAGE_CHARACTERS} characters."
-        )
-    return message
 
 
 def build_message_request(request: Request, body: dict[str, Any]) -> Asked:

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 from django import forms
 from django.conf import settings
-from django.utils.formats import number_format
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from acl.rights.caller import Caller
@@ -62,14 +60,6 @@ class PlaygroundForm(forms.Form):
     vs_group = forms.CharField(required=False, max_length=150)
     vs_space = forms.CharField(required=False, max_length=60)
 
-    def clean_message(self) -> str:
-        """Limit the message's length as the API does."""
-        return self._within_limit("message")
-
-    def clean_history(self) -> str:
-        """Limit the length of earlier messages."""
-        return self._within_limit("history")
-
     def has_message(self) -> bool:
         """Return True if the form is valid and has a message."""
         return self.is_valid() and bool(self.cleaned_data["message"].strip())
@@ -102,16 +92,3 @@ class PlaygroundForm(forms.Form):
             kind=data["vs_kind"] or asked.kind,
             use_graph=graph,
         )
-
-    def _within_limit(self, field: str) -> str:
-        text: str = self.cleaned_data[field]
-        most: int = settings.PEGBOARD_MAX_MESSAGE_CHARACTERS
-        if len(text) > most:
-            raise forms.ValidationError(
-                _("The text has %(length)s characters. At most %(limit)s are allowed.")
-                % {
-                    "length": number_format(len(text), force_grouping=True),
-                    "limit": number_format(most, force_grouping=True),
-                }
-            )
-        return text

@@ -39,6 +39,8 @@ def in_context(message: str, history: Sequence[str]) -> str:
 
 
 def _is_follow_up(message: str) -> bool:
+    if not message.strip():  # a picture alone says what is done with it in the message before
+        return True
     words = _WORD.findall(message.lower())
     if not words or len(words) > MOST_WORDS:
         return False

@@ -26,6 +26,7 @@ from discovery.select.candidate_rows import Candidate, Candidates
 from discovery.select.common_abilities import nearness
 from discovery.select.helping_offers import DISCOVERY_TOOL, Unmet, find_help
 from discovery.select.indexed_candidates import find_by_index
+from discovery.select.long_message import shorten
 from discovery.select.message import MessageTexts, read
 from discovery.select.nearest_candidates import find_in_postgres
 from discovery.select.ranking.competition import (
@@ -66,7 +67,8 @@ def select_capabilities(asked: Asked) -> Selection:
     in `degraded`.
     """
     watch = _Stopwatch()
-    asked = replace(asked, message=_clean(asked.message))
+    most = settings.PEGBOARD_MAX_MESSAGE_CHARACTERS
+    asked = replace(asked, message=shorten(_clean(asked.message), most))
     reading = read(asked.message, asked.history)
     texts = reading.texts
     embedded, problem = _embed(reading)
@@ -215,7 +217,9 @@ def _is_small_talk(
     asked: Asked, reading: MessageTexts, embedded: EmbeddedTexts | None, ranked: Sequence[Ranked]
 ) -> bool:
     """Judge the message by itself: neither earlier messages, which the first text may contain, nor
-    experiences count."""
+    experiences count. A message without words, such as a picture, says what the one before said."""
+    if not asked.message.strip():
+        return not reading.own
     own = embedded and replace(embedded, vectors=embedded.vectors[reading.own :])
     best = max((item.judged.by_itself for item in ranked), default=0.0)
     return is_small_talk(asked.message, own, best, goes_on=reading.own > 0)

@@ -451,7 +451,11 @@ SETTINGS = (
         100_000,
     ),
     Setting(
-        "PEGBOARD_MAX_MESSAGE_CHARACTERS", 8000, "Longest message, in characters.", 100, 100_000
+        "PEGBOARD_MAX_MESSAGE_CHARACTERS",
+        8000,
+        "Characters of a message that is read whole; of a longer one its ends and densest part.",
+        100,
+        100_000,
     ),
     Setting(
         "PEGBOARD_MAX_BODY_BYTES",

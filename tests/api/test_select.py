@@ -151,3 +151,31 @@ def test_answer_without_a_model_is_degraded_and_says_so(key: str) -> None:
 
     assert answer["degraded"] is True
     assert answer["degraded_because"]
+
+
+@pytest.mark.parametrize("message", ["", "  \n", "🌦", "x" * 8_001, "天" * 100_000, "a " * 400_000])
+@pytest.mark.parametrize("path", [URL, "/api/v1/discover", "/api/v1/plan"])
+def test_message_of_any_length_is_answered(key: str, path: str, message: str) -> None:
+    body = {"message": message, "user": "alice"}
+
+    response = client_with(key).post(path, body, content_type="application/json")
+
+    assert response.status_code == 200, response.content[:500]
+
+
+def test_request_before_or_after_a_long_text_is_found(key: str) -> None:
+    pasted = "Minutes of the meeting, taken by hand. " * 2_000
+
+    for message in (f"{MAIL['message']}\n\n{pasted}", f"{pasted}\n\n{MAIL['message']}"):
+        assert names(post(client_with(key), MAIL | {"message": message}))[0] == "gmail__send_email"
+
+
+def test_picture_alone_goes_on_with_the_message_before(key: str) -> None:
+    client, picture = client_with(key), {**MAIL, "message": ""}
+
+    alone = post(client, picture)
+    after = post(client, picture | {"history": [MAIL["message"]]})
+
+    assert "gmail__send_email" not in names(alone)
+    assert alone["fit"] == "small_talk"
+    assert names(after)[0] == "gmail__send_email"

@@ -5,7 +5,6 @@ from html import unescape
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from pytest_django import Settings
 
 from catalog.models import Capability
 from discovery.answer.formats.provider_formats import FORMATS
@@ -36,16 +35,6 @@ def test_a_missing_model_is_told_in_words(as_alice: Client, gmail: Capability) -
 
     (problem,) = response.context["selection"].degraded
     assert problem in unescape(response.content.decode())
-
-
-def test_a_message_that_is_too_long_is_told_beside_the_field(
-    as_alice: Client, settings: Settings
-) -> None:
-    settings.PEGBOARD_MAX_MESSAGE_CHARACTERS = 100
-
-    text = _text(as_alice, message="a" * 101)
-
-    assert "The text has 101 characters. At most 100 are allowed." in text
 
 
 def test_a_wrong_number_of_tools_is_told_beside_the_field(

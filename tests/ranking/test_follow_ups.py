@@ -32,7 +32,6 @@ def test_message_that_goes_on_is_read_after_the_last_one(message: str) -> None:
         "how much is 14 times 23",
         "remind me at six",
         "play jazz",
-        "",
     ],
 )
 def test_message_that_stands_by_itself_is_read_alone(message: str) -> None:

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
-
 from acl.rights.caller import Caller
 from catalog.access.tool_readiness import attach_readiness
 from catalog.formats.descriptors import JSONObject
@@ -116,11 +114,8 @@ def _nearest_rows(caller: Caller, identifiers: tuple[str, ...]) -> list[dict[str
 
 
 def _check(query: str) -> None:
-    most = settings.PEGBOARD_MAX_MESSAGE_CHARACTERS
     if not query.strip():
         raise ArgumentsRefusedError("query", "Say what is to be done.")
-    if len(query) > most:
-        raise ArgumentsRefusedError("query", f"At most {most} characters.")
 
 
 def _fitting(selection: Selection) -> list[Selected]:
