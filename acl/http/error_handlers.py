@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 
 import structlog
+from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError, DataError
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext, gettext_noop
@@ -40,6 +41,8 @@ class FailureMiddleware:
         if isinstance(error, DataError):
             logger.warning("a value does not fit into the database", exc_info=error)
             return bad_request(request, error)
+        if isinstance(error, ObjectDoesNotExist):  # deleted since the request began
+            return not_found(request, error)
         gone = isinstance(error, DATABASE_GONE) or lacks_room(error)
         return _database_failure(request, error) if gone else None
 

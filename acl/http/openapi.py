@@ -14,7 +14,9 @@ from acl.http.strict_serializer import ProblemSerializer
 
 ALWAYS = (400, 401, 403, 429, 503)
 WITH_A_PLACE = (404,)
-WITH_A_BODY = (413, 415)
+# A change may meet another one, or contradict what was decided before.
+THAT_CHANGES = (409,)
+WITH_A_BODY = (413, 415, 422)
 
 
 class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -79,4 +81,5 @@ class PegboardSchema(AutoSchema):
     def _problems(self) -> tuple[int, ...]:
         place = WITH_A_PLACE if "{" in self.path else ()
         body = WITH_A_BODY if self.method in {"POST", "PUT", "PATCH"} else ()
-        return ALWAYS + place + body
+        change = THAT_CHANGES if self.method != "GET" else ()
+        return ALWAYS + place + body + change

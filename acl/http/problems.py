@@ -5,8 +5,13 @@ from math import ceil
 from typing import Any
 
 import structlog
-from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
-from django.db import DataError, InterfaceError, OperationalError
+from django.core.exceptions import (
+    ObjectDoesNotExist,
+    PermissionDenied,
+    RequestDataTooBig,
+    SuspiciousOperation,
+)
+from django.db import DataError, IntegrityError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, JsonResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -60,6 +65,8 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
         return None
     if isinstance(error, DataError):
         logger.warning("a value does not fit into the database", exc_info=error)
+    if isinstance(error, IntegrityError):
+        logger.error("a change contradicts another one", exc_info=error)
     if isinstance(known, NoRoom):
         note_missing_room(error)
     elif known.status_code == 503:
@@ -156,6 +163,10 @@ _STATUS_OF: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
     ((RequestDataTooBig,), 413),
     ((SuspiciousOperation,), 400),
     ((DataError,), 400),  # a number or a date that no column has room for
+    # Rows are locked and read again before they are changed. Somebody may have deleted them, or
+    # what they refer to, since the request began.
+    ((ObjectDoesNotExist,), 404),
+    ((IntegrityError,), 409),
     (DATABASE_GONE, 503),
 )
 

@@ -46,9 +46,9 @@ class QuotaSerializer(serializers.Serializer[Any]):
 
     id = serializers.IntegerField(source="quota.pk")
     text = serializers.CharField(source="quota.text", help_text="As refusals name it.")
-    user = serializers.CharField(source="quota.user.username", default=None)
-    group = serializers.CharField(source="quota.group.name", default=None)
-    tool = serializers.CharField(source="quota.capability.full_name", default=None)
+    user = serializers.CharField(source="quota.user.username", default=None, allow_null=True)
+    group = serializers.CharField(source="quota.group.name", default=None, allow_null=True)
+    tool = serializers.CharField(source="quota.capability.full_name", default=None, allow_null=True)
     each_person = serializers.BooleanField(source="quota.each_person")
     measure = serializers.ChoiceField(Quota.Measure.choices, source="quota.measure")
     soft = serializers.IntegerField(source="quota.soft", allow_null=True)

@@ -90,9 +90,12 @@ class ExplanationSerializer(serializers.Serializer[Any]):
     readiness = serializers.CharField(
         source="readiness.state.value",
         default=None,
+        allow_null=True,
         help_text="What a call would do now; null if the caller may not use it.",
     )
-    readiness_reason = serializers.CharField(source="readiness.sentence", default=None)
+    readiness_reason = serializers.CharField(
+        source="readiness.sentence", default=None, allow_null=True
+    )
     mend_path = serializers.CharField(
         source="mend.path", default="", help_text="The page where that person can fix it."
     )
