@@ -458,6 +458,13 @@ SETTINGS = (
         100_000,
     ),
     Setting(
+        "PEGBOARD_WEB_MEMORY_MEGABYTES",
+        700,
+        "Memory from which a web process is replaced when its requests have ended; 0 for none.",
+        0,
+        1_000_000,
+    ),
+    Setting(
         "PEGBOARD_MAX_BODY_BYTES",
         1_048_576,
         "Largest request body, in bytes.",

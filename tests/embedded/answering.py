@@ -7,13 +7,22 @@ from typing import Any
 
 from marketplace.operate.embedded.gunicorn_config import (
     graceful_timeout,
+    post_request,
     threads,
     when_ready,
     worker_class,
     workers,
 )
 
-__all__ = ["application", "graceful_timeout", "threads", "when_ready", "worker_class", "workers"]
+__all__ = [
+    "application",
+    "graceful_timeout",
+    "post_request",
+    "threads",
+    "when_ready",
+    "worker_class",
+    "workers",
+]
 
 
 def application(

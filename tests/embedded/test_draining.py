@@ -58,6 +58,23 @@ def test_another_that_takes_over_is_let_have_them_all() -> None:
     assert told == "answered"
 
 
+def test_process_that_has_grown_is_replaced_and_fails_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PEGBOARD_WEB_MEMORY_MEGABYTES", "1")
+    port, over = free_port(), threading.Event()
+
+    with served(f"127.0.0.1:{port}") as web, ThreadPoolExecutor(CLIENTS) as clients:
+        wait_for(lambda: _asked(port) == "answered", "listening")
+        first = set(psutil.Process(web.pid).children())
+        asking = [clients.submit(_asked_until, over, port) for _ in range(CLIENTS)]
+        wait_for(lambda: not first & set(psutil.Process(web.pid).children()), "replacing all")
+        over.set()
+        answers = sum((each.result() for each in asking), Counter[str]())
+
+    assert set(answers) == {"answered"}
+
+
 def _ended_by(number: signal.Signals) -> Counter[str]:
     """Return what clients get that connect repeatedly while the web server receives this signal."""
     port, over = free_port(), threading.Event()

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import IO, Any
 
 from marketplace.operate.embedded.graceful_stop import drop_new_connections_on_shutdown
@@ -29,6 +30,8 @@ sendfile = False  # sendfile would bypass the deadline for slow readers (recepti
 control_socket_disable = True  # unused, and it would write into the home folder
 when_ready = drop_new_connections_on_shutdown  # installed before workers are forked
 accesslog = None  # the application logs requests
+_LOOK_EVERY = 100  # requests of a worker
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 @cache
@@ -65,6 +68,30 @@ def post_worker_init(worker: Any) -> None:
             warm_common_abilities()
     connections.close_all()
     freeze_loaded_objects()
+
+
+def post_request(worker: Any, request: Any, environ: Any, response: Any) -> None:
+    """Replace a worker that has grown beyond PEGBOARD_WEB_MEMORY_MEGABYTES.
+
+    It grows for hours, by pieces that many threads keep between requests. It answers what has begun,
+    as when the web stops, while the others go on.
+    """
+    if worker.nr % _LOOK_EVERY or not worker.alive:
+        return
+    from django.conf import settings
+
+    megabytes = resident_bytes() // 1024**2
+    if 0 < settings.PEGBOARD_WEB_MEMORY_MEGABYTES < megabytes:
+        worker.log.info("Worker %s has grown to %s MB and is replaced", worker.pid, megabytes)
+        worker.alive = False
+
+
+def resident_bytes() -> int:
+    """Return this process's resident memory; 0 where the system has no /proc."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE_BYTES
+    except OSError:
+        return 0
 
 
 @contextmanager

@@ -84,6 +84,8 @@ class Web(Program):
             f"--bind={_url_host(host)}:{port}",
             "marketplace.config.wsgi",
         ]
+        # With an arena for each thread, glibc keeps a fifth more of what was freed.
+        environment = {"MALLOC_ARENA_MAX": "2", **environment}
         super().__init__("Web", arguments, log=logs / "web.log", environment=environment)
 
     def is_ready(self) -> bool:
