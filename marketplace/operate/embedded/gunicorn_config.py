@@ -73,8 +73,8 @@ def post_worker_init(worker: Any) -> None:
 def post_request(worker: Any, request: Any, environ: Any, response: Any) -> None:
     """Replace a worker that has grown beyond PEGBOARD_WEB_MEMORY_MEGABYTES.
 
-    It grows for hours, by pieces that many threads keep between requests. It answers what has begun,
-    as when the web stops, while the others go on.
+    It grows for hours, by pieces that many threads keep between requests. It answers what has
+    begun, as when the web stops, while the others go on.
     """
     if worker.nr % _LOOK_EVERY or not worker.alive:
         return
