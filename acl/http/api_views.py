@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from acl.http.request_callers import caller_of, installation_admin
+from acl.http.request_callers import acting_admin, caller_of, installation_admin
 from acl.http.strict_serializer import StrictSerializer, Text
 from acl.models import ApiKey
 from acl.rights.caller import Caller
@@ -53,7 +53,7 @@ class CallerView(APIView):
 
 
 class AdminView(APIView):
-    """Base view for admins: in a session, or with an admin's own key."""
+    """Base view of the whole installation: an admin in a session, or their key for all groups."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -61,3 +61,17 @@ class AdminView(APIView):
         """Refuse everyone else before anything is read."""
         super().initial(request, *args, **kwargs)
         installation_admin(request)
+
+
+class GroupAdminView(APIView):
+    """Base view of groups and their people: an admin in a session, or their key, for its groups.
+
+    Queries are limited by `groups_known`, and changes by the services, which get the credential.
+    """
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse everyone else before anything is read."""
+        super().initial(request, *args, **kwargs)
+        acting_admin(request)
