@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 
 import structlog
-from django.db import DataError
+from django.db import DatabaseError, DataError
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext, gettext_noop
 from django.views import defaults
@@ -40,7 +40,8 @@ class FailureMiddleware:
         if isinstance(error, DataError):
             logger.warning("a value does not fit into the database", exc_info=error)
             return bad_request(request, error)
-        return _database_failure(request, error) if isinstance(error, DATABASE_GONE) else None
+        gone = isinstance(error, DATABASE_GONE) or lacks_room(error)
+        return _database_failure(request, error) if gone else None
 
 
 def _database_failure(request: HttpRequest, error: Exception) -> HttpResponse:
@@ -90,7 +91,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     Failures of middleware arrive here, too, such as a session that could not be saved.
     """
     error = sys.exception()
-    if isinstance(error, DATABASE_GONE):
+    if isinstance(error, DATABASE_GONE) or (isinstance(error, DatabaseError) and lacks_room(error)):
         return _database_failure(request, error)
     return plain_problem(500) if wants_problem(request) else defaults.server_error(request)
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import structlog
 from django.core.cache import cache
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError, InternalError, OperationalError, connection
 from django.utils.translation import gettext_noop
 
 Result = TypeVar("Result")
@@ -19,8 +19,10 @@ WORDS = gettext_noop(
     "Try again later; an admin must free disk space."
 )
 # insufficient_resources, disk_full, out_of_memory, configuration_limit_exceeded; not
-# too_many_connections, which says nothing about writing.
-_STATES = frozenset({"53000", "53100", "53200", "53400"})
+# too_many_connections, which says nothing about writing. The last is read_only_sql_transaction: the
+# supervisor holds writes before the disk is full, since Postgres stops when its log finds no room.
+_STATES = frozenset({"53000", "53100", "53200", "53400", "25006"})
+LACKING_ROOM = (OperationalError, InternalError)  # what Django makes of these states
 KEY = "pegboard:database-has-no-room"
 _NOTED_SECONDS = 60
 
@@ -30,7 +32,7 @@ log = structlog.get_logger(__name__)
 def lacks_room(error: BaseException) -> bool:
     """Return whether a database error says that there is no room to write."""
     cause = error.__cause__ or error
-    return isinstance(error, OperationalError) and getattr(cause, "sqlstate", "") in _STATES
+    return isinstance(error, LACKING_ROOM) and getattr(cause, "sqlstate", "") in _STATES
 
 
 def write_if_room(write: Callable[[], Result], *, otherwise: Callable[[], Result]) -> Result:
@@ -40,7 +42,7 @@ def write_if_room(write: Callable[[], Result], *, otherwise: Callable[[], Result
     """
     try:
         return write()
-    except OperationalError as error:
+    except DatabaseError as error:
         if connection.in_atomic_block or not lacks_room(error):
             raise
         note_missing_room(error)

@@ -7,6 +7,7 @@ of the whole catalogue disclose entries that a caller may not see.
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -29,6 +30,7 @@ from catalog.embedding.multilingual_embedder import describe_languages
 from catalog.servers.cell.cell_report import read_report
 from marketplace.config.metrics import MayReadMetrics, embedding_counts
 from marketplace.operate.audit_anchor.anchor_state import anchor_problem
+from marketplace.operate.embedded.part_states import describe_broken_part, read_broken_parts
 from marketplace.operate.roles.role_powers import REMEDY, list_excess_rights
 
 # Postgres needs free space to finish its work: one WAL segment alone has 16 MB.
@@ -164,6 +166,12 @@ def _embeddings() -> Part:
     return Part(problem, figures=counts)
 
 
+def _processes() -> Part:
+    """Return the parts of `make run` that are down; elsewhere somebody else watches processes."""
+    broken = read_broken_parts(Path(settings.PEGBOARD_DATA_DIR))
+    return Part(" ".join(describe_broken_part(name, part) for name, part in broken.items()))
+
+
 def _cells() -> Part:
     report = read_report()
     return Part(problem=report.words) if report.fails else Part(note=report.words)
@@ -181,4 +189,5 @@ _CHECKS: dict[str, Callable[[], Part]] = {
     "model": _model,
     "embeddings": _embeddings,
     "cells": _cells,
+    "processes": _processes,
 }

@@ -27,7 +27,7 @@ def test_readiness_names_each_part() -> None:
 
     assert set(answer["parts"]) == {
         *("database", "disk", "migrations", "audit", "redis", "worker", "model", "embeddings"),
-        *("replica", "cells"),
+        *("replica", "cells", "processes"),
     }
     assert answer["ready"] is True
     assert answer["parts"]["redis"]["ok"] is True

@@ -2,50 +2,149 @@
 
 import signal
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from marketplace.operate.embedded import supervisor as supervisor_module
 from marketplace.operate.embedded.cannot_run import CannotRun
 from marketplace.operate.embedded.child_processes import start_child, stop_child
-from marketplace.operate.embedded.supervisor import RESTARTS, Supervisor, describe_exit
+from marketplace.operate.embedded.part_states import read_broken_parts
+from marketplace.operate.embedded.supervisor import (
+    LONGEST_DELAY,
+    Supervisor,
+    delay_after,
+    describe_exit,
+)
 
 pytestmark = pytest.mark.processes
 
 
 class Sleeper:
-    """A part whose process lives for `seconds`."""
+    """A part whose process lives for `seconds`, and whose first `failing` starts fail."""
 
-    name = "Sleeper"
-
-    def __init__(self, folder: Path, seconds: str) -> None:
-        self.log = folder / "sleeper.log"
+    def __init__(
+        self, folder: Path, seconds: str, *, name: str = "Sleeper", failing: int = 0
+    ) -> None:
+        self.name = name
+        self.log = folder / f"{name}.log"
         self.process: subprocess.Popen[bytes] | None = None
         self.starts = 0
+        self._failing = failing
         self._command = ["sleep", seconds]
 
     def start(self) -> None:
         self.starts += 1
+        if 1 < self.starts <= 1 + self._failing:
+            raise CannotRun(f"{self.name} was not ready.")
         self.process = start_child(self._command, log=self.log)
 
     def stop(self) -> None:
-        assert self.process is not None
-        stop_child(self.process)
+        if self.process is not None:
+            stop_child(self.process)
 
 
-def test_part_that_ends_again_and_again_ends_the_run(tmp_path: Path) -> None:
-    told: list[str] = []
-    supervisor = Supervisor(told.append)
+class Watched:
+    """Supervisor with its output, watching until a condition holds."""
+
+    def __init__(self, data: Path) -> None:
+        self.output: list[str] = []
+        self.supervisor = Supervisor(self.output.append, data=data)
+        self._until: Callable[[], bool] = lambda: True
+        self.supervisor.call_each_tick(self._look)
+
+    def watch_until(self, condition: Callable[[], bool]) -> None:
+        self._until = condition
+        with pytest.raises(KeyboardInterrupt):
+            self.supervisor.watch()
+
+    def _look(self) -> None:
+        if self._until():
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    """A supervisor with short delays, which is stopped at the end."""
+    monkeypatch.setattr(supervisor_module, "TICK_SECONDS", 0.01)
+    monkeypatch.setattr(supervisor_module, "LONGEST_DELAY", 0.05)
+    watched = Watched(tmp_path)
+    yield watched
+    watched.supervisor.stop()
+
+
+def test_part_that_never_stays_is_started_again_and_again(watched: Watched, tmp_path: Path) -> None:
     sleeper = Sleeper(tmp_path, "0")
-    supervisor.start(sleeper)
+    watched.supervisor.start(sleeper)
 
-    with pytest.raises(
-        CannotRun, match="Sleeper ended with code 0 for the 4th time within a minute"
-    ):
-        supervisor.watch()
+    watched.watch_until(lambda: sleeper.starts > 8)
 
-    assert sleeper.starts == 1 + RESTARTS
-    assert "Sleeper ended with code 0; starting it again.\n" in told
+    assert "Sleeper ended with code 0; starting it again.\n" in watched.output
+
+
+def test_part_that_does_not_come_back_keeps_no_other_from_it(
+    watched: Watched, tmp_path: Path
+) -> None:
+    lost = Sleeper(tmp_path, "0", name="Lost", failing=1_000_000)
+    others = [Sleeper(tmp_path, "600", name=f"Other {number}") for number in range(3)]
+    for part in (lost, *others):
+        watched.supervisor.start(part)
+    for part in others:
+        assert part.process is not None
+        part.process.kill()
+
+    watched.watch_until(lambda: lost.starts > 3 and all(part.starts == 2 for part in others))
+
+    broken = read_broken_parts(tmp_path)
+    assert set(broken) == {"Lost"}
+    assert broken["Lost"].attempts >= 3
+    assert broken["Lost"].reason == "Lost was not ready."
+
+
+def test_part_that_is_back_is_no_longer_broken(watched: Watched, tmp_path: Path) -> None:
+    sleeper = Sleeper(tmp_path, "600", failing=2)
+    watched.supervisor.start(sleeper)
+    assert sleeper.process is not None
+    sleeper.process.kill()
+
+    watched.watch_until(lambda: sleeper.starts == 4 and not read_broken_parts(tmp_path))
+
+    assert any(line.startswith("Sleeper … ready in") for line in watched.output)
+
+
+def test_stopping_while_a_part_is_restarted_leaves_no_process(
+    watched: Watched, tmp_path: Path
+) -> None:
+    sleepers = [Sleeper(tmp_path, "0.01", name=f"Part {number}") for number in range(4)]
+    for part in sleepers:
+        watched.supervisor.start(part)
+    watched.watch_until(lambda: all(part.starts > 2 for part in sleepers))
+
+    watched.supervisor.stop()
+
+    assert all(part.process is not None and part.process.poll() is not None for part in sleepers)
+    assert read_broken_parts(tmp_path) == {}
+
+
+@given(st.integers(min_value=0, max_value=1000))
+def test_delays_grow_to_a_minute_and_no_further(failures: int) -> None:
+    delay = delay_after(failures)
+
+    assert 0 <= delay <= LONGEST_DELAY
+    assert delay <= delay_after(failures + 1)
+    assert (delay == 0) == (failures == 0)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b'{"Web": 1}', b'{"Web": {"attempts": "x"}}', b"\xff"]
+)
+def test_unreadable_states_say_nothing(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "parts.json").write_bytes(content)
+
+    assert read_broken_parts(tmp_path) == {}
 
 
 def test_stopping_leaves_no_process(tmp_path: Path) -> None:

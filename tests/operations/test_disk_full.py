@@ -185,6 +185,38 @@ def test_full_disk_refuses_writes_whole_and_nothing_else(
     assert other.get("/readyz").json()["parts"]["disk"]["ok"]
 
 
+def test_held_writes_are_refused_as_those_of_a_full_disk(group: Group, settings: Settings) -> None:
+    """The supervisor holds writes before the disk is full: the database only reads then."""
+    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    settings.STORAGES = settings.STORAGES | {"staticfiles": plain}
+    root = User.objects.create_superuser("root")
+    root.groups.add(group)
+    program, other = client_of(group, "select", root), client_of(group, "admin", root)
+    admin = Client()
+    admin.force_login(root)
+    key = {"name": "one more", "group": "support", "owner": "root", "scopes": ["admin"]}
+    form = {"name": "another", "groups": [group.pk], "scopes": ["select"]}
+    message = {"user": "alice", "message": "send an email"}
+
+    with connection.cursor() as cursor:
+        cursor.execute("SET default_transaction_read_only = on")
+        try:
+            refused = other.post("/api/v1/keys", key, content_type="application/json")
+            page = admin.post("/keys/new/", {**form, "whom": "users", "lifetime": "90"})
+            chosen = program.post("/api/v1/select", message, content_type="application/json")
+            looked = admin.get("/tools/")
+        finally:
+            cursor.execute("SET default_transaction_read_only = off")
+
+    assert refused.json()["type"] == "urn:pegboard:problem:no-room"
+    assert (refused.status_code, page.status_code, looked.status_code) == (503, 503, 200)
+    assert page["Retry-After"] == str(SECONDS_TO_RETRY)
+    assert (chosen.status_code, chosen.json()["turn_id"]) == (200, None)
+    assert chosen.json()["selected"][0]["full_name"] == "mail__send"
+    cache.delete(KEY)
+    assert other.post("/api/v1/keys", key, content_type="application/json").status_code == 201
+
+
 def client_of(group: Group, scope: str, owner: User) -> Client:
     """Return a client with a key of that scope."""
     acting = scope == "select"

@@ -21,6 +21,7 @@ from marketplace.operate.embedded.data_folder import (
     open_data_folder,
     read_or_create_key,
 )
+from marketplace.operate.embedded.disk_guard import DiskGuard
 from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
 from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
 from marketplace.operate.embedded.key_cover import UNCOVERED, cover_keys
@@ -63,7 +64,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
         data = Path(settings.PEGBOARD_DATA_DIR).resolve()
         lock = Lock(data)
-        supervisor = Supervisor(self._write)
+        supervisor = Supervisor(self._write, data=data)
         # Files that set no mode themselves, such as Celery's schedule, become private.
         os.umask(0o077)
         with stopping_on_signals():
@@ -137,6 +138,8 @@ def _start_postgres(supervisor: Supervisor, data: Path) -> dict[str, str]:
     server = EmbeddedPostgres(data)
     supervisor.start(server)
     server.create_database()
+    guard = DiskGuard(server, say=supervisor.say, released=supervisor.retry_now)
+    supervisor.call_each_tick(guard.look)
     return {"DATABASE_URL": server.url(), "DATABASE_OWNER_URL": server.owner_url()}
 
 

@@ -97,6 +97,7 @@ class EmbeddedPostgres:
         self._data = data
         self._keep_superuser = keep_superuser
         self._superuser_password = ""
+        self._held = False
         self.folder = data.resolve() / "postgres"
         self.run = run_folder(data)
         self.log = data.resolve() / "logs" / "postgres.log"
@@ -118,7 +119,8 @@ class EmbeddedPostgres:
             # After kill -9 another process may have its id, and Postgres would refuse to start.
             wait_for_leftovers(self.folder, name=self.name)
             stale.unlink(missing_ok=True)
-        (self.folder / "pg_hba.conf").write_text(_PG_HBA)
+        self._write_held(self._held)
+        _replace_text(self.folder / "pg_hba.conf", _PG_HBA)
         prepared = self._is_prepared()
         if not prepared:
             self._enable_superuser(programs, account)
@@ -133,6 +135,13 @@ class EmbeddedPostgres:
         wait_until(self.is_ready, child=self.process, name="Postgres", log=self.log)
         if not prepared:
             self._prepare()
+
+    def hold_writes(self, held: bool) -> None:
+        """Refuse writes of all sessions from their next transaction on, or allow them again."""
+        self._write_held(held)
+        self._held = held  # also for a start of the server in between
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGHUP)
 
     def stop(self) -> None:
         """Stop the server with a fast shutdown, without waiting for clients."""
@@ -231,6 +240,11 @@ class EmbeddedPostgres:
             )
         draft.rename(self.folder)
 
+    def _write_held(self, held: bool) -> None:
+        # Nobody may ALTER SYSTEM here, so its file is ours.
+        text = f"default_transaction_read_only = {'on ' if held else 'off'}\n"
+        _replace_text(self.folder / "postgresql.auto.conf", text)
+
     def _check_version(self) -> None:
         version = (self.folder / "PG_VERSION").read_text().strip()
         if version != MAJOR:
@@ -239,6 +253,13 @@ class EmbeddedPostgres:
                 f"includes Postgres {MAJOR}: dump it with the earlier Pegboard, or set "
                 "PEGBOARD_DATA_DIR to another folder."
             )
+
+
+def _replace_text(file: Path, text: str) -> None:
+    """Write a file, in place where it exists: a full disk has no room for another."""
+    with file.open("r+" if file.exists() else "w") as opened:
+        opened.write(text)
+        opened.truncate()
 
 
 # Databases of earlier versions: the application's, and those that a restore has kept.

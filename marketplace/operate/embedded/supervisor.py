@@ -2,17 +2,18 @@
 
 import signal
 import subprocess
+import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from marketplace.operate.embedded.cannot_run import CannotRun
-from marketplace.operate.embedded.child_processes import last_error
+from marketplace.operate.embedded.part_states import BrokenPart, write_broken_parts
 
-RESTARTS = 3  # per part and minute; then it gives up
+TICK_SECONDS = 0.5
+LONGEST_DELAY = 60.0  # seconds between two starts of a part that does not come back
+SETTLED_SECONDS = 60.0  # a part that has run for so long begins again without a delay
 
 
 class Part(Protocol):
@@ -29,16 +30,27 @@ class Part(Protocol):
 
 
 class Supervisor:
-    """Starts parts in order and restarts them. `write` prints text without adding a newline."""
+    """Starts parts in order and restarts them. `write` prints text without adding a newline.
 
-    def __init__(self, write: Callable[[str], object]) -> None:
+    Each part is kept by a thread of its own, which lives as long as the supervisor: the system ends
+    a child when the thread that started it ends.
+    """
+
+    def __init__(self, write: Callable[[str], object], *, data: Path | None = None) -> None:
         self._write = write
+        self._data = data
         self._parts: list[Part] = []
-        self._restarts: dict[str, list[float]] = defaultdict(list)
+        self._broken: dict[str, BrokenPart] = {}
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._keepers: list[threading.Thread] = []
+        self._retried_at = 0.0
+        self._each_tick: list[Callable[[], object]] = []
 
     def say(self, line: str) -> None:
         """Print a line."""
-        self._write(f"{line}\n")
+        with self._lock:
+            self._write(f"{line}\n")
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -58,35 +70,107 @@ class Supervisor:
         with self.step(part.name):
             part.start()
 
+    def call_each_tick(self, work: Callable[[], object]) -> None:
+        """Call `work` twice a second while watching."""
+        self._each_tick.append(work)
+
     def watch(self) -> None:
-        """Restart parts that end. Returns only by an exception."""
+        """Restart parts that end, beside each other. Returns only by an exception, such as Ctrl-C.
+
+        A part that does not come back is tried again and again, while the others go on.
+        """
+        self._note_broken()
+        self._keepers = [
+            threading.Thread(target=self._keep, args=(part,), name=part.name, daemon=True)
+            for part in self._parts
+        ]
+        for keeper in self._keepers:
+            keeper.start()
         while True:
-            time.sleep(0.5)
-            for part in self._parts:
-                if part.process is not None and part.process.poll() is not None:
-                    self._restart(part, describe_exit(part.process.returncode))
+            time.sleep(TICK_SECONDS)
+            for work in self._each_tick:
+                work()
+
+    def retry_now(self) -> None:
+        """End the delays of all parts that wait to be started again: what they lacked is there."""
+        self._retried_at = time.monotonic()
 
     def stop(self) -> None:
         """Stop all parts, last started first."""
+        self._stopping.set()
         for part in reversed(self._parts):
             if part.process is not None:
                 self.say(f"Stopping {part.name}")
                 part.stop()
+        while any(keeper.is_alive() for keeper in self._keepers):
+            for part in self._parts:
+                part.stop()  # one that a keeper was just starting
+            self._keepers[0].join(0.1)
+            self._keepers = [keeper for keeper in self._keepers if keeper.is_alive()]
         self._parts.clear()
+        self._broken.clear()
+        self._note_broken()
 
-    def _restart(self, part: Part, ending: str) -> None:
-        now = time.monotonic()
-        recent = [moment for moment in self._restarts[part.name] if moment > now - 60]
-        if len(recent) >= RESTARTS:
-            raise CannotRun(
-                f"{part.name} {ending} for the {RESTARTS + 1}th time within a minute "
-                f"({last_error(part.log)}); see {part.log}."
-            )
-        self._restarts[part.name] = [*recent, now]
-        self.say(f"{part.name} {ending}; starting it again.")
-        part.stop()
-        with self.step(part.name):
+    def _keep(self, part: Part) -> None:
+        """Restart one part whenever it ends, until the supervisor stops."""
+        failures, started = 0, time.monotonic()
+        while not self._stopping.wait(TICK_SECONDS):
+            if part.process is not None and part.process.poll() is None:
+                continue
+            if time.monotonic() - started > SETTLED_SECONDS:
+                failures = 0
+            ending = describe_exit(part.process.returncode) if part.process else "did not start"
+            self.say(f"{part.name} {ending}; starting it again{_in(delay_after(failures))}.")
+            self._note_broken(part.name, BrokenPart(failures + 1, f"{part.name} {ending}"))
+            self._wait(delay_after(failures))
+            if self._stopping.is_set():
+                return
+            failures += 1
+            started = time.monotonic()
+            problem = self._start_again(part)
+            if self._stopping.is_set():
+                part.stop()  # `stop` may have come before the new process
+            elif problem:
+                self.say(f"{part.name} … {problem}")
+                self._note_broken(part.name, BrokenPart(failures, problem))
+            else:
+                self.say(f"{part.name} … ready in {time.monotonic() - started:.1f} s")
+                self._note_broken(part.name, None)
+
+    def _wait(self, delay: float) -> None:
+        """Wait for `delay` seconds, or until everything is to stop or to be tried at once."""
+        begun = time.monotonic()
+        while time.monotonic() < begun + delay and self._retried_at < begun:
+            if self._stopping.wait(TICK_SECONDS):
+                return
+
+    def _start_again(self, part: Part) -> str:
+        """Start a part that has ended; return why that failed, or ""."""
+        try:
+            part.stop()  # what is left of its session
             part.start()
+        except Exception as problem:  # a full disk, a missing program, a database that says no
+            part.stop()
+            return str(problem) or type(problem).__name__
+        return ""
+
+    def _note_broken(self, name: str = "", part: BrokenPart | None = None) -> None:
+        with self._lock:
+            if part is not None:
+                self._broken[name] = part
+            else:
+                self._broken.pop(name, None)
+            if self._data is not None:
+                write_broken_parts(self._data, self._broken)
+
+
+def delay_after(failures: int) -> float:
+    """Return the seconds to wait before the next start: none, then 1, 2, 4 … up to a minute."""
+    return min(2.0 ** min(failures - 1, 30), LONGEST_DELAY) if failures else 0.0
+
+
+def _in(delay: float) -> str:
+    return f" in {delay:.0f} s" if delay else ""
 
 
 def describe_exit(code: int) -> str:

@@ -1,7 +1,9 @@
 """Today: the page, and the answer of its forms. With htmx, an answer is the page's main part."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
@@ -12,6 +14,7 @@ from django.views.decorators.http import require_GET
 from acl.pages.frame import PageRequest, frame_of, render_page
 from acl.pages.key_forms import ReplaceForm
 from discovery.pages.first_steps_page import start_page_checklist
+from marketplace.operate.embedded.part_states import describe_broken_part, read_broken_parts
 from marketplace.today.ending_keys import NewKey
 from marketplace.today.todays_work import list_todays_work
 from marketplace.today.week import read_week
@@ -53,6 +56,7 @@ def _show(request: PageRequest, *, told: Told | None = None, chosen_all: str = "
         "work": list_todays_work(person=request.user, caller=frame.everywhere),
         "week": read_week(request.user),
         "first_run": start_page_checklist(request, frame, tried=False),
+        "broken_parts": _describe_broken_parts() if request.user.is_staff else [],
         "told": told,
         "chosen_all": chosen_all,
         "replacing": ReplaceForm(initial={"lifetime": LIFETIME}),
@@ -64,3 +68,8 @@ def _show(request: PageRequest, *, told: Told | None = None, chosen_all: str = "
     if told is not None and told.keys:
         patch_cache_control(response, no_store=True)
     return response
+
+
+def _describe_broken_parts() -> list[str]:
+    parts = read_broken_parts(Path(settings.PEGBOARD_DATA_DIR))
+    return [describe_broken_part(name, part) for name, part in parts.items()]
