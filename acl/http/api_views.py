@@ -2,10 +2,16 @@
 
 from typing import Any
 
+from django.contrib.auth.models import Group
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from acl.http.request_callers import acting_admin, caller_of, installation_admin
+from acl.http.request_callers import (
+    acting_admin,
+    caller_of,
+    deciding_group,
+    installation_admin,
+)
 from acl.http.strict_serializer import StrictSerializer, Text
 from acl.models import ApiKey
 from acl.rights.caller import Caller
@@ -50,6 +56,18 @@ class CallerView(APIView):
             name: others.pop(name, None) or None for name in ("user", "group", "space")
         }
         return caller_of(request, **named), others
+
+
+class DecidingView(CallerView):
+    """Base view for decisions that an admin makes as a named caller."""
+
+    def read_decision(
+        self, request: Request, data: Any, serializer_class: type[CallerSerializer]
+    ) -> tuple[Caller, Group | None, dict[str, Any]]:
+        """Return the caller, the group decided for, or None for everyone, and the other
+        parameters. A key that covers several groups has to name one, and is in that one."""
+        caller, others = self.read_parameters(request, data, serializer_class)
+        return caller, deciding_group(request, str(data.get("group") or "")), others
 
 
 class AdminView(APIView):

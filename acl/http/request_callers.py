@@ -143,6 +143,27 @@ def groups_known(request: Request, field: str = "group") -> Q:
     return principal.administered(field) if isinstance(principal, KeyHolder) else Q()
 
 
+def administers_all(request: Request) -> bool:
+    """Return True for staff in a session, and for keys of the whole installation."""
+    principal = principal_of(request)
+    if isinstance(principal, KeyHolder):
+        return principal.is_of_the_installation
+    return principal.is_staff
+
+
+def deciding_group(request: Request, name: str) -> Group | None:
+    """Return the group for which the sender decides; None for everyone, which people do, and keys
+    of the whole installation that name no group."""
+    own = own_group(request, name)
+    if own is not None:
+        return Group.objects.get(pk=own)
+    if not name or not isinstance(principal_of(request), KeyHolder):
+        return None
+    if (group := Group.objects.filter(name=name).first()) is None:
+        raise CallerRefused
+    return group
+
+
 def people_known(request: Request) -> QuerySet[User]:
     """Return the people that the sender may know of: all, or members of the key's groups."""
     principal = principal_of(request)
