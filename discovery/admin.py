@@ -13,6 +13,7 @@ from unfold.admin import TabularInline
 from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
 from acl.visible_text.json_text import text_of
 from discovery.calls.call_arguments import render_call
+from discovery.calls.call_queries import PRIVATE_FIELDS, may_read_contents
 from discovery.learning.learning_review import forget
 from discovery.models import (
     Call,
@@ -119,16 +120,23 @@ class ServerRequestAdmin(ReadOnlyAdmin):
 
 @admin.register(Call)
 class CallAdmin(ReadOnlyAdmin):
-    """Calls without results: those belong to the user alone."""
+    """Calls: facts for everyone here, and arguments for those who may read them on the call's own
+    page (`may_read_contents`)."""
 
     list_display = ("created_at", "full_name", "user", "group", "state", "reason", "side_effect")
     list_filter = ("state", "group", "side_effect", "created_at")
     list_select_related = ("user", "group")
     search_fields = ("id", "full_name", "user__username", "group__name")
-    exclude = ("arguments_json", "result_json", "idempotency_key", *CHAIN)
+    exclude = (*PRIVATE_FIELDS, "arguments_hash", "approved_digest", "idempotency_key", *CHAIN)
     raw_id_fields = ("space",)
     readonly_fields = ("rendered_arguments",)
     date_hierarchy = "created_at"
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Call | None = None) -> Any:
+        """Leave the arguments out for people who may not read them."""
+        if obj is None or not may_read_contents(cast(User, request.user), obj):
+            return ()
+        return self.readonly_fields
 
     @admin.display(description="Arguments")
     def rendered_arguments(self, call: Call) -> SafeString:

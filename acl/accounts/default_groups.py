@@ -5,12 +5,12 @@ from django.db import transaction
 
 from acl.accounts.groups import GroupRefused
 from acl.audit.recorder import record
-from acl.delegation import DelegationRefused, check_groups
+from acl.delegation import Actor, DelegationRefused, check_groups, check_installation
 from acl.models import GroupPolicy
 
 
 @transaction.atomic
-def set_joined_by_default(*, by: User | None, group: Group, joined: bool) -> bool:
+def set_joined_by_default(*, by: Actor, group: Group, joined: bool) -> bool:
     """Set whether new people join the group; False if nothing changes.
 
     Raises GroupRefused if the group has more power than the admin: they could not add a person
@@ -19,6 +19,7 @@ def set_joined_by_default(*, by: User | None, group: Group, joined: bool) -> boo
     policy, _ = GroupPolicy.objects.select_for_update().get_or_create(group=group)
     if policy.joined_by_default == joined:
         return False
+    check_installation(by)
     if joined:
         try:
             check_groups(by, [group])

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from acl.accounts.spaces import ensure_root, set_open
 from acl.audit.recorder import record
-from acl.delegation import DelegationRefused, check_groups
+from acl.delegation import Actor, DelegationRefused, check_groups, check_installation
 from acl.keys.key_lifecycle import revoke_key
 from acl.models import ApiKey
 from acl.visible_text.plain_names import check_plain_name
@@ -43,8 +43,9 @@ class GroupDeletion:
 
 
 @transaction.atomic
-def create_group(*, by: User | None, name: str, is_open: bool = False) -> Group:
+def create_group(*, by: Actor, name: str, is_open: bool = False) -> Group:
     """Create a group without members. Unless it is open, they may use nothing yet."""
+    check_installation(by)
     group = Group.objects.create(name=_checked(name))
     ensure_root(group)
     record(by=by, action="group.created", target=f"group {group}")
@@ -53,11 +54,12 @@ def create_group(*, by: User | None, name: str, is_open: bool = False) -> Group:
 
 
 @transaction.atomic
-def rename_group(*, by: User | None, group: Group, name: str) -> Group:
+def rename_group(*, by: Actor, group: Group, name: str) -> Group:
     """Rename a group. Requests and sign-in providers that use the old name no longer find it."""
     locked = Group.objects.select_for_update(no_key=True).get(pk=group.pk)
     before, locked.name = locked.name, _checked(name, of=locked)
     if before != locked.name:
+        check_installation(by)
         _check_power(by, locked)  # a provider's mapping adds people to the group of a name
         locked.save(update_fields=["name"])
         details = {"before": before, "after": locked.name}
@@ -66,12 +68,13 @@ def rename_group(*, by: User | None, group: Group, name: str) -> Group:
 
 
 @transaction.atomic
-def delete_group(*, by: User | None, group: Group) -> None:
+def delete_group(*, by: Actor, group: Group) -> None:
     """Delete a group with everything that is only in it, and revoke the keys of this group alone.
 
     Members stay, and so do their other groups.
     """
     locked = Group.objects.select_for_update().get(pk=group.pk)
+    check_installation(by)
     _check_power(by, locked)
     going = deletion_of(locked)
     for key in going.keys:
@@ -81,7 +84,7 @@ def delete_group(*, by: User | None, group: Group) -> None:
     locked.delete()
 
 
-def _check_power(by: User | None, group: Group) -> None:
+def _check_power(by: Actor, group: Group) -> None:
     try:
         check_groups(by, [group])
     except DelegationRefused as refused:

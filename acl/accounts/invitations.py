@@ -1,13 +1,12 @@
 """Invitations: sent, withdrawn and accepted. They are the one way to an account.
 
 The link is random and shown once; what is stored is a digest. Whoever has the link can accept, so
-it ends after a while, after one use, and with the admin who sent it.
+it ends after a while, after one use, and with the admin who sent it or the key that they used.
 """
 
 import secrets
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import cast
 
 from allauth.account.models import EmailAddress
 from django.conf import settings
@@ -21,8 +20,15 @@ from django.utils.translation import gettext as _
 from acl.accounts.default_groups import join_default_groups
 from acl.accounts.people import PeopleRefused, is_address_taken
 from acl.audit.recorder import record
-from acl.delegation import DelegationRefused, check_groups, check_role
-from acl.keys.key_lifecycle import digest_of
+from acl.delegation import (
+    Actor,
+    DelegationRefused,
+    check_invitation,
+    hold_credential,
+    person_behind,
+)
+from acl.delegation.key_holder import KeyHolder
+from acl.keys.key_lifecycle import current_holder, digest_of
 from acl.models import Invitation
 from acl.platform.clock import database_now
 from acl.visible_text.plain_names import check_plain_name
@@ -33,13 +39,14 @@ OPEN = Q(accepted_at=None, withdrawn_at=None)
 
 @transaction.atomic
 def invite(
-    *, by: User, email: str, groups: Iterable[Group], role: str = Invitation.Role.MEMBER
+    *, by: Actor, email: str, groups: Iterable[Group], role: str = Invitation.Role.MEMBER
 ) -> tuple[Invitation, str]:
     """Create an invitation and return it with its link's secret, which is not stored.
 
     Earlier invitations to the address end.
     """
     email, chosen = email.strip().lower(), list(groups)
+    hold_credential(by)
     _check_power(by, role, chosen)
     if is_address_taken(email):
         raise PeopleRefused(_("There is already an account with this address."))
@@ -48,7 +55,8 @@ def invite(
     invitation = Invitation.objects.create(
         email=email,
         role=role,
-        by=by,
+        by=person_behind(by),
+        made_with_id=by.key_id if isinstance(by, KeyHolder) else None,
         digest=digest_of(raw),
         expires_at=database_now() + timedelta(days=settings.PEGBOARD_INVITATION_DAYS),
     )
@@ -58,7 +66,7 @@ def invite(
 
 
 @transaction.atomic
-def withdraw(*, by: User, invitation: Invitation) -> None:
+def withdraw(*, by: Actor, invitation: Invitation) -> None:
     """End an invitation, so that its link no longer works."""
     if Invitation.objects.filter(OPEN, pk=invitation.pk).update(withdrawn_at=Now()):
         record(by=by, action="invitation.withdrawn", target=invitation.email)
@@ -93,18 +101,22 @@ def accept(*, raw: str, username: str, password: str) -> User:
 
 def _may_still_invite(invitation: Invitation) -> bool:
     """Check again at acceptance, because the sender or the groups may have changed since."""
+    sender: Actor = invitation.by
+    if invitation.made_with is not None:
+        sender = current_holder(invitation.made_with)
+    if sender is None:
+        return False
     try:
-        _check_power(cast(User, invitation.by), invitation.role, invitation.groups.all())
+        _check_power(sender, invitation.role, invitation.groups.all())
     except PeopleRefused:
         return False
     return True
 
 
-def _check_power(by: User, role: str, groups: Iterable[Group]) -> None:
+def _check_power(by: Actor, role: str, groups: Iterable[Group]) -> None:
     """Raise PeopleRefused if the invited person would have more power than the sender."""
     try:
-        check_role(by, role)
-        check_groups(by, groups)
+        check_invitation(by, role, groups)
     except DelegationRefused as refused:
         raise PeopleRefused(str(refused)) from refused
 
@@ -113,7 +125,10 @@ def _acceptable() -> QuerySet[Invitation]:
     """Match open invitations whose sender may still invite with that role."""
     sender = Q(by__is_active=True, by__is_staff=True)
     may = Q(role=Invitation.Role.MEMBER) | Q(by__is_superuser=True)
-    return Invitation.objects.filter(OPEN, sender, may, expires_at__gt=Now())
+    made = Q(made_with=None) | Q(made_with__revoked_at=None) & (
+        Q(made_with__expires_at=None) | Q(made_with__expires_at__gt=Now())
+    )
+    return Invitation.objects.filter(OPEN, sender, may, made, expires_at__gt=Now())
 
 
 def _create(invitation: Invitation, username: str, password: str) -> User:

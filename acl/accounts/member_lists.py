@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 
 from acl.accounts.invitations import invite
 from acl.accounts.people import PeopleRefused, add_to_group
+from acl.delegation import Actor
 from acl.models import Invitation
 
 MOST_ENTRIES = 500
@@ -80,14 +81,16 @@ def read_table(text: str) -> str:
 
 
 @transaction.atomic
-def add_all(*, by: User, group: Group, people: Iterable[User]) -> None:
+def add_all(*, by: Actor, group: Group, people: Iterable[User]) -> None:
     """Add people to a group: all of them, or nobody."""
     for person in people:
         add_to_group(by=by, person=person, group=group)
 
 
 @transaction.atomic
-def invite_all(*, by: User, group: Group, addresses: Iterable[str]) -> list[tuple[Invitation, str]]:
+def invite_all(
+    *, by: Actor, group: Group, addresses: Iterable[str]
+) -> list[tuple[Invitation, str]]:
     """Invite the addresses as members of a group; return the invitations with their secrets."""
     return [invite(by=by, email=address, groups=[group]) for address in addresses]
 

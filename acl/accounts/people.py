@@ -19,7 +19,15 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
-from acl.delegation import DelegationRefused, check_groups, check_person
+from acl.delegation import (
+    Actor,
+    DelegationRefused,
+    check_group,
+    check_groups,
+    check_member,
+    check_person,
+    person_behind,
+)
 from acl.models import Invitation
 from acl.oauth.connections import end_connections_of
 
@@ -95,9 +103,9 @@ def person_to_link(verified: Iterable[str]) -> User | None:
 
 
 @transaction.atomic
-def deactivate(*, by: User, person: User) -> None:
+def deactivate(*, by: Actor, person: User) -> None:
     """Deactivate a person: end their sessions and the invitations they sent."""
-    if by.pk == person.pk:
+    if (actor := person_behind(by)) is not None and actor.pk == person.pk:
         raise PeopleRefused(_("You cannot deactivate yourself. Ask another admin."))
     _check_power(by, person)
     if not User.objects.filter(pk=person.pk, is_active=True).update(is_active=False):
@@ -109,7 +117,7 @@ def deactivate(*, by: User, person: User) -> None:
 
 
 @transaction.atomic
-def reactivate(*, by: User, person: User) -> None:
+def reactivate(*, by: Actor, person: User) -> None:
     """Reactivate a person, with the groups that they had."""
     _check_power(by, person)
     if User.objects.filter(pk=person.pk, is_active=False).update(is_active=True):
@@ -117,7 +125,7 @@ def reactivate(*, by: User, person: User) -> None:
 
 
 @transaction.atomic
-def add_to_group(*, by: User, person: User, group: Group) -> None:
+def add_to_group(*, by: Actor, person: User, group: Group) -> None:
     """Add a person to a group, with effect from the next request."""
     _check_power(by, person, joins=[group])
     if not person.groups.filter(pk=group.pk).exists():
@@ -126,9 +134,13 @@ def add_to_group(*, by: User, person: User, group: Group) -> None:
 
 
 @transaction.atomic
-def take_out_of_group(*, by: User, person: User, group: Group) -> None:
+def take_out_of_group(*, by: Actor, person: User, group: Group) -> None:
     """Remove a person from a group, with effect from the next request."""
-    _check_power(by, person)
+    try:
+        check_member(by, person)
+        check_group(by, group)
+    except DelegationRefused as refused:
+        raise PeopleRefused(str(refused)) from refused
     if person.groups.filter(pk=group.pk).exists():
         person.groups.remove(group)
         _record_group(by, "person.left_group", person, group)
@@ -168,7 +180,7 @@ def end_sessions(person: User) -> int:
     return len(theirs)
 
 
-def _check_power(by: User, person: User, *, joins: Iterable[Group] = ()) -> None:
+def _check_power(by: Actor, person: User, *, joins: Iterable[Group] = ()) -> None:
     """Raise PeopleRefused if the person has more power than `by`, or would gain more."""
     try:
         check_person(by, person)
@@ -177,7 +189,7 @@ def _check_power(by: User, person: User, *, joins: Iterable[Group] = ()) -> None
         raise PeopleRefused(str(refused)) from refused
 
 
-def _record_group(by: User, action: str, person: User, group: Group) -> None:
+def _record_group(by: Actor, action: str, person: User, group: Group) -> None:
     record(by=by, action=action, target=person.username, details={"group": group.name})
 
 

@@ -21,13 +21,13 @@ from acl.audit.recorder import record
 from acl.delegation import (
     Actor,
     DelegationRefused,
+    check_installation,
     check_person,
-    check_role,
+    hold_credential,
     may_act_as,
-    person_behind,
 )
 from acl.keys.key_lifecycle import revoke_key
-from acl.models import ApiKey, Invitation
+from acl.models import ApiKey
 from acl.visible_text.plain_names import check_plain_name
 
 
@@ -50,14 +50,15 @@ class ProvisionedAddress:
 @transaction.atomic
 def provision_person(*, by: Actor, username: str) -> User:
     """Create a person without a password, an address or a rank, in the groups that all join."""
-    check_role(by, Invitation.Role.MEMBER)
+    hold_credential(by)
+    check_installation(by)
     person = User(username=_checked_name(username))
     if is_name_taken(person.username):
         raise NameTaken(_("This name or address is already taken."))
     person.set_unusable_password()
     _check_fields(person)
     person.save()
-    record(by=person_behind(by), action="person.provisioned", target=person.username)
+    record(by=by, action="person.provisioned", target=person.username)
     join_default_groups(person=person)
     return person
 
@@ -96,12 +97,12 @@ def change_person(
     _check_fields(person)
     person.save(update_fields=["username", "email", "first_name", "last_name"])
     details = {"before": before[0], "emails": [one.email for one in wanted]}
-    record(by=person_behind(by), action="person.changed", target=person.username, details=details)
+    record(by=by, action="person.changed", target=person.username, details=details)
     return True
 
 
 @transaction.atomic
-def deprovision_person(*, by: User, person: User) -> None:
+def deprovision_person(*, by: Actor, person: User) -> None:
     """Deactivate a person for good: sessions end, keys are revoked, and no group is left."""
     deactivate(by=by, person=person)
     for key in ApiKey.objects.filter(owner=person, revoked_at=None).order_by("pk"):

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from acl.accounts.people import is_name_taken
 from acl.audit.recorder import record
-from acl.delegation import Actor, check_groups, person_behind
+from acl.delegation import Actor, check_groups, hold_credential
 from acl.keys.key_lifecycle import create_key
 from acl.models import ApiKey, ServiceAccount
 from acl.visible_text.plain_names import check_plain_name
@@ -28,6 +28,7 @@ def create_service_account(
 
     Raises DelegationRefused where membership would bring power that `by` does not have.
     """
+    hold_credential(by)
     check_groups(by, groups)
     user = User(username=User.normalize_username(name))
     user.set_unusable_password()
@@ -42,7 +43,7 @@ def create_service_account(
     user.groups.add(*groups)
     ServiceAccount.objects.create(user=user, description=description)
     record(
-        by=person_behind(by),
+        by=by,
         action="service_account.created",
         target=name,
         details={"groups": [one.name for one in groups], "description": description},

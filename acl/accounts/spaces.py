@@ -6,7 +6,7 @@ otherwise create a cycle without a root.
 
 from typing import Any
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.core.validators import slug_re
 from django.db import transaction
@@ -14,6 +14,7 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
+from acl.delegation import Actor, check_group, check_installation
 from acl.models import GroupPolicy, Space
 from acl.visible_text.plain_names import check_plain_name
 
@@ -28,12 +29,13 @@ class SpaceRefused(Exception):
 
 @transaction.atomic
 def create_space(
-    *, by: User | None, group: Group, parent: Space | None, name: str, slug: str = ""
+    *, by: Actor, group: Group, parent: Space | None, name: str, slug: str = ""
 ) -> Space:
     """Create a space below `parent`, whose rules it inherits, or below the root.
 
     Without a slug, it gets one from its name.
     """
+    check_group(by, group)
     _lock(group)
     parent = _place(group, parent or ensure_root(group))
     _check_depth(parent, below=1)
@@ -46,8 +48,9 @@ def create_space(
 
 
 @transaction.atomic
-def rename_space(*, by: User | None, space: Space, name: str) -> Space:
+def rename_space(*, by: Actor, space: Space, name: str) -> Space:
     """Rename a space. Its slug stays, because requests use it."""
+    check_group(by, space.group)
     before, space.name = space.name, _checked(name)
     if before != space.name:
         space.save(update_fields=["name"])
@@ -57,8 +60,12 @@ def rename_space(*, by: User | None, space: Space, name: str) -> Space:
 
 
 @transaction.atomic
-def move_space(*, by: User | None, space: Space, parent: Space) -> Space:
-    """Move a space with its descendants and rules below another parent."""
+def move_space(*, by: Actor, space: Space, parent: Space) -> Space:
+    """Move a space with its descendants and rules below another parent.
+
+    Other denies hold there: it takes as much as lifting a rule of others.
+    """
+    check_installation(by)
     _lock(space.group)
     space = Space.objects.select_related("group", "parent").get(pk=space.pk)
     parent = _place(space.group, parent)
@@ -76,8 +83,9 @@ def move_space(*, by: User | None, space: Space, parent: Space) -> Space:
 
 
 @transaction.atomic
-def delete_space(*, by: User | None, space: Space) -> None:
+def delete_space(*, by: Actor, space: Space) -> None:
     """Delete a space with its own rules. Its children move up to its parent."""
+    check_installation(by)
     _lock(space.group)
     space = Space.objects.select_related("group", "parent").get(pk=space.pk)
     if space.parent is None:
@@ -111,11 +119,12 @@ def ensure_root(group: Group) -> Space:
 
 
 @transaction.atomic
-def set_open(*, by: User | None, group: Group, is_open: bool) -> bool:
+def set_open(*, by: Actor, group: Group, is_open: bool) -> bool:
     """Set whether members may use unrestricted tools by default; False if nothing changes."""
     policy, _ = GroupPolicy.objects.select_for_update().get_or_create(group=group)
     if policy.open_default == is_open:
         return False
+    check_installation(by)
     policy.open_default = is_open
     policy.save(update_fields=["open_default"])
     record(by=by, action="group.opened" if is_open else "group.closed", target=f"group {group}")

@@ -8,24 +8,24 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from acl.actor.chain import Actor, ActorKind, Chain, CredentialKind, Subject
-from acl.actor.request_context import current_chain, current_context, note_subject
+from acl.actor.request_context import ShownKey, current_chain, current_context, note_subject
 from acl.models import AuditEntry, Look, ServiceAccount
 from acl.platform.clock import database_now
 
 
 def record(
-    *, by: User | None, action: str, target: str, details: dict[str, Any] | None = None
+    *, by: User | ShownKey | None, action: str, target: str, details: dict[str, Any] | None = None
 ) -> AuditEntry:
     """Write one entry with its chain, in the transaction of the change.
 
-    The actor is the sender of the current request. `by` is the person whom the service holds
-    responsible: outside of requests the actor, otherwise, where it is someone else, the subject.
-    None stands for a command or for Pegboard itself.
+    The actor is the sender of the current request. `by` is whom the service holds responsible, a
+    key's owner for a key: outside of requests the actor, otherwise, where it is someone else, the
+    subject. None stands for a command or for Pegboard itself.
 
     The entry's number and its digest come at commit, from the database: whoever records early in a
     long transaction keeps nobody waiting.
     """
-    context, chain = current_context(), _chain(by)
+    context, chain = current_context(), _chain(_person_of(by))
     actor, credential, subject = chain.actor, chain.credential, chain.subject
     return AuditEntry.objects.create(
         by_id=actor.id,
@@ -43,6 +43,13 @@ def record(
         request_id=context.request_id,
         address=context.address,
     )
+
+
+def _person_of(by: User | ShownKey | None) -> User | None:
+    """Return the person responsible: of a key, its owner."""
+    if by is None or isinstance(by, User):
+        return by
+    return User.objects.filter(pk=by.owner_id).first() if by.owner_id else None
 
 
 def _chain(by: User | None) -> Chain:

@@ -27,6 +27,7 @@ class Authority:
     permissions: frozenset[str] | None = frozenset()  # "app_label.codename"
     scopes: frozenset[str] = frozenset()
     groups: frozenset[int] | None = frozenset()
+    administers: frozenset[int] | None = frozenset()  # groups whose members and spaces it changes
     follows_owner: bool = False  # its groups are all those of its owner, also later ones
     acts_for_users: bool = False
     ends_at: datetime | None = None
@@ -43,13 +44,30 @@ class Authority:
             return True
         return groups is not None and groups <= self.groups
 
+    def manages(self, groups: frozenset[int]) -> bool:
+        """Return True if the actor administers all of these groups."""
+        return self.administers is None or groups <= self.administers
+
+    def manages_person(self, person: User) -> bool:
+        """Return True if the actor administers all that the person belongs to. Who is in no group
+        belongs to the installation."""
+        if self.administers is None:
+            return True
+        groups = frozenset(Group.objects.filter(user=person).values_list("pk", flat=True))
+        return bool(groups) and groups <= self.administers
+
     def outlasts(self, end: datetime | None) -> bool:
         """Return True if what ends then would not outlive the actor's own credential."""
         return self.ends_at is None or (end is not None and end <= self.ends_at)
 
 
 OPERATOR = Authority(
-    rank=Rank.SUPERUSER, permissions=None, scopes=EVERY_SCOPE, groups=None, acts_for_users=True
+    rank=Rank.SUPERUSER,
+    permissions=None,
+    scopes=EVERY_SCOPE,
+    groups=None,
+    administers=None,
+    acts_for_users=True,
 )
 
 
@@ -107,6 +125,7 @@ def _authority_of_person(person: User) -> Authority:
         scopes=EVERY_SCOPE if is_staff else OWN_SCOPES,
         # The staff administers every group; see docs/access.md.
         groups=None if is_staff else frozenset(person.groups.values_list("pk", flat=True)),
+        administers=None if is_staff else frozenset(),
         follows_owner=True,
         acts_for_users=acts_for_others(person),
     )
@@ -121,10 +140,17 @@ def _authority_of_key(holder: KeyHolder) -> Authority:
         permissions=_permissions_of_key(owner, rank),
         scopes=holder.scopes,
         groups=holder.group_ids,
+        administers=_administered_by(holder, rank),
         follows_owner=holder.all_groups,
         acts_for_users=holder.acts_for_users,
         ends_at=holder.expires_at,
     )
+
+
+def _administered_by(holder: KeyHolder, rank: Rank) -> frozenset[int] | None:
+    if rank < Rank.STAFF:
+        return frozenset()
+    return None if holder.is_of_the_installation else holder.group_ids or frozenset()
 
 
 def _permissions_of_key(owner: User | None, rank: Rank) -> frozenset[str] | None:

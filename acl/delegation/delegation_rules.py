@@ -8,15 +8,20 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import Group, User
+from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from acl.delegation.authority import (
+    EVERY_SCOPE,
+    OWN_SCOPES,
     Actor,
     Authority,
     authority_of,
     permissions_by,
     permissions_of,
 )
+from acl.delegation.key_holder import KeyHolder
 from acl.models import ApiKey, Invitation, ServiceAccount
 from acl.models.rank import Rank, rank_of
 
@@ -101,6 +106,22 @@ def _check_owner(own: Authority, key: RequestedKey) -> None:
         )
 
 
+def check_installation(actor: Actor) -> None:
+    """Raise DelegationRefused for a key that does not administer the whole installation. Of keys,
+    only an admin's for all groups does; which people do, the doors ask."""
+    if isinstance(actor, KeyHolder) and authority_of(actor).administers is not None:
+        raise DelegationRefused(
+            "groups",
+            _("This concerns the whole installation. Use an admin's key for all groups."),
+        )
+
+
+def check_group(actor: Actor, group: Group) -> None:
+    """Raise DelegationRefused for a key that does not administer this group."""
+    if isinstance(actor, KeyHolder) and not authority_of(actor).manages(frozenset({group.pk})):
+        raise DelegationRefused("groups", _("You do not administer all of these groups."))
+
+
 def check_person(actor: Actor, person: User) -> None:
     """Raise DelegationRefused unless the actor may change this person's account."""
     if not may_change_person(actor, person):
@@ -113,14 +134,26 @@ def may_change_person(actor: Actor, person: User) -> bool:
     """Return True if the person has no power that the actor lacks. Flags of a deactivated person
     count too: they come back to life with the account."""
     own = authority_of(actor)
-    return own.rank >= Rank.STAFF and _includes(own, person)
+    return own.rank >= Rank.STAFF and own.manages_person(person) and _includes(own, person)
+
+
+def check_member(actor: Actor, person: User) -> None:
+    """Raise DelegationRefused if the person has a power, as an admin or by permissions, that the
+    actor lacks: then their memberships are not the actor's to end."""
+    own = authority_of(actor)
+    if own.rank < Rank.STAFF or not _includes(own, person):
+        raise DelegationRefused(
+            "person", _("This person has more rights than you. Ask an admin with more rights.")
+        )
 
 
 def may_act_as(actor: Actor, person: User) -> bool:
     """Return True if the actor may act as this person, or set what they sign in with, which comes
     to the same."""
     own = authority_of(actor)
-    return person.pk == own.person_id or (own.acts_for_users and _includes(own, person))
+    if person.pk == own.person_id:
+        return True
+    return own.acts_for_users and own.manages_person(person) and _includes(own, person)
 
 
 def check_groups(actor: Actor, groups: Iterable[Group]) -> None:
@@ -128,7 +161,7 @@ def check_groups(actor: Actor, groups: Iterable[Group]) -> None:
     own, joined = authority_of(actor), list(groups)
     if joined and own.rank < Rank.STAFF:
         raise DelegationRefused("groups", _("Only an admin can add people to groups."))
-    if not own.reaches(frozenset(group.pk for group in joined)):
+    if not own.manages(frozenset(group.pk for group in joined)):
         raise DelegationRefused("groups", _("You do not administer all of these groups."))
     if not own.has_permissions(permissions_by(joined)):
         raise DelegationRefused(
@@ -136,12 +169,41 @@ def check_groups(actor: Actor, groups: Iterable[Group]) -> None:
         )
 
 
-def check_role(actor: Actor, role: str) -> None:
-    """Raise DelegationRefused unless the actor may invite someone as this."""
-    own = authority_of(actor)
-    needed = Rank.SUPERUSER if role == Invitation.Role.ADMIN else Rank.STAFF
-    if own.rank < needed:
+def check_invitation(actor: Actor, role: str, groups: Iterable[Group]) -> None:
+    """Raise DelegationRefused unless the actor holds all that the invited person will: a rank,
+    scopes, groups, and no end."""
+    own, is_admin = authority_of(actor), role == Invitation.Role.ADMIN
+    if own.rank < (Rank.SUPERUSER if is_admin else Rank.STAFF):
         raise DelegationRefused("role", _("Only a superuser can invite admins."))
+    if beyond := (EVERY_SCOPE if is_admin else OWN_SCOPES) - own.scopes:
+        named = ", ".join(sorted(beyond))
+        raise DelegationRefused(
+            "role", _("You do not have these scopes yourself: %(scopes)s.") % {"scopes": named}
+        )
+    if not own.outlasts(None):
+        raise DelegationRefused(
+            "role",
+            _("Your key expires, but people stay. Invite with a key that does not expire."),
+        )
+    joined = list(groups)
+    if own.administers is not None:  # the invited person also joins these
+        joined += Group.objects.filter(policy__joined_by_default=True)
+    if is_admin or not joined:
+        check_installation(actor)
+    if is_admin and not own.acts_for_users:
+        raise DelegationRefused("role", _("Only a superuser can invite admins."))
+    check_groups(actor, joined)
+
+
+def hold_credential(actor: Actor) -> None:
+    """Lock the actor's key until the end of the transaction, so that its revocation finds what is
+    made with it meanwhile. Raise DelegationRefused if it has ended since the request came."""
+    if not isinstance(actor, KeyHolder):
+        return
+    valid = Q(expires_at=None) | Q(expires_at__gt=Now())
+    rows = ApiKey.objects.select_for_update(no_key=True).filter(valid, revoked_at=None)
+    if not rows.filter(pk=actor.key_id).exists():
+        raise DelegationRefused("key", _("Your own key has ended."))
 
 
 def check_flags(

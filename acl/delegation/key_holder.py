@@ -5,7 +5,10 @@ from datetime import datetime
 
 from django.db.models import Q
 
+from acl.models import ApiKey
 from acl.models.rank import Rank
+
+_ADMINISTER = frozenset({ApiKey.Scope.ADMIN, ApiKey.Scope.SCIM})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,22 @@ class KeyHolder:
     def covers(self, group_id: int) -> bool:
         """Return True if the key works in this group."""
         return self.group_ids is None or group_id in self.group_ids
+
+    @property
+    def is_of_the_installation(self) -> bool:
+        """Return True for an admin's key for all groups. It administers the whole installation;
+        any other key administers its own groups, whoever owns it."""
+        return (
+            self.all_groups and self.rank >= Rank.STAFF and not _ADMINISTER.isdisjoint(self.scopes)
+        )
+
+    def knows_of(self, group_id: int) -> bool:
+        """Return True if the key may know of this group."""
+        return self.is_of_the_installation or self.covers(group_id)
+
+    def administered(self, field: str = "group") -> Q:
+        """Limit rows to what the key administers; `field` leads to the group of a row."""
+        return Q() if self.is_of_the_installation else self.in_groups(field)
 
     def in_groups(self, field: str = "group") -> Q:
         """Limit rows to the key's groups; `field` leads to the group of a row."""

@@ -2,10 +2,16 @@
 
 from typing import Any
 
+from django.contrib.auth.models import Group
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from acl.http.request_callers import caller_of, installation_admin
+from acl.http.request_callers import (
+    acting_admin,
+    caller_of,
+    deciding_group,
+    installation_admin,
+)
 from acl.http.strict_serializer import StrictSerializer, Text
 from acl.models import ApiKey
 from acl.rights.caller import Caller
@@ -52,8 +58,20 @@ class CallerView(APIView):
         return caller_of(request, **named), others
 
 
+class DecidingView(CallerView):
+    """Base view for decisions that an admin makes as a named caller."""
+
+    def read_decision(
+        self, request: Request, data: Any, serializer_class: type[CallerSerializer]
+    ) -> tuple[Caller, Group | None, dict[str, Any]]:
+        """Return the caller, the group decided for, or None for everyone, and the other
+        parameters. A key that covers several groups has to name one, and is in that one."""
+        caller, others = self.read_parameters(request, data, serializer_class)
+        return caller, deciding_group(request, str(data.get("group") or "")), others
+
+
 class AdminView(APIView):
-    """Base view for admins: in a session, or with an admin's own key."""
+    """Base view of the whole installation: an admin in a session, or their key for all groups."""
 
     required_scope = ApiKey.Scope.ADMIN
 
@@ -61,3 +79,17 @@ class AdminView(APIView):
         """Refuse everyone else before anything is read."""
         super().initial(request, *args, **kwargs)
         installation_admin(request)
+
+
+class GroupAdminView(APIView):
+    """Base view of groups and their people: an admin in a session, or their key, for its groups.
+
+    Queries are limited by `groups_known`, and changes by the services, which get the credential.
+    """
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse everyone else before anything is read."""
+        super().initial(request, *args, **kwargs)
+        acting_admin(request)

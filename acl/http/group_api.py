@@ -23,10 +23,10 @@ from acl.accounts.groups import (
 from acl.accounts.member_lists import MOST_ENTRIES, add_all
 from acl.accounts.people import PeopleRefused, take_out_of_group
 from acl.accounts.spaces import set_open
-from acl.http.api_views import AdminView
+from acl.http.api_views import GroupAdminView
 from acl.http.people_api import PageSerializer, PersonSerializer, page_of, paged
 from acl.http.refusals import Conflict, Refusals, Unprocessable, refusals_as_problems
-from acl.http.request_callers import installation_admin
+from acl.http.request_callers import acting_admin, groups_known, people_known
 from acl.http.strict_serializer import Flag, StrictSerializer, Text
 
 _REFUSALS: Refusals = {
@@ -112,7 +112,7 @@ class AddMembersSerializer(StrictSerializer):
     )
 
 
-class GroupsView(AdminView):
+class GroupsView(GroupAdminView):
     """Groups: list and create."""
 
     @extend_schema(
@@ -125,7 +125,7 @@ class GroupsView(AdminView):
     def get(self, request: Request) -> Response:
         """Return a page of groups by name."""
         wanted = page_of(request)
-        found = _groups().filter(name__icontains=wanted["query"]).order_by("name", "pk")
+        found = _groups(request).filter(name__icontains=wanted["query"]).order_by("name", "pk")
         return Response(GroupPageSerializer(paged(found, wanted)).data)
 
     @extend_schema(
@@ -139,13 +139,13 @@ class GroupsView(AdminView):
         """Create a group without members."""
         wanted = CreateGroupSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        data, by = wanted.validated_data, installation_admin(request)
+        data, by = wanted.validated_data, acting_admin(request)
         with refusals_as_problems(_REFUSALS):
             group = create_group(by=by, name=data["name"], is_open=data["open"])
-        return Response(GroupSerializer(_groups().get(pk=group.pk)).data, status=201)
+        return Response(GroupSerializer(_groups(request).get(pk=group.pk)).data, status=201)
 
 
-class GroupView(AdminView):
+class GroupView(GroupAdminView):
     """A group."""
 
     @extend_schema(
@@ -156,7 +156,7 @@ class GroupView(AdminView):
     )
     def get(self, request: Request, pk: int) -> Response:
         """Return the group."""
-        return Response(GroupSerializer(get_object_or_404(_groups(), pk=pk)).data)
+        return Response(GroupSerializer(get_object_or_404(_groups(request), pk=pk)).data)
 
     @extend_schema(
         operation_id="change_group",
@@ -167,10 +167,10 @@ class GroupView(AdminView):
     )
     def patch(self, request: Request, pk: int) -> Response:
         """Change the name or the default, with effect from the next request."""
-        group = get_object_or_404(_groups(), pk=pk)
+        group = get_object_or_404(_groups(request), pk=pk)
         wanted = ChangeGroupSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        data, by = wanted.validated_data, installation_admin(request)
+        data, by = wanted.validated_data, acting_admin(request)
         with refusals_as_problems(_REFUSALS):
             if "name" in data:
                 rename_group(by=by, group=group, name=data["name"])
@@ -178,7 +178,7 @@ class GroupView(AdminView):
                 set_open(by=by, group=group, is_open=data["open"])
             if "joined_by_default" in data:
                 set_joined_by_default(by=by, group=group, joined=data["joined_by_default"])
-        return Response(GroupSerializer(_groups().get(pk=pk)).data)
+        return Response(GroupSerializer(_groups(request).get(pk=pk)).data)
 
     @extend_schema(
         operation_id="delete_group",
@@ -191,13 +191,13 @@ class GroupView(AdminView):
 
         Its members stay, without what it was granted. Keys of this group alone are revoked.
         """
-        group = get_object_or_404(Group, pk=pk)
+        group = get_object_or_404(_groups(request), pk=pk)
         with refusals_as_problems(_REFUSALS):
-            delete_group(by=installation_admin(request), group=group)
+            delete_group(by=acting_admin(request), group=group)
         return Response(status=204)
 
 
-class GroupDeletionView(AdminView):
+class GroupDeletionView(GroupAdminView):
     """Preview of a group's deletion."""
 
     @extend_schema(
@@ -208,7 +208,7 @@ class GroupDeletionView(AdminView):
     )
     def get(self, request: Request, pk: int) -> Response:
         """Return what goes with the group. Nothing changes."""
-        going = deletion_of(get_object_or_404(Group, pk=pk))
+        going = deletion_of(get_object_or_404(_groups(request), pk=pk))
         return Response(
             {
                 "members": going.members,
@@ -219,7 +219,7 @@ class GroupDeletionView(AdminView):
         )
 
 
-class MembersView(AdminView):
+class MembersView(GroupAdminView):
     """Members of a group: list and add."""
 
     @extend_schema(
@@ -231,10 +231,10 @@ class MembersView(AdminView):
     )
     def get(self, request: Request, pk: int) -> Response:
         """Return a page of members by user name, deactivated ones included."""
-        group, wanted = get_object_or_404(Group, pk=pk), page_of(request)
+        group, wanted = get_object_or_404(_groups(request), pk=pk), page_of(request)
         found = User.objects.filter(groups=group, username__icontains=wanted["query"])
         found = found.prefetch_related("groups").order_by("username", "pk")
-        return Response(MembersSerializer(paged(found, wanted)).data)
+        return Response(MembersSerializer(paged(found, wanted), context={"request": request}).data)
 
     @extend_schema(
         operation_id="add_members",
@@ -245,21 +245,21 @@ class MembersView(AdminView):
     )
     def post(self, request: Request, pk: int) -> Response:
         """Add all the named people, or nobody. Who is a member already stays one."""
-        group = get_object_or_404(Group, pk=pk)
+        group = get_object_or_404(_groups(request), pk=pk)
         wanted = AddMembersSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         names = wanted.validated_data["users"]
-        people = list(User.objects.filter(username__in=names, is_active=True))
+        people = list(people_known(request).filter(username__in=names, is_active=True))
         missing = sorted({*names} - {person.username for person in people})
         if missing:
             told = ", ".join(missing[:20])
             raise exceptions.ValidationError({"users": f"No active user is called: {told}."})
         with refusals_as_problems(_REFUSALS):
-            add_all(by=installation_admin(request), group=group, people=people)
+            add_all(by=acting_admin(request), group=group, people=people)
         return Response(status=204)
 
 
-class MemberView(AdminView):
+class MemberView(GroupAdminView):
     """A membership."""
 
     @extend_schema(
@@ -270,15 +270,15 @@ class MemberView(AdminView):
     )
     def delete(self, request: Request, pk: int, user: str) -> Response:
         """End the membership, with effect from the next request."""
-        group = get_object_or_404(Group, pk=pk)
+        group = get_object_or_404(_groups(request), pk=pk)
         person = get_object_or_404(User, username=user, groups=group)
         with refusals_as_problems(_REFUSALS):
-            take_out_of_group(by=installation_admin(request), person=person, group=group)
+            take_out_of_group(by=acting_admin(request), person=person, group=group)
         return Response(status=204)
 
 
-def _groups() -> QuerySet[Group]:
-    return Group.objects.annotate(
+def _groups(request: Request) -> QuerySet[Group]:
+    return Group.objects.filter(groups_known(request, "pk")).annotate(
         is_open=Coalesce("policy__open_default", False),
         is_joined=Coalesce("policy__joined_by_default", False),
         members=Count("user", filter=Q(user__is_active=True), distinct=True),

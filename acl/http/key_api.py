@@ -189,7 +189,11 @@ def _keys(request: Request) -> QuerySet[ApiKey]:
 def _within(request: Request) -> Q:
     """Limit keys to those that work in the sender's groups and in no other."""
     principal = principal_of(request)
-    if not isinstance(principal, KeyHolder) or principal.group_ids is None:
+    if (
+        not isinstance(principal, KeyHolder)
+        or principal.group_ids is None
+        or principal.is_of_the_installation
+    ):
         return Q()
     links = ApiKey.groups.through.objects.filter(apikey=OuterRef("pk"))
     mine = links.filter(group__in=principal.group_ids)
@@ -202,7 +206,7 @@ def _groups(request: Request, names: set[str]) -> list[Group]:
     principal = principal_of(request)
     groups = Group.objects.filter(name__in=names).order_by("name")
     if isinstance(principal, KeyHolder):
-        groups = groups.filter(principal.in_groups("pk"))
+        groups = groups.filter(principal.administered("pk"))
     found = list(groups)
     if len(found) != len(names):
         raise CallerRefused
@@ -218,7 +222,7 @@ def _owner(request: Request, groups: list[Group], name: str | None) -> User | No
     if groups:
         people = people.filter(groups__in=groups)
     elif isinstance(principal, KeyHolder):
-        people = people.filter(principal.in_groups("groups"))
+        people = people.filter(principal.administered("groups"))
     owner = people.first()
     if owner is None:
         raise CallerRefused

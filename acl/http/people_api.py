@@ -14,9 +14,15 @@ from rest_framework.response import Response
 from acl.accounts.invitations import invite
 from acl.accounts.languages import language_of
 from acl.accounts.people import PeopleFilter, PeopleRefused, deactivate, list_people, reactivate
-from acl.http.api_views import AdminView
+from acl.delegation.key_holder import KeyHolder
+from acl.http.api_views import GroupAdminView
 from acl.http.refusals import Conflict, Refusals, refusals_as_problems
-from acl.http.request_callers import installation_admin
+from acl.http.request_callers import (
+    acting_admin,
+    groups_known,
+    people_known,
+    principal_of,
+)
 from acl.http.strict_serializer import Flag, StrictSerializer, Text
 from acl.models import Invitation
 
@@ -72,8 +78,11 @@ class PersonSerializer(serializers.ModelSerializer[User]):
         return language_of(person)
 
     def get_groups(self, person: User) -> list[str]:
-        """Return the names of the person's groups."""
-        return sorted(group.name for group in person.groups.all())
+        """Return the names of the person's groups, to a key those that it may know of."""
+        principal, groups = principal_of(self.context["request"]), person.groups.all()
+        if isinstance(principal, KeyHolder):
+            return sorted(group.name for group in groups if principal.knows_of(group.pk))
+        return sorted(group.name for group in groups)
 
 
 class PeoplePageSerializer(serializers.Serializer[Any]):
@@ -121,7 +130,7 @@ class InvitedSerializer(serializers.ModelSerializer[Invitation]):
         return str(self.context["link"])
 
 
-class PeopleView(AdminView):
+class PeopleView(GroupAdminView):
     """The list of people."""
 
     @extend_schema(
@@ -135,10 +144,13 @@ class PeopleView(AdminView):
         """Return a page of people and service accounts by user name."""
         wanted = page_of(request)
         found = list_people(PeopleFilter(words=wanted["query"]))
-        return Response(PeoplePageSerializer(paged(found, wanted)).data)
+        found = found.filter(pk__in=people_known(request).values("pk"))
+        return Response(
+            PeoplePageSerializer(paged(found, wanted), context={"request": request}).data
+        )
 
 
-class PersonView(AdminView):
+class PersonView(GroupAdminView):
     """A person."""
 
     @extend_schema(
@@ -149,7 +161,8 @@ class PersonView(AdminView):
     )
     def get(self, request: Request, user: str) -> Response:
         """Return the person."""
-        return Response(PersonSerializer(get_object_or_404(User, username=user)).data)
+        person = get_object_or_404(people_known(request), username=user)
+        return Response(PersonSerializer(person, context={"request": request}).data)
 
     @extend_schema(
         operation_id="change_person",
@@ -160,17 +173,17 @@ class PersonView(AdminView):
     )
     def patch(self, request: Request, user: str) -> Response:
         """Deactivate the person, which ends sessions and keys at once, or reactivate them."""
-        person = get_object_or_404(User, username=user)
+        person = get_object_or_404(people_known(request), username=user)
         wanted = ChangePersonSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         change = reactivate if wanted.validated_data["active"] else deactivate
         with refusals_as_problems(_REFUSALS):
-            change(by=installation_admin(request), person=person)
+            change(by=acting_admin(request), person=person)
         person.refresh_from_db()
-        return Response(PersonSerializer(person).data)
+        return Response(PersonSerializer(person, context={"request": request}).data)
 
 
-class InvitationsView(AdminView):
+class InvitationsView(GroupAdminView):
     """Invitations."""
 
     @extend_schema(
@@ -184,8 +197,8 @@ class InvitationsView(AdminView):
         """Create an invitation and return its link, this once. Earlier ones to the address end."""
         wanted = InviteSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        data, by = wanted.validated_data, installation_admin(request)
-        groups = _groups(data["groups"])
+        data, by = wanted.validated_data, acting_admin(request)
+        groups = _groups(request, data["groups"])
         with refusals_as_problems(_REFUSALS):
             invitation, raw = invite(by=by, email=data["email"], groups=groups, role=data["role"])
         link = request.build_absolute_uri(reverse("invitation", args=[raw]))
@@ -193,8 +206,8 @@ class InvitationsView(AdminView):
         return Response(body, status=201)
 
 
-def _groups(names: list[str]) -> list[Group]:
-    found = list(Group.objects.filter(name__in=names))
+def _groups(request: Request, names: list[str]) -> list[Group]:
+    found = list(Group.objects.filter(groups_known(request, "pk"), name__in=names))
     missing = sorted({*names} - {group.name for group in found})
     if missing:
         told = ", ".join(missing[:20])

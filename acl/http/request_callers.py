@@ -1,7 +1,7 @@
 """The caller of a request, and the caller that a question about rights names."""
 
 from django.contrib.auth.models import Group, User
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from rest_framework.exceptions import NotAuthenticated, PermissionDenied, ValidationError
 from rest_framework.request import Request
 
@@ -32,9 +32,25 @@ def person_of(request: Request) -> User | None:
 
 
 def installation_admin(request: Request) -> User:
-    """Return the admin who acts on the whole installation: in a session, or by a key that belongs
-    to one. A key without an owner, or one that was made when its owner had a lower rank, acts on
-    its groups only.
+    """Return the admin who acts on the whole installation: in a session, or by a key for all groups
+    that belongs to one. Any other key acts on its groups only, whoever owns it: the one rule is
+    `KeyHolder.is_of_the_installation`.
+    """
+    principal, person = acting_admin(request), person_of(request)
+    if isinstance(principal, KeyHolder) and not principal.is_of_the_installation:
+        raise PermissionDenied(
+            "This is about the whole installation, and the key is for some groups: "
+            "use an admin's key for all groups."
+        )
+    if person is None:
+        raise NotAuthenticated
+    return person
+
+
+def acting_admin(request: Request) -> KeyHolder | User:
+    """Return the credential of an admin, for services that compare it with what it changes: a
+    session, or a key that belongs to an admin. A key without an owner, or one that was made when
+    its owner had a lower rank, changes neither people nor groups.
     """
     principal = principal_of(request)
     person = person_behind(principal)
@@ -44,7 +60,7 @@ def installation_admin(request: Request) -> User:
         raise PermissionDenied(
             "This key was made when its owner had fewer rights. Create a new one for this."
         )
-    return person
+    return principal
 
 
 def is_installation_admin(request: Request) -> bool:
@@ -100,12 +116,15 @@ def is_admin(request: Request) -> bool:
 
 
 def own_group(request: Request, name: str = "") -> int | None:
-    """Return the one group of a key that the request is about; None for people, who know all.
+    """Return the one group of a key that the request is about; None for people and for keys of
+    the whole installation, who know all.
 
     Raises ValidationError where the key covers several and the request names none.
     """
     principal = principal_of(request)
     if not isinstance(principal, KeyHolder):
+        return None
+    if principal.is_of_the_installation:
         return None
     if principal.group_ids is not None and len(principal.group_ids) == 1:
         return min(principal.group_ids)
@@ -118,9 +137,40 @@ def own_group(request: Request, name: str = "") -> int | None:
 
 
 def groups_known(request: Request, field: str = "group") -> Q:
-    """Limit rows to the groups that the sender may know of: a key's own, to people all."""
+    """Limit rows to the groups that the sender may know of: all to people and to keys
+    of the whole installation, its own to any other key."""
     principal = principal_of(request)
-    return principal.in_groups(field) if isinstance(principal, KeyHolder) else Q()
+    return principal.administered(field) if isinstance(principal, KeyHolder) else Q()
+
+
+def administers_all(request: Request) -> bool:
+    """Return True for staff in a session, and for keys of the whole installation."""
+    principal = principal_of(request)
+    if isinstance(principal, KeyHolder):
+        return principal.is_of_the_installation
+    return principal.is_staff
+
+
+def deciding_group(request: Request, name: str) -> Group | None:
+    """Return the group for which the sender decides; None for everyone, which people do, and keys
+    of the whole installation that name no group."""
+    own = own_group(request, name)
+    if own is not None:
+        return Group.objects.get(pk=own)
+    if not name or not isinstance(principal_of(request), KeyHolder):
+        return None
+    if (group := Group.objects.filter(name=name).first()) is None:
+        raise CallerRefused
+    return group
+
+
+def people_known(request: Request) -> QuerySet[User]:
+    """Return the people that the sender may know of: all, or members of the key's groups."""
+    principal = principal_of(request)
+    if not isinstance(principal, KeyHolder) or principal.is_of_the_installation:
+        return User.objects.all()
+    members = User.objects.filter(principal.in_groups("groups"))
+    return User.objects.filter(pk__in=members.values("pk"))
 
 
 def caller_in_question(request: Request, *, user: str, group: str, space: str) -> Caller:

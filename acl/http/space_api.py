@@ -18,9 +18,9 @@ from acl.accounts.spaces import (
     move_space,
     rename_space,
 )
-from acl.http.api_views import AdminView
+from acl.http.api_views import GroupAdminView
 from acl.http.refusals import Refusals, Unprocessable, refusals_as_problems
-from acl.http.request_callers import installation_admin
+from acl.http.request_callers import acting_admin, groups_known
 from acl.http.strict_serializer import StrictSerializer, Text
 from acl.models import Space
 
@@ -68,7 +68,7 @@ class ChangeSpaceSerializer(StrictSerializer):
     parent: Any = Text(max_length=60, required=False, help_text=_PARENT)
 
 
-class SpacesView(AdminView):
+class SpacesView(GroupAdminView):
     """Spaces of a group: list and create."""
 
     @extend_schema(
@@ -79,7 +79,7 @@ class SpacesView(AdminView):
     )
     def get(self, request: Request, pk: int) -> Response:
         """Return the group's spaces by name."""
-        return _list(get_object_or_404(Group, pk=pk))
+        return _list(get_object_or_404(Group, groups_known(request, "pk"), pk=pk))
 
     @extend_schema(
         operation_id="create_space",
@@ -90,13 +90,13 @@ class SpacesView(AdminView):
     )
     def post(self, request: Request, pk: int) -> Response:
         """Create a space. It inherits the rules of its parent."""
-        group = get_object_or_404(Group, pk=pk)
+        group = get_object_or_404(Group, groups_known(request, "pk"), pk=pk)
         wanted = CreateSpaceSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         return _create(request, group, wanted.validated_data)
 
 
-class SpacesOfGroupView(AdminView):
+class SpacesOfGroupView(GroupAdminView):
     """Spaces of a group by its name: list and create."""
 
     @extend_schema(
@@ -110,7 +110,7 @@ class SpacesOfGroupView(AdminView):
         """Return the group's spaces by name."""
         wanted = SpacesQuerySerializer(data=request.query_params.dict())
         wanted.is_valid(raise_exception=True)
-        return _list(_group_of(wanted.validated_data["group"]))
+        return _list(_group_of(request, wanted.validated_data["group"]))
 
     @extend_schema(
         operation_id="add_space",
@@ -123,10 +123,12 @@ class SpacesOfGroupView(AdminView):
         """Create a space. It inherits the rules of its parent."""
         wanted = SpaceOfGroupSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        return _create(request, _group_of(wanted.validated_data["group"]), wanted.validated_data)
+        return _create(
+            request, _group_of(request, wanted.validated_data["group"]), wanted.validated_data
+        )
 
 
-class SpaceView(AdminView):
+class SpaceView(GroupAdminView):
     """A space."""
 
     @extend_schema(
@@ -138,7 +140,7 @@ class SpaceView(AdminView):
     )
     def patch(self, request: Request, pk: int) -> Response:
         """Change the name or the parent. The slug stays, because requests use it."""
-        space, by = _find(pk), installation_admin(request)
+        space, by = _find(request, pk), acting_admin(request)
         wanted = ChangeSpaceSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         data = wanted.validated_data
@@ -148,7 +150,7 @@ class SpaceView(AdminView):
                 rename_space(by=by, space=space, name=data["name"])
             if parent is not None:
                 move_space(by=by, space=space, parent=parent)
-        return Response(SpaceSerializer(_find(pk)).data)
+        return Response(SpaceSerializer(_find(request, pk)).data)
 
     @extend_schema(
         operation_id="delete_space",
@@ -159,7 +161,7 @@ class SpaceView(AdminView):
     def delete(self, request: Request, pk: int) -> Response:
         """Delete the space with its own rules. The spaces below it move up to its parent."""
         with refusals_as_problems(_REFUSALS):
-            delete_space(by=installation_admin(request), space=_find(pk))
+            delete_space(by=acting_admin(request), space=_find(request, pk))
         return Response(status=204)
 
 
@@ -169,22 +171,24 @@ def _list(group: Group) -> Response:
 
 
 def _create(request: Request, group: Group, data: dict[str, str]) -> Response:
-    by = installation_admin(request)
+    by = acting_admin(request)
     parent = _space_of(group, data["parent"]) if data["parent"] else None
     with refusals_as_problems(_REFUSALS):
         space = create_space(by=by, group=group, parent=parent, name=data["name"])
     return Response(SpaceSerializer(space).data, status=201)
 
 
-def _group_of(name: str) -> Group:
-    found = Group.objects.filter(name=name).first()
+def _group_of(request: Request, name: str) -> Group:
+    found = Group.objects.filter(groups_known(request, "pk"), name=name).first()
     if found is None:
         raise exceptions.ValidationError({"group": "There is none of that name."})
     return found
 
 
-def _find(pk: int) -> Space:
-    return get_object_or_404(Space.objects.select_related("group", "parent"), pk=pk)
+def _find(request: Request, pk: int) -> Space:
+    return get_object_or_404(
+        Space.objects.filter(groups_known(request)).select_related("group", "parent"), pk=pk
+    )
 
 
 def _space_of(group: Group, slug: str) -> Space:

@@ -5,10 +5,11 @@ the hash reveals nothing about the key by its timing.
 """
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
+from typing import Any
 
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
@@ -19,9 +20,16 @@ from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_variables  # for reports of errors
 
 from acl.audit.recorder import record
-from acl.delegation import Actor, RequestedKey, authority_of, check_key_authority, person_behind
+from acl.delegation import (
+    Actor,
+    RequestedKey,
+    authority_of,
+    check_key_authority,
+    hold_credential,
+    person_behind,
+)
 from acl.delegation.key_holder import KeyHolder
-from acl.models import ApiKey
+from acl.models import ApiKey, Invitation
 from acl.models.rank import Rank
 from acl.platform.clock import database_now
 from acl.platform.database_failures import write_if_room
@@ -62,6 +70,7 @@ def create_key(
     Raises KeyRefused for a key that could do nothing, DelegationRefused for one that could do
     more than `by`.
     """
+    hold_credential(by)
     _check_name(name)
     covered = [one for one in (group, *groups) if one is not None]
     wanted, rank = check_new_key(
@@ -69,7 +78,7 @@ def create_key(
         acts_for_users=acts_for_users, expires_at=expires_at,
     )  # fmt: skip
     key, raw = _store(by, name=name, wanted=wanted, rank=rank, groups=covered)
-    record(by=person_behind(by), action="key.created", target=str(key), details=_details(key))
+    record(by=by, action="key.created", target=str(key), details=_details(key))
     return key, raw
 
 
@@ -88,14 +97,14 @@ def rotate_key(
     Whoever rotates a key gets its successor, and so must hold all that it can do: raises
     DelegationRefused otherwise.
     """
+    hold_credential(by)
+    key = _lock_valid(key)
     end = database_now() + lifetime if lifetime else key.expires_at
     groups = {group.pk: group for group in key.groups.all()}
     reach = None if key.all_groups else frozenset(groups)
     wanted = RequestedKey(frozenset(key.scopes), reach, key.owner, key.acts_for_users, end)
     rank = min(check_key_authority(by, wanted), Rank(key.rank))
-    successor, raw = _store(
-        by, name=key.name, wanted=wanted, rank=rank, groups=groups.values(), replaces=key
-    )
+    successor, raw = _store(by, name=key.name, wanted=wanted, rank=rank, groups=groups.values())
     limit = Now() + overlap
     ends_at = Least(Coalesce(F("expires_at"), limit), limit)
     ApiKey.objects.filter(pk=key.pk).update(expires_at=ends_at, replaced_at=Now())
@@ -104,7 +113,7 @@ def rotate_key(
         "successor": successor.prefix,
         "overlap_minutes": overlap // timedelta(minutes=1),
     }
-    record(by=person_behind(by), action="key.rotated", target=str(key), details=details)
+    record(by=by, action="key.rotated", target=str(key), details=details)
     return successor, raw
 
 
@@ -112,13 +121,33 @@ def rotate_key(
 def revoke_key(*, by: Actor, key: ApiKey) -> None:
     """End the key and those that were made with it: their very next requests are refused. Whoever
     had a stolen key would else keep what they made of it."""
-    made = ApiKey.objects.filter(pk__in=made_with(key), revoked_at=None).order_by("pk")
+    ending = _lock_with_descendants(key)
+    made = ApiKey.objects.filter(pk__in=ending - {key.pk}, revoked_at=None).order_by("pk")
     ended = list(made.values_list("prefix", flat=True))
-    ApiKey.objects.filter(pk__in=[key.pk, *made.values_list("pk", flat=True)]).filter(
-        revoked_at=None
-    ).update(revoked_at=Now())
+    ApiKey.objects.filter(pk__in=ending, revoked_at=None).update(revoked_at=Now())
+    Invitation.objects.filter(made_with__in=ending, accepted_at=None, withdrawn_at=None).update(
+        withdrawn_at=Now()
+    )
     details = {**_details(key), **({"made_with_it": ended} if ended else {})}
-    record(by=person_behind(by), action="key.revoked", target=str(key), details=details)
+    record(by=by, action="key.revoked", target=str(key), details=details)
+
+
+def _lock_valid(key: ApiKey) -> ApiKey:
+    """Return the key, locked. Raise KeyRefused if it was revoked meanwhile."""
+    locked = ApiKey.objects.select_for_update(no_key=True).filter(pk=key.pk, revoked_at=None)
+    if (found := locked.first()) is None:
+        raise KeyRefused(_("This key has been revoked."))
+    return found
+
+
+def _lock_with_descendants(key: ApiKey) -> set[int]:
+    """Lock the key and those made with it. A request that makes another one meanwhile holds the
+    lock of its own key, so what it made is there once all locks are ours."""
+    locked: set[int] = set()
+    while (ending := {key.pk, *made_with(key)}) - locked:
+        rows = ApiKey.objects.select_for_update(no_key=True).filter(pk__in=ending).order_by("pk")
+        locked = set(rows.values_list("pk", flat=True))
+    return locked
 
 
 def made_with(key: ApiKey) -> list[int]:
@@ -207,11 +236,8 @@ def _store(
     wanted: RequestedKey,
     rank: Rank,
     groups: Iterable[Group],
-    replaces: ApiKey | None = None,
 ) -> tuple[ApiKey, str]:
     maker = by.key_id if isinstance(by, KeyHolder) else None
-    if replaces is not None and maker == replaces.pk:
-        maker = replaces.made_with_id  # a key that rotates itself goes on when it is revoked
     raw = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
     key = ApiKey.objects.create(
         name=name,
@@ -242,6 +268,11 @@ def holder_of(raw: str) -> KeyHolder | None:
     return _recognise(_RECOGNISE, {"digest": digest_of(raw)})
 
 
+def current_holder(key: ApiKey) -> KeyHolder | None:
+    """Return what the key holds at this moment, without noting a use; None if it has ended."""
+    return _holder_in(rows_of(_RECOGNISE + _KNOWN, {"digest": key.digest}, twice=True))
+
+
 def may_still_act(principal: KeyHolder | User) -> bool:
     """Return True while a key or an account that was recognised before is still valid.
 
@@ -269,6 +300,10 @@ def _recognise(statement: str, given: dict[str, str]) -> KeyHolder | None:
         lambda: rows_of(statement + _NOTE_USE + _KNOWN, given, twice=True),
         otherwise=lambda: rows_of(statement + _KNOWN, given),
     )
+    return _holder_in(rows)
+
+
+def _holder_in(rows: Sequence[Any]) -> KeyHolder | None:
     if not rows:
         return None
     [row] = rows

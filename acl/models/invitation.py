@@ -19,6 +19,9 @@ class Invitation(models.Model):
     groups = models.ManyToManyField(Group, blank=True, related_name="+")
     digest = models.CharField(max_length=64, unique=True, editable=False)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    made_with = models.ForeignKey(
+        "acl.ApiKey", models.CASCADE, null=True, blank=True, editable=False, related_name="+"
+    )
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )

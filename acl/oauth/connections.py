@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from acl.audit.recorder import record
 from acl.keys.key_lifecycle import digest_of
-from acl.models import ApiKey, ClientConnection, ClientToken, RegisteredClient
+from acl.models import ApiKey, AuthorizationCode, ClientConnection, ClientToken, RegisteredClient
 from acl.models.rank import Rank
 from acl.oauth.registration import host_of
 
@@ -66,7 +66,9 @@ def end_connection(*, by: User | None, connection: ClientConnection, reason: str
 
 
 def end_connections_of(person: User) -> int:
-    """End all connections of a person, as their sessions end; return their number."""
+    """End all connections of a person, as their sessions end, and the codes that would become one;
+    return their number."""
+    AuthorizationCode.objects.filter(person=person, connection=None).delete()
     mine = ApiKey.objects.filter(owner=person, revoked_at=None).exclude(connection=None)
     ClientToken.objects.filter(connection__key__owner=person).delete()
     return mine.update(revoked_at=Now())

@@ -7,7 +7,6 @@ key's holder would. Only `scim_view.py` imports this, when somebody asks.
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpResponse, JsonResponse
 from rest_framework.request import Request
@@ -45,9 +44,9 @@ _REFUSALS: tuple[tuple[type[Exception], type[SCIMException]], ...] = (
 )
 
 
-def answer_of(request: Request, path: str, holder: KeyHolder, by: User) -> HttpResponse:
+def answer_of(request: Request, path: str, holder: KeyHolder) -> HttpResponse:
     """Answer a request to `path` below scim/v2/."""
-    handler = ScimHandler(SERVICE, DatabaseStorage(holder, by))
+    handler = ScimHandler(SERVICE, DatabaseStorage(holder))
     try:
         return _response(handler.handle(_scim_request(request, path)))
     except tuple(kind for kind, _ in _REFUSALS) as refused:

@@ -37,6 +37,7 @@ from acl.accounts.provisioned_people import (
     deprovision_person,
     provision_person,
 )
+from acl.delegation import check_installation, check_person
 from acl.delegation.key_holder import KeyHolder
 from acl.models import ScimRecord
 from acl.scim.scim_resources import Email, Group, GroupMember, Name, User, UserGroup
@@ -47,8 +48,8 @@ MOST_MEMBERS = 5_000
 class DatabaseStorage(ScimStorage):
     """The people and groups of this installation, for the holder of one key."""
 
-    def __init__(self, holder: KeyHolder, by: auth.User) -> None:
-        self._holder, self._by = holder, by
+    def __init__(self, holder: KeyHolder) -> None:
+        self._holder = holder
 
     def operation(self) -> AbstractContextManager[None]:
         """Enclose an operation: all of it happens, or nothing."""
@@ -63,8 +64,8 @@ class DatabaseStorage(ScimStorage):
     ) -> Resource[Any]:
         """Return a person or a group."""
         if resource_type.name == "User":
-            return _user(_find_person(resource_id))
-        return _group(_find_group(resource_id))
+            return _user(self._find_person(resource_id))
+        return _group(self._find_group(resource_id))
 
     def search(
         self,
@@ -77,7 +78,7 @@ class DatabaseStorage(ScimStorage):
         if len(resource_types) != 1:
             raise NotImplementedException(detail="Search people or groups, not both at once.")
         is_user = resource_types[0].name == "User"
-        rows: QuerySet[Any] = _people() if is_user else _groups()
+        rows: QuerySet[Any] = self._people() if is_user else self._groups()
         start, count = search_request.start_index_0 or 0, search_request.count
         stop = None if count is None else start + count
         if search_request.filter is None and search_request.sort_by is None:
@@ -122,9 +123,9 @@ class DatabaseStorage(ScimStorage):
         """Delete a group, or deprovision a person: the account stays for the history."""
         stored = self._stored(resource_type, resource_id, expected_version)
         if isinstance(stored, auth.Group):
-            delete_group(by=self._by, group=stored)
+            delete_group(by=self._holder, group=stored)
             return
-        deprovision_person(by=self._by, person=stored)
+        deprovision_person(by=self._holder, person=stored)
         ScimRecord.objects.update_or_create(user=stored, defaults={"deleted_at": Now()})
 
     def _stored(
@@ -134,27 +135,30 @@ class DatabaseStorage(ScimStorage):
         is_user = resource_type.name == "User"
         rows: QuerySet[Any] = auth.User.objects.all() if is_user else auth.Group.objects.all()
         list(rows.filter(pk=_key(resource_id)).select_for_update(no_key=True))
-        row = _find_person(resource_id) if is_user else _find_group(resource_id)
+        row = self._find_person(resource_id) if is_user else self._find_group(resource_id)
         now = _user(row) if isinstance(row, auth.User) else _group(row)
         if version is not None and now.meta is not None and now.meta.version != version:
             raise PreconditionFailedException
         return row
 
     def _create_user(self, resource: User) -> Resource[Any]:
+        check_installation(self._holder)
         name = str(resource.user_name)
         gone = auth.User.objects.filter(username__iexact=name, scim__deleted_at__isnull=False)
         is_new = (person := gone.first()) is None
         if person is not None:
-            reactivate(by=self._by, person=person)
+            reactivate(by=self._holder, person=person)
             join_default_groups(person=person)
         else:
             person = provision_person(by=self._holder, username=name)
         ScimRecord.objects.update_or_create(user=person, defaults={"deleted_at": None})
-        person = _find_person(str(person.pk))
+        person = self._find_person(str(person.pk))
         self._change_user(person, resource, is_new=is_new)
-        return _user(_find_person(str(person.pk)))
+        return _user(self._find_person(str(person.pk)))
 
     def _change_user(self, person: auth.User, resource: User, *, is_new: bool = False) -> None:
+        if not is_new and not self._holder.is_of_the_installation:
+            check_person(self._holder, person)
         name = resource.name or Name()
         change_person(
             by=self._holder,
@@ -173,56 +177,73 @@ class DatabaseStorage(ScimStorage):
         is_active = resource.active is not False
         if is_active != person.is_active:
             change = reactivate if is_active else deactivate
-            change(by=self._by, person=person)
+            change(by=self._holder, person=person)
         _note(resource, user=person)
 
     def _create_group(self, resource: Group) -> Resource[Any]:
+        check_installation(self._holder)
         name = str(resource.display_name)
         if is_group_name_taken(name):
             raise UniquenessException(detail="There is already a group with this name.")
-        group = create_group(by=self._by, name=name)
+        group = create_group(by=self._holder, name=name)
         self._change_group(group, resource)
-        return _group(_find_group(str(group.pk)))
+        return _group(self._find_group(str(group.pk)))
 
     def _change_group(self, group: auth.Group, resource: Group) -> None:
         name = str(resource.display_name)
         if is_group_name_taken(name, besides=group):
             raise UniquenessException(detail="There is already a group with this name.")
-        rename_group(by=self._by, group=group, name=name)
-        wanted = _members(resource.members or [])
-        now = {person.pk: person for person in _people().filter(groups=group)}
+        rename_group(by=self._holder, group=group, name=name)
+        wanted = self._members(resource.members or [])
+        now = {person.pk: person for person in self._people().filter(groups=group)}
         for pk in sorted(wanted.keys() - now.keys()):
-            add_to_group(by=self._by, person=wanted[pk], group=group)
+            add_to_group(by=self._holder, person=wanted[pk], group=group)
         for pk in sorted(now.keys() - wanted.keys()):
-            take_out_of_group(by=self._by, person=now[pk], group=group)
+            take_out_of_group(by=self._holder, person=now[pk], group=group)
         _note(resource, group=group)
 
+    def _people(self) -> QuerySet[auth.User]:
+        """Return the people that the key administers: of its groups, or everybody."""
+        people = auth.User.objects.filter(service_account=None)
+        people = people.exclude(scim__deleted_at__isnull=False)
+        mine = auth.Group.objects.filter(self._holder.administered("pk"))
+        if not self._holder.is_of_the_installation:
+            people = people.filter(pk__in=auth.User.objects.filter(groups__in=mine).values("pk"))
+        # Beside `groups`, by which the services judge: what the key may know of.
+        joined = Prefetch("groups", queryset=mine, to_attr="known_groups")
+        return people.select_related("scim", "language").prefetch_related(
+            joined, "emailaddress_set"
+        )
 
-def _people() -> QuerySet[auth.User]:
-    people = auth.User.objects.filter(service_account=None)
-    people = people.exclude(scim__deleted_at__isnull=False)
-    return people.select_related("scim", "language").prefetch_related("groups", "emailaddress_set")
+    def _groups(self) -> QuerySet[auth.Group]:
+        people = auth.User.objects.filter(service_account=None)
+        shown = people.exclude(scim__deleted_at__isnull=False).order_by("pk")
+        members = Prefetch("user_set", queryset=shown, to_attr="shown_members")
+        groups = auth.Group.objects.filter(self._holder.administered("pk"))
+        return groups.select_related("scim").prefetch_related(members)
 
+    def _find_person(self, resource_id: str) -> auth.User:
+        person = self._people().filter(pk=_key(resource_id)).first()
+        if person is None:
+            raise NotFoundException(detail="There is no such user.")
+        return person
 
-def _groups() -> QuerySet[auth.Group]:
-    people = auth.User.objects.filter(service_account=None)
-    shown = people.exclude(scim__deleted_at__isnull=False).order_by("pk")
-    members = Prefetch("user_set", queryset=shown, to_attr="shown_members")
-    return auth.Group.objects.select_related("scim").prefetch_related(members)
+    def _find_group(self, resource_id: str) -> auth.Group:
+        group = self._groups().filter(pk=_key(resource_id)).first()
+        if group is None:
+            raise NotFoundException(detail="There is no such group.")
+        return group
 
-
-def _find_person(resource_id: str) -> auth.User:
-    person = _people().filter(pk=_key(resource_id)).first()
-    if person is None:
-        raise NotFoundException(detail="There is no such user.")
-    return person
-
-
-def _find_group(resource_id: str) -> auth.Group:
-    group = _groups().filter(pk=_key(resource_id)).first()
-    if group is None:
-        raise NotFoundException(detail="There is no such group.")
-    return group
+    def _members(self, members: list[GroupMember]) -> dict[int, auth.User]:
+        if len(members) > MOST_MEMBERS:
+            raise InvalidValueException(
+                detail=f"A group has at most {MOST_MEMBERS:,} members here."
+            )
+        keys = {_key(str(member.value)) for member in members}
+        found = {person.pk: person for person in self._people().filter(pk__in=keys)}
+        if len(found) != len(keys):
+            raise InvalidValueException(detail="members: no such user, or not one of ours.")
+        return found
 
 
 def _key(resource_id: str) -> int:
@@ -257,7 +278,7 @@ def _user(person: auth.User) -> User:
         emails=emails or None,
         groups=[
             UserGroup(value=str(one.pk), display=one.name)
-            for one in sorted(person.groups.all(), key=lambda one: one.pk)
+            for one in sorted(getattr(person, "known_groups", ()), key=lambda one: one.pk)
         ]
         or None,
     )
@@ -297,16 +318,6 @@ def _versioned(
 def _note(resource: Resource[Any], **subject: Any) -> None:
     external = (resource.external_id or "")[:200]
     ScimRecord.objects.update_or_create(**subject, defaults={"external_id": external})
-
-
-def _members(members: list[GroupMember]) -> dict[int, auth.User]:
-    if len(members) > MOST_MEMBERS:
-        raise InvalidValueException(detail=f"A group has at most {MOST_MEMBERS:,} members here.")
-    keys = {_key(str(one.value)) for one in members}
-    found = {person.pk: person for person in _people().filter(pk__in=keys)}
-    if len(found) != len(keys):
-        raise InvalidValueException(detail="members: no such user, or not one of ours.")
-    return found
 
 
 def _narrowed(rows: QuerySet[Any], wanted: Any, *, is_user: bool) -> QuerySet[Any]:

@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from acl.delegation.key_holder import KeyHolder
 from acl.http.authentication import KeyAuthentication
 from acl.http.problems import problem_response
-from acl.http.request_callers import installation_admin
+from acl.http.request_callers import acting_admin
 from acl.models import ApiKey
 
 
@@ -59,9 +59,9 @@ class ScimView(APIView):
         return answer
 
     def _serve(self, request: Request, path: str) -> HttpResponse:
-        by = installation_admin(request)
+        acting_admin(request)
         holder = cast(KeyHolder, request.auth)  # no other credential is taken here
-        return cast(HttpResponse, _answers().answer_of(request, path, holder, by))
+        return cast(HttpResponse, _answers().answer_of(request, path, holder))
 
 
 @cache

@@ -12,8 +12,8 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from acl.http.api_views import CallerSerializer, CallerView
-from acl.http.request_callers import own_group, person_of
+from acl.http.api_views import CallerSerializer, DecidingView
+from acl.http.request_callers import person_of
 from acl.http.strict_serializer import Text
 from acl.models import ApiKey
 from acl.rights.caller import Caller
@@ -94,7 +94,7 @@ class EdgeSerializer(serializers.Serializer[Any]):
     )
 
 
-class GraphView(CallerView):
+class GraphView(DecidingView):
     """The relations of one capability."""
 
     required_scope = {
@@ -138,8 +138,9 @@ class GraphView(CallerView):
         The weight overrides computed ones. Staff set it for everyone, a key for its group's
         callers.
         """
-        source, target, wanted = self._ends(request, request.data, full_name, NewEdgeSerializer)
-        group = _own_group(request, wanted)
+        source, target, group, wanted = self._ends(
+            request, request.data, full_name, NewEdgeSerializer
+        )
         try:
             edge, is_new = relate(
                 by=person_of(request),
@@ -170,14 +171,14 @@ class GraphView(CallerView):
         Staff remove it for everyone, a key for its group's callers.
         """
         query = request.query_params.dict()
-        source, target, wanted = self._ends(request, query, full_name, EdgeRequestSerializer)
+        source, target, group, wanted = self._ends(request, query, full_name, EdgeRequestSerializer)
         try:
             was_there = unrelate(
                 by=person_of(request),
                 source=source,
                 target=target,
                 kind=wanted["type"],
-                group=_own_group(request, wanted),
+                group=group,
             )
         except EdgeRefused as refused:
             raise ValidationError({"target": str(refused)}) from refused
@@ -187,21 +188,15 @@ class GraphView(CallerView):
 
     def _ends(
         self, request: Request, data: Any, full_name: str, form: type[CallerSerializer]
-    ) -> tuple[Capability, Capability, dict[str, Any]]:
-        """Return both ends, or 404 unless the caller can use both."""
-        caller, wanted = self.read_parameters(request, data, form)
+    ) -> tuple[Capability, Capability, Group | None, dict[str, Any]]:
+        """Return both ends and the group decided for, or 404 unless the caller can use both."""
+        caller, group, wanted = self.read_decision(request, data, form)
         names = (full_name, wanted["target"])
         rows = Capability.objects.usable_by(caller).filter(full_name__in=names)
         found = {row.full_name: row for row in rows}
         if any(name not in found for name in names):
             raise Http404
-        return found[names[0]], found[names[1]], wanted
-
-
-def _own_group(request: Request, wanted: dict[str, Any]) -> Group | None:
-    """Return the group that a key decides for; None for staff."""
-    own = own_group(request, wanted.get("group") or "")
-    return None if own is None else Group.objects.get(pk=own)
+        return found[names[0]], found[names[1]], group, wanted
 
 
 def _neighbour_bodies(found: Sequence[Neighbour], caller: Caller) -> list[dict[str, Any]]:

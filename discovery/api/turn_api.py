@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from acl.actor.request_context import note_subject
 from acl.http.problems import CONTENT_TYPE
 from acl.http.refusals import Conflict
-from acl.http.request_callers import note_look, principal_of
+from acl.http.request_callers import administers_all, note_look, principal_of
 from acl.http.strict_serializer import ProblemSerializer, StrictSerializer
 from acl.models import ApiKey
 from discovery.api import turn_serializers as bodies
@@ -147,10 +147,8 @@ class OutcomeView(APIView):
 
 
 def window_for(request: Request, window: Window) -> Window | None:
-    """Return the window, unless it covers other groups and the sender is not staff."""
-    principal = principal_of(request)
-    sees_all = isinstance(principal, User) and principal.is_staff
-    return window if sees_all or window.scope.group_id is not None else None
+    """Return the window, unless it covers other groups and the sender does not administer all."""
+    return window if administers_all(request) or window.scope.group_id is not None else None
 
 
 def _turn(request: Request, turn_id: UUID, *, acting: bool) -> Turn:

@@ -5,6 +5,7 @@ __all__ = [
     "approvals",
     "argument_check",
     "argument_form",
+    "bulk_approval",
     "call_arguments",
     "call_audience",
     "call_channel",

@@ -41,12 +41,13 @@ class CannotDecideError(Exception):
 
 
 def approvals_of(principal: KeyHolder | User) -> QuerySet[Call]:
-    """Return the calls to decide about: all for staff; for an admin key, those of its groups."""
+    """Return the calls to decide about: all for staff; for an admin key, those of what it
+    administers."""
     calls = Call.objects.filter(needs_approval=True).select_related(
         "user", "group", "actor", "decided_by", "capability__integration"
     )
     if isinstance(principal, KeyHolder):
-        return calls.filter(principal.in_groups())
+        return calls.filter(principal.administered())
     return calls if principal.is_staff else calls.none()
 
 

@@ -105,8 +105,8 @@ def log_of(principal: KeyHolder | User, *, everyone: bool) -> QuerySet[Call]:
         return calls_of(principal)
     if not isinstance(principal, KeyHolder):
         return Call.objects.all() if principal.is_staff else Call.objects.none()
-    calls = Call.objects.filter(principal.in_groups())
-    if principal.group_ids is None:
+    calls = Call.objects.filter(principal.administered())
+    if principal.is_of_the_installation or principal.group_ids is None:
         return calls
     known = [
         Q(group=group, capability__in=capabilities_of(group).values("pk"))

@@ -56,6 +56,24 @@ def find_call(*, principal: KeyHolder | User, pk: UUID, wait_seconds: float = 0)
     return _wait_and_find(calls_of(principal), pk, wait_seconds)
 
 
+# What only the readers of a call may see; everyone else who may see the row gets the facts.
+PRIVATE_FIELDS = ("arguments_json", "result_json", "message", "flow", "dialogue", "questions")
+
+
+def has_made(principal: KeyHolder | User, call: Call) -> bool:
+    """Return True for the credential that made the call. It alone answers what the call's server
+    asks: another key of the same owner is another program."""
+    if isinstance(principal, KeyHolder):
+        return call.key_id == principal.key_id
+    return call.key_id is None and call.actor_id == principal.pk
+
+
+def may_read_contents(principal: KeyHolder | User, call: Call) -> bool:
+    """Return True for the call's user, and for whoever acted for them, while they may use the
+    tool. All pages ask this, Django's admin included."""
+    return find_call(principal=principal, pk=call.pk) is not None
+
+
 def find_own_call(*, caller: Caller, pk: UUID, wait_seconds: float = 0) -> Call | None:
     """Return a call made for the caller in their groups, waiting up to `wait_seconds` for its end.
 

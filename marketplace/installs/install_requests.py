@@ -61,7 +61,9 @@ __all__ = [
     "NetworkWish",
     "NotPermittedError",
     "OtherRequestError",
+    "ToolsChangedError",
     "approve_install",
+    "approve_seen_install",
     "cancel_install",
     "confirm_install",
     "retry_install",
@@ -87,6 +89,13 @@ class TargetChangedError(Exception):
 
     def __init__(self) -> None:
         super().__init__(_("The address has changed. Review it again."))
+
+
+class ToolsChangedError(Exception):
+    """Changed tools: they differ from those shown to the person."""
+
+    def __init__(self) -> None:
+        super().__init__(_("The tools have changed since they were shown. Review them again."))
 
 
 class NotPermittedError(Exception):
@@ -243,8 +252,24 @@ def retry_install(
 
 
 @transaction.atomic
+def approve_seen_install(*, by: User, installation: Installation, seen: str) -> bool:
+    """Approve the tools of a waiting installation as they were shown: `seen` is their digest.
+
+    Raises ToolsChangedError if the installation lists others by now.
+    """
+    lock_installed(installation.integration_id)
+    installation.refresh_from_db()
+    if installation.state != State.NEEDS_APPROVAL:
+        return False
+    if seen != tools_digest(installation.tools):
+        raise ToolsChangedError
+    return approve_install(by=by, installation=installation)
+
+
+@transaction.atomic
 def approve_install(*, by: User, installation: Installation) -> bool:
-    """Approve the tools of a waiting installation, exactly as they are now."""
+    """Approve the tools of a waiting installation, exactly as they are now, for a decision that
+    has compared them with what was seen."""
     lock_installed(installation.integration_id)
     installation.refresh_from_db()
     if installation.state != State.NEEDS_APPROVAL:

@@ -1,6 +1,7 @@
 """Calls that wait for a person, and decisions about several of them at once."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -10,22 +11,14 @@ from django.db.models import QuerySet
 from acl.rights.approvers import approver_of, eligibility_of
 from acl.visible_text.json_text import Rendering
 from discovery.calls.approval_queue import list_waiting
-from discovery.calls.approvals import (
-    CannotDecideError,
-    MayNotDecideError,
-    approvals_of,
-    approve_call,
-    reject_call,
-    waiting,
-)
+from discovery.calls.approvals import approvals_of, waiting
+from discovery.calls.bulk_approval import decide_in_bulk, fits_a_list, is_asked_by_guard
 from discovery.calls.call_arguments import digest_of, render_call
 from discovery.calls.call_queries import TooLateError, cancel_call
 from discovery.models import Call
 from marketplace.today.section import Decisions, read_choices
 
 MOST = 20
-# A longer call is approved on its own page, where everything can be opened and compared.
-MOST_LINES = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +43,7 @@ class PendingCall:
     @property
     def asked_by_guard(self) -> bool:
         """Return True if the guard on flows asks about the call."""
-        return (self.call.flow or {}).get("verdict") == "asks"
+        return is_asked_by_guard(self.call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,31 +79,18 @@ def _own(person: User) -> "QuerySet[Call]":
 
 def _pending(call: Call, *, stuck: bool) -> PendingCall:
     rendering = render_call(call)
-    lines = [line for argument in rendering.arguments for line in argument.lines]
-    folded = any(one.is_long for one in rendering.arguments) or any(one.is_long for one in lines)
-    is_short = not rendering.problem and not folded and len(lines) <= MOST_LINES
-    return PendingCall(call, rendering, stuck, is_short)
+    return PendingCall(call, rendering, stuck, fits_a_list(rendering))
 
 
 def decide_each(*, by: User, choices: Sequence[str], approve: bool, note: str) -> Decisions:
-    """Approve or reject the chosen calls, each for itself: one refusal stops no other."""
-    shown = read_choices(choices)
-    calls = _find(approvals_of(by), shown)
-    refusals = []
-    for call in calls:
-        try:
-            if approve:
-                approve_call(by=by, call=call, digest=shown[str(call.pk)], note=note)
-            else:
-                reject_call(by=by, call=call, note=note)
-        except (CannotDecideError, MayNotDecideError) as refused:
-            refusals.append(f"{call.full_name}: {refused}")
-    return Decisions(len(calls) - len(refusals), tuple(refusals))
+    """Approve or reject the chosen calls as they were displayed."""
+    decided = decide_in_bulk(by=by, seen=_read_seen(choices), approve=approve, note=note)
+    return Decisions(decided.done, decided.refusals)
 
 
 def cancel_each(*, by: User, choices: Sequence[str]) -> Decisions:
     """Cancel the chosen calls among the person's own."""
-    calls = _find(_own(by), read_choices(choices))
+    calls = list(_own(by).filter(pk__in=list(_read_seen(choices))).order_by("created_at", "pk"))
     refusals = []
     for call in calls:
         try:
@@ -120,11 +100,10 @@ def cancel_each(*, by: User, choices: Sequence[str]) -> Decisions:
     return Decisions(len(calls) - len(refusals), tuple(refusals))
 
 
-def _find(calls: "QuerySet[Call]", shown: dict[str, str]) -> list[Call]:
-    chosen = []
-    for key in list(shown)[:MOST]:
-        try:
-            chosen.append(UUID(key))
-        except ValueError:
-            continue  # somebody typed it: no call has such a key
-    return list(calls.filter(pk__in=chosen).order_by("created_at", "pk"))
+def _read_seen(choices: Sequence[str]) -> dict[UUID, str]:
+    """Return the digest of what was displayed, by call."""
+    seen = {}
+    for key, digest in list(read_choices(choices).items())[:MOST]:
+        with suppress(ValueError):  # somebody typed it: no call has such a key
+            seen[UUID(key)] = digest
+    return seen

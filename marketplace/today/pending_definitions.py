@@ -66,9 +66,13 @@ def _definitions_of(integrations: list[int]) -> dict[int, list[PendingDefinition
     for row in waiting.order_by("integration__title", "integration", "name", "pk")[
         :MOST_DEFINITIONS
     ]:
-        change = change_of(row)
-        found[row.integration_id].append(PendingDefinition(row.pk, change, _is_short(change)))
+        found[row.integration_id].append(_pending(row))
     return found
+
+
+def _pending(row: Definition) -> PendingDefinition:
+    change = change_of(row)
+    return PendingDefinition(row.pk, change, _is_short(change))
 
 
 def _is_short(change: Change) -> bool:
@@ -104,7 +108,8 @@ def _others(number: int, page: str, title: str) -> Row | None:
 def decide_definitions(*, by: User, choices: Sequence[str], approve: bool) -> Decisions:
     """Approve or reject the chosen definitions, exactly as they were displayed.
 
-    Those of an integration are decided together; a refusal stops no other integration.
+    Those of an integration are decided together; a refusal stops no other integration. What the
+    list does not show in full, or what is suspicious, is approved on its own page only.
     """
     seen_by = read_choices(choices)
     shown = {key: seen for text, seen in seen_by.items() for key in read_keys([text])}
@@ -112,6 +117,10 @@ def decide_definitions(*, by: User, choices: Sequence[str], approve: bool) -> De
     found = list(rows.select_related("integration").order_by("integration__title", "integration"))
     decide = review_decisions.approve if approve else review_decisions.keep_out
     done, refusals = 0, []
+    if approve:
+        kept = {row.pk: why for row in found if (why := _pending(row).objection)}
+        refusals = [f"{row.name}: {kept[row.pk]}" for row in found if row.pk in kept]
+        found = [row for row in found if row.pk not in kept]
     for integration, some in groupby(found, key=lambda row: row.integration):
         seen = {row.name: shown[row.pk] for row in some}
         try:
@@ -123,6 +132,6 @@ def decide_definitions(*, by: User, choices: Sequence[str], approve: bool) -> De
             )
         except NotReadableError as problem:
             refusals.append(f"{integration.title}: {problem}")
-    if not found:
+    if not found and not refusals:
         refusals.append(_("Nothing is left to review."))
     return Decisions(done, tuple(refusals))

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from catalog.icons.faces import Face
 from marketplace.integrations.review_decisions import Change
 
@@ -32,9 +34,16 @@ class PendingDefinition:
         return f"{self.key}:{self.change.seen}"
 
     @property
+    def objection(self) -> str:
+        """Return why the list does not approve it, or ""."""
+        if self.change.findings or self.change.problem:
+            return _("Something in it looks suspicious. Review it on its page.")
+        return "" if self.is_short else _("It is too long for this list. Review it on its page.")
+
+    @property
     def can_be_chosen(self) -> bool:
         """Return True if all that is approved can be seen here, and nothing is suspicious."""
-        return self.is_short and not self.change.findings and not self.change.problem
+        return not self.objection
 
 
 @dataclass(frozen=True, slots=True)

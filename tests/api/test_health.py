@@ -8,6 +8,7 @@ from django.db import OperationalError
 from django.test import Client
 from pytest_django.fixtures import Settings
 
+from acl.keys.key_lifecycle import create_key
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 
@@ -68,10 +69,14 @@ def test_metrics_are_not_for_strangers() -> None:
 
 def test_metrics_are_for_admin_keys(people: People) -> None:
     User.objects.filter(pk=people.alice.pk).update(is_staff=True)
-    admin = new_key(people.support, "admin", owner=people.alice)
+    _, admin = create_key(
+        by=None, name="all", all_groups=True, scopes=["admin"], owner=people.alice
+    )
+    of_her_group = new_key(people.support, "admin", owner=people.alice)
     of_the_group, other = (new_key(people.support, scope) for scope in ("admin", "select"))
 
     assert client_with(admin).get("/metrics", REMOTE_ADDR=AWAY).status_code == 200
+    assert client_with(of_her_group).get("/metrics", REMOTE_ADDR=AWAY).status_code == 403
     assert client_with(of_the_group).get("/metrics", REMOTE_ADDR=AWAY).status_code == 403
     assert client_with(other).get("/metrics", REMOTE_ADDR=AWAY).status_code == 403
 

@@ -63,7 +63,8 @@ def _survey_once(product: Product, package: AtlasPackage, *, calls: bool = True)
             product.post(f"/installations/{installation['id']}/retry", bounds)
             installation = _wait(product, installation)
         if installation["state"] == "needs_approval":
-            product.post(f"/installations/{installation['id']}/approve")
+            seen = {"seen": installation["tools_digest"]}
+            product.post(f"/installations/{installation['id']}/approve", seen)
             installation = _wait(product, installation)
         return _describe(product, package, installation, calls=calls)
     finally:

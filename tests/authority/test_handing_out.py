@@ -401,4 +401,4 @@ def test_revoking_a_key_ends_what_was_made_with_it(cast: Cast) -> None:
 
     assert "These keys were created with it and will also be revoked" in page
     answers = [one.get(KEYS).status_code for one in (client, child, grandchild, rotated)]
-    assert answers == [401, 401, 401, 200]
+    assert answers == [401, 401, 401, 401]

@@ -159,7 +159,8 @@ def keys() -> dict[str, Client]:
     root = UserFactory.create(is_staff=True, is_superuser=True, groups=[group])
     for scope in ApiKey.Scope.values:
         _, raw = create_key(
-            by=None, name=scope, group=group, scopes=[scope], acts_for_users=scope != "admin",
+            by=None, name=scope, scopes=[scope], acts_for_users=scope != "admin",
+            group=None if scope == "admin" else group, all_groups=scope == "admin",
             owner=root if scope == "admin" else None,
         )  # fmt: skip
         clients[scope] = Client(headers={"Authorization": f"Bearer {raw}"}, REMOTE_ADDR="192.0.2.1")

@@ -16,7 +16,7 @@ from catalog.models import Edge
 from discovery.select.selection import Asked
 from discovery.select.selector import select_capabilities
 from tests.access.people import People, invite
-from tests.factories import give
+from tests.factories import UserFactory, give
 
 pytestmark = pytest.mark.django_db
 EDGE = {"target": "wiki__read_page", "type": "DEPENDS_ON"}
@@ -115,3 +115,35 @@ def test_without_the_groups_own_word_everyones_counts_again(people: People) -> N
     people.support.delete()
     assert needs(people.stranger) == {"wiki__read_page": 0.5}
     assert Edge.objects.count() == 1
+
+
+@pytest.mark.parametrize("named", ["support", "finance"])
+def test_a_key_of_several_groups_names_the_one_it_decides_for(people: People, named: str) -> None:
+    people.alice.groups.add(people.finance)
+    _, raw = create_key(
+        by=None, name="k", groups=[people.support, people.finance], scopes=["admin"],
+        acts_for_users=True,
+    )  # fmt: skip
+    client = Client(headers={"Authorization": f"Bearer {raw}"})
+    body = {**EDGE, "user": "alice", "weight": 1.0}
+    path = "/api/v1/graph/gmail__send_email"
+
+    unnamed = client.post(path, body, "application/json")
+    added = client.post(path, {**body, "group": named}, "application/json")
+    query = f"?user=alice&target=wiki__read_page&type=DEPENDS_ON&group={named}"
+    removed = client.delete(path + query)
+
+    assert (unnamed.status_code, unnamed.json()["field"]) == (400, "group")
+    assert (added.status_code, added.json()["for_group"]) == (201, named)
+    assert removed.status_code == 204
+
+
+def test_an_admins_key_for_all_groups_decides_for_everyone(people: People) -> None:
+    root = UserFactory.create(username="root", is_staff=True, groups=[people.support])
+    _, raw = create_key(by=None, name="k", all_groups=True, scopes=["admin"], owner=root)
+
+    added = Client(headers={"Authorization": f"Bearer {raw}"}).post(
+        "/api/v1/graph/gmail__send_email", {**EDGE, "weight": 1.0}, "application/json"
+    )
+
+    assert (added.status_code, added.json()["for_group"]) == (201, None)

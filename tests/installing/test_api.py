@@ -75,13 +75,14 @@ def test_who_may_and_what_is_told_otherwise(client: Client, alice: User) -> None
     clerk.force_login(UserFactory.create(is_staff=True))
     group = GroupFactory.create()
     alice.groups.add(group)
-    _, own = create_key(by=None, name="own", group=group, scopes=["admin"], owner=alice)
+    _, own = create_key(by=None, name="own", all_groups=True, scopes=["admin"], owner=alice)
+    _, of_hers = create_key(by=None, name="one", group=group, scopes=["admin"], owner=alice)
     _, nobodys = create_key(by=None, name="bot", group=group, scopes=["admin"], acts_for_users=True)
-    of_nobody, of_alice = (
-        Client(headers={"Authorization": f"Bearer {key}"}) for key in (nobodys, own)
+    of_nobody, of_one_group, of_alice = (
+        Client(headers={"Authorization": f"Bearer {key}"}) for key in (nobodys, of_hers, own)
     )
 
-    refused = [post(each, PATH, wanted).status_code for each in (clerk, of_nobody)]
+    refused = [post(each, PATH, wanted).status_code for each in (clerk, of_nobody, of_one_group)]
     wrong = [
         post(client, PATH, {**wanted, **change}).json()
         for change in (
@@ -91,7 +92,7 @@ def test_who_may_and_what_is_told_otherwise(client: Client, alice: User) -> None
     ]  # fmt: skip
     unseen = post(client, PATH, {"listing": "evil"}).status_code
 
-    assert (refused, unseen) == ([403, 403], 403)
+    assert (refused, unseen) == ([403, 403, 403], 403)
     assert [problem.get("field", problem) for problem in wrong] == [
         "listing", "version", "groups", "spaces", "secrets", "whom",
     ]  # fmt: skip

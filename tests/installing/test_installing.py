@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 from pytest_django.fixtures import Settings
 
 from acl.accounts.spaces import create_space
@@ -252,3 +253,30 @@ def test_lost_installation_is_found_and_not_for_ever(alice: User, settings: Sett
 
     assert (found, within_a_step) == ([installation.pk], [])
     assert (installation.state, installation.reason) == (State.FAILED, "gave_up")
+
+
+def test_other_tools_than_those_seen_are_not_approved(
+    alice: User, client: Client, settings: Settings
+) -> None:
+    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": plain}
+    installation = begin(alice, evil("hidden"))
+    install(installation.pk)
+    client.force_login(alice)
+    path = f"/api/v1/installations/{installation.public_id}"
+    page = f"/marketplace/installations/{installation.public_id}/"
+    seen = client.get(path).json()["tools_digest"]
+    shown = f'name="seen" value="{seen}"' in client.get(page).content.decode()
+    Installation.objects.update(tools=[{"name": "other", "description": "Something else."}])
+
+    unsaid = client.post(f"{path}/approve", {}, "application/json")
+    by_api = client.post(f"{path}/approve", {"seen": seen}, "application/json")
+    by_page = client.post(f"{page}approve/", {"seen": seen}, follow=True)
+
+    installation.refresh_from_db()
+    assert shown
+    assert (unsaid.status_code, by_api.status_code) == (400, 409)
+    assert "The tools have changed since they were shown" in by_page.content.decode()
+    assert installation.state == State.NEEDS_APPROVAL
+    now = client.get(path).json()["tools_digest"]
+    assert client.post(f"{path}/approve", {"seen": now}, "application/json").status_code == 202

@@ -1,6 +1,7 @@
 """Today: what waits for whom, handled in place, in a fixed number of statements."""
 
 from datetime import timedelta
+from random import Random
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -14,6 +15,7 @@ from acl.models import AccessRequest, ApiKey, AuditEntry
 from catalog.models import Capability, Definition, Integration
 from catalog.registration.definition_review import seen_digest
 from catalog.trust.fingerprint import canonical_definition, digest_definition
+from discovery.calls.bulk_approval import MOST_LINES
 from discovery.calls.call_arguments import digest_of
 from discovery.models import Call, OutcomeAlert
 from marketplace.models import Installation, Listing
@@ -59,6 +61,30 @@ def test_calls_show_their_arguments_and_are_approved_together(
     states = [Call.objects.get(pk=one.pk).state for one in calls]
     assert states == ["completed", "completed", "waiting_approval"]
     assert AuditEntry.objects.filter(action="call.approve").count() == 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_the_list_offers_no_box_for_is_not_approved_by_it(
+    as_admin: Client, alice: User, support: Group, gmail: Capability, seed: int
+) -> None:
+    chance, calls = Random(seed), []
+    for _ in range(6):
+        lines = chance.choice([1, 3, MOST_LINES + 1, 200])
+        call = waiting_call(alice, support, gmail, "\n".join(["word"] * lines))
+        if chance.random() < 0.3:
+            Call.objects.filter(pk=call.pk).update(flow={"verdict": "asks"})
+        if chance.random() < 0.2:
+            Call.objects.filter(pk=call.pk).update(arguments_json="{")
+        calls.append(Call.objects.get(pk=call.pk))
+    page = as_admin.get("/today/").content.decode()
+    offered = {call.pk for call in calls if f'value="{_choice(call)}"' in page}
+
+    body = {"verdict": "approve", "call": [_choice(call) for call in calls]}
+    answer = as_admin.post("/today/calls/", body)
+
+    waiting = Call.objects.filter(state="waiting_approval").values_list("pk", flat=True)
+    assert set(waiting) == {call.pk for call in calls} - offered
+    assert answer.status_code == (302 if len(offered) == len(calls) else 422)
 
 
 def test_a_call_that_changed_since_it_was_shown_is_not_approved(

@@ -119,7 +119,9 @@ def test_what_is_ours_stays_and_others_may_not(admin: Client, client: Client, ro
     admin_of_group: dict[str, Any] = {"group": group, "scopes": ["admin"], "by": None, "name": "k"}
     _, nobodys = create_key(**admin_of_group)
     root.groups.add(group)
-    _, own = create_key(**admin_of_group, owner=root)
+    _, of_one_group = create_key(**admin_of_group, owner=root)
+    everywhere = {**admin_of_group, "group": None, "all_groups": True}
+    _, own = create_key(**everywhere, owner=root)
 
     assert send(admin, "delete", "/starter").status_code == 403
     assert send(admin, "patch", "/import", enabled=False).status_code == 403
@@ -128,6 +130,7 @@ def test_what_is_ours_stays_and_others_may_not(admin: Client, client: Client, ro
     client.logout()
     bearer = partial(client.post, "/api/v1/sources/starter/refresh")
     assert bearer(headers={"authorization": f"Bearer {nobodys}"}).status_code == 403
+    assert bearer(headers={"authorization": f"Bearer {of_one_group}"}).status_code == 403
     assert bearer(headers={"authorization": f"Bearer {own}"}).status_code == 202
     client.force_login(member)
     assert client.get("/api/v1/sources").status_code == 403

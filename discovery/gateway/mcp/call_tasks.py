@@ -20,7 +20,7 @@ from catalog.models import Capability, Integration
 from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.call_channel import send_answer, waiting_questions
-from discovery.calls.call_queries import find_own_call
+from discovery.calls.call_queries import find_own_call, has_made
 from discovery.calls.call_state import STOPPED_BY_CLIENT
 from discovery.calls.call_view import describe_call
 from discovery.calls.call_wait import wait_for_end
@@ -89,8 +89,11 @@ class CallTasks:
 
         One that still runs, whose server is of the older generation, hears each at once.
 
-        Raises TaskRefusedError if it cannot be called any more.
+        Raises TaskRefusedError if it cannot be called any more, and for another credential than the
+        one that made the call.
         """
+        if not has_made(self.principal, call):
+            raise TaskRefusedError("Only the client that made the call answers its questions.")
         for name in self.questions(call).keys() & answers.keys():
             send_answer(call.pk, int(name.partition(".")[2]), {"result": answers[name]})
         asked = required_of(call)
@@ -117,7 +120,10 @@ class CallTasks:
             raise TaskRefusedError(str(refused)) from None
 
     def questions(self, call: Call) -> JSONObject:
-        """Return what the server of a running call asks, by the ids of the questions."""
+        """Return what the server of a running call asks, by the ids of the questions; nothing to
+        another credential than the one that made the call."""
+        if not has_made(self.principal, call):
+            return {}
         server = asker_of(self, call)
         return {
             name: {"method": one["method"], "params": name_asker(one["params"], server)}

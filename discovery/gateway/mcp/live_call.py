@@ -19,7 +19,7 @@ from discovery.calls.call_channel import (
     send_gone,
     waiting_questions,
 )
-from discovery.calls.call_queries import TooLateError, cancel_call, find_call
+from discovery.calls.call_queries import TooLateError, cancel_call, find_call, has_made
 from discovery.calls.call_state import STOPPED_BY_CLIENT
 from discovery.calls.call_wait import follow_messages
 from discovery.calls.execution import BegunCall
@@ -108,7 +108,9 @@ def hear_answer(principal: KeyHolder | User, message: Message) -> None:
     pk, _, number = str(message.get("id")).partition(".")
     with suppress(ValueError):
         call = find_call(principal=principal, pk=UUID(pk))
-        if call is not None and call.state == Call.State.RUNNING:
+        if call is None or not has_made(principal, call):
+            return
+        if call.state == Call.State.RUNNING:
             parts = ("result", "error")
             known: Message = {name: message[name] for name in parts if name in message}
             send_answer(call.pk, int(number), known)

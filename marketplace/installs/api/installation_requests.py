@@ -54,6 +54,7 @@ REFUSALS: Refusals = {
     install_requests.InProgressError: _conflict,
     integration_management.NotReadyError: _conflict,
     install_requests.TargetChangedError: _conflict,
+    install_requests.ToolsChangedError: _conflict,
     install_requests.OtherRequestError: lambda refused: Unprocessable(str(refused)),
     install_requests.ListingHeldError: lambda refused: exceptions.PermissionDenied(str(refused)),
     install_requests.NotPermittedError: lambda _: exceptions.PermissionDenied(_UNPERMITTED),

@@ -8,6 +8,7 @@ from acl.http.strict_serializer import Flag, Number, StrictSerializer, Text
 from catalog.formats.openapi.api_choice import FIRST_LIMIT, LONGEST
 from catalog.formats.openapi.api_choice import MOST as MOST_CHOSEN
 from catalog.servers.cell.allowed_hosts import MOST_CHARACTERS, MOST_HOSTS
+from marketplace.installs.tool_differences import tools_digest
 from marketplace.listings.listing_serializers import ListingReviewSerializer
 from marketplace.models import Installation, InstallationEvent
 
@@ -72,6 +73,12 @@ class ConfirmSerializer(StrictSerializer):
     """Confirmation of a command."""
 
     confirmed = Text(max_length=64)
+
+
+class ApproveToolsSerializer(StrictSerializer):
+    """Approval of an installation's tools."""
+
+    seen = Text(max_length=64, help_text="The `tools_digest` of the installation as it was seen.")
 
 
 class RetrySerializer(StrictSerializer):
@@ -144,6 +151,9 @@ class InstallationSerializer(serializers.ModelSerializer[Installation]):
         child=serializers.DictField(),
         help_text="For an update: tools added, changed and removed, before and after.",
     )
+    tools_digest = serializers.SerializerMethodField(
+        help_text="Send it back as `seen` to approve the tools."
+    )
     packages = serializers.SerializerMethodField(
         help_text="Every file of the package: name, version, hash."
     )
@@ -152,10 +162,14 @@ class InstallationSerializer(serializers.ModelSerializer[Installation]):
         model = Installation
         fields: tuple[str, ...] = (
             "id", "integration", "kind", "state", "reason", "message", "version", "command",
-            "command_digest", "constraints", "offered", "changes", "packages", "enabled", "by",
-            "created_at", "updated_at",
+            "command_digest", "constraints", "offered", "changes", "tools_digest", "packages",
+            "enabled", "by", "created_at", "updated_at",
         )  # fmt: skip
         read_only_fields = fields
+
+    def get_tools_digest(self, installation: Installation) -> str:
+        """Return the digest of the tools that it lists now."""
+        return tools_digest(installation.tools)
 
     def get_packages(self, installation: Installation) -> list[list[str]]:
         """Return the files as they were recorded when they were fetched."""

@@ -22,6 +22,7 @@ from marketplace.installs.api.installation_requests import (
     read_idempotency_key,
     validate,
 )
+from marketplace.models import Installation
 
 
 class StepView(AdminView):
@@ -82,15 +83,20 @@ class ApproveView(StepView):
         operation_id="approve_installation",
         tags=["Installations"],
         summary="Approve the tools that an installation waits with",
-        request=None,
+        request=bodies.ApproveToolsSerializer,
         responses={202: bodies.InstallationSerializer, **PROBLEMS},
     )
     def post(self, request: Request, pk: UUID) -> Response:
-        """Approve exactly the tools that the installation lists."""
+        """Approve exactly the tools that were seen; 409 if the installation lists others by now."""
         by, installation = installation_admin(request), get_installation(pk)
-        return self.build_response(
-            install_requests.approve_install(by=by, installation=installation), pk
-        )
+        if installation.state != Installation.State.NEEDS_APPROVAL:
+            return self.build_response(False, pk)
+        wanted = validate(bodies.ApproveToolsSerializer, request.data)
+        with refusals_as_problems(REFUSALS):
+            is_done = install_requests.approve_seen_install(
+                by=by, installation=installation, seen=wanted["seen"]
+            )
+        return self.build_response(is_done, pk)
 
 
 class ConfirmView(StepView):

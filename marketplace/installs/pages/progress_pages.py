@@ -16,12 +16,14 @@ from catalog.servers.cell.cell_report import read_report
 from marketplace.installs.install_progress import ENDED, build_progress
 from marketplace.installs.install_requests import (
     NotPermittedError,
-    approve_install,
+    ToolsChangedError,
+    approve_seen_install,
     cancel_install,
     confirm_install,
     retry_install,
 )
 from marketplace.installs.ready_tools import tools_to_try
+from marketplace.installs.tool_differences import tools_digest
 from marketplace.models import Installation
 
 
@@ -37,6 +39,7 @@ def installation(request: PageRequest, public_id: UUID) -> HttpResponse:
     is_ready = one.state == Installation.State.READY
     tools = tools_to_try(one.integration, frame.caller) if is_ready else ()
     context = {"progress": progress, "installation": one, "tools": tools, "cells": read_report()}
+    context |= {"seen": tools_digest(one.tools)}
     return render_page(request, template, context, frame=frame)
 
 
@@ -57,7 +60,9 @@ def confirm(request: PageRequest, public_id: UUID) -> HttpResponse:
 @require_POST
 def approve(request: PageRequest, public_id: UUID) -> HttpResponse:
     """Approve the tools that were shown."""
-    return _act_and_show(request, public_id, approve_install, _("Nothing is left to approve."))
+    seen = request.POST.get("seen", "")
+    otherwise = _("Nothing is left to approve.")
+    return _act_and_show(request, public_id, partial(approve_seen_install, seen=seen), otherwise)
 
 
 @admins_only
@@ -99,6 +104,8 @@ def _act_and_show(
         done = act(by=request.user, installation=_find(public_id))
     except NotPermittedError:
         done = False
+    except ToolsChangedError as changed:
+        done, otherwise = False, str(changed)
     if not done:
         messages.warning(request, otherwise)
     return redirect("installation", public_id)
