@@ -33,7 +33,7 @@ _OTHER_METHOD = re.compile(
 
 
 class DeclaredBy(Enum):
-    """The kinds of places that declare a header, with the names that each leaves to Pegboard."""
+    """Places that declare a header, with the names that each leaves to Pegboard."""
 
     ARGUMENT = frozenset({"authorization", "cookie", "user-agent", "last-event-id"})
     SIGN_IN = frozenset({"cookie", "last-event-id"})

@@ -1,4 +1,4 @@
-"""What is sent is what was declared: no other header, parameter or field, wherever it is named."""
+"""Requests of APIs, with the declared headers, parameters and fields, and no others."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -133,7 +133,7 @@ def test_argument_never_has_the_name_of_the_sign_in(place: str, spell: Any) -> N
 
 @pytest.fixture(scope="module")
 def api() -> Iterator[MockApi]:
-    """A library whose list takes an object in every way that a document can say."""
+    """A library, and its list that takes objects in each style."""
     ways: tuple[JSONObject, ...] = (
         {"name": "spread", "schema": {"type": "object", "properties": {"year": {}, "page": {}}}},
         {"name": "free", "schema": {"type": "object"}},
