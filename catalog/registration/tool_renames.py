@@ -7,6 +7,7 @@ along unless the person who decides says otherwise. So no server sheds a rule by
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from catalog.access.kept_limits import count_kept, give_kept, kept_texts
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability, Definition, Integration
 from catalog.registration.hanging_rows import carry_over, count_hanging, find_hanging
@@ -41,15 +42,16 @@ def find_renames(
     if not new:
         return {}
     listed = set(listed)
+    kept = kept_texts(integration)
     hanging, limited = (find_hanging(integration, only_limits=only) for only in (False, True))
     stored = Capability.objects.filter(pk__in=hanging)
     rows = {row.action: row for row in stored.select_related("integration")}
-    known = _known_texts(integration, rows)
+    known = {**{name: features_of(text) for name, text in kept.items()}, **_known_texts(rows)}
     found: dict[str, Finding] = {}
     for name, text in new.items():
         others = {other: one for other, one in known.items() if other != name}
         gone = {other: one for other, one in others.items() if other not in listed}
-        here = {other: one for other, one in others.items() if rows[other].pk in limited}
+        here = {o: one for o, one in others.items() if o in rows and rows[o].pk in limited}
         for code, texts, bound in ((RENAMED, gone, ALIKE), (COPIED, here, TWIN)):
             if old := find_like(text, texts, at_least=bound):
                 found[name] = _finding(code, old)
@@ -63,7 +65,10 @@ def rename_of(row: Definition) -> Rename | None:
         if finding.code in _CODES:
             only_limits = finding.code == COPIED
             old = _capability(row.integration_id, finding.excerpt)
-            hangs = count_hanging(old, only_limits=only_limits) if old is not None else {}
+            if old is not None:
+                hangs = count_hanging(old, only_limits=only_limits)
+            else:
+                hangs = count_kept(row.integration, finding.excerpt)
             return Rename(finding.excerpt, hangs, only_limits)
     return None
 
@@ -73,6 +78,8 @@ def carry_rename(row: Definition, rename: Rename) -> None:
     old, new = (_capability(row.integration_id, name) for name in (rename.old, row.name))
     if old is not None and new is not None:
         carry_over(old, new, only_limits=rename.only_limits)
+    elif new is not None:
+        give_kept(row.integration, rename.old, to=new)
 
 
 def without_renames(findings: Iterable[Finding]) -> list[Finding]:
@@ -80,11 +87,10 @@ def without_renames(findings: Iterable[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.code not in _CODES]
 
 
-def _known_texts(
-    integration: Integration, stored: Mapping[str, Capability]
-) -> dict[str, DefinitionFeatures]:
+def _known_texts(stored: Mapping[str, Capability]) -> dict[str, DefinitionFeatures]:
     """Return what is compared of each stored tool: its source's words, else the stored ones."""
-    rows = Definition.objects.filter(integration=integration, name__in=list(stored))
+    integrations = {row.integration_id for row in stored.values()}
+    rows = Definition.objects.filter(integration__in=integrations, name__in=list(stored))
     said = {row.name: row.approved for row in rows.exclude(approved_hash="")}
     return {
         name: features_of(
