@@ -52,6 +52,16 @@ def keep_restriction(*, instance: Integration, **_: object) -> None:
         _keep(row)
 
 
+def keep_for(*, by: User | None, row: KeptLimit, integration: str, full_name: str) -> None:
+    """Store a limit that waits for an integration, or a tool by its full name."""
+    slug, _, action = full_name.partition("__")
+    row.integration, row.action = (integration, "") if integration else (slug, action or full_name)
+    row.full_name, row.created_at = full_name, timezone.now()
+    same = {name: getattr(row, name) for name in ("effect", "space", "user", "group", "full_name")}
+    if not KeptLimit.objects.filter(**same, integration=row.integration).exists():
+        _keep(row, by=by)
+
+
 def list_kept() -> QuerySet[KeptLimit]:
     """Return the limits that wait, by what they name."""
     return KeptLimit.objects.select_related("space__group", "user", "group")
@@ -112,7 +122,7 @@ def _row_about(thing: Capability | Integration | None) -> KeptLimit:
     return KeptLimit(integration=thing.slug if thing else "")
 
 
-def _keep(row: KeptLimit) -> None:
+def _keep(row: KeptLimit, *, by: User | None = None) -> None:
     _, is_new = KeptLimit.objects.get_or_create(
         integration=row.integration,
         action=row.action,
@@ -127,7 +137,7 @@ def _keep(row: KeptLimit) -> None:
         },
     )
     if is_new:
-        record(by=None, action="rule.keep", target=str(row), details=_details(row))
+        record(by=by, action="rule.keep", target=str(row), details=_details(row))
 
 
 def _details(row: KeptLimit) -> dict[str, object]:

@@ -51,7 +51,12 @@ def find_renames(
     for name, text in new.items():
         others = {other: one for other, one in known.items() if other != name}
         gone = {other: one for other, one in others.items() if other not in listed}
-        here = {o: one for o, one in others.items() if o in rows and rows[o].pk in limited}
+        # What waits for a name that is listed again will hold for it in a moment.
+        here = {
+            other: one
+            for other, one in others.items()
+            if other in kept or (other in rows and rows[other].pk in limited)
+        }
         for code, texts, bound in ((RENAMED, gone, ALIKE), (COPIED, here, TWIN)):
             if old := find_like(text, texts, at_least=bound):
                 found[name] = _finding(code, old)
