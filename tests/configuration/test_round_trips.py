@@ -1,5 +1,6 @@
 """Random configurations come back as they were: exported, wiped, applied and exported again."""
 
+import re
 from random import Random
 from typing import Any
 
@@ -64,6 +65,9 @@ def test_export_changes_nothing_where_it_comes_from(seed: int) -> None:
         _add_oddities(random)
         exported = write_document(export_document())
 
+        assert not {"abcdefghijklmnop", "user:pass", "abc123"} & set(
+            re.findall(r"[\w:]+", exported)
+        )
         for prune in (False, True):
             applied = apply_text(by=None, text=exported, source="world.yaml", prune=prune)
 
