@@ -14,7 +14,6 @@ from django.db.models import Model, Q, QuerySet
 from catalog.effects.assessment import CORRECTABLE, corrected_columns
 from catalog.models import Capability, Integration
 from catalog.registration.descriptor_rows import write_derived
-from catalog.trust.gate import marked_as_reviewed
 
 
 class Hanging(NamedTuple):
@@ -62,7 +61,7 @@ def find_hanging(integration: Integration, *, only_limits: bool = False) -> set[
         edges = apps.get_model(RELATIONS)._default_manager.filter(origin="admin")
         for end in ("source", "target"):
             found.update(edges.filter(**{f"{end}__in": rows}).values_list(end, flat=True))
-    settings = rows.only("ai_access", "category_inferred", "category", "effect_evidence", *_MARKS)
+    settings = rows.only("ai_access", "effect_evidence", *CORRECTABLE, *_MARKS)
     return found | {row.pk for row in settings if _settings(row, only_limits=only_limits)}
 
 
@@ -97,8 +96,7 @@ def carry_over(old: Capability, new: Capability, *, only_limits: bool = False) -
         _carry_relations(old, new)
     if settings := _settings(old, only_limits=only_limits):
         settings["ai_access"] = max(old.ai_access, new.ai_access, key=_STRICTNESS.index)
-        with marked_as_reviewed():
-            Capability.objects.filter(pk=new.pk).update(**settings)
+        Capability.objects.filter(pk=new.pk).update(**settings)
     write_derived([Capability.objects.get(pk=new.pk)])
 
 
@@ -149,15 +147,16 @@ def _carry_relations(old: Capability, new: Capability) -> None:
 
 
 def _settings(capability: Capability, *, only_limits: bool) -> dict[str, Any]:
-    """Return the columns that an admin has set, as far as they differ from a new tool's."""
+    """Return the columns that an admin has set, as far as they differ from a new tool's.
+
+    A category is none of them: it is a text, which only the gate lets in.
+    """
     found: dict[str, Any] = {}
     if capability.ai_access != Capability.AIAccess.EXECUTE:
         found["ai_access"] = capability.ai_access
     if only_limits:
         return found
     found |= {name: True for name in _MARKS if getattr(capability, name)}
-    if not capability.category_inferred:
-        found |= {"category": capability.category, "category_inferred": False}
     if corrected_columns(capability.effect_evidence):
         columns = ("effect_evidence", *CORRECTABLE)
         found |= {name: getattr(capability, name) for name in columns}
