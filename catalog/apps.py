@@ -11,13 +11,20 @@ class CatalogConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register this app's page in the navigation, and the revocation of tokens."""
+        """Register this app's page in the navigation, and what deletions leave behind."""
         # Imported here: models are available once every app is loaded.
         from acl.pages.extensions import Place, extensions
-        from catalog.models import OAuthConnection
+        from catalog.access.kept_limits import keep_access, keep_restriction, keep_rule
+        from catalog.models import Capability, Integration, OAuthConnection, Rule
         from catalog.servers.oauth.oauth_accounts import store_revocation
 
         pre_delete.connect(store_revocation, sender=OAuthConnection, dispatch_uid="pegboard-revoke")
+        for sender, keep in (
+            (Rule, keep_rule),
+            (Capability, keep_access),
+            (Integration, keep_restriction),
+        ):
+            pre_delete.connect(keep, sender=sender, dispatch_uid=f"pegboard-{keep.__name__}")
         extensions.add_places(
             Place("access", gettext_lazy("Access"), "shield", 70, key="c", for_staff=True)
         )

@@ -35,4 +35,6 @@ urlpatterns = [
     path("access/grants", grant_api.EarlierGrantsView.as_view(), name="api-access-grants"),
     path("access/rules", rule_api.RulesView.as_view(), name="api-access-rules"),
     path("access/rules/<int:pk>", rule_api.RuleView.as_view(), name="api-access-rule"),
+    path("access/kept-rules", rule_api.KeptRulesView.as_view(), name="api-access-kept"),
+    path("access/kept-rules/<int:pk>", rule_api.KeptRuleView.as_view(), name="api-access-lift"),
 ]

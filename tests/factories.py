@@ -24,6 +24,7 @@ from catalog.models import (
     Embedding,
     EmbeddingModel,
     Integration,
+    KeptLimit,
     LexicalVector,
     Rule,
 )
@@ -208,6 +209,13 @@ def lay_down(
     """Create a rule in a space, for `user=` or `group=`."""
     about = {"integration" if isinstance(target, Integration) else "capability": target}
     return Rule.objects.create(space=space, effect=effect, **about, **subject)
+
+
+def keep(space: Space, name: str = "gone") -> KeptLimit:
+    """Create a deny in a space that waits for an integration of this name."""
+    return KeptLimit.objects.create(
+        integration=name, effect=Rule.Effect.DENY, space=space, created_at=Now()
+    )
 
 
 def _permission(target: Integration | Capability) -> str:

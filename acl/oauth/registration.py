@@ -4,6 +4,7 @@ A registered client can do nothing until a person connects it, and is forgotten 
 without one.
 """
 
+import re
 import secrets
 from collections.abc import Sequence
 from datetime import timedelta
@@ -22,6 +23,10 @@ MOST_UNCONNECTED = 1_000
 UNCONNECTED_LIFETIME = timedelta(days=1)
 _ID_BYTES = 24
 _REWRITTEN = frozenset(" \\\"'<>^`{|}*")  # by browsers, or read as a wildcard
+# Labels or an IPv6 address, and a port: an origin is written into the policy of the consent page.
+_NETLOC = re.compile(
+    r"(?:[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*\.?|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?"
+)
 
 
 class RegistrationRefused(Exception):
@@ -58,10 +63,12 @@ def check_redirect_uri(uri: str) -> None:
 
 def is_registered(client: RegisteredClient, uri: str) -> bool:
     """Return True for a registered URI; on the own machine the port may differ (RFC 8252)."""
+    asked = _split(uri)
+    if asked is None or not is_plain(uri):
+        return False
     if uri in client.redirect_uris:
         return True
-    asked = _split(uri)
-    if asked is None or not is_plain(uri) or not _is_loopback(asked):
+    if not _is_loopback(asked):
         return False
     return any(
         _without_port(asked) == _without_port(known)
@@ -73,6 +80,14 @@ def is_registered(client: RegisteredClient, uri: str) -> bool:
 def host_of(uri: str) -> str:
     """Return the host of a redirect URI, for people to read."""
     return urlsplit(uri).hostname or ""
+
+
+def origin_to_allow(uri: str) -> str:
+    """Return the origin of a redirect URI for a page's policy. Raises ValueError for none."""
+    parts = _split(uri)
+    if parts is None or parts.scheme not in ("https", "http"):
+        raise ValueError(uri)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def is_own_machine(uri: str) -> bool:
@@ -111,7 +126,7 @@ def _split(uri: str) -> SplitResult | None:
         has_port = parts.port != 0
     except ValueError:
         return None
-    return parts if has_port else None
+    return parts if has_port and _NETLOC.fullmatch(parts.netloc) else None
 
 
 def _without_port(parts: SplitResult) -> tuple[str | None, str, str]:

@@ -27,7 +27,7 @@ from acl.oauth.client_documents import (
     is_late,
 )
 from acl.oauth.connections import end_connection, list_connections
-from acl.oauth.registration import host_of, is_own_machine
+from acl.oauth.registration import host_of, is_own_machine, origin_to_allow
 from acl.oauth.resources import origin_of
 from acl.pages.frame import PageRequest, frame_of, render_page
 from acl.platform.client_address import client_address, network_of
@@ -131,8 +131,7 @@ def _ask(request: PageRequest, grant: CodeGrant) -> HttpResponse:
     }
     response = render(request, "oauth/consent.html", context)
     # Browsers apply the policy of the form's page to the redirect that follows it.
-    parts = urlsplit(grant.redirect_uri)
-    response._csp_update = {"form-action": [f"{parts.scheme}://{parts.netloc}"]}  # type: ignore[attr-defined]
+    response._csp_update = {"form-action": [origin_to_allow(grant.redirect_uri)]}  # type: ignore[attr-defined]
     return response
 
 

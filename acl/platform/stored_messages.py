@@ -103,6 +103,8 @@ MESSAGES = (
     gettext_noop("It demands to be called before or instead of other tools."),
     gettext_noop("It has no folder %(first)s."),
     gettext_noop("It has the same name as a tool of Pegboard itself."),
+    gettext_noop("It is a tool under a new name: what hangs on the old name goes along."),
+    gettext_noop("It is a tool under a second name: the limits of the first one hold for it, too."),
     gettext_noop("It mentions %(first)s, a tool of %(second)s."),
     gettext_noop("It requires Python %(first)s. This is %(second)s."),
     gettext_noop("It tells the model to ignore other instructions."),

@@ -11,6 +11,7 @@ __all__ = [
     "group_availability",
     "group_scope",
     "integration_readiness",
+    "kept_limits",
     "my_tools",
     "pages",
     "rules",

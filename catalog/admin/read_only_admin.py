@@ -23,6 +23,7 @@ from catalog.models import (
     IconImage,
     IconSource,
     IndexVersion,
+    KeptLimit,
     LexicalVector,
     ManifestFile,
     OAuthClient,
@@ -65,6 +66,13 @@ class IconImageAdmin(ReadOnlyAdmin):
     exclude = ("content",)
     list_display = ("public_id", "digest", "created_at")
     search_fields = ("digest",)
+
+
+@admin.register(KeptLimit)
+class KeptLimitAdmin(ReadOnlyAdmin):
+    list_display = ("integration", "action", "effect", "space", "user", "group", "kept_at")
+    list_select_related = ("space__group", "user", "group")
+    search_fields = ("integration", "action")
 
 
 @admin.register(OutgoingHost)

@@ -8,6 +8,7 @@ __all__ = [
     "descriptors",
     "entry",
     "files",
+    "header_names",
     "icon_choice",
     "icon_pixels",
     "loader",

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from catalog.formats.descriptors import Transport
 from catalog.formats.entry import Entry
+from catalog.formats.header_names import DeclaredBy, can_be_sent
 from catalog.formats.secret_redaction import (
     is_secret_name,
     normalize_placeholders,
@@ -16,15 +17,6 @@ from catalog.formats.secret_redaction import (
 from catalog.formats.text_cleanup import clean_name
 
 _WEB_ADDRESS = re.compile(r"https?://[^\s/?#][^\s\\]*", re.IGNORECASE)
-_HEADER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,119}")
-# The HTTP client and the MCP protocol set these; a source must not.
-_RESERVED_HEADERS = frozenset(
-    {
-        *("host", "connection", "keep-alive", "upgrade", "te", "trailer", "expect"),
-        *("content-length", "content-type", "content-encoding", "transfer-encoding"),
-        *("accept", "accept-encoding", "mcp-protocol-version", "mcp-session-id"),
-    }
-)
 
 
 def read_web_address(entry: Entry, *keys: str) -> str:
@@ -76,7 +68,7 @@ def build_header_templates(entry: Entry, headers: Iterable[Header]) -> HeaderTem
     templates: dict[str, str] = {}
     names: list[str] = []
     for header in headers:
-        if not _HEADER_NAME.fullmatch(header.name) or header.name.lower() in _RESERVED_HEADERS:
+        if not can_be_sent(header.name, DeclaredBy.SERVER):
             entry.report("headers", "has a header that cannot be set, which was left out")
             continue
         template, gaps = _build_template(entry, header)

@@ -4,13 +4,13 @@ In command lines and addresses, everything that looks like a key, token or passw
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit, urlunsplit
 
 REDACTED = "[redacted]"
 _WORDS = (
     r"api[-_]?key|access[-_]?key|private[-_]?key|apikey|key|secret|token|passw(?:or)?d|pwd|passphrase"
-    r"|auth|authorization|bearer|credentials?|cookie|session|signature|pat"
+    r"|auth|authorization|bearer|credentials?|cookie|session|signature|sig|pat"
 )
 _ENDS = r"key|secret|token|password|passwd|pwd"
 _SECRET_NAME = re.compile(rf"(?:^|[-_.])(?:{_WORDS})(?:$|[-_.])|(?:{_ENDS})$", re.IGNORECASE)
@@ -29,6 +29,27 @@ _TOKENS = re.compile(
     r"|(?<![A-Fa-f0-9@])(?<!sha256:)[A-Fa-f0-9]{32,}"
     r"|(?<=[Bb]earer )[^\s\"']+|(?<=[Bb]asic )[\w+/=]{8,}"
     r"|(?<=://)[^\s/@:]*+:[^\s/@]*+(?=@)"
+)
+# Addresses that are secrets themselves: whoever has one may post, or call. Each form is a host and
+# the part of the path that names no secret; behind it all is one.
+CAPABILITY_ADDRESSES: Mapping[str, str] = {
+    "Slack": r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/",
+    "Teams": r"(?:[\w-]{1,63}\.){0,3}(?:webhook\.office|outlook\.office(?:365)?)\.com"
+    r"/webhook(?:b2)?/",
+    "Power Automate": r"(?:[\w-]{1,63}\.){0,6}(?:logic\.azure|powerplatform)\.com(?::\d{1,5})?"
+    r"/(?:powerautomate/automations/direct/)?workflows/",
+    "Discord": r"(?:[\w-]{1,63}\.)?discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/",
+    "Google Chat": r"chat\.googleapis\.com/v1/spaces/",
+    "Zapier": r"hooks\.zapier\.com/hooks/(?:catch|standard)/|mcp\.zapier\.com/api/mcp/s/",
+    "IFTTT": r"maker\.ifttt\.com/trigger/[\w-]{1,100}/(?:json/)?with/key/|connect\.ifttt\.com/v2/",
+    "Telegram": r"api\.telegram\.org/(?:file/)?bot",
+    "Mattermost, Rocket.Chat and their like": r"[\w.-]{1,253}(?::\d{1,5})?/(?:[\w.-]{1,60}/){0,3}"
+    r"(?:hooks|webhooks?|incoming-webhook)/(?=[^\s\"'<>]{0,200}[\w-]{16})",
+}
+_CAPABILITY = re.compile(
+    rf"(?P<kept>(?<![\w+.-])https?://(?:[^\s/@]{{0,200}}@)?(?:{'|'.join(CAPABILITY_ADDRESSES.values())}))"
+    r"(?P<secret>[^\s\"'<>#]+)",
+    re.IGNORECASE,
 )
 _ASSIGNMENT = re.compile(r"(?P<name>-{0,2}[\w.-]+)(?P<sign>=|:\s*)(?P<value>.+)", re.DOTALL)
 # `--api-key abc`, `API_KEY=abc` or `"apiKey": "abc"` in the middle of a longer text.
@@ -87,7 +108,7 @@ def redact_arguments(arguments: Iterable[str]) -> tuple[tuple[str, ...], tuple[i
 
 def redact_text(text: str) -> str:
     """Redact the secrets in one argument or header."""
-    text = _DEFAULT.sub(r"${\1}", text)
+    text = _CAPABILITY.sub(_redact_capability, _DEFAULT.sub(r"${\1}", text))
     if "://" in text and not re.search(r"\s", text) and "=" not in text.partition("://")[0]:
         return _redact_if_url(text)
     assignment = _ASSIGNMENT.fullmatch(text)
@@ -113,12 +134,18 @@ def _redact_inside(match: re.Match[str]) -> str:
     return match["name"] + match["sign"] + REDACTED
 
 
+def _redact_capability(match: re.Match[str]) -> str:
+    """Return the address with what makes it a secret redacted, unless that is a placeholder."""
+    named = not re.search(r"\w", strip_placeholders(match["secret"]).replace(REDACTED, ""))
+    return match.group() if named else match["kept"] + REDACTED
+
+
 def redact_url(url: str) -> str:
-    """Redact user, password and secret parameters of a URL.
+    """Redact user, password and secret parameters of a URL, and the path that is a secret.
 
     Raises ValueError for an invalid URL.
     """
-    parts = urlsplit(url)
+    parts = urlsplit(_CAPABILITY.sub(_redact_capability, url))
     user, _, host = parts.netloc.rpartition("@")
     if user and parts.scheme not in ("ssh", "git+ssh"):
         user = "redacted"

@@ -16,6 +16,7 @@ from catalog.models.health_check import HealthCheck
 from catalog.models.icon import IconImage, IconSource
 from catalog.models.index_version import IndexVersion
 from catalog.models.integration import Integration
+from catalog.models.kept_limit import KeptLimit
 from catalog.models.manifest_file import ManifestFile
 from catalog.models.oauth_tables import OAuthClient, OAuthConnection, OAuthRevocation, OAuthSignIn
 from catalog.models.outgoing_host import OutgoingHost
@@ -43,6 +44,7 @@ __all__ = [
     "Integration",
     "IntegrationGroupPermission",
     "IntegrationUserPermission",
+    "KeptLimit",
     "LexicalVector",
     "ManifestFile",
     "Mention",

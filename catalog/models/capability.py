@@ -32,6 +32,10 @@ class Capability(models.Model):
             "ROW",
             "catalog_keep_reviewed",
         ),
+        # Gives limits back that outlived a capability of this name (`0033_kept_limits`).
+        DatabaseTrigger(
+            "catalog_capability_limits", "AFTER INSERT", "ROW", "catalog_return_limits"
+        ),
     )
 
     class Kind(models.TextChoices):

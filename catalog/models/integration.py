@@ -31,6 +31,10 @@ class Integration(models.Model):
             "STATEMENT",
             "catalog_count_change",
         ),
+        # Gives limits back that outlived an integration of this slug (`0033_kept_limits`).
+        DatabaseTrigger(
+            "catalog_integration_limits", "AFTER INSERT", "ROW", "catalog_return_limits"
+        ),
     )
 
     class Kind(models.TextChoices):

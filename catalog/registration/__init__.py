@@ -8,9 +8,11 @@ __all__ = [
     "definition_comparison",
     "definition_review",
     "descriptor_rows",
+    "hanging_rows",
     "integration_identity",
     "manifest_reload",
     "manifest_watcher",
     "register",
     "scratch_catalog",
+    "tool_renames",
 ]

@@ -13,6 +13,7 @@ from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescripto
 from catalog.models import Capability, Definition, Integration
 from catalog.models.integration import ReviewState
 from catalog.registration.descriptor_rows import StoredCapabilities, file_of, is_unchanged
+from catalog.registration.tool_renames import find_renames
 from catalog.trust.findings import Finding
 from catalog.trust.fingerprint import digest_text
 from catalog.trust.gate import (
@@ -66,9 +67,12 @@ def review_descriptors(
             differing.append(one)
     # One query for all of them, instead of one per definition.
     shadows = _find_shadows(differing, integrations)
+    new = [one for one in differing if known.row(one, integrations[one.integration]) is None]
+    renames = _find_renames(new, descriptors, integrations)
     for one in differing:
         at = integrations[one.integration].pk, one.action
-        definition = UnreviewedDefinition(one, origin, noticed=shadows.get(id(one), ()))
+        noticed = (*renames.get(id(one), ()), *shadows.get(id(one), ()))
+        definition = UnreviewedDefinition(one, origin, noticed=noticed)
         _decide(definition, rows.get(at), verdict)
     return verdict
 
@@ -258,6 +262,24 @@ def _load_definitions(
 ) -> dict[tuple[int, str], Definition]:
     rows = Definition.objects.filter(integration__in=list(integrations)).exclude(name="")
     return {(row.integration_id, row.name): row for row in rows}
+
+
+def _find_renames(
+    new: Sequence[Descriptor],
+    descriptors: Sequence[Descriptor],
+    integrations: Mapping[str, Integration],
+) -> dict[int, list[Finding]]:
+    """Return a finding about each new descriptor that renames another tool, by its id()."""
+    found: dict[int, list[Finding]] = {}
+    for slug in {one.integration for one in new}:
+        there = [one for one in new if one.integration == slug]
+        renames = find_renames(
+            integrations[slug],
+            {one.action: texts_of_descriptor(one) for one in there},
+            listed={one.action for one in descriptors if one.integration == slug},
+        )
+        found |= {id(one): [renames[one.action]] for one in there if one.action in renames}
+    return found
 
 
 def _find_shadows(

@@ -25,6 +25,7 @@ from catalog.registration.definition_acceptance import (
 )
 from catalog.registration.definition_review import list_waiting
 from catalog.registration.parameter_order import restore_order
+from catalog.registration.tool_renames import find_renames, without_renames
 from catalog.trust.findings import Finding, read_findings, requires_review, worst_first
 from catalog.trust.fingerprint import digest_definition, parse_definition
 from catalog.trust.gate import Origin, UnreviewedDefinition, examine
@@ -114,6 +115,8 @@ def store_definitions(
     if complete:
         gone = [row for name, row in known.items() if name not in offered]
         _mark_gone(gone, report)
+        renamed = _note_renames(integration, offered)
+        accepted = [row for row in accepted if row.name not in renamed]
     _settle(integration, report)
     if not first:
         _record_differences(integration, report, by)
@@ -253,6 +256,20 @@ def _mark_gone(rows: Iterable[Definition], report: StoredDefinitions) -> None:
             row.standing = Standing.GONE
             row.save(update_fields=["standing", "changed_at"])
             report.gone.append(row.name)
+
+
+def _note_renames(integration: Integration, offered: Mapping[str, Offered]) -> set[str]:
+    """Say of each waiting text which tool has it under another name; return the names."""
+    rows = {row.name: row for row in list_waiting(integration) if row.name and row.proposed}
+    texts = {name: parse_definition(row.proposed) for name, row in rows.items()}
+    found = find_renames(integration, texts, listed=offered)
+    for name, row in rows.items():
+        before = read_findings(row.findings)
+        noticed = [found[name]] if name in found else []
+        if (after := worst_first([*noticed, *without_renames(before)])) != before:
+            row.findings = [finding.as_json() for finding in after]
+            row.save(update_fields=["findings", "changed_at"])
+    return set(found)
 
 
 def _settle(integration: Integration, report: StoredDefinitions) -> None:

@@ -1,6 +1,6 @@
 """Review of definitions: a person approves, rejects or forgets what waits."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -14,6 +14,7 @@ from catalog.registration.definition_acceptance import (
     clear_proposal,
     enable_capabilities,
 )
+from catalog.registration.tool_renames import carry_rename, rename_of
 
 Standing = Definition.Standing
 
@@ -34,12 +35,13 @@ def list_waiting(integration: Integration) -> QuerySet[Definition]:
 
 @transaction.atomic
 def approve_definitions(
-    *, by: User, integration: Integration, seen: Mapping[str, str]
+    *, by: User, integration: Integration, seen: Mapping[str, str], apart: Collection[str] = ()
 ) -> list[str]:
     """Pin the reviewed texts and enable their capabilities; return the names.
 
-    `seen` maps names to the digests the person saw. Raises ChangedSinceError if a text changed
-    meanwhile, and NotReadableError if it cannot be stored.
+    `seen` maps names to the digests the person saw. A renamed tool gets what hangs on its old name,
+    unless it is among `apart`: only so can an approval lose a deny. Raises ChangedSinceError if a
+    text changed meanwhile, and NotReadableError if it cannot be stored.
     """
     lock_definitions(integration.pk)
     rows = _load_seen(integration, seen, (*Definition.WAITING, Standing.REJECTED))
@@ -47,11 +49,17 @@ def approve_definitions(
     back = [row for row in rows if row.standing == Standing.RETURNED or not row.proposed]
     _restore(integration, back)
     forward = [row for row in rows if row not in back]
+    renames = {row.name: rename for row in forward if (rename := rename_of(row))}
     accept_definitions(integration, forward, by)
     if refused := [row for row in forward if row.problem]:
         raise NotReadableError("; ".join(f"{row.name}: {row.problem}" for row in refused))
     for row in rows:
-        details = {"tool": row.name, "definition": row.approved_hash}
+        details: dict[str, object] = {"tool": row.name, "definition": row.approved_hash}
+        if rename := renames.get(row.name):
+            details |= {"old_name": rename.old}
+            details["left" if row.name in apart else "carried"] = dict(rename.hangs)
+            if row.name not in apart:
+                carry_rename(row, rename)
         record(by=by, action="definition.approve", target=integration.slug, details=details)
     return [row.name for row in rows]
 

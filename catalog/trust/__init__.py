@@ -11,6 +11,7 @@ __all__ = [
     "hidden_characters",
     "impersonation",
     "prompt_texts",
+    "renames",
     "reviewed_texts",
     "scanner",
     "stored_definition",

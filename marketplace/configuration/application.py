@@ -97,6 +97,10 @@ class Application:
             self.refuse(path, f"there is no integration called {slug!r}")
         return None
 
+    def is_gone(self, slug: str, name: str) -> bool:
+        """Return True if there is no such integration, or no such tool."""
+        return slug not in self._integrations if slug else name not in self._tools
+
     def tool(self, name: str, path: Path) -> Capability | None:
         """Return a tool by full name, or note that it is unknown or not listed yet."""
         if (found := self._tools.get(name)) is not None:

@@ -12,10 +12,12 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    ValidationInfo,
     model_validator,
 )
 
 from catalog.formats.names import RESERVED, SLUG
+from catalog.readiness.obstacles import OWN_INTEGRATIONS
 
 FORMAT = 1
 MOST = 20_000
@@ -28,10 +30,11 @@ def _plain(text: str) -> str:
     return text
 
 
-def _free_slug(slug: str) -> str:
+def _free_slug(slug: str, info: ValidationInfo) -> str:
     if not SLUG.fullmatch(slug) or "__" in slug:
         raise ValueError("is not a slug: lower-case letters, digits, - and single _")
-    if slug.replace("-", "_") in RESERVED:
+    is_ours = slug in OWN_INTEGRATIONS and info.data.get("kind") == "builtin"
+    if slug.replace("-", "_") in RESERVED and not is_ours:
         raise ValueError("is a name of Pegboard's own")
     return slug
 
@@ -74,11 +77,14 @@ class TargetedRule(Part):
     effect: Effect
     integration: Reference | None = None
     tool: Tool | None = None
+    waits: bool = False  # what it names is gone, and the rule holds again with it
 
     @model_validator(mode="after")
     def _one_target(self) -> Self:
         if (self.integration is None) == (self.tool is None):
             raise ValueError("needs either integration or tool")
+        if self.waits and self.effect == "allow":
+            raise ValueError("allows, and only what limits can wait")
         return self
 
 
@@ -118,10 +124,11 @@ class PersonEntry(Part):
 class IntegrationEntry(Part):
     """An integration: what it is, where it is reached, and its settings. No secret is in it."""
 
-    slug: Slug
+    # Before the slug, which asks it: Pegboard's own integrations have reserved names.
     kind: Literal[
         "mcp", "openapi", "skill", "extension", "channel", "voice", "manifest", "builtin", "catalog"
     ]
+    slug: Slug
     title: Title
     description: Annotated[str, Field(max_length=20_000), _PLAIN] = ""
     publisher: ShortLine = ""
@@ -143,6 +150,8 @@ class IntegrationEntry(Part):
 
     @model_validator(mode="after")
     def _reached_one_way(self) -> Self:
+        if self.slug in OWN_INTEGRATIONS and self.transport:
+            raise ValueError("is Pegboard's own, and reached by no transport")
         if self.command and self.transport != "stdio":
             raise ValueError("a command needs transport: stdio")
         if self.endpoint and self.transport not in ("http", "sse", "openapi"):

@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group, User
 from django.db.models import F, Model
 
 from acl.models import GroupPolicy, Space
+from catalog.access.kept_limits import list_kept
 from catalog.effects.assessment import corrected_columns
 from catalog.formats.secret_redaction import (
     REDACTED,
@@ -26,6 +27,7 @@ from catalog.models import (
     Integration,
     IntegrationGroupPermission,
     IntegrationUserPermission,
+    KeptLimit,
     Rule,
 )
 from catalog.models.integration import ReviewState
@@ -128,7 +130,7 @@ def _people() -> list[Values]:
     integrations = _granted(IntegrationUserPermission, "user", "slug")
     tools = _granted(CapabilityUserPermission, "user", "full_name")
     rules: dict[int, list[Values]] = defaultdict(list)
-    for rule in _stored_rules().exclude(user=None):
+    for rule in (*_stored_rules().exclude(user=None), *_kept_rules().exclude(user=None)):
         entry = {"group": rule.space.group.name, **_rule_entry(rule)}
         rules[rule.user_id].append(entry)
     concerned = {*integrations, *tools, *rules}
@@ -155,7 +157,7 @@ def _granted(table: type[Model], subject: str, name: str) -> dict[int, list[str]
 def _rules() -> dict[int, list[Values]]:
     """Return the rules that are for no single person, by group."""
     found: dict[int, list[Values]] = defaultdict(list)
-    for rule in _stored_rules().filter(user=None):
+    for rule in (*_stored_rules().filter(user=None), *_kept_rules().filter(user=None)):
         entry = _rule_entry(rule)
         if rule.group is not None:
             entry["group"] = rule.group.name
@@ -168,8 +170,17 @@ def _stored_rules() -> Any:
     return Rule.objects.select_related(*related)
 
 
-def _rule_entry(rule: Rule) -> Values:
-    entry: Values = {"space": rule.space.slug, "effect": Rule.Effect(rule.effect).name.lower()}
+def _kept_rules() -> Any:
+    """Return the rules that wait for what they name, which are as much in force as the others."""
+    return list_kept().exclude(space=None)
+
+
+def _rule_entry(rule: Rule | KeptLimit) -> Values:
+    slug = rule.space.slug if rule.space else ""
+    entry: Values = {"space": slug, "effect": Rule.Effect(rule.effect).name.lower()}
+    if isinstance(rule, KeptLimit):
+        about = {"tool": rule.full_name} if rule.full_name else {"integration": rule.integration}
+        return entry | about | {"waits": True}
     if rule.capability is not None:
         return entry | {"tool": rule.capability.full_name}
     return entry | {"integration": str(rule.integration)}

@@ -11,6 +11,7 @@ from catalog.formats.descriptors import IntegrationDescriptor, Loaded
 from catalog.formats.secret_redaction import REDACTED, redact_arguments, redact_text
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
+from catalog.readiness.obstacles import OWN_INTEGRATIONS
 from catalog.registration.register import register
 from catalog.servers.program_network import set_network
 from catalog.servers.secrets.secret_store import set_own_secrets
@@ -68,6 +69,9 @@ def _stored_as_described(
         return None
     changed = _changed_fields(entry, row)
     if row is not None and not changed:
+        return row
+    if row is not None and row.slug in OWN_INTEGRATIONS:
+        work.wait(path, f"{entry.slug} is described by Pegboard itself: its settings alone apply")
         return row
     if row is not None and (entry.transport == "openapi" or _is_installed(row)):
         fields = ", ".join(changed)
@@ -154,7 +158,8 @@ def _is_without_secrets(
     for place in places:
         work.refuse(place, "looks like a secret: write ${NAME} instead, and set that secret")
     if row is None and REDACTED in f"{entry.endpoint} {entry.command} {entry.headers}":
-        work.refuse(path, f"has {REDACTED}: write ${{NAME}} instead, and set that secret")
+        advice = "write ${NAME} instead, and set that secret"
+        work.wait(path, f"{entry.slug} was exported without its secret: {advice}")
         return False
     return not places
 

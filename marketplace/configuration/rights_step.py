@@ -7,8 +7,9 @@ from django.contrib.auth.models import User
 
 from acl.models import Space
 from catalog.access.grants import grant, list_grants, revoke
+from catalog.access.kept_limits import keep_for, lift, list_kept
 from catalog.access.rules import add_rule, remove_rule
-from catalog.models import Capability, Integration, Rule
+from catalog.models import Capability, Integration, KeptLimit, Rule
 from marketplace.configuration.application import Application
 from marketplace.configuration.config_text import Path
 from marketplace.configuration.document import GroupEntry, PersonEntry, TargetedRule
@@ -98,12 +99,17 @@ def _apply_rule(
     space = _space(work, path, key)
     of_group = work.group(key.for_group, (*path, "group")) if key.for_group else None
     person = work.person(key.user, path) if key.user else None
+    lacks_subject = (key.for_group and of_group is None) or (key.user and person is None)
+    if rule.waits and work.is_gone(key.integration, key.tool):
+        if space is not None and not lacks_subject:
+            row = KeptLimit(effect=effect, space=space, user=person, group=of_group)
+            keep_for(by=work.by, row=row, integration=key.integration, full_name=key.tool)
+        return
     about: dict[str, Any] = {}
     if key.integration:
         about["integration"] = work.integration(key.integration, (*path, "integration"))
     else:
         about["capability"] = work.tool(key.tool, (*path, "tool"))
-    lacks_subject = (key.for_group and of_group is None) or (key.user and person is None)
     if space is None or lacks_subject or None in about.values():
         return
     with work.at(path):
@@ -134,6 +140,12 @@ def _remove_rules(
         for effect, rules in by_effect.items():
             for rule in rules if effect not in wanted.get(key, ()) else ():
                 remove_rule(by=work.by, rule=rule)
+    for kept in list_kept().exclude(space=None):
+        key = _key_of(kept)
+        in_section = key.user in pruned_people if key.user else key.group in pruned_groups
+        decided = key in wanted or (work.prune and in_section)
+        if decided and kept.effect not in wanted.get(key, ()):
+            lift(by=work.by, kept=kept)
 
 
 def _prune_people(work: Application) -> None:
@@ -142,6 +154,9 @@ def _prune_people(work: Application) -> None:
     for rule in Rule.objects.exclude(user=None).select_related("user", "space__group"):
         if rule.user is not None and rule.user.username not in named:
             remove_rule(by=work.by, rule=rule)
+    for kept in list_kept().exclude(user=None):
+        if kept.user is not None and kept.user.username not in named:
+            lift(by=work.by, kept=kept)
     for person in _people_with_grants().exclude(username__in=named).order_by("username"):
         slugs, names = list_grants(user=person)
         for field, granted in (("integrations", slugs), ("tools", names)):
@@ -153,6 +168,17 @@ def _people_with_grants() -> Any:
     tables = ("integrationuserpermission", "capabilityuserpermission")
     found = [User.objects.exclude(**{table: None}) for table in tables]
     return User.objects.filter(pk__in=[one.pk for some in found for one in some])
+
+
+def _key_of(kept: KeptLimit) -> RuleKey:
+    return RuleKey(
+        kept.space.group.name if kept.space else "",
+        kept.space.slug if kept.space else "",
+        "" if kept.full_name else kept.integration,
+        kept.full_name,
+        kept.group.name if kept.group else "",
+        kept.user.username if kept.user else "",
+    )
 
 
 def _stored_rules() -> dict[RuleKey, dict[int, list[Rule]]]:

@@ -8,6 +8,7 @@ from django.db import transaction
 from acl.audit.recorder import record
 from acl.platform.jobs.task_names import SYNC_INTEGRATION
 from acl.platform.jobs.task_queue import send_on_commit
+from catalog.formats.secret_redaction import redact_arguments, redact_text
 from catalog.models import Integration
 from catalog.registration.integration_identity import connection_facts
 from catalog.servers.client.launch_rules import Launchers, check_command, command_digest
@@ -73,7 +74,13 @@ def confirm_integration(*, by: User, integration: Integration, confirmed: str) -
     if target.is_program:
         row.command_digest = command_digest(target.command, target.required_secrets)
     row.save(update_fields=["unconfirmed", "command_digest", "updated_at"])
-    record(by=by, action="integration.confirm", target=row.slug, details=connection_facts(row))
+    details = {
+        **connection_facts(row),
+        # An address may be a secret itself, and entries are kept for good.
+        "endpoint": redact_text(row.endpoint),
+        "command": list(redact_arguments(row.command)[0]),
+    }
+    record(by=by, action="integration.confirm", target=row.slug, details=details)
     send_on_commit(SYNC_INTEGRATION, row.pk)
     return True
 

@@ -1,6 +1,6 @@
 """Reviews of definitions, and of installations that wait for them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeGuard
@@ -20,6 +20,7 @@ from catalog.registration.definition_review import (
     reject_definitions,
     seen_digest,
 )
+from catalog.registration.tool_renames import Rename, rename_of
 from catalog.trust.findings import Finding, read_findings
 from catalog.trust.fingerprint import digest_text, parse_definition
 from catalog.trust.impersonation import find_namesakes, find_shadows
@@ -27,6 +28,7 @@ from catalog.trust.scanner import scan_definition
 from catalog.trust.text_differences import FieldDifference, compare
 from marketplace.installs.install_requests import approve_install
 from marketplace.installs.tool_differences import tools_digest
+from marketplace.integrations.hanging_words import describe_hanging
 from marketplace.models import Installation
 
 Standing = Definition.Standing
@@ -45,6 +47,12 @@ class Change:
     problem: str = ""
     origin: str = Definition.Origin.SERVER
     source: str = ""
+    rename: Rename | None = None
+
+    @property
+    def hangs(self) -> list[str]:
+        """Words for what hangs on the old name, each with its number."""
+        return describe_hanging(self.rename.hangs) if self.rename else []
 
     @property
     def came_from(self) -> str:
@@ -98,6 +106,7 @@ def change_of(row: Definition) -> Change:
         row.problem,
         row.origin,
         row.source,
+        rename_of(row) if row.standing in Definition.WAITING else None,
     )
 
 
@@ -141,9 +150,14 @@ def seen_of(integration: Integration) -> str:
     return digest_text("\n".join(f"{row.name} {seen_digest(row)}" for row in rows))
 
 
-def approve(*, by: User, integration: Integration, seen: Mapping[str, str]) -> list[str]:
-    """Approve definitions, and continue an installation that waited for the last of them."""
-    names = approve_definitions(by=by, integration=integration, seen=seen)
+def approve(
+    *, by: User, integration: Integration, seen: Mapping[str, str], apart: Collection[str] = ()
+) -> list[str]:
+    """Approve definitions, and continue an installation that waited for the last of them.
+
+    Those in `apart` do not get what hangs on their old names.
+    """
+    names = approve_definitions(by=by, integration=integration, seen=seen, apart=apart)
     _go_on(by, integration)
     return names
 

@@ -62,6 +62,8 @@ OTHERS = {
     "api-access-holders",
     "api-access-rules",
     "api-access-rule",
+    "api-access-kept",
+    "api-access-lift",
     "api-capability-state",  # tests/runtime
     "api-own-capabilities",
 }

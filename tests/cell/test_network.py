@@ -9,6 +9,8 @@ from typing import Any
 
 import httpcore2
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pytest_django.fixtures import Settings
 
 from catalog.formats.descriptors import IntegrationDescriptor
@@ -21,6 +23,7 @@ from catalog.servers.net.address_check import AllowedHosts
 from catalog.servers.net.guarded_transport import GuardedBackend
 from catalog.servers.program_network import propose_hosts
 from tests.cell.escapes import CONNECT
+from tests.examples import EXAMPLES_OF_TEXTS
 from tests.mcp_client.evil_server import text_of
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -47,11 +50,52 @@ def test_rule_names_exactly_its_hosts(rule: str, host: str, port: int, allowed: 
 @pytest.mark.parametrize(
     "text",
     ["127.0.0.1", "127.1", "2130706433", "*.com", "**", "a..b", "https://a.example", "a.example:0",
-     "a.example:65536", "[::1]", "a.example/path", "a b", "-a.example", "x" * 300],
+     "a.example:65536", "[::1]", "a.example/path", "a b", "-a.example", "x" * 300,
+     "*.", "*..", "*.:443", ".", "*.com.", "127.0.0.1.", "a.example..", "\u212aube.example"],
 )  # fmt: skip
 def test_what_names_no_host_is_refused(text: str) -> None:
     with pytest.raises(NotAHostError):
         parse_hosts([text])
+
+
+@settings(max_examples=EXAMPLES_OF_TEXTS * 4)
+@given(
+    text=st.text("*.:-_aKb0189\u212a\u0130", max_size=12) | st.text(max_size=6),
+    port=st.integers(1, 65_535),
+)
+def test_stored_rule_is_the_typed_one_and_is_judged_as_it_is(text: str, port: int) -> None:
+    try:
+        rules = parse_hosts([text])
+    except NotAHostError:
+        return
+
+    assert parse_hosts(rules) == rules
+    for rule in rules:
+        typed = text.strip().lower()
+        host, _, at = typed.partition(":")
+        assert rule in (typed, f"{host.removesuffix('.')}:{int(at or 443)}", host.removesuffix("."))
+        assert HostRules((rule,)).allow_public(port) == (host == "*" and port == int(at or 443))
+
+
+FRAMINGS = [
+    f"{name}: {value}"
+    for name in ("Content-Length", "transfer-encoding", "Content_Length", "Transfer_Encoding")
+    for value in ("0", "5", "+5", "5, 5", "chunked", "gzip, chunked", "identity", "\tchunked ", "")
+]
+
+
+@given(lines=st.lists(st.sampled_from(FRAMINGS), max_size=3))
+def test_body_is_framed_in_one_way_or_the_request_goes_nowhere(lines: list[str]) -> None:
+    head = "\r\n".join(["POST http://a.example/ HTTP/1.1", "X-A: 1", *lines, "", ""]).encode()
+
+    target = parse_request(head)
+
+    right = ("Content-Length: 0", "Content-Length: 5")
+    chunked = ("transfer-encoding: chunked", "transfer-encoding: \tchunked ")
+    is_plain = not lines or (len(lines) == 1 and lines[0] in (*right, *chunked))
+    assert (target is not None) is is_plain
+    if target is not None:
+        assert all(line.encode() in target.head for line in lines)
 
 
 @pytest.mark.parametrize(

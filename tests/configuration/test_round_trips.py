@@ -1,5 +1,6 @@
 """Random configurations come back as they were: exported, wiped, applied and exported again."""
 
+import re
 from random import Random
 from typing import Any
 
@@ -15,7 +16,8 @@ from acl.models import Space
 from catalog.access.grants import grant, set_requestable, set_restricted
 from catalog.access.rules import add_rule
 from catalog.formats.descriptors import IntegrationDescriptor, Loaded
-from catalog.models import Capability, Integration, Rule
+from catalog.models import Capability, Integration, KeptLimit, Rule
+from catalog.readiness.obstacles import OWN_INTEGRATIONS
 from catalog.registration.admin_corrections import correct_capability
 from catalog.registration.register import register
 from catalog.servers.program_network import set_network
@@ -54,6 +56,26 @@ def test_a_wiped_configuration_comes_back(seed: int) -> None:
         transaction.set_rollback(True)
 
 
+@settings(max_examples=EXAMPLES_OF_STORIES * 3, deadline=None, phases=[Phase.generate])
+@given(seed=st.integers(0, 2**32))
+def test_export_changes_nothing_where_it_comes_from(seed: int) -> None:
+    random = Random(seed)
+    with transaction.atomic():
+        _configure(random, _tools(random))
+        _add_oddities(random)
+        exported = write_document(export_document())
+
+        assert not {"abcdefghijklmnop", "user:pass", "abc123"} & set(
+            re.findall(r"[\w:]+", exported)
+        )
+        for prune in (False, True):
+            applied = apply_text(by=None, text=exported, source="world.yaml", prune=prune)
+
+            assert (applied.changes, applied.waiting) == ((), ())
+        assert write_document(export_document()) == exported
+        transaction.set_rollback(True)
+
+
 @settings(max_examples=EXAMPLES_OF_STORIES, deadline=None, phases=[Phase.generate])
 @given(seed=st.integers(0, 2**32))
 def test_one_configuration_becomes_another_by_pruning(seed: int) -> None:
@@ -77,6 +99,26 @@ def test_one_configuration_becomes_another_by_pruning(seed: int) -> None:
         transaction.set_rollback(True)
 
 
+def _add_oddities(random: Random) -> None:
+    """Store what files of people have not: redacted addresses, contents, long and odd values."""
+    address = random.choice(
+        [
+            "https://hooks.slack.com/services/T0000/B0000/abcdefghijklmnop",
+            "https://user:pass@odd.example/mcp",
+            "https://odd.example/mcp?token=abc123&x=1",
+            "https://odd.example/" + "a" * 400,
+        ]
+    )
+    odd: dict[str, Any] = {
+        "title": random.choice(["'", "x" * 200, "a: b # c", "Ünïcode: “x”", "null"]),
+        "description": random.choice(["", "line\n\nline: -", "x" * 9_000]),
+        "enabled": random.random() < 0.5,
+    }
+    IntegrationFactory.create(slug="odd", kind="mcp", transport="http", endpoint=address, **odd)
+    kind = random.choice(["skill", "extension", "channel", "voice", "manifest", "catalog"])
+    IntegrationFactory.create(slug="contents", kind=kind, transport="", endpoint="", **odd)
+
+
 def _without_settings(text: str) -> str:
     head, _, rest = text.partition("\ntools:")
     return head + "\nflow_rules" + rest.partition("\nflow_rules")[2]
@@ -87,6 +129,10 @@ def _tools(random: Random) -> list[Capability]:
     for name in ("alice", "bob", "no"):
         UserFactory.create(username=name)
     servers = [IntegrationFactory.create(slug=f"known-{place}") for place in range(2)]
+    servers += [
+        IntegrationFactory.create(slug=slug, kind="builtin", transport="", endpoint="")
+        for slug in OWN_INTEGRATIONS
+    ]
     return [
         CapabilityFactory.create(integration=random.choice(servers), action=f"act_{place}")
         for place in range(5)
@@ -112,6 +158,16 @@ def _configure(random: Random, tools: list[Capability]) -> None:
         _lay_down_rule(random, random.choice(targets), groups, people)
     for _ in range(random.randrange(4)):
         _set_policies(random, tools, groups)
+    _leave_limits(random, groups, people)
+
+
+def _leave_limits(random: Random, groups: list[Group], people: list[User]) -> None:
+    """Lay down rules about a server and a tool that are gone afterwards."""
+    server = IntegrationFactory.create(slug="gone")
+    tool = CapabilityFactory.create(integration=server, action="act")
+    for _ in range(random.randrange(4)):
+        _lay_down_rule(random, random.choice([server, tool]), groups, people)
+    server.delete()
 
 
 def _register_servers(random: Random) -> None:
@@ -195,7 +251,9 @@ def _wipe(tools: list[Capability]) -> None:
     TrustedValue.objects.all().delete()
     Rule.objects.all().delete()
     known = {tool.integration_id for tool in tools}
-    Integration.objects.exclude(pk__in=known).exclude(slug__startswith="known-").delete()
+    others = Integration.objects.exclude(pk__in=known).exclude(slug__in=OWN_INTEGRATIONS)
+    others.exclude(slug__startswith="known-").delete()
+    KeptLimit.objects.all().delete()
     for table in (Integration, Capability):
         for name in ("user", "group"):
             model = table._meta.get_field(f"{table._meta.model_name}{name}permission")

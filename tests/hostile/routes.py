@@ -334,6 +334,8 @@ ROUTES = [
         body={"group": "{group}", "effect": "deny", "integration": "{integration}"},
     ),
     Row("api/v1/access/rules/<int:pk>", KEY, "DELETE", fill={"pk": "{rule_pk}"}),
+    Row("api/v1/access/kept-rules", KEYS),
+    Row("api/v1/access/kept-rules/<int:pk>", KEY, "DELETE", fill={"pk": "{kept_pk}"}),
     Row("api/v1/listings", LISTINGS, query={"query": "offer"}),
     Row("api/v1/listings/<slug:slug>", LISTINGS, fill={"slug": "offer"}),
     *(
@@ -536,6 +538,7 @@ ROUTES = [
     Row("access/", ADMIN_PAGE),
     Row("access/risk/", ADMIN_PAGE),
     Row("access/risk/csv/<slug:name>/", ADMIN_PAGE, fill={"name": "groups"}),
+    Row("access/kept/<int:pk>/lift/", ADMIN_PAGE, "POST", fill={"pk": "{kept_pk}"}),
     Row("access/changes/", ADMIN_PAGE, "POST", body={"changes": GIVE}),
     Row("access/changes/save/", ADMIN_PAGE, "POST", body={"changes": GIVE}, answers=409),
     Row("access/changes/undo/", ADMIN_PAGE, answers=422),

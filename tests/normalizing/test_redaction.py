@@ -1,11 +1,21 @@
 """Secrets of client configurations do not get into the catalogue."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from catalog.formats.secret_redaction import find_placeholders, redact_arguments, redact_text
+from catalog.formats.secret_redaction import (
+    CAPABILITY_ADDRESSES,
+    find_placeholders,
+    redact_arguments,
+    redact_text,
+    redact_url,
+)
+from tests.examples import EXAMPLES_OF_TEXTS
 from tests.normalizing.folders import integration, load, reasons
 
 
@@ -84,3 +94,42 @@ def test_environment_gives_names_only(tmp_path: Path) -> None:
 
     assert integration(loaded).required_secrets == ("A_KEY", "MODE")
     assert "canary" not in repr(loaded)
+
+
+@settings(max_examples=EXAMPLES_OF_TEXTS * 2)
+@given(
+    form=st.sampled_from(sorted(CAPABILITY_ADDRESSES)),
+    data=st.data(),
+    user=st.sampled_from(["", "me@", "me:pw@"]),
+    around=st.sampled_from(["{}", "--url={}", "url: {}", "see {} there", '"{}"']),
+)
+def test_address_that_is_a_secret_is_redacted_wherever_it_stands(
+    form: str, data: st.DataObject, user: str, around: str
+) -> None:
+    prefix = data.draw(st.from_regex(re.compile(CAPABILITY_ADDRESSES[form], re.A), fullmatch=True))
+    address = f"https://{user}{prefix}T0000/c4naryc4naryc4nary"
+    text = around.format(address)
+
+    assert "c4nary" not in redact_text(text)
+    assert "c4nary" not in redact_url(address)
+    assert redact_text(redact_text(text)) == redact_text(text)
+    argument, changed = redact_arguments(["--send", address])
+    assert "c4nary" not in str(argument)
+    assert changed == (1,)
+
+
+@pytest.mark.parametrize("form", sorted(CAPABILITY_ADDRESSES))
+def test_placeholder_in_place_of_such_a_path_stays(form: str) -> None:
+    samples = {
+        "Slack": "https://hooks.slack.com/services/${PATH_OF_HOOK}",
+        "Teams": "https://acme.webhook.office.com/webhookb2/${PATH_OF_HOOK}",
+        "Power Automate": "https://prod-1.westus.logic.azure.com/workflows/${PATH_OF_HOOK}",
+        "Discord": "https://discord.com/api/webhooks/${PATH_OF_HOOK}",
+        "Google Chat": "https://chat.googleapis.com/v1/spaces/${PATH_OF_HOOK}",
+        "Zapier": "https://hooks.zapier.com/hooks/catch/${PATH_OF_HOOK}",
+        "IFTTT": "https://maker.ifttt.com/trigger/x/with/key/${PATH_OF_HOOK}",
+        "Telegram": "https://api.telegram.org/bot${PATH_OF_HOOK}",
+    }
+    address = samples.get(form, "https://chat.example.org/hooks/${PATH_OF_HOOK}")
+
+    assert redact_text(address) == redact_url(address) == address

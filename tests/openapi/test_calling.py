@@ -12,45 +12,20 @@ import pytest
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.openapi.openapi_format import read_api
 from catalog.servers.client.api_session import ApiSession
-from catalog.servers.client.mcp_session import ToolResult, Tools
+from catalog.servers.client.mcp_session import Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ApiServer
 from catalog.servers.net.address_check import AllowedHosts
+from tests.openapi.calls import LOOPBACK, SECRETS
+from tests.openapi.calls import call_operation as call
 from tests.openapi.documents import library, new_library, old_library
 from tests.openapi.mock import Answer, Asked, MockApi, mock_api
-
-LOOPBACK = AllowedHosts.of([("127.0.0.1", None)])
-SECRETS = {"KEY": "s3cret-key", "LOGIN_USERNAME": "ann", "LOGIN_PASSWORD": "opensesame"}
 
 
 @pytest.fixture
 def api() -> Iterator[MockApi]:
     with mock_api(library(servers=[{"url": "/"}])) as server:
         yield server
-
-
-def call(
-    server: MockApi,
-    name: str,
-    arguments: JSONObject | None = None,
-    *,
-    secrets: dict[str, str] = SECRETS,
-    allowed: AllowedHosts = LOOPBACK,
-) -> ToolResult:
-    """Call an operation of a served document by its tool's name."""
-    api = read_api(server.raw, file="api", address=server.url)
-    sending = next(one for one in api.operations if one.name == name).tool["annotations"]["http"]
-    target = ApiServer(server.url, api.integration.source_ref["security"], secrets)
-
-    async def run() -> ToolResult:
-        session = ApiSession(target, allowed=allowed)
-        await session.open()
-        try:
-            return await session.call(name, arguments or {}, seconds=20, sending=sending)
-        finally:
-            await session.close()
-
-    return asyncio.run(run())
 
 
 def asked(server: MockApi) -> Asked:

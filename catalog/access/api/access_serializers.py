@@ -142,6 +142,13 @@ class HoldersSerializer(serializers.Serializer[Any]):
     pages = serializers.IntegerField()
 
 
+class KeptRulesQuerySerializer(StrictSerializer):
+    """The page of a list."""
+
+    limit = serializers.IntegerField(default=50, min_value=1, max_value=200)
+    offset = serializers.IntegerField(default=0, min_value=0, max_value=10_000_000)
+
+
 class RulesQuerySerializer(StrictSerializer):
     """Filters for rules; empty ones match all."""
 
@@ -177,6 +184,33 @@ class RulesSerializer(serializers.Serializer[Any]):
     """A page of rules."""
 
     items = RuleSerializer(many=True)
+    total = serializers.IntegerField()
+    has_more = serializers.BooleanField()
+    limit = serializers.IntegerField()
+    offset = serializers.IntegerField()
+
+
+class KeptRuleSerializer(serializers.Serializer[Any]):
+    """A waiting rule: its integration or tool is gone."""
+
+    id = serializers.IntegerField()
+    group = serializers.CharField(source="space.group.name", allow_null=True, default=None)
+    space = serializers.CharField(
+        source="space.slug", allow_null=True, default=None, help_text="Empty for its own access."
+    )
+    effect = serializers.ChoiceField(EFFECTS, source="get_effect_display")
+    integration = serializers.CharField()
+    capability = serializers.CharField(source="full_name", help_text="Empty for the integration.")
+    for_user = serializers.CharField(source="user.username", allow_null=True, default=None)
+    for_group = serializers.CharField(source="group.name", allow_null=True, default=None)
+    created_at = serializers.DateTimeField()
+    kept_at = serializers.DateTimeField()
+
+
+class KeptRulesSerializer(serializers.Serializer[Any]):
+    """A page of waiting rules."""
+
+    items = KeptRuleSerializer(many=True)
     total = serializers.IntegerField()
     has_more = serializers.BooleanField()
     limit = serializers.IntegerField()

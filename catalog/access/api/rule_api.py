@@ -16,8 +16,9 @@ from acl.models import ApiKey, Space
 from acl.rights.caller_lookup import CallerRefused
 from catalog.access.api import access_serializers as serializers
 from catalog.access.group_scope import capabilities_of, integrations_of
+from catalog.access.kept_limits import lift, list_kept
 from catalog.access.rules import add_rule, find_warnings, remove_rule
-from catalog.models import Capability, Integration, Rule
+from catalog.models import Capability, Integration, KeptLimit, Rule
 
 RELATED = ("space__group", "integration", "capability", "user", "group")
 
@@ -91,6 +92,60 @@ class RuleView(APIView):
         rule = get_object_or_404(_rules(request).select_related(*RELATED), pk=pk)
         remove_rule(by=person_of(request), rule=rule)
         return Response(status=204)
+
+
+class KeptRulesView(APIView):
+    """Rules whose integration or tool is gone, and which wait for it."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="list_kept_rules",
+        tags=["Access"],
+        summary="List rules that wait for what they name",
+        parameters=[serializers.KeptRulesQuerySerializer],
+        responses={200: serializers.KeptRulesSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """Return a page of rules that outlived their integration or tool.
+
+        Each holds again as soon as something of its name is installed.
+        """
+        serializer = serializers.KeptRulesQuerySerializer(data=request.query_params.dict())
+        serializer.is_valid(raise_exception=True)
+        limit, offset = (serializer.validated_data[name] for name in ("limit", "offset"))
+        rows = _kept(request)
+        total = rows.count()
+        page = {
+            "items": rows[offset : offset + limit],
+            "total": total,
+            "has_more": offset + limit < total,
+            "limit": limit,
+            "offset": offset,
+        }
+        return Response(serializers.KeptRulesSerializer(page).data)
+
+
+class KeptRuleView(APIView):
+    """A single waiting rule."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="lift_kept_rule",
+        tags=["Access"],
+        summary="Lift a rule that waits",
+        responses={204: None},
+    )
+    def delete(self, request: Request, pk: int) -> Response:
+        """Delete the rule: what comes back under its name is free of it."""
+        lift(by=person_of(request), kept=get_object_or_404(_kept(request), pk=pk))
+        return Response(status=204)
+
+
+def _kept(request: Request) -> QuerySet[KeptLimit]:
+    """Return the waiting rules of the groups that the key manages; staff see all."""
+    return list_kept().filter(groups_known(request, "space__group"))
 
 
 def _rules(request: Request) -> QuerySet[Rule]:

@@ -15,6 +15,7 @@ from catalog.access.pages import (
 urlpatterns = [
     path("tools/<slug:full_name>/why/", explain_page.why, name="tool-why"),
     path("access/", matrix_page.matrix, name="access"),
+    path("access/kept/<int:pk>/lift/", matrix_page.lift_kept, name="access-lift"),
     path("access/changes/", change_pages.preview_changes, name="access-changes"),
     path("access/changes/save/", change_pages.save, name="access-changes-save"),
     path("access/changes/undo/", change_pages.preview_undo, name="access-changes-undo"),

@@ -1,14 +1,19 @@
 """The matrix page: grants of integrations to groups, and defaults."""
 
+from django.contrib import messages
 from django.http import HttpResponse, QueryDict
-from django.views.decorators.http import require_GET
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
 
 from acl.pages.frame import PageRequest
 from acl.pages.staff_pages import admins_only, part_of, render_access
 from catalog.access.grant_matrix import Matrix, access_matrix
+from catalog.access.kept_limits import lift, list_kept
 from catalog.access.pages.access_forms import MatrixForm
 from catalog.access.pages.change_text import REVERSE
 
+MOST_KEPT = 100
 # Names of checkboxes, by what checking one does; unchecking does the reverse.
 BOXES = ("grant", "open", "restrict")
 
@@ -19,8 +24,20 @@ def matrix(request: PageRequest) -> HttpResponse:
     """Show a window of the matrix."""
     form = MatrixForm(request.GET)
     shown = access_matrix(form.window())
-    context = {"form": form, "matrix": shown, "was": checked_boxes(shown)}
+    context: dict[str, object] = {"form": form, "matrix": shown, "was": checked_boxes(shown)}
+    context["kept"] = list_kept()[:MOST_KEPT]
     return render_access(request, part_of(request, "matrix.html", "board"), context, tab="matrix")
+
+
+@admins_only
+@require_POST
+def lift_kept(request: PageRequest, pk: int) -> HttpResponse:
+    """Lift a limit that waits for what it names."""
+    kept = get_object_or_404(list_kept(), pk=pk)
+    lift(by=request.user, kept=kept)
+    told = _("The limit on %(name)s was lifted. What comes back under this name is free of it.")
+    messages.success(request, told % {"name": kept.target})
+    return redirect("access")
 
 
 def checked_boxes(matrix: Matrix) -> dict[str, str]:

@@ -5,6 +5,7 @@ refuses is reported and left out, and the others load. Schemas are read by `api_
 single odd keyword must not cost an operation.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.files import RefusedError
+from catalog.formats.header_names import DeclaredBy, can_be_sent, header_key
 from catalog.formats.openapi.api_document import METHODS, MOST_OPERATIONS, ApiDocument
 from catalog.formats.openapi.api_names import (
     LONGEST_ACTION,
@@ -24,6 +26,8 @@ from catalog.formats.openapi.api_names import (
 from catalog.formats.openapi.api_schemas import SchemaReader, plain_text
 from catalog.formats.openapi.api_security import (
     UNDECLARED,
+    credential_names,
+    plain_place,
     read_schemes,
     read_scopes,
     read_security,
@@ -35,7 +39,10 @@ FIELDS, PAGES = "answer_fields", "answer_pages"
 MOST_PAGES = 10
 _LONGEST_SUMMARY, _LONGEST_DESCRIPTION = 200, 1_000
 _MOST_PARAMETERS = 100
-_NOT_SENT = frozenset({"accept", "content-type", "authorization", "host", "cookie", "user-agent"})
+# OpenAPI says the first three are ignored; all are written by Pegboard for every request.
+_NOT_TOLD = frozenset({"accept", "content-type", "authorization", "host", "cookie", "user-agent"})
+_COOKIE_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_MEDIA_TYPE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,98}[\x21-\x7e])?")
 _JSON, _FORM, _MULTIPART = "json", "form", "multipart"
 _WORDS_OF_PAGES = frozenset(
     {"page", "per_page", "page_size", "pagesize", "limit", "offset", "cursor"}
@@ -79,12 +86,14 @@ def read_operations(document: ApiDocument, *, address: str) -> ReadOperations:
             if own or (own is None and shared):
                 reader.refuse_unless(bool(security), "needs a sign-in that Pegboard cannot send")
             scopes = read_scopes(raw.get("security", document.value.get("security")), schemes)
+            reader.reserve(credential_names(security, schemes))
             operation = reader.read(names, security, scopes)
         except RefusedError as refused:
             found.defects.append((at, refused.reason))
             continue
         names.add(operation.name)
         found.operations.append(operation)
+        found.defects += [(at, reason) for reason in reader.left_out]
     return found
 
 
@@ -123,6 +132,12 @@ class _OperationReader:
         self._required: list[str] = []
         self._sent: list[JSONObject] = []
         self._body: JSONObject | None = None
+        self._reserved: set[tuple[str, str]] = set()
+        self.left_out: list[str] = []
+
+    def reserve(self, names: set[tuple[str, str]]) -> None:
+        """Keep names of parameters for the sign-in: an argument must not overrule a credential."""
+        self._reserved = names
 
     def check_address(self, address: str) -> None:
         """Refuse an operation that another server answers: nobody has agreed to that one."""
@@ -188,7 +203,9 @@ class _OperationReader:
 
     def _read_parameter(self, one: JSONObject) -> None:
         place, name = str(one["in"]), str(one["name"])
-        if place == "header" and name.lower() in _NOT_SENT:
+        if reason := self._why_not_sent(place, name):
+            if place != "header" or header_key(name) not in _NOT_TOLD:
+                self.left_out.append(f"leaves out the {place} parameter {name[:100]!r}: {reason}")
             return
         content = one.get("content")
         media = next(iter(content.values()), None) if isinstance(content, dict) else None
@@ -203,7 +220,20 @@ class _OperationReader:
         for key in ("style", "explode"):
             if one.get(key) is not None:
                 sent[key] = one[key]
+        if place == "query" and is_spread(sent) and isinstance(schema.get("properties"), dict):
+            fields = schema["properties"]
+            sent["fields"] = [field for field in fields if ("query", field) not in self._reserved]
         self._sent.append(sent)
+
+    def _why_not_sent(self, place: str, name: str) -> str:
+        """Return why a parameter is left out, or "": it may not change what the request is."""
+        if place == "header" and not can_be_sent(name, DeclaredBy.ARGUMENT):
+            return "such a header changes the request itself, or cannot be written"
+        if place == "cookie" and not _COOKIE_NAME.fullmatch(name):
+            return "a cookie cannot have this name"
+        if plain_place(place, name) in self._reserved:
+            return "the sign-in is sent under this name"
+        return ""
 
     def _check_path(self) -> None:
         """Refuse a path with a gap that no argument fills."""
@@ -221,6 +251,7 @@ class _OperationReader:
         if not kind:
             return
         schema = self._schemas.read(_mapping(media).get("schema"))
+        self.refuse_unless(_MEDIA_TYPE.fullmatch(kind) is not None, "has a body of no known type")
         encoding = _encoding_of(kind)
         required = body.get("required") is True
         properties = schema.get("properties")
@@ -326,6 +357,12 @@ class _OperationReader:
         if summary:
             tool["title"] = summary
         return tool
+
+
+def is_spread(sent: JSONObject) -> bool:
+    """Return True for a parameter whose object is sent as one parameter for each of its fields."""
+    style = sent.get("style") or "form"
+    return style == "form" and sent.get("explode", True) is not False and not sent.get("json")
 
 
 def check_operation(operation: JSONObject) -> None:

@@ -4,15 +4,16 @@ import base64
 import binascii
 import re
 import secrets as random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from acl.platform.strict_json import parse_json, write_json
 from catalog.formats.descriptors import JSONObject
+from catalog.formats.header_names import DeclaredBy, can_be_sent
 from catalog.formats.openapi.api_operations import FIELDS, PAGES
-from catalog.formats.openapi.api_security import Credentials
+from catalog.formats.openapi.api_security import Credentials, plain_place
 
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]{0,8192}")
 _GAP = re.compile(r"\{([^{}]+)\}")
@@ -50,15 +51,17 @@ def build_request(
     """
     path, query = str(sending["path"]), list[tuple[str, str]]()
     headers, cookies = {"accept": "application/json, */*;q=0.5"}, dict(credentials.cookies)
+    taken = _taken_names(sending, credentials)
     for one in sending.get("parameters") or ():
         argument = one["argument"]
         if argument not in arguments or arguments[argument] is None:
             continue
         value = arguments[argument]
+        _refuse_reserved(argument, one, credentials)
         if one["in"] == "path":
             path = path.replace(f"{{{one['name']}}}", _path_part(argument, value))
         elif one["in"] == "query":
-            query += _query_pairs(one, value)
+            query += _query_pairs(one, value, taken)
         elif one["in"] == "header":
             headers[one["name"]] = _header(argument, _joined(value, one))
         elif one["in"] == "cookie":
@@ -202,14 +205,51 @@ def _path_part(argument: str, value: Any) -> str:
     return quote(text, safe="")
 
 
-def _query_pairs(one: JSONObject, value: Any) -> list[tuple[str, str]]:
+def _taken_names(sending: JSONObject, credentials: Credentials) -> set[str]:
+    """Return the names of query parameters that others have: the declared ones, and the key's."""
+    declared = {one["name"] for one in sending.get("parameters") or () if one["in"] == "query"}
+    return declared | set(credentials.query)
+
+
+def _refuse_reserved(argument: str, one: JSONObject, credentials: Credentials) -> None:
+    """Refuse a parameter that would change the request or its sign-in.
+
+    Reading leaves these out; operations that earlier releases read may still have them.
+    """
+    place, name = one["in"], one["name"]
+    secret = {
+        *(plain_place("header", other) for other in credentials.headers),
+        *(("query", other) for other in credentials.query),
+        *(("cookie", other) for other in credentials.cookies),
+    }
+    is_header = place == "header"
+    if plain_place(place, name) in secret or (
+        is_header and not can_be_sent(name, DeclaredBy.ARGUMENT)
+    ):
+        raise ArgumentRefusedError(argument, "It would change the request itself, or its sign-in.")
+
+
+def _query_pairs(one: JSONObject, value: Any, taken: set[str]) -> list[tuple[str, str]]:
+    """Return the pairs of a parameter, under its own name or those of its declared fields."""
+    pairs = list(_spell_query(one, value))
+    allowed = {one["name"], *(set(one.get("fields") or ()) - taken)}
+    for name, _ in pairs:
+        within = name.startswith(f"{one['name']}[") and name not in taken
+        if name not in allowed and not within:
+            reason = f"The operation declares no field {name[:100]!r} of it that could be sent."
+            raise ArgumentRefusedError(one["argument"], reason)
+    return pairs
+
+
+def _spell_query(one: JSONObject, value: Any) -> Iterable[tuple[str, str]]:
     name, style = one["name"], one.get("style") or "form"
     explode = one.get("explode", style == "form")
     if one.get("json"):
         return [(name, write_json(value))]
     if isinstance(value, dict):
-        if style == "deepObject":
-            return list(_bracketed(name, value))
+        # Without declared fields, a spread object would invent parameters.
+        if style == "deepObject" or (explode and "fields" not in one):
+            return _bracketed(name, value)
         if explode:
             return [(str(key), _scalar(inner)) for key, inner in value.items()]
         flat = [part for key, inner in value.items() for part in (str(key), _scalar(inner))]

@@ -12,18 +12,13 @@ from typing import Any
 from urllib.parse import quote
 
 from catalog.formats.descriptors import JSONObject
+from catalog.formats.header_names import DeclaredBy, can_be_sent, header_key
 from catalog.formats.openapi.api_document import ApiDocument
 from catalog.formats.openapi.api_names import secret_for
 from catalog.formats.openapi.api_schemas import plain_text
 
-_HEADER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
+_COOKIE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
 _QUERY = re.compile(r"[A-Za-z0-9_.\[\]-]{1,100}")
-_RESERVED = frozenset(
-    {
-        *("host", "connection", "upgrade", "te", "trailer", "expect", "content-length", "accept"),
-        *("content-type", "content-encoding", "transfer-encoding", "accept-encoding", "cookie"),
-    }
-)
 _MOST_SCHEMES = 30
 _MOST_SCOPES = 50
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")  # RFC 6749, section 3.3
@@ -129,6 +124,24 @@ def credentials_for(
     raise CredentialsMissingError(secrets_of(known[0], schemes))
 
 
+def credential_names(
+    alternatives: list[list[str]], schemes: Mapping[str, JSONObject]
+) -> set[tuple[str, str]]:
+    """Return place and name of everything that an operation's sign-in may send, as compared."""
+    used = [schemes[name] for names in alternatives for name in names if name in schemes]
+    return {
+        plain_place(scheme["as"], scheme["name"])
+        if "name" in scheme
+        else plain_place("header", "Authorization")
+        for scheme in used
+    }
+
+
+def plain_place(place: str, name: str) -> tuple[str, str]:
+    """Return place and name as servers compare them: names of headers in any case."""
+    return place, header_key(name) if place == "header" else name
+
+
 def encoded_secrets(schemes: Mapping[str, JSONObject], values: Mapping[str, str]) -> list[str]:
     """Return the secrets in the other forms in which they are sent, which answers may repeat."""
     found = []
@@ -228,9 +241,11 @@ def read_scopes(value: Any, schemes: Mapping[str, JSONObject]) -> dict[str, list
 
 def _read_key(name: str, scheme: JSONObject, about: str) -> JSONObject | None:
     place, sent_as = scheme.get("in"), str(scheme.get("name") or "")
-    known = {"header": _HEADER, "query": _QUERY, "cookie": _HEADER}
-    if place not in known or not known[place].fullmatch(sent_as):
-        return None
-    if place == "header" and sent_as.lower() in _RESERVED:
+    allowed = {
+        "header": can_be_sent(sent_as, DeclaredBy.SIGN_IN),
+        "query": _QUERY.fullmatch(sent_as) is not None,
+        "cookie": _COOKIE.fullmatch(sent_as) is not None,
+    }
+    if not allowed.get(str(place), False):
         return None
     return {"as": place, "name": sent_as, "secrets": [secret_for(name, "KEY")], "about": about}

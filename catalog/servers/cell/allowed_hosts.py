@@ -15,7 +15,10 @@ from catalog.servers.net.address_check import is_ip_literal
 MOST_HOSTS = 50
 MOST_CHARACTERS = 260
 _LABEL = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
-_RULE = re.compile(rf"(?P<host>\*|(?:\*\.)?(?:{_LABEL}\.)*{_LABEL})(?::(?P<port>[0-9]{{1,5}}))?")
+# The dot that ends a name belongs to a name: `*.` is not `*`.
+_RULE = re.compile(
+    rf"(?:(?P<any>\*)|(?P<name>(?:\*\.)?(?:{_LABEL}\.)*{_LABEL})\.?)(?::(?P<port>[0-9]{{1,5}}))?"
+)
 
 
 class NotAHostError(ValueError):
@@ -52,14 +55,23 @@ def written(host: str, port: int) -> str:
 
 
 def _parse(text: str) -> str:
-    match = _RULE.fullmatch(text.lower().rstrip("."))
-    port = int(match["port"] or 443) if match else 0
-    if match is None or not 0 < port < 65_536 or _is_too_wide(match["host"]):
+    """Return a rule in its one spelling, which is checked again: it may name nothing else."""
+    rule = _spell(text)
+    if rule is None or _spell(rule) != rule:
         raise NotAHostError(
             _("%(text)r is not a host name, such as api.example.com or *.example.com:8443.")
             % {"text": text[:100]}
         )
-    return written(match["host"], port)
+    return rule
+
+
+def _spell(text: str) -> str | None:
+    # Letters of other scripts have small forms in ASCII.
+    match = _RULE.fullmatch(text.lower()) if text.isascii() else None
+    if match is None:
+        return None
+    host, port = match["any"] or match["name"], int(match["port"] or 443)
+    return written(host, port) if 0 < port < 65_536 and not _is_too_wide(host) else None
 
 
 def _is_too_wide(host: str) -> bool:

@@ -36,6 +36,11 @@ _TARGET = re.compile(
 _OWN_HEADERS = re.compile(rb"(?i)(?:proxy-[a-z-]+|connection|keep-alive|host):")
 # A bare line feed, or a line that goes on, could hold another header for the server behind.
 _HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}:[^\r\n\0]*")
+# A body has one length, said once: servers differ in which of two they believe (RFC 9112, 6.3).
+_FRAMING = re.compile(rb"(?i)(?:content[-_]length|transfer[-_]encoding)[\s:]")
+_FRAMED = re.compile(
+    rb"(?i)content-length:[ \t]*[0-9]{1,15}[ \t]*|transfer-encoding:[ \t]*chunked[ \t]*"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +199,10 @@ def parse_request(head: bytes) -> Target | None:
     if scheme.lower() != "http":
         return None
     headers = [one for one in rest.split(b"\r\n") if one]
-    if not all(map(_HEADER.fullmatch, headers)):
+    framing = [one for one in headers if _FRAMING.match(one)]
+    if not all(map(_HEADER.fullmatch, headers)) or not all(map(_FRAMED.fullmatch, framing)):
+        return None
+    if len(framing) > 1:
         return None
     kept = [one for one in headers if not _OWN_HEADERS.match(one)]
     first = b"%s %s HTTP/1.1" % (method, f"/{path}".encode("latin-1"))

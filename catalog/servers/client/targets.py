@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from catalog.formats.header_names import DeclaredBy, can_be_sent
 from catalog.servers.cell.cell_plan import Cell
 
 
@@ -41,7 +42,7 @@ class HttpServer:
 
     def __post_init__(self) -> None:
         for name, value in self.headers.items():
-            if not re.fullmatch(r"[A-Za-z0-9-]{1,100}", name) or not _HEADER.fullmatch(value):
+            if not can_be_sent(name, DeclaredBy.SERVER) or not _HEADER.fullmatch(value):
                 raise ValueError(f"The header {name[:100]!r} cannot be sent.")
 
 

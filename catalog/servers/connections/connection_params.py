@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from django.conf import settings
 
+from catalog.formats.header_names import DeclaredBy, can_be_sent
 from catalog.formats.openapi.api_security import encoded_secrets, find_sign_in
 from catalog.formats.package_names import parse_package
 from catalog.models import Integration
@@ -189,7 +190,11 @@ def _headers(integration: Integration, values: Mapping[str, str]) -> dict[str, s
     if isinstance(laid_out, dict):
         return {str(name): _fill_placeholders(str(text), values) for name, text in laid_out.items()}
     unused = {n: v for n, v in values.items() if f"${{{n}}}" not in integration.endpoint}
-    named = {n: v for n, v in unused.items() if "-" in n or n.lower() == "authorization"}
+    named = {
+        n: v
+        for n, v in unused.items()
+        if ("-" in n or n.lower() == "authorization") and can_be_sent(n, DeclaredBy.SERVER)
+    }
     if not named and len(unused) == 1:
         return {"Authorization": f"Bearer {next(iter(unused.values()))}"}
     return named

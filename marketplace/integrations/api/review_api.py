@@ -46,6 +46,17 @@ class DefinitionSerializer(serializers.Serializer[Any]):
     )
     problem = serializers.CharField(help_text="Reason why it cannot be stored, or empty.")
     findings = FindingSerializer(many=True)
+    old_name = serializers.CharField(
+        source="rename.old",
+        default="",
+        help_text="The tool that has this text under another name, or empty.",
+    )
+    hangs = serializers.DictField(
+        source="rename.hangs",
+        default=dict,
+        child=serializers.IntegerField(),
+        help_text="What hangs on the old name and goes along, by kind.",
+    )
     differences = FieldSerializer(many=True, source="fields")
 
 
@@ -78,11 +89,19 @@ class ApprovalSerializer(DecisionSerializer):
         required=False,
         help_text="`seen` of the review: approves all of it.",
     )
+    apart = serializers.ListField(
+        child=Text(max_length=200),
+        required=False,
+        max_length=MOST_DECISIONS,
+        help_text="Names that do not get what hangs on their old names, rules that deny included.",
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Require exactly one of `definitions` and `seen`."""
         if bool(attrs.get("definitions")) == bool(attrs.get("seen")):
             raise serializers.ValidationError("Give either `definitions` or `seen`.")
+        if set(attrs.get("apart", ())) - set(attrs.get("definitions", ())):
+            raise serializers.ValidationError("`apart` names some of `definitions`.")
         return attrs
 
 
@@ -147,7 +166,9 @@ class ApproveView(AdminView):
                 decided = review_decisions.approve_all(by=by, integration=row, seen=wanted["seen"])
             else:
                 seen = wanted["definitions"]
-                decided = len(review_decisions.approve(by=by, integration=row, seen=seen))
+                apart = wanted.get("apart", ())
+                names = review_decisions.approve(by=by, integration=row, seen=seen, apart=apart)
+                decided = len(names)
         return _decided(row, decided)
 
 

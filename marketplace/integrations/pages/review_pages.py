@@ -92,6 +92,10 @@ def _decided(request: PageRequest, row: Integration) -> str:
     if decision == "approve":
         review_decisions.approve(by=by, integration=row, seen={name: seen})
         return _("%(name)s was approved.") % {"name": name}
+    if decision == "approve-apart":
+        review_decisions.approve(by=by, integration=row, seen={name: seen}, apart=[name])
+        done = _("%(name)s was approved. Nothing of the old name holds for it.")
+        return done % {"name": name}
     if decision == "reject":
         review_decisions.keep_out(by=by, integration=row, seen={name: seen})
         return _("%(name)s was rejected until its server changes it.") % {"name": name}

@@ -1,0 +1,163 @@
+"""Rows that hang on a capability: counted for a review, and carried to its new name.
+
+Tables of other apps are named, not imported. A test finds every table that points at a capability,
+and asks that it is in one of the two lists here.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from django.apps import apps
+from django.db.models import Model, Q, QuerySet
+
+from catalog.effects.assessment import CORRECTABLE, corrected_columns
+from catalog.models import Capability, Integration
+from catalog.registration.descriptor_rows import write_derived
+
+
+class Hanging(NamedTuple):
+    """A table whose rows hang on capabilities: its column, what to call it, which rows limit."""
+
+    column: str
+    kind: str
+    limits: Q | None = None
+
+
+_ALL = Q(pk__isnull=False)
+CARRIED: Mapping[str, Hanging] = {
+    "catalog.rule": Hanging("capability", "rules", Q(effect__lt=2)),
+    "catalog.capabilityuserpermission": Hanging("content_object", "grants"),
+    "catalog.capabilitygrouppermission": Hanging("content_object", "grants"),
+    "catalog.presetmember": Hanging("capability", "presets"),
+    "discovery.quota": Hanging("capability", "quotas", _ALL),
+    "discovery.flowrule": Hanging("capability", "flow_rules", Q(mode__in=("ask", "refuse"))),
+    "discovery.toolexample": Hanging("capability", "examples"),
+    "discovery.experience": Hanging("capability", "learned"),
+    "discovery.taughtmessage_tools": Hanging("capability", "taught"),
+}
+# An admin's relations point at two capabilities.
+RELATIONS = "catalog.edge"
+# Made from the definition itself, or history under the name of its time.
+LEFT: frozenset[str] = frozenset(
+    {
+        *("catalog.mention", "catalog.trait", "catalog.lexicalvector", "catalog.embedding"),
+        *("catalog.manifestfile", "discovery.call", "discovery.called"),
+        "discovery.taughtmessage",  # where its words came from; its tools are carried
+    }
+)
+_STRICTNESS = [access.value for access in Capability.AIAccess]
+_MARKS = ("core", "pinned")
+
+
+def find_hanging(integration: Integration, *, only_limits: bool = False) -> set[int]:
+    """Return the keys of an integration's capabilities on which something hangs."""
+    found: set[int] = set()
+    for table, hanging in _tables(only_limits=only_limits):
+        of_these = Q(**{f"{hanging.column}__integration": integration})
+        found.update(table.filter(of_these).values_list(f"{hanging.column}_id", flat=True))
+    rows = Capability.objects.filter(integration=integration)
+    if not only_limits:
+        edges = apps.get_model(RELATIONS)._default_manager.filter(origin="admin")
+        for end in ("source", "target"):
+            found.update(edges.filter(**{f"{end}__in": rows}).values_list(end, flat=True))
+    settings = rows.only("ai_access", "effect_evidence", *CORRECTABLE, *_MARKS)
+    return found | {row.pk for row in settings if _settings(row, only_limits=only_limits)}
+
+
+def count_hanging(capability: Capability, *, only_limits: bool = False) -> dict[str, int]:
+    """Return how many rows of each kind hang on a capability, and its own settings."""
+    found: Counter[str] = Counter()
+    for _, hanging, rows in _rows_of(capability, only_limits=only_limits):
+        if hanging.kind != "rules":
+            found[hanging.kind] += rows.count()
+            continue
+        for effect, kind in enumerate(("deny", "propose", "allow")):
+            found[kind] += rows.filter(effect=effect).count()
+    if not only_limits:
+        found["relations"] += _relations(capability).count()
+    found["settings"] += len(_settings(capability, only_limits=only_limits))
+    return {kind: number for kind, number in found.items() if number}
+
+
+def carry_over(old: Capability, new: Capability, *, only_limits: bool = False) -> None:
+    """Give the new capability what hangs on the old one, which keeps it under its own name."""
+    for table, hanging, rows in _rows_of(old, only_limits=only_limits):
+        already = table.filter(**{hanging.column: new})
+        there = {_content(row, hanging.column) for row in already}
+        copies = []
+        for row in rows.order_by("pk"):
+            if _content(row, hanging.column) not in there:
+                row.pk, row._state.adding = None, True
+                setattr(row, hanging.column, new)
+                copies.append(row)
+        table.model._default_manager.bulk_create(copies, ignore_conflicts=True)
+    if not only_limits:
+        _carry_relations(old, new)
+    if settings := _settings(old, only_limits=only_limits):
+        settings["ai_access"] = max(old.ai_access, new.ai_access, key=_STRICTNESS.index)
+        Capability.objects.filter(pk=new.pk).update(**settings)
+    write_derived([Capability.objects.get(pk=new.pk)])
+
+
+def _rows_of(
+    capability: Capability, *, only_limits: bool
+) -> Iterator[tuple[QuerySet[Any], Hanging, QuerySet[Any]]]:
+    """Yield each table with a query of its rows that hang on the capability."""
+    for table, hanging in _tables(only_limits=only_limits):
+        yield table, hanging, table.filter(**{hanging.column: capability})
+
+
+def _tables(*, only_limits: bool) -> Iterator[tuple[QuerySet[Any], Hanging]]:
+    """Yield each table, or the rows of each that limit what may be done."""
+    for label, hanging in CARRIED.items():
+        rows = apps.get_model(label)._default_manager.all()
+        if not only_limits:
+            yield rows, hanging
+        elif hanging.limits is not None:
+            yield rows.filter(hanging.limits), hanging
+
+
+def _content(row: Model, column: str) -> tuple[str, ...]:
+    """Return what a row says beside which capability it is about, to compare two by."""
+    names = [
+        field.attname
+        for field in row._meta.concrete_fields
+        if not field.primary_key and field.name not in (column, "created_at")
+    ]
+    return tuple(str(getattr(row, name)) for name in names)
+
+
+def _relations(capability: Capability) -> QuerySet[Any]:
+    edges: QuerySet[Any] = apps.get_model(RELATIONS)._default_manager.filter(origin="admin")
+    return edges.filter(Q(source=capability) | Q(target=capability))
+
+
+def _carry_relations(old: Capability, new: Capability) -> None:
+    copies = []
+    for edge in _relations(old).order_by("pk"):
+        ends = [new.pk if end == old.pk else end for end in (edge.source_id, edge.target_id)]
+        if ends[0] == ends[1]:
+            continue
+        if edge.kind not in ("DEPENDS_ON", "DECLARED"):
+            ends.sort()  # an undirected edge begins at the lower key
+        edge.pk, edge._state.adding, (edge.source_id, edge.target_id) = None, True, ends
+        copies.append(edge)
+    apps.get_model(RELATIONS)._default_manager.bulk_create(copies, ignore_conflicts=True)
+
+
+def _settings(capability: Capability, *, only_limits: bool) -> dict[str, Any]:
+    """Return the columns that an admin has set, as far as they differ from a new tool's.
+
+    A category is none of them: it is a text, which only the gate lets in.
+    """
+    found: dict[str, Any] = {}
+    if capability.ai_access != Capability.AIAccess.EXECUTE:
+        found["ai_access"] = capability.ai_access
+    if only_limits:
+        return found
+    found |= {name: True for name in _MARKS if getattr(capability, name)}
+    if corrected_columns(capability.effect_evidence):
+        columns = ("effect_evidence", *CORRECTABLE)
+        found |= {name: getattr(capability, name) for name in columns}
+    return found

@@ -1,0 +1,119 @@
+"""Renames of tools: a new name for a definition on which something hangs waits for a review.
+
+Whatever hangs on the old name, be it a deny or a learned use, is shown beside the new one, and goes
+along unless the person who decides says otherwise. So no server sheds a rule by another name.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from catalog.access.kept_limits import count_kept, give_kept, kept_texts
+from catalog.formats.descriptors import JSONObject
+from catalog.models import Capability, Definition, Integration
+from catalog.registration.hanging_rows import carry_over, count_hanging, find_hanging
+from catalog.trust.findings import Finding, Severity, read_findings
+from catalog.trust.fingerprint import parse_definition
+from catalog.trust.renames import ALIKE, TWIN, DefinitionFeatures, features_of, find_like
+from catalog.trust.stored_definition import descriptor_of_row, texts_of_descriptor
+
+RENAMED, COPIED = "renamed", "copied"
+_CODES = (RENAMED, COPIED)
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """An old name, and the number of rows of each kind that hang on it.
+
+    `only_limits` is True where the old name stays in use: then limits alone go along.
+    """
+
+    old: str
+    hangs: Mapping[str, int]
+    only_limits: bool = False
+
+
+def find_renames(
+    integration: Integration, new: Mapping[str, JSONObject], *, listed: Iterable[str]
+) -> dict[str, Finding]:
+    """Return a finding for each new text that a tool with something hanging on it has already.
+
+    `new` are texts by name; `listed` are all names that the source still has.
+    """
+    if not new:
+        return {}
+    listed = set(listed)
+    kept = kept_texts(integration)
+    hanging, limited = (find_hanging(integration, only_limits=only) for only in (False, True))
+    stored = Capability.objects.filter(pk__in=hanging)
+    rows = {row.action: row for row in stored.select_related("integration")}
+    known = {**{name: features_of(text) for name, text in kept.items()}, **_known_texts(rows)}
+    found: dict[str, Finding] = {}
+    for name, text in new.items():
+        others = {other: one for other, one in known.items() if other != name}
+        gone = {other: one for other, one in others.items() if other not in listed}
+        # What waits for a name that is listed again will hold for it in a moment.
+        here = {
+            other: one
+            for other, one in others.items()
+            if other in kept or (other in rows and rows[other].pk in limited)
+        }
+        for code, texts, bound in ((RENAMED, gone, ALIKE), (COPIED, here, TWIN)):
+            if old := find_like(text, texts, at_least=bound):
+                found[name] = _finding(code, old)
+                break
+    return found
+
+
+def rename_of(row: Definition) -> Rename | None:
+    """Return the rename that a waiting definition would be, with what hangs on the old name."""
+    for finding in read_findings(row.findings):
+        if finding.code in _CODES:
+            only_limits = finding.code == COPIED
+            old = _capability(row.integration_id, finding.excerpt)
+            if old is not None:
+                hangs = count_hanging(old, only_limits=only_limits)
+            else:
+                hangs = count_kept(row.integration, finding.excerpt)
+            return Rename(finding.excerpt, hangs, only_limits)
+    return None
+
+
+def carry_rename(row: Definition, rename: Rename) -> None:
+    """Give an approved definition's capability what hangs on its old name."""
+    old, new = (_capability(row.integration_id, name) for name in (rename.old, row.name))
+    if old is not None and new is not None:
+        carry_over(old, new, only_limits=rename.only_limits)
+    elif new is not None:
+        give_kept(row.integration, rename.old, to=new)
+
+
+def without_renames(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the other findings: which names are alike changes with every list."""
+    return [finding for finding in findings if finding.code not in _CODES]
+
+
+def _known_texts(stored: Mapping[str, Capability]) -> dict[str, DefinitionFeatures]:
+    """Return what is compared of each stored tool: its source's words, else the stored ones."""
+    integrations = {row.integration_id for row in stored.values()}
+    rows = Definition.objects.filter(integration__in=integrations, name__in=list(stored))
+    said = {row.name: row.approved for row in rows.exclude(approved_hash="")}
+    return {
+        name: features_of(
+            parse_definition(said[name])
+            if name in said
+            else texts_of_descriptor(descriptor_of_row(row))
+        )
+        for name, row in stored.items()
+    }
+
+
+def _finding(code: str, old: str) -> Finding:
+    if code == RENAMED:
+        told = "It is a tool under a new name: what hangs on the old name goes along."
+    else:
+        told = "It is a tool under a second name: the limits of the first one hold for it, too."
+    return Finding(code, Severity.HIGH, "name", told, old)
+
+
+def _capability(integration: int, action: str) -> Capability | None:
+    return Capability.objects.filter(integration=integration, action=action).first()
