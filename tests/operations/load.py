@@ -80,7 +80,7 @@ class Load:
 
 @contextmanager
 def steady_load(
-    port: int, key: str, *, rate: float = 10, dial_seconds: float = DIAL_SECONDS
+    port: int, key: str, *, rate: float = 10, dial_seconds: float = DIAL_SECONDS, user: str = USER
 ) -> Iterator[Load]:
     """Send requests at a fixed rate until the block ends; then wait for the last answers."""
     load, over = Load(time.monotonic()), threading.Event()
@@ -92,7 +92,7 @@ def steady_load(
                 if due > _LONGEST_SECONDS or over.wait(max(0.0, due - load.now)):
                     return
                 message = MESSAGES[place % len(MESSAGES)]
-                threads.submit(_ask, load, due, port, key, message, dial_seconds)
+                threads.submit(_ask, load, due, port, key, message, dial_seconds, user)
 
     asking = threading.Thread(target=run)
     asking.start()
@@ -110,9 +110,11 @@ def ask(port: int, key: str, message: str) -> Answer:
     return load.answers[0]
 
 
-def _ask(load: Load, due: float, port: int, key: str, message: str, dial_seconds: float) -> None:
+def _ask(
+    load: Load, due: float, port: int, key: str, message: str, dial_seconds: float, user: str = USER
+) -> None:
     try:
-        status, body = _answered(port, key, message, dial_seconds)
+        status, body = _answered(port, key, message, dial_seconds, user)
         told = json.loads(body)
         names = tuple(each["full_name"] for each in told.get("selected", ()))
         answer = Answer(
@@ -126,11 +128,11 @@ def _ask(load: Load, due: float, port: int, key: str, message: str, dial_seconds
     load.answers.append(answer)
 
 
-def _answered(port: int, key: str, message: str, dial_seconds: float) -> tuple[int, str]:
+def _answered(port: int, key: str, message: str, dial_seconds: float, user: str) -> tuple[int, str]:
     connection = _dialled(port, dial_seconds)
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     try:
-        body = json.dumps({"user": USER, "message": message})
+        body = json.dumps({"user": user, "message": message})
         connection.request("POST", "/api/v1/select", body, headers)
         response = connection.getresponse()
         if response.status == 503 and not response.headers["Retry-After"]:
