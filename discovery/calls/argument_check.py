@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import jsonschema_rs
 
 from catalog.formats.descriptors import JSONObject, canonical_json
-from catalog.schemas.positions import REFERENCES, parse_pointer
+from catalog.formats.usable_schema import REFERENCES, make_usable, parse_pointer
 
 MOST_BYTES, DEEPEST = 100_000, 16
 # Limit on schema evaluations. A hostile schema of 14 definitions, each naming the next one twice,
@@ -47,14 +47,19 @@ def check_arguments(schema: JSONObject | None, arguments: Any) -> None:
         return
     _check_effort(schema)
     try:
-        # Error messages say "it" in place of the value, which may be long or confidential.
-        validator = jsonschema_rs.validator_for(schema, retriever=_refuse, mask="it")
+        validator = _validator(schema)
     except (ValueError, jsonschema_rs.ReferencingError):  # a ValidationError is a ValueError
-        raise ArgumentsRefusedError("", "The tool's own schema is not valid.") from None
+        # What an earlier release stored may have parts that no validator accepts.
+        validator = _validator(make_usable(schema)[0])
     if validator.is_valid(arguments):
         return
     for error in islice(validator.iter_errors(arguments), 1):
         raise ArgumentsRefusedError(_argument_of(error), _shortened(error.message))
+
+
+def _validator(schema: JSONObject) -> jsonschema_rs.Validator:
+    # Error messages say "it" in place of the value, which may be long or confidential.
+    return jsonschema_rs.validator_for(schema, retriever=_refuse, mask="it")
 
 
 def _check_size(arguments: JSONObject) -> None:

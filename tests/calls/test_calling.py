@@ -229,8 +229,10 @@ def test_long_answers_are_cut_and_say_so(people: People, tool: Tool, settings: S
     told = describe_call(call)
     assert told.truncated
     assert told.result is not None
-    assert told.result["content"][0]["text"].endswith(
-        "[Left out: the answer is larger than 10,000 bytes.]"
+    start, note = (block["text"] for block in told.result["content"])
+    assert 9_000 < len(start) < 10_000
+    assert note == (
+        f"[Cut: {len(start):,} of 20,003 characters; an answer has at most 10,000 bytes.]"
     )
     assert len(call.result_json) <= 10_000
 

@@ -86,5 +86,23 @@ def test_arguments_are_bounded() -> None:
     assert len(refusal({"properties": {"x": {"type": "null"}}}, {"x": "y" * 9_999})) <= 200
 
 
-def test_broken_schema_is_said_to_be_broken() -> None:
-    assert refusal({"type": "strange"}, {}) == "The tool's own schema is not valid."
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"type": "strange"},
+        {"type": "object", "properties": None, "required": None},
+        {"properties": {"a": {"type": "string", "required": True}}},
+        {"properties": {"a": {"pattern": "(?<never closed"}}},
+        {"required": ["a", 5]},
+        {"anyOf": []},
+        {"$schema": "https://example.com/of-our-own"},
+    ],
+)
+def test_broken_part_of_a_stored_schema_stops_no_call(broken: dict[str, Any]) -> None:
+    check_arguments(broken, {"a": "text"})
+
+
+def test_rest_of_a_broken_schema_still_holds() -> None:
+    schema = {"properties": {"a": {"type": "integer"}, "b": None}, "required": None}
+
+    assert refusal(schema, {"a": "text"}) == 'it is not of type "integer"'

@@ -28,6 +28,7 @@ from catalog.formats.openapi.api_requests import (
 from catalog.formats.openapi.api_security import CredentialsMissingError, credentials_for
 from catalog.servers.client.api_reader import read_api_text
 from catalog.servers.client.mcp_session import ToolResult, Tools
+from catalog.servers.client.sdk_errors import explain_compressed
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ApiServer
@@ -36,6 +37,7 @@ from catalog.servers.net.guarded_requests import Bounds, fetch_document
 from catalog.servers.net.guarded_transport import GuardedTransport
 from catalog.servers.net.outgoing_errors import (
     AnswerTooLargeError,
+    CompressedAnswerError,
     EndpointNotAllowedError,
     OutgoingError,
 )
@@ -125,6 +127,8 @@ class ApiSession:
             raise ServerProblemError(Reason.NOT_ALLOWED) from None
         except AnswerTooLargeError:
             raise ServerProblemError(Reason.TOO_LARGE, sent=sent) from None
+        except CompressedAnswerError as compressed:
+            raise explain_compressed(compressed).after_sending() from None
         except TimeoutError:
             raise ServerProblemError(Reason.NO_ANSWER, sent=sent) from None
         except (OutgoingError, httpx2.HTTPError, httpx2.StreamError):
@@ -146,7 +150,7 @@ class ApiSession:
         response, body = await self._request(request, request.url)
         if response.status_code == 401:
             raise ServerProblemError(Reason.SIGN_IN_NEEDED, sent=True)
-        kind = response.headers.get("content-type", "")
+        kind = _kind_of(response)
         if request.pages > 1 and response.status_code < 300:
             return await self._follow_pages(request, response, body)
         content, structured, is_error = shape_answer(
@@ -158,7 +162,7 @@ class ApiSession:
         self, request: ApiRequest, response: httpx2.Response, body: bytes
     ) -> ToolResult:
         """Follow `Link: rel="next"` to pages of the same operation."""
-        pages, taken = [parse_answer(body)], len(body)
+        pages, taken = [parse_answer(body, _kind_of(response))], len(body)
         while len(pages) < request.pages:
             url = next_page(request, response.headers.get("link", ""), self._server.url)
             if not url:
@@ -167,7 +171,7 @@ class ApiSession:
             taken += len(body)
             if response.status_code != 200 or taken > self._limits.body_bytes:
                 break
-            pages.append(parse_answer(body))
+            pages.append(parse_answer(body, _kind_of(response)))
         content, structured, is_error = shape_json(200, join_pages(pages), fields=request.fields)
         return ToolResult(content, structured, is_error)
 
@@ -200,6 +204,8 @@ class ApiSession:
             raise ServerProblemError(Reason.NOT_ALLOWED) from None
         except AnswerTooLargeError:
             raise ServerProblemError(Reason.TOO_LARGE) from None
+        except CompressedAnswerError as compressed:
+            raise explain_compressed(compressed) from None
         except (OutgoingError, httpx2.HTTPError, httpx2.StreamError):
             raise ServerProblemError(Reason.NOT_REACHABLE) from None
         except RefusedError as refused:
@@ -215,3 +221,7 @@ class ApiSession:
             chosen=server.chosen,
         )
         return api.tools()
+
+
+def _kind_of(response: httpx2.Response) -> str:
+    return str(response.headers.get("content-type", ""))

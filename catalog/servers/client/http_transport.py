@@ -10,6 +10,7 @@ from mcp.client.auth.utils import extract_field_from_www_auth
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from catalog.servers.client.readable_json import ReadableTransport
 from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason
 from catalog.servers.client.targets import HttpServer
@@ -74,7 +75,9 @@ def _client(
             request.extensions["timeout"]["read"] = _NOTIFICATION_SECONDS
 
     return httpx2.AsyncClient(
-        transport=GuardedTransport(allowed, most_bytes=limits.body_bytes),
+        transport=ReadableTransport(
+            GuardedTransport(allowed, most_bytes=limits.body_bytes), most_line=limits.line_bytes
+        ),
         headers=dict(headers),
         timeout=httpx2.Timeout(limits.connect_seconds, read=_READ_TIMEOUT_SECONDS),
         trust_env=False,

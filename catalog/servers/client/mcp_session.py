@@ -17,10 +17,12 @@ from mcp.client import Client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
+from catalog.formats.descriptors import ToolDefect
 from catalog.formats.icon_choice import choose_icon
 from catalog.servers.client.conversation import Conversation, progress_to
 from catalog.servers.client.dialogue import SILENT, Dialogue
 from catalog.servers.client.http_transport import http_streams
+from catalog.servers.client.partial_answers import listed_in, read_listed
 from catalog.servers.client.resource_watchers import Hear, ResourceWatchers, listen
 from catalog.servers.client.sdk_errors import explain
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
@@ -43,7 +45,9 @@ _CALL_RESULT: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputR
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools offered by a server; `left_out` describes what was not read.
+    """The tools offered by a server; `left_out` describes what was not read of the list.
+
+    `defects` are tools that could not be read, and fields of the others.
 
     `icon` is the address of the icon that the server declares for itself, or "". `names` are what
     it calls itself, its title first: a stranger's texts.
@@ -54,6 +58,7 @@ class Tools:
     announces: tuple[str, ...] = ()
     icon: str = ""
     names: tuple[str, ...] = ()
+    defects: tuple[ToolDefect, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +161,7 @@ class Session:
     async def tools(self) -> Tools:
         """List all tools, page by page, within the limits."""
         client = self._require_client()
-        found: list[dict[str, Any]] = []
+        found, defects = list[dict[str, Any]](), list[ToolDefect]()
         cursor, cursors = None, set[str]()
         try:
             with anyio.fail_after(self._limits.list_seconds):
@@ -164,17 +169,16 @@ class Session:
                     page = await client.session.list_tools(
                         params=types.PaginatedRequestParams(cursor=cursor)
                     )
-                    found += [
-                        tool.model_dump(by_alias=True, mode="json", exclude_none=True)
-                        for tool in page.tools[: self._limits.tools + 1 - len(found)]
-                    ]
+                    room = self._limits.tools + 1 - len(found)
+                    tools, wrong = read_listed(listed_in(page)[:room], self.protocol)
+                    found, defects = [*found, *tools], [*defects, *wrong]
                     cursor = page.next_cursor
                     if cursor is None or len(found) > self._limits.tools or cursor in cursors:
                         break
                     cursors.add(cursor)
         except Exception as problem:
             raise await self._to_problem(problem) from None
-        return self._limit_tools(found, endless=cursor is not None)
+        return self._limit_tools(found, defects, endless=cursor is not None)
 
     async def call(
         self,
@@ -313,13 +317,15 @@ class Session:
             return self._problem or explain(problem, self._traffic)
         return explain(problem, self._traffic)
 
-    def _limit_tools(self, found: list[dict[str, Any]], *, endless: bool) -> Tools:
+    def _limit_tools(
+        self, found: list[dict[str, Any]], defects: list[ToolDefect], *, endless: bool
+    ) -> Tools:
         most = self._limits.tools
         if len(found) > most:
             left_out = f"It has more than {most:,} tools; the others are left out."
         else:
             left_out = "Its list of tools does not end; what came first is kept." if endless else ""
-        return Tools(found[:most], left_out, self.announces, self.icon, self.names)
+        return Tools(found[:most], left_out, self.announces, self.icon, self.names, tuple(defects))
 
     async def _run(self) -> None:
         problem: BaseException | None = None
@@ -329,6 +335,7 @@ class Session:
                 async with self._build_client() as client:
                     scope.deadline = float("inf")
                     self._client = client
+                    self._traffic.protocol = client.protocol_version
                     self._ready.set()
                     async with anyio.create_task_group() as tasks:
                         tasks.start_soon(self._subscribe_to_changes, client)

@@ -8,6 +8,7 @@ from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.traffic import Traffic
 from catalog.servers.net.outgoing_errors import (
     AnswerTooLargeError,
+    CompressedAnswerError,
     EndpointNotAllowedError,
     NotReachableError,
     OutgoingError,
@@ -28,6 +29,8 @@ def explain(problem: BaseException | None, traffic: Traffic) -> ServerProblemErr
     for cause in _flatten(problem):
         if isinstance(cause, ServerProblemError):
             return cause
+        if isinstance(cause, CompressedAnswerError):
+            return explain_compressed(cause)
         if isinstance(cause, OutgoingError):
             return ServerProblemError(_OUTGOING.get(type(cause), Reason.NOT_REACHABLE))
     if traffic.refusal is not None:
@@ -41,6 +44,12 @@ def explain(problem: BaseException | None, traffic: Traffic) -> ServerProblemErr
             return _explain_response(cause)
     reason = Reason.STOPPED if problem is None else Reason.WRONG_ANSWER
     return ServerProblemError(reason, traffic.detail)
+
+
+def explain_compressed(problem: CompressedAnswerError) -> ServerProblemError:
+    """Return a problem that names the compression."""
+    detail = f"The answer is compressed ({problem.encoding}), which Pegboard does not read."
+    return ServerProblemError(Reason.WRONG_ANSWER, detail)
 
 
 def _explain_response(problem: MCPError) -> ServerProblemError:

@@ -7,6 +7,7 @@ from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
 
+from catalog.servers.client.partial_answers import mend_answer
 from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason
 from catalog.servers.client.strict_messages import check_message
@@ -25,7 +26,9 @@ class Traffic:
         self.refusal_detail = ""  # missing scopes
         self.over = anyio.Event()
         self._limits = limits
-        self._expected: set[str | int] = set()
+        # Methods of the requests whose responses are expected, and the negotiated protocol.
+        self._expected: dict[str | int, str] = {}
+        self.protocol = ""
         self._unsolicited = self._unsolicited_bytes = self._garbage = 0
         self._since = 0.0
 
@@ -38,12 +41,14 @@ class Traffic:
     def record_sent(self, message: JSONRPCMessage) -> None:
         """Remember a request whose response is expected."""
         if isinstance(message, JSONRPCRequest):
-            self._expected.add(message.id)
+            self._expected[message.id] = message.method
 
     def allows(self, message: JSONRPCMessage, size: int = 0) -> bool:
         """Return True to accept the message; otherwise the connection has ended."""
         if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id in self._expected:
-            self._expected.discard(message.id)
+            method = self._expected.pop(message.id)
+            if isinstance(message, JSONRPCResponse):
+                message.result = mend_answer(method, message.result, self.protocol)
             return True
         return self._count_unsolicited(size)
 
@@ -106,6 +111,8 @@ class _Reading:
         except (anyio.EndOfStream, anyio.ClosedResourceError):
             self._traffic.end()
             raise
+        if not isinstance(item, Exception):
+            item.message = check_message(item.message)
         allowed = (
             self._traffic.tolerates_garbage(0)
             if isinstance(item, Exception)
@@ -113,8 +120,6 @@ class _Reading:
         )
         if not allowed:
             raise anyio.EndOfStream
-        if not isinstance(item, Exception):
-            item.message = check_message(item.message)
         return item
 
     async def aclose(self) -> None:

@@ -127,6 +127,14 @@ class PreviewSerializer(serializers.Serializer[Any]):
     review = ListingReviewSerializer(help_text="The findings about the listing's text.")
 
 
+class DefectSerializer(serializers.Serializer[Any]):
+    """An unreadable part of a server's list, whose rest is used."""
+
+    tool = serializers.CharField(help_text="Its name, or its place in the list.")
+    field = serializers.CharField(help_text="Empty for the whole tool.")
+    reason = serializers.CharField()
+
+
 class InstallationSerializer(serializers.ModelSerializer[Installation]):
     """An installation with its state."""
 
@@ -144,6 +152,11 @@ class InstallationSerializer(serializers.ModelSerializer[Installation]):
         child=serializers.DictField(),
         help_text="For an update: tools added, changed and removed, before and after.",
     )
+    defects = DefectSerializer(
+        many=True,
+        source="integration.list_defects",
+        help_text="What could not be read of the server's list of tools.",
+    )
     packages = serializers.SerializerMethodField(
         help_text="Every file of the package: name, version, hash."
     )
@@ -152,8 +165,8 @@ class InstallationSerializer(serializers.ModelSerializer[Installation]):
         model = Installation
         fields: tuple[str, ...] = (
             "id", "integration", "kind", "state", "reason", "message", "version", "command",
-            "command_digest", "constraints", "offered", "changes", "packages", "enabled", "by",
-            "created_at", "updated_at",
+            "command_digest", "constraints", "offered", "changes", "defects", "packages",
+            "enabled", "by", "created_at", "updated_at",
         )  # fmt: skip
         read_only_fields = fields
 
