@@ -24,7 +24,7 @@ from catalog.servers.client.dialogue import SILENT, Dialogue
 from catalog.servers.client.http_transport import http_streams
 from catalog.servers.client.partial_answers import listed_in, read_listed
 from catalog.servers.client.resource_watchers import Hear, ResourceWatchers, listen
-from catalog.servers.client.sdk_errors import explain
+from catalog.servers.client.sdk_errors import explain, is_forgotten_session
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.server_tasks import call_as_task, takes_tasks, task_only_names
@@ -101,16 +101,27 @@ class Session:
         self._log_level = ""
         self._task_only: frozenset[str] | None = None
         self._mode = "auto"
+        self._running = 0
 
     @property
     def is_open(self) -> bool:
         """Return True while requests can be sent."""
-        return self._client is not None and not self._traffic.over.is_set()
+        is_lost = self._traffic.over.is_set() or self._traffic.is_forgotten
+        return self._client is not None and not is_lost
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Return True if the server does not know the session any more. Calls may still run."""
+        return self._traffic.is_forgotten and not self._traffic.over.is_set()
 
     @property
     def protocol(self) -> str:
         """Return the negotiated MCP version, or "" before initialization."""
         return self._client.protocol_version if self._client else ""
+
+    @property
+    def _is_http(self) -> bool:
+        return isinstance(self._server, HttpServer)
 
     @property
     def is_modern(self) -> bool:
@@ -158,6 +169,12 @@ class Session:
                 # Shielded: cancelling the caller must not stop the clean-up of processes.
                 await asyncio.shield(self._task)
 
+    async def close_when_idle(self) -> None:
+        """End the session after the calls that run on it: another replica may know it still."""
+        while self._running and not self._traffic.over.is_set():
+            await asyncio.sleep(0.1)
+        await self.close()
+
     async def tools(self) -> Tools:
         """List all tools, page by page, within the limits."""
         client = self._require_client()
@@ -191,6 +208,7 @@ class Session:
         """Call a tool, once. If a problem has `sent`, the call may have been executed."""
         client = self._require_client()
         params = {"name": name, "arguments": arguments, **dialogue.answers}
+        self._running += 1
         try:
             with (
                 anyio.fail_after(seconds or self._limits.call_seconds) as clock,
@@ -199,7 +217,9 @@ class Session:
                 await self._set_log_level()
                 result = await self._send_call(client, params, dialogue)
         except Exception as problem:
-            raise (await self._to_problem(problem)).after_sending() from None
+            raise await self._to_problem(problem, sent=True) from None
+        finally:
+            self._running -= 1
         if not isinstance(result, types.CallToolResult):
             if not dialogue.capabilities:  # there is nobody to ask
                 raise ServerProblemError(Reason.ASKS_BACK, sent=True)
@@ -306,8 +326,18 @@ class Session:
             raise self._problem or ServerProblemError(self._traffic.reason or Reason.STOPPED)
         return self._client
 
-    async def _to_problem(self, problem: Exception) -> ServerProblemError:
-        """Convert an exception to a ServerProblemError; the cause of a lost connection wins."""
+    async def _to_problem(self, problem: Exception, *, sent: bool = False) -> ServerProblemError:
+        """Convert an exception to a ServerProblemError; the cause of a lost connection wins.
+
+        What a server refused because it does not know the session was not run.
+        """
+        if self._is_http and (self._traffic.is_forgotten or is_forgotten_session(problem)):
+            self._traffic.is_forgotten = True
+            return ServerProblemError(Reason.STOPPED, "The server does not know its session.")
+        explained = await self._explain_problem(problem)
+        return explained.after_sending() if sent else explained
+
+    async def _explain_problem(self, problem: Exception) -> ServerProblemError:
         if self._traffic.over.is_set() and self._task is not None:
             # `_run` sets the problem when it ends, once the process has exited.
             await asyncio.wait({self._task}, timeout=10)

@@ -8,12 +8,16 @@ import re
 from collections.abc import AsyncIterator
 from typing import Any
 
+import anyio
 import httpx2
 
 from catalog.formats.charsets import charset_of, decode_text
 
 # A parser of Rust stops at 200 levels; what Pegboard keeps ends far above.
 DEEPEST = 150
+# Streams that were opened within this time count for the pause before the next one.
+_PACING_SECONDS = 600.0
+_LONGEST_PAUSE = 60.0
 _LONE = re.compile(rb"\\u[dD][89a-fA-F]")
 _ESCAPES = re.compile(
     rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"  # a pair: one character
@@ -64,12 +68,18 @@ def _prune(data: bytes) -> bytes:
 class ReadableTransport(httpx2.AsyncBaseTransport):
     """A transport whose answers in JSON, and events of it, are readable."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, *, most_line: int) -> None:
+    def __init__(
+        self, inner: httpx2.AsyncBaseTransport, *, most_line: int, pause: float = 1.0
+    ) -> None:
         self._inner = inner
         self._most_line = most_line
+        self._pause = pause
+        self._opened_at: list[float] = []
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send the request, and make its answer readable."""
+        if request.method == "GET":
+            await self._pace()
         response = await self._inner.handle_async_request(request)
         kind = response.headers.get("content-type", "")
         plain = kind.partition(";")[0].strip().lower()
@@ -89,6 +99,14 @@ class ReadableTransport(httpx2.AsyncBaseTransport):
         return httpx2.Response(
             response.status_code, headers=headers, stream=body, extensions=response.extensions
         )
+
+    async def _pace(self) -> None:
+        """Wait before a stream is opened again: the server says when, and may say at once."""
+        now = anyio.current_time()
+        self._opened_at = [at for at in self._opened_at if now - at < _PACING_SECONDS]
+        if again := len(self._opened_at):
+            await anyio.sleep(min(_LONGEST_PAUSE, self._pause * 2.0 ** (again - 1)))
+        self._opened_at.append(anyio.current_time())
 
     async def aclose(self) -> None:
         """Close the transport beneath."""

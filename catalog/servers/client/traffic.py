@@ -23,7 +23,9 @@ class Traffic:
         self.detail = ""
         # From the last HTTP status, which the SDK does not report.
         self.refusal: Reason | None = None
-        self.refusal_detail = ""  # missing scopes
+        self.refusal_detail = ""  # missing scopes, or how long to wait
+        # The server does not know this session any more: it was restarted, or it forgot it.
+        self.is_forgotten = False
         self.over = anyio.Event()
         self._limits = limits
         # Methods of the requests whose responses are expected, and the negotiated protocol.

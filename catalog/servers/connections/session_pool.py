@@ -238,6 +238,7 @@ class _PoolEntry:
         self._new = new
         self._session: AnySession | None = None
         self._opening = asyncio.Lock()
+        self._leaving: set[asyncio.Task[None]] = set()
         self._call_slots = asyncio.Semaphore(policy.at_once)
         self._breaker = CircuitBreaker(
             policy.failures, policy.rest_seconds, within_seconds=policy.within_seconds
@@ -278,8 +279,21 @@ class _PoolEntry:
 
     async def close(self) -> None:
         session, self._session = self._session, None
+        for leaving in [*self._leaving]:
+            leaving.cancel()
         if session is not None:
             await session.close()
+
+    async def _leave(self) -> None:
+        """Close the session, unless calls still run on it that the server may answer."""
+        session = self._session
+        if isinstance(session, Session) and session.is_forgotten:
+            self._session = None
+            leaving = asyncio.create_task(session.close_when_idle())
+            self._leaving.add(leaving)
+            leaving.add_done_callback(self._leaving.discard)
+        else:
+            await self.close()
 
     async def _run_on_open_session(self, request: Callable[[AnySession], Awaitable[T]]) -> T:
         session, is_new = await self._ensure_open()
@@ -300,7 +314,7 @@ class _PoolEntry:
             if self._last_problem and not self._back_off.allows(anyio.current_time()):
                 last = self._last_problem
                 raise ServerProblemError(last.reason, last.detail)
-            await self.close()
+            await self._leave()
             session = self._new()
             try:
                 await session.open()
