@@ -20,6 +20,7 @@ from acl.platform.prepared_statements import columns_of, made, rows_of
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
 from catalog.servers.client.dialogue import Dialogue
+from catalog.servers.client.failure_classes import failure_class
 from catalog.servers.client.mcp_session import ToolResult
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import begin_call, record_call
@@ -47,10 +48,6 @@ from discovery.models import Call
 State = Call.State
 # A read may be repeated even if the first attempt succeeded; anything else is sent once.
 REPEATS_OF_READS = 2
-# The server itself answered about the call, so its outcome is known.
-_SCOPES = frozenset({Reason.SCOPE_NEEDED, Reason.SCOPE_REFUSED})
-ANSWERED = frozenset({Reason.REFUSED, Reason.ASKS_BACK}) | _SCOPES
-_WITH_DETAIL = frozenset({Reason.REFUSED}) | _SCOPES
 log = structlog.get_logger(__name__)
 
 
@@ -211,11 +208,12 @@ def _end_cancelled(call: Call) -> None:
 def _fail(call: Call, problem: ServerProblemError) -> None:
     """Store a failure: "failed" if nothing can have happened, otherwise "unknown"."""
     # A server that refuses says why; other details are for operators only.
-    own_words = problem.detail if problem.reason in _WITH_DETAIL else ""
+    failure = failure_class(problem.reason)
+    own_words = problem.detail if failure.tells else ""
     message = f"{problem}\n{own_words}".strip()
     # An MCP client gets the server's own error.
     text = _serialize_ascii({"error": problem.error}) if _has_error(call, problem) else ""
-    may_have_been = problem.sent and problem.reason not in ANSWERED
+    may_have_been = problem.sent and not failure.answered
     if may_have_been and call.side_effect != "read":
         end_call(
             call, State.UNKNOWN, reason=problem.reason, message=f"{UNKNOWN_OUTCOME}\n{message}"

@@ -52,7 +52,7 @@ WAYS: dict[str, Callable[[Message], Reply]] = {
 
 
 class Restarted:
-    """A script of a server that has forgotten the sessions it had when it was restarted."""
+    """The script of a restarted server: its earlier sessions are forgotten."""
 
     def __init__(self, way: Callable[[Message], Reply]) -> None:
         self.way = way

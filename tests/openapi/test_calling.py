@@ -7,9 +7,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import httpx2
 import pytest
 
 from catalog.formats.descriptors import JSONObject
+from catalog.formats.openapi.api_requests import ApiRequest
 from catalog.formats.openapi.openapi_format import read_api
 from catalog.servers.client.api_session import ApiSession
 from catalog.servers.client.mcp_session import ToolResult, Tools
@@ -197,13 +199,45 @@ def test_error_of_the_api_is_the_tools_error(api: MockApi) -> None:
     assert result.content[0]["text"] == 'HTTP 422\n{"message":"No such shelf."}'
 
 
-def test_refused_sign_in_is_a_sign_in_problem(api: MockApi) -> None:
+def test_refused_operation_is_no_refused_account(api: MockApi) -> None:
     api.answers = [Answer(401)]
 
     with pytest.raises(ServerProblemError) as problem:
         call(api, "list_books")
 
-    assert problem.value.reason is Reason.SIGN_IN_NEEDED
+    assert problem.value.reason is Reason.NOT_PERMITTED
+
+
+def test_account_is_refused_where_several_operations_in_a_row_are() -> None:
+    session = ApiSession(ApiServer("http://127.0.0.1:1", {}, {}), allowed=LOOPBACK)
+
+    def judge(path: str, status: int) -> Reason | None:
+        request = ApiRequest("GET", f"http://127.0.0.1:1/{path}?page={status}", {})
+        try:
+            session._judge(request, httpx2.Response(status))
+        except ServerProblemError as problem:
+            return problem.reason
+        return None
+
+    same = [judge("a", 401) for _ in range(5)]
+    mixed = [judge(path, status) for path, status in [("b", 401), ("c", 200), ("d", 401)]]
+    everywhere = [judge(path, 401) for path in "ef"]
+
+    assert set(same) == {Reason.NOT_PERMITTED}
+    assert mixed == [Reason.NOT_PERMITTED, None, Reason.NOT_PERMITTED]
+    assert everywhere == [Reason.NOT_PERMITTED, Reason.SIGN_IN_NEEDED]
+
+
+@pytest.mark.parametrize(("value", "seconds"), [("30", 30.0), ("soon", None), ("", None)])
+def test_limit_of_the_api_says_when_to_try_again(
+    api: MockApi, value: str, seconds: float | None
+) -> None:
+    api.answers = [Answer(429, headers={"Retry-After": value})]
+
+    with pytest.raises(ServerProblemError) as problem:
+        call(api, "list_books")
+
+    assert (problem.value.reason, problem.value.retry_after) == (Reason.RATE_LIMITED, seconds)
 
 
 def test_redirect_is_not_followed(api: MockApi) -> None:

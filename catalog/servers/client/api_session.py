@@ -27,8 +27,9 @@ from catalog.formats.openapi.api_requests import (
 )
 from catalog.formats.openapi.api_security import CredentialsMissingError, credentials_for
 from catalog.servers.client.api_reader import read_api_text
+from catalog.servers.client.http_transport import read_retry_after
 from catalog.servers.client.mcp_session import ToolResult, Tools
-from catalog.servers.client.sdk_errors import explain_compressed
+from catalog.servers.client.sdk_errors import explain_compressed, rate_limited
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ApiServer
@@ -44,6 +45,7 @@ from catalog.servers.net.outgoing_errors import (
 
 _DOCUMENT = Bounds(most_bytes=LIMITS.file, seconds=60)
 _AGENT = "Pegboard"
+_REFUSED_EVERYWHERE = 3
 
 
 class ApiSession:
@@ -60,6 +62,7 @@ class ApiSession:
         self._limits = limits
         self._allowed = allowed or AllowedHosts.from_settings()
         self._client: httpx2.AsyncClient | None = None
+        self._refused: set[str] = set()  # operations, since the last that was not
 
     @property
     def is_open(self) -> bool:
@@ -148,8 +151,7 @@ class ApiSession:
 
     async def _send(self, request: ApiRequest) -> ToolResult:
         response, body = await self._request(request, request.url)
-        if response.status_code == 401:
-            raise ServerProblemError(Reason.SIGN_IN_NEEDED, sent=True)
+        self._judge(request, response)
         kind = _kind_of(response)
         if request.pages > 1 and response.status_code < 300:
             return await self._follow_pages(request, response, body)
@@ -157,6 +159,22 @@ class ApiSession:
             response.status_code, kind, body, fields=request.fields
         )
         return ToolResult(content, structured, is_error)
+
+    def _judge(self, request: ApiRequest, response: httpx2.Response) -> None:
+        """Raise what an answer says about the account.
+
+        One operation's refusal is that operation's. The credential is refused only where several
+        are, one after the other.
+        """
+        if response.status_code == 429:
+            raise rate_limited(read_retry_after(response)).after_sending()
+        if response.status_code != 401:
+            self._refused.clear()
+            return
+        self._refused.add(f"{request.method} {request.url.partition('?')[0]}")
+        is_refused_everywhere = len(self._refused) >= _REFUSED_EVERYWHERE
+        reason = Reason.SIGN_IN_NEEDED if is_refused_everywhere else Reason.NOT_PERMITTED
+        raise ServerProblemError(reason, "It answers with status 401.", sent=True)
 
     async def _follow_pages(
         self, request: ApiRequest, response: httpx2.Response, body: bytes

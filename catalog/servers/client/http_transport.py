@@ -1,8 +1,10 @@
 """HTTP transports: the SDK's streams on the guarded network, and the scopes that refusals name."""
 
 import re
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx2
@@ -69,8 +71,11 @@ def _client(
             traffic.is_forgotten = True
         elif response.status_code in (401, 403):
             traffic.refusal = Reason.SIGN_IN_NEEDED
-        elif response.status_code in (429, 502, 503, 504):
+        elif response.status_code == 429:
+            traffic.refusal, traffic.retry_after = Reason.RATE_LIMITED, read_retry_after(response)
+        elif response.status_code in (502, 503, 504):
             traffic.refusal = Reason.NOT_REACHABLE
+            traffic.refusal_detail = f"It answers with status {response.status_code}."
 
     async def shorten_notification_timeout(request: httpx2.Request) -> None:
         try:
@@ -90,6 +95,18 @@ def _client(
         follow_redirects=False,
         event_hooks={"request": [shorten_notification_timeout], "response": [record_refusal]},
     )
+
+
+def read_retry_after(response: httpx2.Response) -> float | None:
+    """Return the seconds after which a server wants to be asked again, if it says so."""
+    value = str(response.headers.get("retry-after", "")).strip()
+    if value.isdigit():
+        return float(value[:9])
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, moment.timestamp() - time.time())
 
 
 async def _forgets_session(response: httpx2.Response) -> bool:

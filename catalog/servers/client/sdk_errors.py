@@ -51,6 +51,9 @@ def explain(problem: BaseException | None, traffic: Traffic) -> ServerProblemErr
     if traffic.refusal is not None:
         reason, traffic.refusal = traffic.refusal, None
         detail, traffic.refusal_detail = traffic.refusal_detail, ""
+        retry_after, traffic.retry_after = traffic.retry_after, None
+        if reason is Reason.RATE_LIMITED:
+            return rate_limited(retry_after)
         return ServerProblemError(reason, detail)
     for cause in _flatten(problem):
         if isinstance(cause, TimeoutError):
@@ -76,6 +79,12 @@ def is_forgotten_session(problem: BaseException | None) -> bool:
 def tells_of_lost_session(text: str) -> bool:
     """Return True if a server says in its own words that it does not know a session."""
     return len(text) <= _LONGEST_HINT and _FORGOTTEN.search(text) is not None
+
+
+def rate_limited(retry_after: float | None) -> ServerProblemError:
+    """Return a problem that says when the server may be called again."""
+    detail = "" if retry_after is None else f"It may be called again in {retry_after:,.0f} s."
+    return ServerProblemError(Reason.RATE_LIMITED, detail, retry_after=retry_after)
 
 
 def explain_compressed(problem: CompressedAnswerError) -> ServerProblemError:

@@ -23,7 +23,8 @@ class Traffic:
         self.detail = ""
         # From the last HTTP status, which the SDK does not report.
         self.refusal: Reason | None = None
-        self.refusal_detail = ""  # missing scopes, or how long to wait
+        self.refusal_detail = ""  # missing scopes
+        self.retry_after: float | None = None
         # The server does not know this session any more: it was restarted, or it forgot it.
         self.is_forgotten = False
         self.over = anyio.Event()

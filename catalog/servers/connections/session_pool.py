@@ -14,6 +14,7 @@ import anyio
 from acl.platform.circuit_breaker import CircuitBreaker
 from catalog.servers.client.api_session import ApiSession
 from catalog.servers.client.dialogue import SILENT, Dialogue
+from catalog.servers.client.failure_classes import failure_class
 from catalog.servers.client.mcp_session import Session, ToolResult, Tools
 from catalog.servers.client.resource_watchers import Hear
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
@@ -24,10 +25,6 @@ from catalog.servers.net.address_check import AllowedHosts
 
 T = TypeVar("T")
 AnySession = Session | ApiSession
-# A server that refuses a request is working.
-NOT_FAILURES = frozenset(
-    {Reason.REFUSED, Reason.ASKS_BACK, Reason.SCOPE_NEEDED, Reason.SCOPE_REFUSED}
-)
 
 
 def key_for(key: str, capabilities: frozenset[str]) -> str:
@@ -318,7 +315,8 @@ class _PoolEntry:
             session = self._new()
             try:
                 await session.open()
-            except ServerProblemError:
+            except ServerProblemError as problem:
+                self._last_problem = problem
                 self._back_off.failed(anyio.current_time())
                 raise
             self._back_off.succeeded()
@@ -342,11 +340,12 @@ class _PoolEntry:
             self._call_slots.release()
 
     def _record_problem(self, problem: ServerProblemError) -> None:
-        if problem.reason in NOT_FAILURES:
+        failure = failure_class(problem.reason)
+        if failure.counts:
+            self._last_problem = problem
+            self._breaker.failed(anyio.current_time())
+        elif failure.answered:
             self._breaker.succeeded()
-            return
-        self._last_problem = problem
-        self._breaker.failed(anyio.current_time())
 
 
 async def close_idle_forever(connections: ConnectionPool) -> None:
