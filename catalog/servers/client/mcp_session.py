@@ -14,6 +14,7 @@ import mcp_types as types
 from django.conf import settings
 from mcp import MCPError
 from mcp.client import Client
+from mcp.shared.dispatcher import ProgressFnT
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
@@ -209,13 +210,12 @@ class Session:
         client = self._require_client()
         params = {"name": name, "arguments": arguments, **dialogue.answers}
         self._running += 1
+        seconds = seconds or self._limits.call_seconds
         try:
-            with (
-                anyio.fail_after(seconds or self._limits.call_seconds) as clock,
-                self._conversation.of(dialogue, clock),
-            ):
+            with anyio.fail_after(seconds) as clock, self._conversation.of(dialogue, clock):
                 await self._set_log_level()
-                result = await self._send_call(client, params, dialogue)
+                hear = progress_to(dialogue, clock, seconds)
+                result = await self._send_call(client, params, dialogue, hear)
         except Exception as problem:
             raise await self._to_problem(problem, sent=True) from None
         finally:
@@ -235,7 +235,7 @@ class Session:
         )
 
     async def _send_call(
-        self, client: Client, params: dict[str, Any], dialogue: Dialogue
+        self, client: Client, params: dict[str, Any], dialogue: Dialogue, hear: ProgressFnT
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Send a call. Where its client can be asked only now, go on with the client's answers."""
         if await self._is_task_only(client, params["name"]):
@@ -248,7 +248,7 @@ class Session:
             # schema could keep the validator, and every other connection, busy for ever.
             result: types.CallToolResult | types.InputRequiredResult
             result = await client.session.send_request(
-                request, _CALL_RESULT, progress_callback=progress_to(dialogue)
+                request, _CALL_RESULT, progress_callback=hear
             )
             if isinstance(result, types.CallToolResult):
                 return result

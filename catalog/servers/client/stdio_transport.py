@@ -85,6 +85,8 @@ async def _deliver(
         return traffic.tolerates_garbage(len(line))
     if not traffic.allows(message, len(line)):
         return False
+    if traffic.is_excess(message):
+        return True
     await deliver.send(SessionMessage(message))
     return True
 

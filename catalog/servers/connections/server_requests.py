@@ -103,7 +103,7 @@ def begin_call(
         try:
             if not dialogue.needs_lane or sending is not None:
                 return redactor.redact_result(await ask_over(pool, key))
-            async with pool.lane(key) as lane:
+            async with pool.lane(key, seconds) as lane:
                 return redactor.redact_result(await ask_over(pool, lane))
         except ServerProblemError as problem:
             raise redactor.redact_problem(problem) from None

@@ -25,6 +25,7 @@ from catalog.servers.net.address_check import AllowedHosts
 
 T = TypeVar("T")
 AnySession = Session | ApiSession
+_LANE_POLL_SECONDS = 0.05
 
 
 def key_for(key: str, capabilities: frozenset[str]) -> str:
@@ -64,16 +65,18 @@ class ConnectionPool:
         self._lanes: set[str] = set()
 
     @asynccontextmanager
-    async def lane(self, key: str) -> AsyncIterator[str]:
+    async def lane(self, key: str, seconds: float | None = None) -> AsyncIterator[str]:
         """Lend the key of a connection that no other call uses meanwhile.
 
         A call that is given up ends its connection: what the server still sends about it must not
-        reach the next one. Raises BUSY if all are lent.
+        reach the next one. Raises BUSY if all are lent for as long as the call may take.
         """
-        lanes = (f"{key}#{number}" for number in range(1, self.policy.at_once + 1))
-        free = next((lane for lane in lanes if lane not in self._lanes), None)
-        if free is None:
-            raise ServerProblemError(Reason.BUSY)
+        wait = self.policy.turn_seconds or seconds or self._limits.call_seconds
+        deadline = anyio.current_time() + wait
+        while (free := self._free_lane(key)) is None:
+            if anyio.current_time() >= deadline:
+                raise ServerProblemError(Reason.BUSY)
+            await asyncio.sleep(_LANE_POLL_SECONDS)
         self._lanes.add(free)
         try:
             yield free
@@ -86,6 +89,10 @@ class ConnectionPool:
             raise
         finally:
             self._lanes.discard(free)
+
+    def _free_lane(self, key: str) -> str | None:
+        lanes = (f"{key}#{number}" for number in range(1, self.policy.at_once + 1))
+        return next((lane for lane in lanes if lane not in self._lanes), None)
 
     async def call(
         self,
@@ -105,7 +112,7 @@ class ConnectionPool:
                 return session.call(name, arguments, seconds=seconds, sending=sending)
             return session.call(name, arguments, seconds=seconds, dialogue=dialogue)
 
-        return await self._run_on(key, server, call)
+        return await self._run_on(key, server, call, seconds)
 
     async def request(
         self, key: str, server: Server, method: str, params: dict[str, Any], *, seconds: float
@@ -117,7 +124,7 @@ class ConnectionPool:
                 raise ServerProblemError(Reason.REFUSED)
             return session.request(method, params, seconds=seconds)
 
-        return await self._run_on(key, server, ask)
+        return await self._run_on(key, server, ask, seconds)
 
     async def watch(
         self, key: str, server: Server, uris: frozenset[str], hear: Hear, ready: Callable[[], None]
@@ -180,9 +187,14 @@ class ConnectionPool:
         return [key for key, entry in self._entries.items() if entry.is_open]
 
     async def _run_on(
-        self, key: str, server: Server, request: Callable[[AnySession], Awaitable[T]]
+        self,
+        key: str,
+        server: Server,
+        request: Callable[[AnySession], Awaitable[T]],
+        seconds: float | None = None,
     ) -> T:
-        return await (await self._entry(key, server)).ask(request)
+        wait = self.policy.turn_seconds or seconds or self._limits.list_seconds
+        return await (await self._entry(key, server)).ask(request, wait)
 
     async def _entry(self, key: str, server: Server) -> "_PoolEntry":
         entry = self._entries.get(key)
@@ -235,6 +247,7 @@ class _PoolEntry:
         self._new = new
         self._session: AnySession | None = None
         self._opening = asyncio.Lock()
+        self._waiting = 0
         self._leaving: set[asyncio.Task[None]] = set()
         self._call_slots = asyncio.Semaphore(policy.at_once)
         self._breaker = CircuitBreaker(
@@ -251,8 +264,8 @@ class _PoolEntry:
     def has_failed_lately(self) -> bool:
         return self._breaker.is_open or not self._back_off.allows(anyio.current_time())
 
-    async def ask(self, request: Callable[[AnySession], Awaitable[T]]) -> T:
-        async with self._call_slot():
+    async def ask(self, request: Callable[[AnySession], Awaitable[T]], wait: float) -> T:
+        async with self._call_slot(wait):
             if not self._breaker.allows(anyio.current_time()):
                 detail = str(self._last_problem) if self._last_problem else ""
                 raise ServerProblemError(Reason.RESTING, detail)
@@ -324,13 +337,18 @@ class _PoolEntry:
             return session, True
 
     @asynccontextmanager
-    async def _call_slot(self) -> AsyncIterator[None]:
+    async def _call_slot(self, wait: float) -> AsyncIterator[None]:
         """Wait for one of the server's concurrent-call slots, or raise BUSY."""
+        if self._waiting >= self._policy.waiting:
+            raise ServerProblemError(Reason.BUSY)
+        self._waiting += 1
         try:
-            async with asyncio.timeout(self._policy.turn_seconds):
+            async with asyncio.timeout(wait):
                 await self._call_slots.acquire()
         except TimeoutError:
             raise ServerProblemError(Reason.BUSY) from None
+        finally:
+            self._waiting -= 1
         self.in_use += 1
         try:
             yield
