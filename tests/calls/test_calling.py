@@ -245,3 +245,14 @@ def test_unknown_and_foreign_names_are_not_there(people: People, tool: Tool) -> 
             execute(caller=caller, full_name=asked, arguments=HELLO)
 
     assert not Call.objects.exists()
+
+
+def test_null_of_a_strict_client_is_not_sent(people: People, tool: Tool) -> None:
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+    capability = tool()
+    Capability.objects.filter(pk=capability.pk).update(input_schema=schema)
+
+    null = {"text": None}
+    done = execute(caller=people.caller, full_name=capability.full_name, arguments=null)
+
+    assert Call.objects.get(pk=done.call_id).arguments == {}

@@ -186,7 +186,8 @@ def test_nothing_survives_a_worker_that_is_killed() -> None:
     """The keeper is signalled when its parent dies, and the server when its keeper ends."""
     script = (
         "import asyncio, os, sys; sys.path.insert(0, os.getcwd())\n"
-        "from django.conf import settings; settings.configure(PEGBOARD_VERSION='1', PEGBOARD_PROGRESS_SECONDS=1)\n"
+        "from django.conf import settings\n"
+        "settings.configure(PEGBOARD_VERSION='1', PEGBOARD_PROGRESS_SECONDS=1)\n"
         "from catalog.servers.client.targets import StdioServer\n"
         "from catalog.servers.client.mcp_session import Session\n"
         "async def run():\n"
