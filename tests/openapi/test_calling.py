@@ -240,12 +240,13 @@ def test_limit_of_the_api_says_when_to_try_again(
     assert (problem.value.reason, problem.value.retry_after) == (Reason.RATE_LIMITED, seconds)
 
 
-def test_redirect_is_not_followed(api: MockApi) -> None:
+def test_redirect_of_a_write_is_not_followed(api: MockApi) -> None:
     api.answers = [Answer(302, headers={"Location": f"{api.url}/books/1"})]
 
-    result = call(api, "list_books")
+    result = call(api, "books_add", {"title": "Emma", "shelf": "A 1"})
 
     assert result.is_error
+    assert f"{api.url}/books/1" in result.content[0]["text"]
     assert len(api.asked) == 1
 
 
@@ -351,3 +352,35 @@ def test_document_at_an_address_is_fetched_without_secrets(api: MockApi) -> None
         return await session.tools()
 
     assert [tool["name"] for tool in asyncio.run(run()).tools] == ["list_books", "books_add"]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirect_within_the_origin_is_followed_once_for_get(api: MockApi, status: int) -> None:
+    api.answers = [Answer(status, b"", {"Location": "/v1/books?page=1"}), Answer(body=b"[7]")]
+
+    result = call(api, "list_books")
+
+    assert (result.content[0]["text"], result.is_error) == ("[7]", False)
+    assert [one.path for one in api.asked][1:] == ["/v1/books"]
+
+
+@pytest.mark.parametrize(
+    "target", ["https://elsewhere.example/books?key=canary", "http://127.0.0.1:1/x", "//b.example/"]
+)
+def test_redirect_elsewhere_says_where_to_and_is_not_followed(api: MockApi, target: str) -> None:
+    api.answers = [Answer(302, b"", {"Location": target})]
+
+    result = call(api, "list_books")
+
+    assert result.is_error
+    assert target.partition("//")[2].partition("?")[0] in result.content[0]["text"]
+    assert "canary" not in result.content[0]["text"]
+    assert len(api.asked) == 1
+
+
+def test_redirects_without_end_are_told(api: MockApi) -> None:
+    api.answers = [Answer(302, b"", {"Location": "/again"}) for _ in range(5)]
+
+    result = call(api, "list_books")
+
+    assert (result.is_error, len(api.asked)) == (True, 2)

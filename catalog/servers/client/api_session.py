@@ -46,6 +46,7 @@ from catalog.servers.net.outgoing_errors import (
 _DOCUMENT = Bounds(most_bytes=LIMITS.file, seconds=60)
 _AGENT = "Pegboard"
 _REFUSED_EVERYWHERE = 3
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class ApiSession:
@@ -151,6 +152,12 @@ class ApiSession:
 
     async def _send(self, request: ApiRequest) -> ToolResult:
         response, body = await self._request(request, request.url)
+        if target := _redirect(request.url, response):
+            if request.method.upper() != "GET" or _origin(target) != _origin(request.url):
+                return _unfollowed(response.status_code, target)
+            response, body = await self._request(request, target)
+            if further := _redirect(target, response):
+                return _unfollowed(response.status_code, further)
         self._judge(request, response)
         kind = _kind_of(response)
         if request.pages > 1 and response.status_code < 300:
@@ -239,6 +246,32 @@ class ApiSession:
             chosen=server.chosen,
         )
         return api.tools()
+
+
+def _redirect(url: str, response: httpx2.Response) -> str:
+    """Return the address that an answer redirects to, or ""."""
+    location = str(response.headers.get("location", ""))
+    if response.status_code not in _REDIRECTS or not location:
+        return ""
+    try:
+        return str(httpx2.URL(url).join(location))
+    except (httpx2.InvalidURL, ValueError):
+        return ""
+
+
+def _origin(url: str) -> tuple[str, str, int | None]:
+    parts = httpx2.URL(url)
+    return parts.scheme, parts.host, parts.port
+
+
+def _unfollowed(status: int, target: str) -> ToolResult:
+    """Return an error that says where to: the secrets go to the confirmed origin only."""
+    where = target.partition("?")[0].partition("#")[0][:500]
+    words = (
+        f"HTTP {status}: it redirects to {where}. Redirects are followed by GET only, and once, "
+    )
+    text = f"{words}within the same origin. If the API has moved there, change its address."
+    return ToolResult([{"type": "text", "text": text}], is_error=True)
 
 
 def _kind_of(response: httpx2.Response) -> str:
