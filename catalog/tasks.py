@@ -9,7 +9,7 @@ from acl.platform.jobs.task_names import (
     EXPIRE_CAPABILITIES,
     SWEEP_EMBEDDINGS,
 )
-from acl.platform.jobs.task_queue import send_each
+from acl.platform.jobs.task_queue import send_each, send_now
 from catalog.embedding import embedding_jobs, vector_batches
 from catalog.embedding.stored_models import (
     register_configured_model,
@@ -18,14 +18,19 @@ from catalog.embedding.stored_models import (
 )
 from catalog.lifecycle.runtime_state import retire_expired
 
-IDS_PER_TASK = 100
+# What is sent together stands in the queue once. Of it a turn embeds a few, and goes back to the
+# end with the rest: one server's thousand tools hold up no other installation.
+IDS_PER_TASK = 2_000
+IDS_PER_TURN = 20
 SWEEP_BATCH = 10_000
 
 
 @shared_task(name=EMBED_CAPABILITIES)  # type: ignore[untyped-decorator]
 def embed_capabilities(ids: list[int]) -> None:
-    """Embed the pending rows of these capabilities."""
-    embedding_jobs.embed_capabilities(ids)
+    """Embed the pending rows of the first of these capabilities, and queue for the others."""
+    embedding_jobs.embed_capabilities(ids[:IDS_PER_TURN])
+    if rest := ids[IDS_PER_TURN:]:
+        send_now(EMBED_CAPABILITIES, rest)
 
 
 @shared_task(name=SWEEP_EMBEDDINGS)  # type: ignore[untyped-decorator]

@@ -61,6 +61,7 @@ MESSAGES = (
     gettext_noop("%(first)s was already offered with different contents"),
     gettext_noop("%(first)s, and %(second)s more."),
     gettext_noop("%(first)s: look at what was found in the text."),
+    gettext_noop("%(first)s; left out"),
     gettext_noop("%(number)s hidden: characters of no width."),
     gettext_noop("%(number)s hidden: characters that mean nothing outside of one program."),
     gettext_noop(
@@ -228,6 +229,7 @@ MESSAGES = (
     gettext_noop("has non-ASCII letters; models call it by a short form of its name"),
     gettext_noop("has parts that were compiled for another system (%(first)s)"),
     gettext_noop("has parts that were compiled for different versions of Python"),
+    gettext_noop("is %(first)s; arguments are an object, so it is read as one"),
     gettext_noop("is a %(first)s, which has nothing to install"),
     gettext_noop("is a link to a folder, and links are not followed"),
     gettext_noop("is a link, and links are not followed"),
@@ -301,6 +303,7 @@ MESSAGES = (
     gettext_noop("nothing was removed: the source has defects"),
     gettext_noop("npm could not install it."),
     gettext_noop("only the first %(first)s are read"),
+    gettext_noop("refers to a part that is not there"),
     gettext_noop("refresh token used twice"),
     gettext_noop("revoked by client"),
     gettext_noop("says no address of the API: enter it with the document"),

@@ -5,6 +5,7 @@ __all__ = [
     "archive_members",
     "categories",
     "category_words",
+    "charsets",
     "descriptors",
     "entry",
     "files",
@@ -27,4 +28,5 @@ __all__ = [
     "source_folders",
     "text_cleanup",
     "tools_list",
+    "usable_schema",
 ]

@@ -19,7 +19,7 @@ from catalog.formats.descriptors import (
 )
 from catalog.formats.entry import Entry
 from catalog.formats.names import display_name_for, full_name_for, identifier_for, slug_for
-from catalog.formats.schema_cleanup import read_schema
+from catalog.formats.schema_cleanup import read_input_schema, read_output_schema
 
 
 class DeclaredCapability(NamedTuple):
@@ -75,10 +75,10 @@ def build_declared(
         category=named,
         category_inferred=inferred,
         tags=entry.tags("tags", "keywords"),
-        input_schema=read_schema(entry, "inputSchema", "schema", "parameters")
+        input_schema=read_input_schema(entry, "inputSchema", "schema", "parameters")
         if input_schema is None
         else input_schema,
-        output_schema=read_schema(entry, "outputSchema"),
+        output_schema=read_output_schema(entry),
         content=content,
         examples=entry.texts("examples"),
         required_secrets=entry.secrets("requiredSecrets"),

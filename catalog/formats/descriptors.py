@@ -31,6 +31,18 @@ class Defect:
         return f"{self.file}: {self.field}: {self.reason}"
 
 
+@dataclass(frozen=True, slots=True)
+class ToolDefect(Defect):
+    """A defect of one tool in a list: its name, or its place where it has none."""
+
+    tool: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        """Return the defect as it is stored and shown: by tool, field and reason."""
+        field = self.field.removeprefix(self.tool).lstrip(".")
+        return {"tool": self.tool, "field": field, "reason": self.reason}
+
+
 class Renaming(Defect):
     """A new name for a stored entry."""
 

@@ -6,6 +6,7 @@ from catalog.formats.descriptors import JSONObject, canonical_json
 from catalog.formats.entry import Entry
 from catalog.formats.files import RefusedError
 from catalog.formats.read_limits import Limits
+from catalog.formats.usable_schema import has_dangling_reference, make_usable
 
 
 def read_schema(entry: Entry, *keys: str) -> JSONObject | None:
@@ -16,14 +17,51 @@ def read_schema(entry: Entry, *keys: str) -> JSONObject | None:
     return check_schema(entry, entry.value(*keys), keys[0])
 
 
+def read_input_schema(entry: Entry, *keys: str) -> JSONObject | None:
+    """Return the schema of a tool's arguments, or None where any object fits.
+
+    Arguments are always an object, so a schema of another type says nothing about them.
+    """
+    if entry.raw(*keys) is True:
+        return None
+    schema = read_schema(entry, *keys)
+    types = schema.get("type", "object") if schema else "object"
+    if types == "object" or (isinstance(types, list) and "object" in types):
+        return schema
+    reason = f"is {str(types)[:40]!r}; arguments are an object, so it is read as one"
+    entry.report(f"{keys[0]}.type", reason)
+    return {"type": "object"}
+
+
+def read_output_schema(entry: Entry, key: str = "outputSchema") -> JSONObject | None:
+    """Return the schema of a tool's results, or None if it cannot be used.
+
+    The tool works without it, and a client that compiles it would refuse the whole list.
+    """
+    try:
+        value = entry.value(key) if entry.raw(key) is not None else None
+        if isinstance(value, dict) and has_dangling_reference(value):
+            raise RefusedError("refers to a part that is not there", entry.place(key))
+        return None if value is None else check_schema(entry, value, key)
+    except RefusedError as refused:
+        entry.document.report(refused.field, f"{refused.reason}; left out")
+        return None
+
+
 def check_schema(entry: Entry, value: Any, key: str) -> JSONObject:
-    """Check a cleaned schema against the limits, or raise RefusedError."""
+    """Check a cleaned schema against the limits, or raise RefusedError.
+
+    Parts that no validator accepts are left out, and reported.
+    """
     if not isinstance(value, dict):
         raise RefusedError("must be a mapping (a JSON schema)", entry.place(key))
     reason = _limit_violation(value, entry.document.limits)
     if reason:
         raise RefusedError(reason, entry.place(key))
-    return value
+    usable, repairs = make_usable(value)
+    for repair in repairs:
+        entry.report(f"{key}.{repair.path}".rstrip("."), f"{repair.reason}; left out")
+    return usable
 
 
 def schema_from_arguments(entry: Entry, *keys: str) -> JSONObject | None:

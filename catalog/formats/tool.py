@@ -14,7 +14,11 @@ from catalog.formats.descriptors import (
 from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError
 from catalog.formats.names import display_name_for, full_name_for, identifier_for, slug_for
-from catalog.formats.schema_cleanup import read_schema, schema_from_arguments
+from catalog.formats.schema_cleanup import (
+    read_input_schema,
+    read_output_schema,
+    schema_from_arguments,
+)
 from catalog.formats.side_effects import side_effect_of_tool
 from catalog.formats.text_cleanup import clean_name, clean_text
 
@@ -116,7 +120,7 @@ def tool_descriptor(
     description = entry.text("description")
     named, inferred = resolve_category(category, name=action, description=description)
     full_name = full_name_for(integration, action, declared_id=declared_id)
-    schema = read_schema(entry, *SCHEMA_KEYS)
+    schema = read_input_schema(entry, *SCHEMA_KEYS)
     annotations = _annotations(entry)
     return Descriptor(
         kind="tool",
@@ -130,7 +134,7 @@ def tool_descriptor(
         category_inferred=inferred,
         tags=tags,
         input_schema=schema_from_arguments(entry, "arguments") if schema is None else schema,
-        output_schema=_output_schema(entry),
+        output_schema=read_output_schema(entry),
         examples=entry.texts("examples"),
         required_secrets=entry.secrets("requiredSecrets"),
         required_tools=entry.names("requiredTools"),
@@ -153,15 +157,6 @@ def action_name(entry: Entry) -> str:
     if not name.isascii():
         entry.report("name", "has non-ASCII letters; models call it by a short form of its name")
     return str(raw).strip() or name
-
-
-def _output_schema(entry: Entry) -> JSONObject | None:
-    """Return the output schema, or None if it is too large: the tool works without it."""
-    try:
-        return read_schema(entry, "outputSchema")
-    except RefusedError as refused:
-        entry.document.report(refused.field, refused.reason)
-        return None
 
 
 def _annotations(entry: Entry) -> JSONObject:

@@ -128,6 +128,13 @@ class Integration(models.Model):
         editable=False,
         help_text="What its server announced beside tools at its last check, such as resources.",
     )
+    list_defects = StoredJSONField(
+        default=list,
+        db_default=models.Value([], models.JSONField()),  # for the previous version, as below
+        blank=True,
+        editable=False,
+        help_text="What could not be read of its server's list: tool, field and reason of each.",
+    )
     icon = models.ForeignKey(
         IconSource, models.SET_NULL, null=True, blank=True, related_name="integrations"
     )

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
-from catalog.formats.descriptors import Defect
+from catalog.formats.descriptors import ToolDefect
 from catalog.locks import lock_catalog, lock_definitions
 from catalog.models import Capability, Definition, Integration
 from catalog.models.integration import ReviewState
@@ -34,6 +34,7 @@ from catalog.trust.scanner import scan_definition
 from catalog.trust.tool_list import Offered, read_offer, reconstruct_definition
 
 Standing = Definition.Standing
+MOST_DEFECTS = 200
 GONE = gettext_noop("The server no longer lists this tool.")
 
 
@@ -53,7 +54,7 @@ class StoredDefinitions:
     returned: list[str] = field(default_factory=list)
     waiting: dict[str, list[Finding]] = field(default_factory=dict)
     about: list[Finding] = field(default_factory=list)
-    defects: list[Defect] = field(default_factory=list)
+    defects: list[ToolDefect] = field(default_factory=list)
 
     @property
     def needs_review(self) -> bool:
@@ -71,8 +72,13 @@ class StoredDefinitions:
         if self.gone:
             parts.append(f"{len(self.gone)} no longer listed")
         if self.defects:
-            parts.append(f"{_count(len(self.defects), 'defect')} found")
+            parts.append(f"{_count(len(self.defects), 'defect')} found ({self._first_defects})")
         return ", ".join(parts) + "."
+
+    @property
+    def _first_defects(self) -> str:
+        first = "; ".join(f"{one.field} {one.reason}"[:120] for one in self.defects[:2])
+        return first + (" …" if len(self.defects) > 2 else "")
 
 
 def _count(number: int, noun: str) -> str:
@@ -86,16 +92,19 @@ def store_definitions(
     tools: Iterable[Mapping[str, Any]],
     by: User | None,
     complete: bool = True,
+    defects: Sequence[ToolDefect] = (),
 ) -> StoredDefinitions:
     """Compare a `tools/list` answer with the pinned definitions, and store it.
 
     With `by`, someone installs: harmless tools are approved by the first installation. Without
     `by`, everything new or changed waits. `complete` means that the whole list was read, so missing
-    tools are gone.
+    tools are gone. `defects` are those that were found when the list was read.
     """
     lock_definitions(integration.pk)
     report = StoredDefinitions()
-    offered, report.defects = read_offer(integration, tools)
+    offered, of_tools = read_offer(integration, tools)
+    report.defects = [*defects, *of_tools]
+    _keep_defects(integration, report.defects)
     known = _load_definitions(integration, offered)
     first = by is not None and not any(row.approved_hash for row in known.values())
     differing: dict[str, Offered] = {}
@@ -125,6 +134,14 @@ def store_definitions(
         report.about = find_namesakes(integration)
     report.waiting = {row.name: _findings(row) for row in list_waiting(integration)}
     return report
+
+
+def _keep_defects(integration: Integration, defects: Sequence[ToolDefect]) -> None:
+    """Store what could not be read of the list, for the integration's page and the API."""
+    stored = [defect.as_json() for defect in defects[:MOST_DEFECTS]]
+    if integration.list_defects != stored:
+        integration.list_defects = stored
+        integration.save(update_fields=["list_defects"])
 
 
 def _load_definitions(

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from catalog.formats.descriptors import JSONObject, canonical_json
-from catalog.schemas.positions import parse_pointer
+from catalog.formats.usable_schema import parse_pointer
 
 MAX_DEPTH = 6
 MOST_NAMES = 60

@@ -5,7 +5,8 @@
 
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import unquote
+
+from catalog.formats.usable_schema import REFERENCES, parse_pointer
 
 # Keywords holding one schema; in older drafts `items` may also hold a list.
 ONE = frozenset(
@@ -35,16 +36,6 @@ NAMED = frozenset(
         "properties",
     }
 )
-REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-
-
-def parse_pointer(reference: str) -> list[str]:
-    """Return the steps of a reference's fragment: `#/$defs/a~1b` gives `$defs` and `a/b`."""
-    _, _, fragment = reference.partition("#")
-    if not fragment.startswith("/"):
-        return []
-    steps = unquote(fragment).split("/")[1:]
-    return [step.replace("~1", "/").replace("~0", "~") for step in steps]
 
 
 def find_keywords(reference: str) -> set[str]:

@@ -47,7 +47,11 @@ def _run_sync(integration: Integration, cause: str) -> Sync:
         return _save_sync(Sync(integration=integration, cause=cause, reason=problem.code))
     with transaction.atomic():
         stored = store_definitions(
-            integration=integration, tools=tools.tools, by=None, complete=not tools.left_out
+            integration=integration,
+            tools=tools.tools,
+            by=None,
+            complete=not tools.left_out,
+            defects=tools.defects,
         )
         return _save_sync(_build_sync(integration, cause, stored))
 

@@ -157,7 +157,8 @@ def _about_texts(
 
 def _parameters(definition: JSONObject) -> set[str]:
     """Return the argument names, which other servers may use as tool names."""
-    properties = (definition.get("inputSchema") or {}).get("properties")
+    schema = definition.get("inputSchema")
+    properties = schema.get("properties") if isinstance(schema, dict) else None
     return set(properties) if isinstance(properties, dict) else set()
 
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from catalog.formats.descriptors import (
-    Defect,
     Descriptor,
     IntegrationDescriptor,
     JSONObject,
+    ToolDefect,
     from_columns,
 )
 from catalog.formats.files import is_deeper
@@ -39,7 +39,7 @@ class Offered:
     text: str
     digest: str
     descriptor: Descriptor | None
-    defects: tuple[Defect, ...] = ()
+    defects: tuple[ToolDefect, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -60,14 +60,14 @@ def build_descriptor(row: Integration) -> IntegrationDescriptor:
 
 def read_offer(
     integration: Integration, tools: Iterable[Mapping[str, Any]]
-) -> tuple[dict[str, Offered], list[Defect]]:
+) -> tuple[dict[str, Offered], list[ToolDefect]]:
     """Parse tools by name; return them with the defects.
 
     The first of several with one name stays, with a finding about the others.
     """
     descriptor = build_descriptor(integration)
     offered: dict[str, Offered] = {}
-    defects: list[Defect] = []
+    defects: list[ToolDefect] = []
     for tool in list(tools)[: DEFAULT_LIMITS.tools_per_server]:
         one = read_tool(descriptor, tool)
         defects += one.defects
@@ -95,7 +95,7 @@ def read_tool(integration: IntegrationDescriptor, tool: Mapping[str, Any]) -> Of
     descriptor = next(iter(loaded.capabilities), None)
     of_tool = name[:80] or "a tool without a name"
     defects = tuple(
-        Defect(one.file, one.field.replace("tools[0]", of_tool), one.reason)
+        ToolDefect(one.file, one.field.replace("tools[0]", of_tool), one.reason, of_tool)
         for one in loaded.defects
     )
     # Unreadable and too long for its column: report it without a row.
@@ -136,7 +136,8 @@ def _unreadable_tool(
     integration: IntegrationDescriptor, name: str, digest: str, reason: str
 ) -> Offered:
     name = name if len(name) <= DEFAULT_LIMITS.name else ""
-    defect = Defect(f"{integration.slug}: tools/list", name, reason)
+    of_tool = name[:80] or "a tool without a name"
+    defect = ToolDefect(f"{integration.slug}: tools/list", of_tool, reason, of_tool)
     return Offered(name, serialize_definition({"name": name}), digest, None, (defect,))
 
 

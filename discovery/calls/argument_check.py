@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import jsonschema_rs
 
 from catalog.formats.descriptors import JSONObject, canonical_json
-from catalog.schemas.positions import REFERENCES, parse_pointer
+from catalog.formats.usable_schema import REFERENCES, make_usable, parse_pointer
 
 MOST_BYTES, DEEPEST = 100_000, 16
 # Limit on schema evaluations. A hostile schema of 14 definitions, each naming the next one twice,
@@ -47,14 +47,63 @@ def check_arguments(schema: JSONObject | None, arguments: Any) -> None:
         return
     _check_effort(schema)
     try:
-        # Error messages say "it" in place of the value, which may be long or confidential.
-        validator = jsonschema_rs.validator_for(schema, retriever=_refuse, mask="it")
+        validator = _validator(schema)
     except (ValueError, jsonschema_rs.ReferencingError):  # a ValidationError is a ValueError
-        raise ArgumentsRefusedError("", "The tool's own schema is not valid.") from None
+        # What an earlier release stored may have parts that no validator accepts.
+        validator = _validator(make_usable(schema)[0])
     if validator.is_valid(arguments):
         return
     for error in islice(validator.iter_errors(arguments), 1):
         raise ArgumentsRefusedError(_argument_of(error), _shortened(error.message))
+
+
+def leave_out_nulls(schema: JSONObject | None, arguments: Any) -> Any:
+    """Return the arguments without each optional one that is null where its schema allows none.
+
+    Clients in strict mode write every argument, and `null` for those that the model left out. The
+    one place that reads them so: what is checked, approved, stored and sent is what this returns.
+    """
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(arguments, dict) or not isinstance(properties, dict) or schema is None:
+        return arguments
+    if not any(value is None or isinstance(value, dict) for value in arguments.values()):
+        return arguments
+    _check_size(arguments)
+    _check_effort(schema)
+    definitions: JSONObject = {
+        key: schema[key] for key in ("$defs", "definitions") if key in schema
+    }
+    return _without_nulls(schema, arguments, definitions)
+
+
+def _without_nulls(schema: Any, arguments: JSONObject, definitions: JSONObject) -> JSONObject:
+    properties, required = schema.get("properties"), schema.get("required")
+    if not isinstance(properties, dict):
+        return arguments
+    kept: JSONObject = {}
+    for name, value in arguments.items():
+        of_argument = properties.get(name)
+        is_needed = isinstance(required, list) and name in required
+        if isinstance(value, dict) and isinstance(of_argument, dict):
+            kept[name] = _without_nulls(of_argument, value, definitions)
+        elif value is not None or is_needed or _takes_null(of_argument, definitions):
+            kept[name] = value
+    return kept
+
+
+def _takes_null(schema: Any, definitions: JSONObject) -> bool:
+    if not isinstance(schema, dict):
+        return schema is not False
+    whole = {**definitions, "allOf": [schema]}
+    try:
+        return _validator(whole).is_valid(None)
+    except (ValueError, jsonschema_rs.ReferencingError):
+        return _validator(make_usable(whole)[0]).is_valid(None)
+
+
+def _validator(schema: JSONObject) -> jsonschema_rs.Validator:
+    # Error messages say "it" in place of the value, which may be long or confidential.
+    return jsonschema_rs.validator_for(schema, retriever=_refuse, mask="it")
 
 
 def _check_size(arguments: JSONObject) -> None:

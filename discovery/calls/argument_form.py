@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from acl.platform.strict_json import StrictJSONError, parse_json, write_json
 from catalog.formats.descriptors import JSONObject
-from catalog.schemas.positions import parse_pointer
+from catalog.formats.usable_schema import parse_pointer
 
 Control = Literal[
     "text", "long", "number", "yes_no", "choice", "several", "lines", "object", "list", "either",

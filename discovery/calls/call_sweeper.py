@@ -42,7 +42,8 @@ def _expire() -> None:
 
 def _give_up() -> None:
     """Resolve calls whose worker died: retry reads, mark the outcome of all others as unknown."""
-    seconds = 2 * settings.PEGBOARD_CALL_SECONDS + _GRACE_SECONDS
+    longest = max(settings.PEGBOARD_CALL_SECONDS, settings.PEGBOARD_PROGRESS_SECONDS)
+    seconds = settings.PEGBOARD_CALL_SECONDS + longest + _GRACE_SECONDS
     asking = seconds + settings.PEGBOARD_ASK_SECONDS  # a person may be thinking
     lost = Q(state=State.RUNNING, started_at__lt=Now() - timedelta(seconds=seconds)) & (
         Q(dialogue=None) | Q(started_at__lt=Now() - timedelta(seconds=asking))

@@ -20,6 +20,7 @@ from acl.platform.prepared_statements import columns_of, made, rows_of
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
 from catalog.servers.client.dialogue import Dialogue
+from catalog.servers.client.failure_classes import failure_class
 from catalog.servers.client.mcp_session import ToolResult
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import begin_call, record_call
@@ -47,10 +48,6 @@ from discovery.models import Call
 State = Call.State
 # A read may be repeated even if the first attempt succeeded; anything else is sent once.
 REPEATS_OF_READS = 2
-# The server itself answered about the call, so its outcome is known.
-_SCOPES = frozenset({Reason.SCOPE_NEEDED, Reason.SCOPE_REFUSED})
-ANSWERED = frozenset({Reason.REFUSED, Reason.ASKS_BACK}) | _SCOPES
-_WITH_DETAIL = frozenset({Reason.REFUSED}) | _SCOPES
 log = structlog.get_logger(__name__)
 
 
@@ -211,11 +208,12 @@ def _end_cancelled(call: Call) -> None:
 def _fail(call: Call, problem: ServerProblemError) -> None:
     """Store a failure: "failed" if nothing can have happened, otherwise "unknown"."""
     # A server that refuses says why; other details are for operators only.
-    own_words = problem.detail if problem.reason in _WITH_DETAIL else ""
+    failure = failure_class(problem.reason)
+    own_words = problem.detail if failure.tells else ""
     message = f"{problem}\n{own_words}".strip()
     # An MCP client gets the server's own error.
     text = _serialize_ascii({"error": problem.error}) if _has_error(call, problem) else ""
-    may_have_been = problem.sent and problem.reason not in ANSWERED
+    may_have_been = problem.sent and not failure.answered
     if may_have_been and call.side_effect != "read":
         end_call(
             call, State.UNKNOWN, reason=problem.reason, message=f"{UNKNOWN_OUTCOME}\n{message}"
@@ -237,42 +235,69 @@ _NEEDS_APPROVAL = gettext_noop("This call needs approval now. Nothing has been r
 _storing = ThreadPoolExecutor(4, thread_name_prefix="storing")
 
 
-_LEFT_OUT = "[Left out: the answer is larger than {:,} bytes.]"
-
-
 def serialize_result(result: ToolResult, *, most: int) -> str:
-    """Serialize the answer in at most `most` bytes; what is cut or left out is marked as such."""
+    """Serialize the answer, of at most `most` bytes in UTF-8.
+
+    What is cut says where, and of how much; what is left out, how much it was.
+    """
     whole = {"content": result.content, "structured": result.structured}
     if result.required is not None:
         whole["required"] = result.required
     stored: JSONObject = {**whole, "is_error": result.is_error, "truncated": False}
-    text = _serialize_ascii(stored)
-    if len(text) <= most:
-        return text
+    if _size(stored) <= most:
+        return _serialize_ascii(stored)
     content, left = _cut_blocks(result.content, most)
     stored |= {"content": content, "structured": None, "truncated": True}
-    if result.structured is not None and len(_serialize_ascii(result.structured)) <= left:
+    if result.structured is not None and (size := _size(result.structured)) <= left:
         stored["structured"] = result.structured
+    elif result.structured is not None:
+        content.append(_note(f"Left out: the structured answer, {size:,} bytes"))
     return _serialize_ascii(stored)
 
 
 def _cut_blocks(blocks: list[dict[str, Any]], most: int) -> tuple[list[dict[str, Any]], int]:
     """Keep the leading blocks that fit, cutting a text; also return the bytes left."""
     kept: list[dict[str, Any]] = []
-    left = most - 200  # for the JSON around the blocks
-    for block in blocks:
-        size = len(_serialize_ascii(block))
+    left = most - _FOR_NOTES
+    for index, block in enumerate(blocks):
+        size = _size(block)
         if size <= left:
             kept.append(block)
             left -= size
             continue
-        note = _LEFT_OUT.format(most)
-        text = block.get("text")
-        # JSON in ASCII escapes a character in at most six bytes.
-        start = text[: max(0, left // 6 - len(note))] if isinstance(text, str) else ""
-        kept.append({"type": "text", "text": f"{start}\n{note}".strip()})
+        rest, text = blocks[index:], block.get("text")
+        if isinstance(text, str) and (start := _longest_start(text, left)):
+            kept.append({**block, "text": start})
+            kept.append(_note(f"Cut: {len(start):,} of {len(text):,} characters"))
+            rest = rest[1:]
+        if rest:
+            parts = "1 part" if len(rest) == 1 else f"{len(rest):,} parts"
+            kept.append(_note(f"Left out: {parts} of the answer, {sum(map(_size, rest)):,} bytes"))
         return kept, 0
     return kept, left
+
+
+def _longest_start(text: str, most: int) -> str:
+    """Return as much of the text as fits as JSON."""
+    low, high = 0, min(len(text), max(0, most))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _size(text[:middle]) <= most else (low, middle - 1)
+    return text[:low]
+
+
+def _note(words: str) -> dict[str, Any]:
+    limit = settings.PEGBOARD_RESULT_BYTES
+    return {"type": "text", "text": f"[{words}; an answer has at most {limit:,} bytes.]"}
+
+
+def _size(value: Any) -> int:
+    """Return the bytes of a value as JSON in UTF-8, as its server would send it."""
+    return len(write_json(value, ensure_ascii=False).encode(errors="surrogatepass"))
+
+
+# The JSON around the blocks, and what says that some were cut.
+_FOR_NOTES = 500
 
 
 def _serialize_ascii(value: Any) -> str:

@@ -21,7 +21,7 @@ from acl.rights.caller import Caller
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability
 from discovery.calls.approval_queue import check_queue_limit, lock_queue_of
-from discovery.calls.argument_check import check_arguments
+from discovery.calls.argument_check import check_arguments, leave_out_nulls
 from discovery.calls.call_arguments import accept_former_names, hash_of, serialize_arguments
 from discovery.calls.call_permission import find_usable_capability, waits_for_review
 from discovery.calls.call_queries import target_of
@@ -176,6 +176,7 @@ def _checked(capability: Capability, arguments: Any) -> JSONObject:
     if way_of(capability) == Way.PEGBOARD:  # the stored schema may be that of an older release
         tool = META_TOOLS[capability.full_name]
         schema, arguments = tool.input_schema, accept_former_names(tool, arguments)
+    arguments = leave_out_nulls(schema, arguments)
     check_arguments(schema, arguments)
     checked: JSONObject = arguments
     return checked

@@ -575,6 +575,13 @@ SETTINGS = (
     Setting("PEGBOARD_APPROVAL_HOURS", 24, "Hours until a pending approval expires.", 1, 720),
     Setting("PEGBOARD_CALL_SECONDS", 60, "Timeout of a tool call, in seconds.", 1, 3600),
     Setting(
+        "PEGBOARD_PROGRESS_SECONDS",
+        600,
+        "Seconds that a tool call may take in all while its server reports progress.",
+        1,
+        7200,
+    ),
+    Setting(
         "PEGBOARD_CALL_WAIT_SECONDS",
         25,
         "Seconds that a request waits for a tool before it answers `running`.",

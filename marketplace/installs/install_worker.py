@@ -174,7 +174,7 @@ def _run_steps(installation: Installation) -> None:
     )
     _save_tools(installation, tools)
     if not request_tool_review(installation):
-        store_tools(installation, complete=not tools.left_out)
+        store_tools(installation, complete=not tools.left_out, defects=tools.defects)
 
 
 def _check_command(installation: Installation) -> None:

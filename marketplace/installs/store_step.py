@@ -4,14 +4,14 @@ A first installation writes rows that nobody can use while its integration is pe
 replaces the old version and its tools in one transaction.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from django.db import transaction
 from django.utils.translation import gettext_noop
 
-from catalog.formats.descriptors import Loaded
+from catalog.formats.descriptors import Loaded, ToolDefect
 from catalog.models import Definition, Integration
 from catalog.registration.admission import hold_integrations, review_integrations
 from catalog.registration.definition_comparison import store_definitions
@@ -68,7 +68,9 @@ def request_tool_review(installation: Installation) -> bool:
     return True
 
 
-def store_tools(installation: Installation, *, complete: bool) -> None:
+def store_tools(
+    installation: Installation, *, complete: bool, defects: Sequence[ToolDefect] = ()
+) -> None:
     """Store the tools of a server. Those that need a review wait for it."""
     with _atomic_step(installation):
         integration = _lock_integration(installation)
@@ -76,7 +78,11 @@ def store_tools(installation: Installation, *, complete: bool) -> None:
         advance(installation, State.STORING, gettext_noop("Storing its tools in the catalogue."))
         _switch_version(integration, installation)
         stored = store_definitions(
-            integration=integration, tools=installation.tools, by=installation.by, complete=complete
+            integration=integration,
+            tools=installation.tools,
+            by=installation.by,
+            complete=complete,
+            defects=defects,
         )
         if installation.kind == Installation.Kind.INSTALL:
             if installation.tools and not (

@@ -8,14 +8,16 @@ from marketplace.installs.compile_step import compile_package
 from marketplace.installs.disk_cleanup import clean_up
 from marketplace.installs.install_worker import install, overdue_installations
 
-_RETRY_SECONDS = 0.5
+# The first wait for vectors or a free slot; each further one is half as long again, up to the last.
+_RETRY_SECONDS, _MOST_RETRY_SECONDS = 0.5, 10.0
 
 
 @shared_task(name=INSTALL)  # type: ignore[untyped-decorator]
-def install_server(pk: int) -> None:
+def install_server(pk: int, waited: float = 0.0) -> None:
     """Advance an installation; while it waits, run again soon. Then compile its package."""
     if install(pk):
-        install_server.apply_async([pk], countdown=_RETRY_SECONDS)
+        wait = min(_MOST_RETRY_SECONDS, max(_RETRY_SECONDS, 1.5 * waited))
+        install_server.apply_async([pk, wait], countdown=wait)
     else:
         compile_package(pk)
 

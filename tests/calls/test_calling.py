@@ -229,8 +229,10 @@ def test_long_answers_are_cut_and_say_so(people: People, tool: Tool, settings: S
     told = describe_call(call)
     assert told.truncated
     assert told.result is not None
-    assert told.result["content"][0]["text"].endswith(
-        "[Left out: the answer is larger than 10,000 bytes.]"
+    start, note = (block["text"] for block in told.result["content"])
+    assert 9_000 < len(start) < 10_000
+    assert note == (
+        f"[Cut: {len(start):,} of 20,003 characters; an answer has at most 10,000 bytes.]"
     )
     assert len(call.result_json) <= 10_000
 
@@ -243,3 +245,14 @@ def test_unknown_and_foreign_names_are_not_there(people: People, tool: Tool) -> 
             execute(caller=caller, full_name=asked, arguments=HELLO)
 
     assert not Call.objects.exists()
+
+
+def test_null_of_a_strict_client_is_not_sent(people: People, tool: Tool) -> None:
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+    capability = tool()
+    Capability.objects.filter(pk=capability.pk).update(input_schema=schema)
+
+    null = {"text": None}
+    done = execute(caller=people.caller, full_name=capability.full_name, arguments=null)
+
+    assert Call.objects.get(pk=done.call_id).arguments == {}

@@ -8,17 +8,34 @@ from kombu.exceptions import OperationalError
 from pytest_django import Settings
 
 from acl.platform.redis_circuit import redis_circuit
+from catalog.embedding import embedding_jobs
 from catalog.models import Capability, Embedding
-from catalog.tasks import send_embeddings
+from catalog.tasks import embed_capabilities, send_embeddings
 from tests.catalog.builders import store, tool
 
 QUEUE_PATIENCE = 1  # seconds, in place of Celery's six
 
 
 def test_many_ids_go_as_several_tasks(sent: list[list[int]]) -> None:
-    send_embeddings(range(250))
+    send_embeddings(range(4_500))
 
-    assert [len(ids) for ids in sent] == [100, 100, 50]
+    assert [len(ids) for ids in sent] == [2_000, 2_000, 500]
+
+
+def test_small_server_does_not_wait_for_a_thousand_tools_of_another(
+    sent: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedded: list[int] = []
+    monkeypatch.setattr(embedding_jobs, "embed_capabilities", embedded.extend)
+    large, small = list(range(1_000)), [5_001, 5_002]
+
+    for ids in (large, small):
+        send_embeddings(ids)
+    while sent:  # one worker
+        embed_capabilities(sent.pop(0))
+
+    assert sorted(embedded) == [*large, *small]
+    assert embedded.index(small[-1]) < 30
 
 
 def test_absent_queue_neither_fails_nor_delays(sent: list[list[int]], settings: Settings) -> None:

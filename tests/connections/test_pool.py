@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
+import anyio
 import pytest
+from pytest_django.fixtures import Settings
 
 from acl.platform.circuit_breaker import CircuitBreaker
 from catalog.servers.client.server_limits import ServerLimits
@@ -120,6 +122,61 @@ def test_hanging_calls_fill_their_own_places_only() -> None:
 
     assert sorted(filter(None, reasons)) == [Reason.BUSY, Reason.NO_ANSWER, Reason.NO_ANSWER]
     assert fine is None
+
+
+def test_burst_of_calls_waits_for_its_turn() -> None:
+    async def ask(connections: ConnectionPool) -> list[Reason | None]:
+        calls = (reason_of(connections.call("a", server("slow"), "echo", {})) for _ in range(20))
+        return await asyncio.gather(*calls)
+
+    assert in_pool(ask, Policy(at_once=2)) == [None] * 20
+
+
+def test_calls_that_wait_are_bounded() -> None:
+    async def ask(connections: ConnectionPool) -> list[Reason | None]:
+        calls = (reason_of(connections.call("a", server("slow"), "echo", {})) for _ in range(20))
+        return await asyncio.gather(*calls)
+
+    reasons = in_pool(ask, Policy(at_once=2, waiting=5))
+
+    assert {None, Reason.BUSY} == set(reasons)
+    assert reasons.count(None) >= 5
+
+
+def test_call_that_reports_progress_lives_longer_up_to_a_bound(settings: Settings) -> None:
+    settings.PEGBOARD_PROGRESS_SECONDS = 2
+
+    async def ask(connections: ConnectionPool) -> list[Reason | None]:
+        return [
+            await reason_of(connections.call(mode, server(mode), "echo", {}, seconds=0.6))
+            for mode in ("progress", "endless_progress", "hang_at_call")
+        ]
+
+    assert in_pool(ask, Policy()) == [None, Reason.NO_ANSWER, Reason.NO_ANSWER]
+
+
+def test_notes_of_one_call_end_no_shared_connection() -> None:
+    async def ask(connections: ConnectionPool) -> set[str]:
+        tools = ("pid", *["echo"] * 4, "pid")  # five times what may be unsolicited in a minute
+        answers = [await connections.call("a", server("many_notes"), tool, {}) for tool in tools]
+        return {text_of(answers[0]), text_of(answers[-1])}
+
+    assert len(in_pool(ask, Policy(), replace(QUICK, unsolicited_messages=900))) == 1
+
+
+def test_stray_lines_count_per_minute_and_not_over_a_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ask(connections: ConnectionPool) -> set[str]:
+        pids = set()
+        for _ in range(7):  # 56 lines in a week; 20 in a minute end a program
+            pids.add(text_of(await connections.call("a", server("strays"), "pid", {})))
+            clock[0] += 24 * 3_600
+        return pids
+
+    clock = [0.0]
+    now = anyio.current_time
+    monkeypatch.setattr(anyio, "current_time", lambda: now() + clock[0])
+
+    assert len(in_pool(ask, Policy(idle_seconds=1e9))) == 1
 
 
 def test_eight_evil_servers_do_not_disturb_a_good_one() -> None:

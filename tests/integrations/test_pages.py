@@ -285,3 +285,16 @@ def test_numbers_stand_with_several_states_only(as_admin: Client) -> None:
 
     assert "2 tools" in page
     assert "(Described only)" in page
+
+
+def test_page_and_api_list_what_could_not_be_read(as_admin: Client, mail: Integration) -> None:
+    defects = [{"tool": "draft", "field": "inputSchema", "reason": "must be a mapping <b>"}]
+    Integration.objects.filter(pk=mail.pk).update(list_defects=defects)
+
+    page = words(as_admin, "/integrations/mail/")
+    installation = as_admin.get(
+        f"/api/v1/installations/{mail.installations.get().public_id}"
+    ).json()
+
+    assert "must be a mapping &lt;b&gt;" in page
+    assert installation["defects"] == defects

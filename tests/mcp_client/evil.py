@@ -181,6 +181,21 @@ def call(number: int, params: dict[str, Any]) -> None:
     called += 1
     if MODE == "hang_at_call":
         return
+    if MODE == "slow":
+        time.sleep(0.1)
+    if MODE in ("progress", "endless_progress"):
+        token = (params.get("_meta") or {}).get("progressToken")
+        for step in range(6 if MODE == "progress" else 10_000):
+            time.sleep(0.2)
+            note = {"progressToken": token, "progress": step}
+            say({"method": "notifications/progress", "params": note})
+    if MODE == "many_notes":
+        token = (params.get("_meta") or {}).get("progressToken")
+        for step in range(1_000):
+            note = {"progressToken": token, "progress": step}
+            say({"method": "notifications/progress", "params": note})
+    if MODE == "strays":
+        write(b"a banner\n" * 8)
     if MODE == "crash":
         sys.exit("out of cheese")
     if MODE == "drip":

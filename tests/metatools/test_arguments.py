@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from discovery.calls.argument_check import MOST_BYTES, ArgumentsRefusedError, check_arguments
+from discovery.calls.argument_check import (
+    MOST_BYTES,
+    ArgumentsRefusedError,
+    check_arguments,
+    leave_out_nulls,
+)
 
 
 def refusal(schema: dict[str, Any] | None, arguments: Any) -> str:
@@ -86,5 +91,62 @@ def test_arguments_are_bounded() -> None:
     assert len(refusal({"properties": {"x": {"type": "null"}}}, {"x": "y" * 9_999})) <= 200
 
 
-def test_broken_schema_is_said_to_be_broken() -> None:
-    assert refusal({"type": "strange"}, {}) == "The tool's own schema is not valid."
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"type": "strange"},
+        {"type": "object", "properties": None, "required": None},
+        {"properties": {"a": {"type": "string", "required": True}}},
+        {"properties": {"a": {"pattern": "(?<never closed"}}},
+        {"required": ["a", 5]},
+        {"anyOf": []},
+        {"$schema": "https://example.com/of-our-own"},
+    ],
+)
+def test_broken_part_of_a_stored_schema_stops_no_call(broken: dict[str, Any]) -> None:
+    check_arguments(broken, {"a": "text"})
+
+
+def test_rest_of_a_broken_schema_still_holds() -> None:
+    schema = {"properties": {"a": {"type": "integer"}, "b": None}, "required": None}
+
+    assert refusal(schema, {"a": "text"}) == 'it is not of type "integer"'
+
+
+BOOKING: dict[str, Any] = {
+    "type": "object",
+    "required": ["guests"],
+    "properties": {
+        "guests": {"type": "integer"},
+        "note": {"type": "string"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "until": {"type": ["string", "null"]},
+        "kind": {"$ref": "#/$defs/kind"},
+        "colour": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "size": {"enum": ["s", None]},
+        "room": {"type": "object", "properties": {"floor": {"type": "integer"}, "any": {}}},
+    },
+    "$defs": {"kind": {"type": "string"}},
+}
+
+
+@pytest.mark.parametrize("name", [*BOOKING["properties"], "unknown"])
+def test_null_stays_only_where_it_is_needed_or_allowed(name: str) -> None:
+    kept = leave_out_nulls(BOOKING, {name: None})
+
+    assert (name in kept) == (name in ("guests", "until", "colour", "size", "unknown"))
+
+
+def test_nulls_of_strict_clients_are_left_out_before_the_check() -> None:
+    room = {"floor": None, "any": None}
+
+    kept = leave_out_nulls(BOOKING, {"guests": 2, "note": None, "tags": None, "room": room})
+
+    check_arguments(BOOKING, kept)
+    assert kept == {"guests": 2, "room": {"any": None}}
+    assert refusal(BOOKING, leave_out_nulls(BOOKING, {"guests": None})) != ""
+
+
+@pytest.mark.parametrize("schema", [None, {}, {"properties": None}, {"properties": {"a": None}}])
+def test_nulls_stay_where_no_schema_says_anything(schema: dict[str, Any] | None) -> None:
+    assert leave_out_nulls(schema, {"a": None}) == {"a": None}

@@ -55,6 +55,10 @@ class Handler(BaseHTTPRequestHandler):
             self._json(status, {})
         elif self.path == "/token":
             form = {name: values[0] for name, values in parse_qs(body.decode()).items()}
+            if self.server.fails is not None:
+                status, body, kind = self.server.fails
+                self._send(status, body, kind=kind)
+                return
             status, told = self.server.token(form, self.headers.get("Authorization", ""))
             self._json(status, told)
         else:
@@ -129,6 +133,7 @@ class SignInServer(ThreadingHTTPServer):
         self.waits = 0.0
         self.is_api = False  # it refuses the parameter `resource`, and knows client credentials
         self.is_ill = False
+        self.fails: tuple[int, bytes, str] | None = None  # the token endpoint, instead of a token
         self.needs = ""  # scopes that calls require
         self.grants: set[str] | None = None  # scopes that it grants; None for all requested
         self.scopes: dict[str, set[str]] = {}  # by access token

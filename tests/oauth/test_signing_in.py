@@ -16,13 +16,15 @@ from pytest_django import Settings
 from acl.keys.key_lifecycle import create_key
 from acl.models import AuditEntry
 from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthSignIn, Secret
-from catalog.servers.client.server_problems import ServerProblemError
+from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import call_tool, check_server
+from catalog.servers.oauth import tokens
 from catalog.servers.oauth.oauth_accounts import MAX_CONCURRENT
 from catalog.servers.oauth.tasks import finish_sign_in, renew_tokens, sweep_sign_ins
 from catalog.servers.oauth.tokens import get_bearer_token
 from discovery.models import Call
 from tests.calls.worker import run_call
+from tests.examples import some_of
 from tests.factories import IntegrationFactory, UserFactory
 from tests.oauth.server import SignInServer, sign_in_server
 from tests.oauth.steps import begin, browser_of, everything_stored, go_there, later, sign_in
@@ -280,6 +282,64 @@ def test_token_is_renewed_before_it_ends_and_an_ended_one_is_told(
     assert "canary" not in account.problem
 
 
+PASSING = [
+    (status, body, kind)
+    for status in (200, 302, 400, 401, 403, 404, 429, 500, 502, 503, 504)
+    for body, kind in [
+        (b"", "text/plain"),
+        (b"<html>Bad gateway: invalid_grant</html>", "text/html"),
+        (b'{"error": "temporarily_unavailable"}', "application/json"),
+        (b'{"error": "server_error"}', "application/json"),
+        (b'{"error": {"code": "invalid_grant"}}', "application/json"),
+        (b"[]", "application/json"),
+    ]
+]
+
+
+@pytest.mark.parametrize("failure", some_of(PASSING, "token endpoints", 12))
+def test_passing_failure_of_a_token_endpoint_ends_no_account(
+    mail: Integration,
+    server: SignInServer,
+    root: User,
+    failure: tuple[int, bytes, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tokens, "_renewals", tokens._Renewals())
+    sign_in(browser_of(root))
+    OAuthConnection.objects.update(expires_at=timezone.now() - timedelta(minutes=5))
+    server.fails = failure
+    server.sent.clear()
+
+    for _ in range(3):
+        with pytest.raises(ServerProblemError) as problem:
+            call_tool(mail, "whoami", {})
+        assert problem.value.reason is Reason.TOKEN_UNAVAILABLE
+    asked = len(server.sent)
+    server.fails = None
+    monkeypatch.setattr(tokens, "_renewals", tokens._Renewals())  # the pause is over
+
+    assert asked == 1  # calls within the pause do not ask again
+    assert told(mail) == "[hidden]"
+    mail.refresh_from_db()
+    assert (mail.problem, OAuthConnection.objects.get().problem) == ("", "")
+
+
+@pytest.mark.parametrize("code", ["invalid_grant", "invalid_client", "unauthorized_client"])
+@pytest.mark.parametrize("status", [400, 401, 403, 500])
+def test_refusal_that_means_it_ends_the_account(
+    mail: Integration, server: SignInServer, root: User, code: str, status: int
+) -> None:
+    sign_in(browser_of(root))
+    OAuthConnection.objects.update(expires_at=timezone.now())
+    server.fails = (status, json.dumps({"error": code}).encode(), "application/json")
+
+    with pytest.raises(ServerProblemError) as problem:
+        call_tool(mail, "whoami", {})
+
+    assert problem.value.reason is Reason.SIGN_IN_NEEDED
+    assert code in OAuthConnection.objects.get().problem
+
+
 def test_refused_token_is_renewed_at_the_next_call(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
@@ -300,10 +360,10 @@ def test_many_at_once_renew_a_token_once(
     OAuthConnection.objects.update(expires_at=timezone.now())
     server.sent.clear()
     server.waits = 0.1
-    tokens: list[str | None] = []
+    got: list[str | None] = []
 
     def ask() -> None:
-        tokens.append(get_bearer_token(mail))
+        got.append(get_bearer_token(mail))
         connection.close()
 
     threads = [threading.Thread(target=ask) for _ in range(6)]
@@ -312,7 +372,7 @@ def test_many_at_once_renew_a_token_once(
     for thread in threads:
         thread.join()
 
-    assert len(set(tokens)) == 1
+    assert len(set(got)) == 1
     assert [path for path, _, _ in server.sent] == ["/token"]
 
 

@@ -7,9 +7,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import httpx2
 import pytest
 
 from catalog.formats.descriptors import JSONObject
+from catalog.formats.openapi.api_requests import ApiRequest
 from catalog.formats.openapi.openapi_format import read_api
 from catalog.servers.client.api_session import ApiSession
 from catalog.servers.client.mcp_session import Tools
@@ -172,21 +174,54 @@ def test_error_of_the_api_is_the_tools_error(api: MockApi) -> None:
     assert result.content[0]["text"] == 'HTTP 422\n{"message":"No such shelf."}'
 
 
-def test_refused_sign_in_is_a_sign_in_problem(api: MockApi) -> None:
+def test_refused_operation_is_no_refused_account(api: MockApi) -> None:
     api.answers = [Answer(401)]
 
     with pytest.raises(ServerProblemError) as problem:
         call(api, "list_books")
 
-    assert problem.value.reason is Reason.SIGN_IN_NEEDED
+    assert problem.value.reason is Reason.NOT_PERMITTED
 
 
-def test_redirect_is_not_followed(api: MockApi) -> None:
+def test_account_is_refused_where_several_operations_in_a_row_are() -> None:
+    session = ApiSession(ApiServer("http://127.0.0.1:1", {}, {}), allowed=LOOPBACK)
+
+    def judge(path: str, status: int) -> Reason | None:
+        request = ApiRequest("GET", f"http://127.0.0.1:1/{path}?page={status}", {})
+        try:
+            session._judge(request, httpx2.Response(status))
+        except ServerProblemError as problem:
+            return problem.reason
+        return None
+
+    same = [judge("a", 401) for _ in range(5)]
+    mixed = [judge(path, status) for path, status in [("b", 401), ("c", 200), ("d", 401)]]
+    everywhere = [judge(path, 401) for path in "ef"]
+
+    assert set(same) == {Reason.NOT_PERMITTED}
+    assert mixed == [Reason.NOT_PERMITTED, None, Reason.NOT_PERMITTED]
+    assert everywhere == [Reason.NOT_PERMITTED, Reason.SIGN_IN_NEEDED]
+
+
+@pytest.mark.parametrize(("value", "seconds"), [("30", 30.0), ("soon", None), ("", None)])
+def test_limit_of_the_api_says_when_to_try_again(
+    api: MockApi, value: str, seconds: float | None
+) -> None:
+    api.answers = [Answer(429, headers={"Retry-After": value})]
+
+    with pytest.raises(ServerProblemError) as problem:
+        call(api, "list_books")
+
+    assert (problem.value.reason, problem.value.retry_after) == (Reason.RATE_LIMITED, seconds)
+
+
+def test_redirect_of_a_write_is_not_followed(api: MockApi) -> None:
     api.answers = [Answer(302, headers={"Location": f"{api.url}/books/1"})]
 
-    result = call(api, "list_books")
+    result = call(api, "books_add", {"title": "Emma", "shelf": "A 1"})
 
     assert result.is_error
+    assert f"{api.url}/books/1" in result.content[0]["text"]
     assert len(api.asked) == 1
 
 
@@ -292,3 +327,35 @@ def test_document_at_an_address_is_fetched_without_secrets(api: MockApi) -> None
         return await session.tools()
 
     assert [tool["name"] for tool in asyncio.run(run()).tools] == ["list_books", "books_add"]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirect_within_the_origin_is_followed_once_for_get(api: MockApi, status: int) -> None:
+    api.answers = [Answer(status, b"", {"Location": "/v1/books?page=1"}), Answer(body=b"[7]")]
+
+    result = call(api, "list_books")
+
+    assert (result.content[0]["text"], result.is_error) == ("[7]", False)
+    assert [one.path for one in api.asked][1:] == ["/v1/books"]
+
+
+@pytest.mark.parametrize(
+    "target", ["https://elsewhere.example/books?key=canary", "http://127.0.0.1:1/x", "//b.example/"]
+)
+def test_redirect_elsewhere_says_where_to_and_is_not_followed(api: MockApi, target: str) -> None:
+    api.answers = [Answer(302, b"", {"Location": target})]
+
+    result = call(api, "list_books")
+
+    assert result.is_error
+    assert target.partition("//")[2].partition("?")[0] in result.content[0]["text"]
+    assert "canary" not in result.content[0]["text"]
+    assert len(api.asked) == 1
+
+
+def test_redirects_without_end_are_told(api: MockApi) -> None:
+    api.answers = [Answer(302, b"", {"Location": "/again"}) for _ in range(5)]
+
+    result = call(api, "list_books")
+
+    assert (result.is_error, len(api.asked)) == (True, 2)

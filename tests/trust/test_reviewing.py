@@ -197,3 +197,21 @@ def test_tools_from_before_there_were_pins_get_theirs_at_the_first_reading(world
 
     assert (report.unchanged, report.changed) == (1, ["write_note"])
     assert world.usable == ["read_note"]
+
+
+def test_what_could_not_be_read_is_kept_by_tool_field_and_reason(world: World) -> None:
+    world.says(READ, by=world.alice)
+
+    broken = {"name": "draft", "inputSchema": ["no schema"]}
+    stored = world.says(READ, {**WRITE, "inputSchema": {"properties": {"a": "text"}}}, broken)
+
+    world.notes.refresh_from_db()
+    assert world.usable == ["read_note"]  # what is installed stays
+    assert [(row["tool"], row["field"]) for row in world.notes.list_defects] == [
+        ("write_note", "inputSchema.properties.a"),
+        ("draft", "inputSchema"),
+    ]
+    assert "draft.inputSchema must be a mapping" in stored.summary
+    world.says(READ)
+    world.notes.refresh_from_db()
+    assert world.notes.list_defects == []

@@ -250,3 +250,51 @@ def test_no_definition_is_no_pin(db: None) -> None:
 
     assert load_call_needs(imported, "read").pin == ""
     assert not Definition.objects.exists()
+
+
+class Clock:
+    """The time of an event loop, moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.due: list[tuple[float, Any]] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_later(self, wait: float, work: Any, *arguments: Any) -> None:
+        self.due.append((self.now + wait, lambda: work(*arguments)))
+
+    def run_in_executor(self, executor: None, *work: Any) -> None:
+        """Count the task as sent."""
+
+    def run_until(self, end: float) -> int:
+        done = [(at, work) for at, work in self.due if at <= end]
+        self.due = [(at, work) for at, work in self.due if at > end]
+        for _, work in done:
+            work()
+        self.now = end
+        return len(done)
+
+
+def test_list_that_changes_for_a_week_is_read_less_and_less_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, debounce = Clock(), SyncDebouncer(2.0)
+    monkeypatch.setattr(asyncio, "get_running_loop", lambda: clock)
+
+    def syncs(seconds: int, every: int) -> int:
+        sent = 0
+        for _ in range(seconds // every):
+            debounce("7/all")
+            sent += clock.run_until(clock.now + every)
+        return sent
+
+    first_day = syncs(24 * 3_600, every=2)
+    week = first_day + syncs(6 * 24 * 3_600, every=20)
+    clock.run_until(clock.now + 8 * 3_600)  # a quiet night
+    after = syncs(10, every=5)
+
+    assert first_day <= 40
+    assert week <= 7 * 24 + 20
+    assert after >= 2  # a change is read at once again

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from acl.platform.strict_json import parse_json, write_json
+from catalog.formats.charsets import decode_text
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.header_names import DeclaredBy, can_be_sent
 from catalog.formats.openapi.api_operations import FIELDS, PAGES
@@ -109,9 +110,9 @@ def shape_answer(
     failed = status >= 300
     if "json" in plain or (not plain and body[:1] in (b"{", b"[")):
         try:
-            value = parse_json(body.decode()) if body else None
+            value = parse_json(text) if (text := decode_text(body, kind)) else None
         except (ValueError, RecursionError):
-            return _shape_text(status, body, failed=failed)
+            return _shape_text(status, text, failed=failed)
         return shape_json(status, value, fields=() if failed else fields)
     if not body:
         return [_text(f"HTTP {status}, without a body.")], None, failed
@@ -119,13 +120,13 @@ def shape_answer(
         data = base64.b64encode(body).decode()
         return [{"type": "image", "data": data, "mimeType": plain[:100]}], None, False
     if plain.startswith("text/") or "xml" in plain or "yaml" in plain or "javascript" in plain:
-        return _shape_text(status, body, failed=failed)
+        return _shape_text(status, decode_text(body, kind), failed=failed)
     try:
-        body.decode()
+        text = body.decode()
     except UnicodeDecodeError:
         words = f"HTTP {status}: {len(body):,} bytes of {plain[:100] or 'an unknown type'}."
         return [_text(words)], None, failed
-    return _shape_text(status, body, failed=failed)
+    return _shape_text(status, text, failed=failed)
 
 
 def shape_json(
@@ -142,12 +143,13 @@ def shape_json(
     return [_text(text)], value if isinstance(value, dict) else None, False
 
 
-def parse_answer(body: bytes) -> Any:
+def parse_answer(body: bytes, kind: str = "") -> Any:
     """Return a JSON answer as a value; another one as its text."""
+    text = decode_text(body, kind)
     try:
-        return parse_json(body.decode())
+        return parse_json(text)
     except (ValueError, RecursionError):
-        return body.decode(errors="replace")
+        return text
 
 
 def pick_fields(value: Any, fields: tuple[str, ...]) -> Any:
@@ -188,8 +190,7 @@ def _pick(value: JSONObject, fields: tuple[str, ...]) -> Iterator[tuple[str, Any
         yield first, pick_fields(value[first], tuple(rests))
 
 
-def _shape_text(status: int, body: bytes, *, failed: bool) -> tuple[list[JSONObject], Any, bool]:
-    text = body.decode(errors="replace")
+def _shape_text(status: int, text: str, *, failed: bool) -> tuple[list[JSONObject], Any, bool]:
     return [_text(f"HTTP {status}\n{text}" if failed else text)], None, failed
 
 

@@ -9,6 +9,7 @@ __all__ = [
     "api_session",
     "archive_reader",
     "dialogue",
+    "failure_classes",
     "http_transport",
     "launch_rules",
     "mcp_session",

@@ -27,7 +27,9 @@ from catalog.formats.openapi.api_requests import (
 )
 from catalog.formats.openapi.api_security import CredentialsMissingError, credentials_for
 from catalog.servers.client.api_reader import read_api_text
+from catalog.servers.client.http_transport import read_retry_after
 from catalog.servers.client.mcp_session import ToolResult, Tools
+from catalog.servers.client.sdk_errors import explain_compressed, rate_limited
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ApiServer
@@ -36,12 +38,15 @@ from catalog.servers.net.guarded_requests import Bounds, fetch_document
 from catalog.servers.net.guarded_transport import GuardedTransport
 from catalog.servers.net.outgoing_errors import (
     AnswerTooLargeError,
+    CompressedAnswerError,
     EndpointNotAllowedError,
     OutgoingError,
 )
 
 _DOCUMENT = Bounds(most_bytes=LIMITS.file, seconds=60)
 _AGENT = "Pegboard"
+_REFUSED_EVERYWHERE = 3
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class ApiSession:
@@ -58,6 +63,7 @@ class ApiSession:
         self._limits = limits
         self._allowed = allowed or AllowedHosts.from_settings()
         self._client: httpx2.AsyncClient | None = None
+        self._refused: set[str] = set()  # operations, since the last that was not
 
     @property
     def is_open(self) -> bool:
@@ -125,6 +131,8 @@ class ApiSession:
             raise ServerProblemError(Reason.NOT_ALLOWED) from None
         except AnswerTooLargeError:
             raise ServerProblemError(Reason.TOO_LARGE, sent=sent) from None
+        except CompressedAnswerError as compressed:
+            raise explain_compressed(compressed).after_sending() from None
         except TimeoutError:
             raise ServerProblemError(Reason.NO_ANSWER, sent=sent) from None
         except (OutgoingError, httpx2.HTTPError, httpx2.StreamError):
@@ -144,9 +152,14 @@ class ApiSession:
 
     async def _send(self, request: ApiRequest) -> ToolResult:
         response, body = await self._request(request, request.url)
-        if response.status_code == 401:
-            raise ServerProblemError(Reason.SIGN_IN_NEEDED, sent=True)
-        kind = response.headers.get("content-type", "")
+        if target := _redirect(request.url, response):
+            if request.method.upper() != "GET" or _origin(target) != _origin(request.url):
+                return _unfollowed(response.status_code, target)
+            response, body = await self._request(request, target)
+            if further := _redirect(target, response):
+                return _unfollowed(response.status_code, further)
+        self._judge(request, response)
+        kind = _kind_of(response)
         if request.pages > 1 and response.status_code < 300:
             return await self._follow_pages(request, response, body)
         content, structured, is_error = shape_answer(
@@ -154,11 +167,27 @@ class ApiSession:
         )
         return ToolResult(content, structured, is_error)
 
+    def _judge(self, request: ApiRequest, response: httpx2.Response) -> None:
+        """Raise what an answer says about the account.
+
+        One operation's refusal is that operation's. The credential is refused only where several
+        are, one after the other.
+        """
+        if response.status_code == 429:
+            raise rate_limited(read_retry_after(response)).after_sending()
+        if response.status_code != 401:
+            self._refused.clear()
+            return
+        self._refused.add(f"{request.method} {request.url.partition('?')[0]}")
+        is_refused_everywhere = len(self._refused) >= _REFUSED_EVERYWHERE
+        reason = Reason.SIGN_IN_NEEDED if is_refused_everywhere else Reason.NOT_PERMITTED
+        raise ServerProblemError(reason, "It answers with status 401.", sent=True)
+
     async def _follow_pages(
         self, request: ApiRequest, response: httpx2.Response, body: bytes
     ) -> ToolResult:
         """Follow `Link: rel="next"` to pages of the same operation."""
-        pages, taken = [parse_answer(body)], len(body)
+        pages, taken = [parse_answer(body, _kind_of(response))], len(body)
         while len(pages) < request.pages:
             url = next_page(request, response.headers.get("link", ""), self._server.url)
             if not url:
@@ -167,7 +196,7 @@ class ApiSession:
             taken += len(body)
             if response.status_code != 200 or taken > self._limits.body_bytes:
                 break
-            pages.append(parse_answer(body))
+            pages.append(parse_answer(body, _kind_of(response)))
         content, structured, is_error = shape_json(200, join_pages(pages), fields=request.fields)
         return ToolResult(content, structured, is_error)
 
@@ -200,6 +229,8 @@ class ApiSession:
             raise ServerProblemError(Reason.NOT_ALLOWED) from None
         except AnswerTooLargeError:
             raise ServerProblemError(Reason.TOO_LARGE) from None
+        except CompressedAnswerError as compressed:
+            raise explain_compressed(compressed) from None
         except (OutgoingError, httpx2.HTTPError, httpx2.StreamError):
             raise ServerProblemError(Reason.NOT_REACHABLE) from None
         except RefusedError as refused:
@@ -215,3 +246,33 @@ class ApiSession:
             chosen=server.chosen,
         )
         return api.tools()
+
+
+def _redirect(url: str, response: httpx2.Response) -> str:
+    """Return the address that an answer redirects to, or ""."""
+    location = str(response.headers.get("location", ""))
+    if response.status_code not in _REDIRECTS or not location:
+        return ""
+    try:
+        return str(httpx2.URL(url).join(location))
+    except (httpx2.InvalidURL, ValueError):
+        return ""
+
+
+def _origin(url: str) -> tuple[str, str, int | None]:
+    parts = httpx2.URL(url)
+    return parts.scheme, parts.host, parts.port
+
+
+def _unfollowed(status: int, target: str) -> ToolResult:
+    """Return an error that says where to: the secrets go to the confirmed origin only."""
+    where = target.partition("?")[0].partition("#")[0][:500]
+    words = (
+        f"HTTP {status}: it redirects to {where}. Redirects are followed by GET only, and once, "
+    )
+    text = f"{words}within the same origin. If the API has moved there, change its address."
+    return ToolResult([{"type": "text", "text": text}], is_error=True)
+
+
+def _kind_of(response: httpx2.Response) -> str:
+    return str(response.headers.get("content-type", ""))

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args
 
 import anyio
 import mcp_types as types
+from django.conf import settings
 from mcp.shared.dispatcher import ProgressFnT
 from pydantic import BaseModel, ValidationError
 
@@ -106,13 +107,20 @@ class Conversation:
             clock.deadline = deadline + anyio.current_time() - began
 
 
-def progress_to(dialogue: Dialogue) -> ProgressFnT | None:
-    """Return what passes the progress of a call on; None if its client cannot be reached."""
+def progress_to(dialogue: Dialogue, clock: anyio.CancelScope, seconds: float) -> ProgressFnT:
+    """Return what hears of a call's progress: it prolongs the call, and tells its client.
+
+    After each note the call has its time once more, up to `PEGBOARD_PROGRESS_SECONDS` in all. A
+    person who is asked meanwhile stops the clock anyway.
+    """
     audience = dialogue.audience
-    if audience is None:
-        return None
+    ends_at = anyio.current_time() + max(seconds, settings.PEGBOARD_PROGRESS_SECONDS)
 
     async def tell(progress: float, total: float | None, message: str | None) -> None:
+        prolonged = min(anyio.current_time() + seconds, ends_at)
+        clock.deadline = max(clock.deadline, prolonged)
+        if audience is None:
+            return
         told = {"progress": progress, "total": total, "message": message}
         known = {name: value for name, value in told.items() if value is not None}
         audience.tell("notifications/progress", known)

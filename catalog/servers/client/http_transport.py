@@ -1,8 +1,10 @@
 """HTTP transports: the SDK's streams on the guarded network, and the scopes that refusals name."""
 
 import re
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx2
@@ -10,6 +12,8 @@ from mcp.client.auth.utils import extract_field_from_www_auth
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from catalog.servers.client.readable_json import ReadableTransport
+from catalog.servers.client.sdk_errors import tells_of_lost_session
 from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason
 from catalog.servers.client.targets import HttpServer
@@ -21,6 +25,9 @@ from catalog.servers.net.guarded_transport import GuardedTransport
 _READ_TIMEOUT_SECONDS = 3_600.0
 # The SDK sends nothing else until a notification is accepted, so a stalled one ends the session.
 _NOTIFICATION_SECONDS = 5.0
+_OF_SESSIONS = frozenset({400, 404, 410})
+_MOST_OF_REFUSAL = 2_000
+_QUOTED = re.compile(r'"([^"]{8,200})"')
 MAX_SCOPES = 50
 _MAX_SCOPE_CHARACTERS = 200
 _TOKEN = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")  # RFC 6749, section 3.3
@@ -60,10 +67,15 @@ def _client(
         scope = read_missing_scopes(response)
         if scope is not None:
             traffic.refusal, traffic.refusal_detail = Reason.SCOPE_NEEDED, scope
+        elif response.status_code in _OF_SESSIONS and await _forgets_session(response):
+            traffic.is_forgotten = True
         elif response.status_code in (401, 403):
             traffic.refusal = Reason.SIGN_IN_NEEDED
-        elif response.status_code in (429, 502, 503, 504):
+        elif response.status_code == 429:
+            traffic.refusal, traffic.retry_after = Reason.RATE_LIMITED, read_retry_after(response)
+        elif response.status_code in (502, 503, 504):
             traffic.refusal = Reason.NOT_REACHABLE
+            traffic.refusal_detail = f"It answers with status {response.status_code}."
 
     async def shorten_notification_timeout(request: httpx2.Request) -> None:
         try:
@@ -74,13 +86,37 @@ def _client(
             request.extensions["timeout"]["read"] = _NOTIFICATION_SECONDS
 
     return httpx2.AsyncClient(
-        transport=GuardedTransport(allowed, most_bytes=limits.body_bytes),
+        transport=ReadableTransport(
+            GuardedTransport(allowed, most_bytes=limits.body_bytes), most_line=limits.line_bytes
+        ),
         headers=dict(headers),
         timeout=httpx2.Timeout(limits.connect_seconds, read=_READ_TIMEOUT_SECONDS),
         trust_env=False,
         follow_redirects=False,
         event_hooks={"request": [shorten_notification_timeout], "response": [record_refusal]},
     )
+
+
+def read_retry_after(response: httpx2.Response) -> float | None:
+    """Return the seconds after which a server wants to be asked again, if it says so."""
+    value = str(response.headers.get("retry-after", "")).strip()
+    if value.isdigit():
+        return float(value[:9])
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, moment.timestamp() - time.time())
+
+
+async def _forgets_session(response: httpx2.Response) -> bool:
+    """Return True if the server does not know the session of a request, which was not run then."""
+    if response.request.method != "POST" or "mcp-session-id" not in response.request.headers:
+        return False
+    if response.status_code == 404:  # the specification's way to say so
+        return True
+    body = (await response.aread())[:_MOST_OF_REFUSAL].decode(errors="replace")
+    return any(map(tells_of_lost_session, [body, *_QUOTED.findall(body)]))
 
 
 def read_missing_scopes(response: httpx2.Response) -> str | None:

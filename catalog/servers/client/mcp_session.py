@@ -14,15 +14,18 @@ import mcp_types as types
 from django.conf import settings
 from mcp import MCPError
 from mcp.client import Client
+from mcp.shared.dispatcher import ProgressFnT
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
+from catalog.formats.descriptors import ToolDefect
 from catalog.formats.icon_choice import choose_icon
 from catalog.servers.client.conversation import Conversation, progress_to
 from catalog.servers.client.dialogue import SILENT, Dialogue
 from catalog.servers.client.http_transport import http_streams
+from catalog.servers.client.partial_answers import listed_in, read_listed
 from catalog.servers.client.resource_watchers import Hear, ResourceWatchers, listen
-from catalog.servers.client.sdk_errors import explain
+from catalog.servers.client.sdk_errors import explain, is_forgotten_session
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.server_tasks import call_as_task, takes_tasks, task_only_names
@@ -43,7 +46,9 @@ _CALL_RESULT: TypeAdapter[Any] = TypeAdapter(types.CallToolResult | types.InputR
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools offered by a server; `left_out` describes what was not read.
+    """The tools offered by a server; `left_out` describes what was not read of the list.
+
+    `defects` are tools that could not be read, and fields of the others.
 
     `icon` is the address of the icon that the server declares for itself, or "". `names` are what
     it calls itself, its title first: a stranger's texts.
@@ -54,6 +59,7 @@ class Tools:
     announces: tuple[str, ...] = ()
     icon: str = ""
     names: tuple[str, ...] = ()
+    defects: tuple[ToolDefect, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +102,27 @@ class Session:
         self._log_level = ""
         self._task_only: frozenset[str] | None = None
         self._mode = "auto"
+        self._running = 0
 
     @property
     def is_open(self) -> bool:
         """Return True while requests can be sent."""
-        return self._client is not None and not self._traffic.over.is_set()
+        is_lost = self._traffic.over.is_set() or self._traffic.is_forgotten
+        return self._client is not None and not is_lost
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Return True if the server does not know the session any more. Calls may still run."""
+        return self._traffic.is_forgotten and not self._traffic.over.is_set()
 
     @property
     def protocol(self) -> str:
         """Return the negotiated MCP version, or "" before initialization."""
         return self._client.protocol_version if self._client else ""
+
+    @property
+    def _is_http(self) -> bool:
+        return isinstance(self._server, HttpServer)
 
     @property
     def is_modern(self) -> bool:
@@ -153,10 +170,16 @@ class Session:
                 # Shielded: cancelling the caller must not stop the clean-up of processes.
                 await asyncio.shield(self._task)
 
+    async def close_when_idle(self) -> None:
+        """End the session after the calls that run on it: another replica may know it still."""
+        while self._running and not self._traffic.over.is_set():
+            await asyncio.sleep(0.1)
+        await self.close()
+
     async def tools(self) -> Tools:
         """List all tools, page by page, within the limits."""
         client = self._require_client()
-        found: list[dict[str, Any]] = []
+        found, defects = list[dict[str, Any]](), list[ToolDefect]()
         cursor, cursors = None, set[str]()
         try:
             with anyio.fail_after(self._limits.list_seconds):
@@ -164,17 +187,16 @@ class Session:
                     page = await client.session.list_tools(
                         params=types.PaginatedRequestParams(cursor=cursor)
                     )
-                    found += [
-                        tool.model_dump(by_alias=True, mode="json", exclude_none=True)
-                        for tool in page.tools[: self._limits.tools + 1 - len(found)]
-                    ]
+                    room = self._limits.tools + 1 - len(found)
+                    tools, wrong = read_listed(listed_in(page)[:room], self.protocol)
+                    found, defects = [*found, *tools], [*defects, *wrong]
                     cursor = page.next_cursor
                     if cursor is None or len(found) > self._limits.tools or cursor in cursors:
                         break
                     cursors.add(cursor)
         except Exception as problem:
             raise await self._to_problem(problem) from None
-        return self._limit_tools(found, endless=cursor is not None)
+        return self._limit_tools(found, defects, endless=cursor is not None)
 
     async def call(
         self,
@@ -187,15 +209,17 @@ class Session:
         """Call a tool, once. If a problem has `sent`, the call may have been executed."""
         client = self._require_client()
         params = {"name": name, "arguments": arguments, **dialogue.answers}
+        self._running += 1
+        seconds = seconds or self._limits.call_seconds
         try:
-            with (
-                anyio.fail_after(seconds or self._limits.call_seconds) as clock,
-                self._conversation.of(dialogue, clock),
-            ):
+            with anyio.fail_after(seconds) as clock, self._conversation.of(dialogue, clock):
                 await self._set_log_level()
-                result = await self._send_call(client, params, dialogue)
+                hear = progress_to(dialogue, clock, seconds)
+                result = await self._send_call(client, params, dialogue, hear)
         except Exception as problem:
-            raise (await self._to_problem(problem)).after_sending() from None
+            raise await self._to_problem(problem, sent=True) from None
+        finally:
+            self._running -= 1
         if not isinstance(result, types.CallToolResult):
             if not dialogue.capabilities:  # there is nobody to ask
                 raise ServerProblemError(Reason.ASKS_BACK, sent=True)
@@ -211,7 +235,7 @@ class Session:
         )
 
     async def _send_call(
-        self, client: Client, params: dict[str, Any], dialogue: Dialogue
+        self, client: Client, params: dict[str, Any], dialogue: Dialogue, hear: ProgressFnT
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Send a call. Where its client can be asked only now, go on with the client's answers."""
         if await self._is_task_only(client, params["name"]):
@@ -224,7 +248,7 @@ class Session:
             # schema could keep the validator, and every other connection, busy for ever.
             result: types.CallToolResult | types.InputRequiredResult
             result = await client.session.send_request(
-                request, _CALL_RESULT, progress_callback=progress_to(dialogue)
+                request, _CALL_RESULT, progress_callback=hear
             )
             if isinstance(result, types.CallToolResult):
                 return result
@@ -302,8 +326,18 @@ class Session:
             raise self._problem or ServerProblemError(self._traffic.reason or Reason.STOPPED)
         return self._client
 
-    async def _to_problem(self, problem: Exception) -> ServerProblemError:
-        """Convert an exception to a ServerProblemError; the cause of a lost connection wins."""
+    async def _to_problem(self, problem: Exception, *, sent: bool = False) -> ServerProblemError:
+        """Convert an exception to a ServerProblemError; the cause of a lost connection wins.
+
+        What a server refused because it does not know the session was not run.
+        """
+        if self._is_http and (self._traffic.is_forgotten or is_forgotten_session(problem)):
+            self._traffic.is_forgotten = True
+            return ServerProblemError(Reason.STOPPED, "The server does not know its session.")
+        explained = await self._explain_problem(problem)
+        return explained.after_sending() if sent else explained
+
+    async def _explain_problem(self, problem: Exception) -> ServerProblemError:
         if self._traffic.over.is_set() and self._task is not None:
             # `_run` sets the problem when it ends, once the process has exited.
             await asyncio.wait({self._task}, timeout=10)
@@ -313,13 +347,15 @@ class Session:
             return self._problem or explain(problem, self._traffic)
         return explain(problem, self._traffic)
 
-    def _limit_tools(self, found: list[dict[str, Any]], *, endless: bool) -> Tools:
+    def _limit_tools(
+        self, found: list[dict[str, Any]], defects: list[ToolDefect], *, endless: bool
+    ) -> Tools:
         most = self._limits.tools
         if len(found) > most:
             left_out = f"It has more than {most:,} tools; the others are left out."
         else:
             left_out = "Its list of tools does not end; what came first is kept." if endless else ""
-        return Tools(found[:most], left_out, self.announces, self.icon, self.names)
+        return Tools(found[:most], left_out, self.announces, self.icon, self.names, tuple(defects))
 
     async def _run(self) -> None:
         problem: BaseException | None = None
@@ -329,6 +365,7 @@ class Session:
                 async with self._build_client() as client:
                     scope.deadline = float("inf")
                     self._client = client
+                    self._traffic.protocol = client.protocol_version
                     self._ready.set()
                     async with anyio.create_task_group() as tasks:
                         tasks.start_soon(self._subscribe_to_changes, client)

@@ -22,7 +22,7 @@ class ServerLimits:
     # Unsolicited messages per minute: notifications, requests to us, responses to no request.
     unsolicited_messages: int = 1_000
     unsolicited_bytes: int = 10 * MB
-    # Lines that are no messages: some servers print a banner to stdout.
+    # Lines that are no messages, per minute: some servers print a banner to stdout.
     garbage_lines: int = 20
     last_words_bytes: int = 4 * KB
     # For the whole process tree. Not by RLIMIT_AS, because Node does not start under it.

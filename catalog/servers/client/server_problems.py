@@ -19,11 +19,14 @@ class Reason(StrEnum):
     CRASHED = "crashed"
     NOT_REACHABLE = "not_reachable"
     SIGN_IN_NEEDED = "sign_in_needed"
+    TOKEN_UNAVAILABLE = "token_unavailable"  # noqa: S105 - a code
     SCOPE_NEEDED = "scope_needed"
     SCOPE_REFUSED = "scope_refused"
     NO_ANSWER = "no_answer"
     WRONG_ANSWER = "wrong_answer"
     REFUSED = "refused"
+    NOT_PERMITTED = "not_permitted"
+    RATE_LIMITED = "rate_limited"
     TOO_LARGE = "too_large"
     FLOODING = "flooding"
     TOO_MUCH_MEMORY = "too_much_memory"
@@ -61,6 +64,10 @@ WORDS = {
     Reason.SIGN_IN_NEEDED: gettext_noop(
         "The server needs a sign-in. Set its secrets, or connect the account again."
     ),
+    Reason.TOKEN_UNAVAILABLE: gettext_noop(
+        "The authorization server does not give a token at the moment. Nothing has been run. Try "
+        "again later."
+    ),
     Reason.SCOPE_NEEDED: gettext_noop(
         "The server needs more permissions than the account has granted. Connect the account "
         "again to grant them:"
@@ -76,6 +83,13 @@ WORDS = {
         "The response is not valid MCP. Check the server's address and version."
     ),
     Reason.REFUSED: gettext_noop("The server refused the request. Its message says why."),
+    Reason.NOT_PERMITTED: gettext_noop(
+        "The server does not let this account use the tool. Check the account's permissions, or "
+        "its secrets."
+    ),
+    Reason.RATE_LIMITED: gettext_noop(
+        "The server limits how often it is called. Nothing has been run. Try again later."
+    ),
     Reason.TOO_LARGE: gettext_noop("The response is too large. Request less data."),
     Reason.FLOODING: gettext_noop(
         "The server sent too many unrequested messages and was stopped. Tell its publisher."
@@ -122,16 +136,20 @@ class ServerProblemError(Exception):
         *,
         sent: bool = False,
         error: JSONObject | None = None,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(WORDS[reason])
         self.reason = reason
         self.detail = _redact_detail(detail)
         self.sent = sent
         self.error = error
+        self.retry_after = retry_after  # seconds, as the server said
 
     def after_sending(self) -> "ServerProblemError":
         """Return the same problem for a sent call, whose outcome is unknown."""
-        return ServerProblemError(self.reason, self.detail, sent=True, error=self.error)
+        return ServerProblemError(
+            self.reason, self.detail, sent=True, error=self.error, retry_after=self.retry_after
+        )
 
 
 def _redact_detail(detail: str) -> str:

@@ -36,7 +36,7 @@ async def stdio_streams(
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_read_lines, process, deliver, limits, traffic)
-            tasks.start_soon(_write_lines, process, collect)
+            tasks.start_soon(_write_lines, process, collect, traffic)
             tasks.start_soon(process.collect_stderr)
             yield incoming, outgoing
             await process.stop()
@@ -85,15 +85,18 @@ async def _deliver(
         return traffic.tolerates_garbage(len(line))
     if not traffic.allows(message, len(line)):
         return False
+    if traffic.is_excess(message):
+        return True
     await deliver.send(SessionMessage(message))
     return True
 
 
 async def _write_lines(
-    process: ServerProcess, collect: MemoryObjectReceiveStream[SessionMessage]
+    process: ServerProcess, collect: MemoryObjectReceiveStream[SessionMessage], traffic: Traffic
 ) -> None:
     try:
         async for item in collect:
+            traffic.record_sent(item.message)
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
             await process.write(text.encode() + b"\n")
     except _STREAM_CLOSED:

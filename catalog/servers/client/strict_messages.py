@@ -9,13 +9,15 @@ from mcp_types import jsonrpc_message_adapter as adapter
 from mcp_types.jsonrpc import PARSE_ERROR
 
 from acl.platform.strict_json import StrictJSONError, check_value, parse_json
+from catalog.servers.client.readable_json import DEEPEST, make_readable
 
-# Deep enough for tools' schemas; pydantic itself stops at 200.
-_MAX_DEPTH = 128
+# Deep enough for tools' schemas. What is nested deeper was left out, and the tool names it.
+_MAX_DEPTH = DEEPEST + 1
 
 
 def read_line(line: bytes) -> JSONRPCMessage:
     """Parse the message in a line, or raise ValueError."""
+    line = make_readable(line)
     message = adapter.validate_json(line, by_name=False)
     try:
         parse_json(line, max_depth=_MAX_DEPTH, any_text=True)

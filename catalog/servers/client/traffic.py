@@ -5,13 +5,23 @@ from types import TracebackType
 import anyio
 from mcp.client import Transport
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCRequest, JSONRPCResponse
+from mcp_types import (
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 
+from catalog.servers.client.partial_answers import mend_answer
 from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason
 from catalog.servers.client.strict_messages import check_message
 
 _WINDOW_SECONDS = 60.0
+_PROGRESS = "notifications/progress"
+# So many times the notes of progress that are passed on, before they are a flood.
+_PROGRESS_FLOOD = 20
 
 
 class Traffic:
@@ -23,10 +33,15 @@ class Traffic:
         # From the last HTTP status, which the SDK does not report.
         self.refusal: Reason | None = None
         self.refusal_detail = ""  # missing scopes
+        self.retry_after: float | None = None
+        # The server does not know this session any more: it was restarted, or it forgot it.
+        self.is_forgotten = False
         self.over = anyio.Event()
         self._limits = limits
-        self._expected: set[str | int] = set()
-        self._unsolicited = self._unsolicited_bytes = self._garbage = 0
+        # Methods of the requests whose responses are expected, and the negotiated protocol.
+        self._expected: dict[str | int, str] = {}
+        self.protocol = ""
+        self._unsolicited = self._unsolicited_bytes = self._garbage = self._progress = 0
         self._since = 0.0
 
     def end(self, reason: Reason | None = None, detail: str = "") -> None:
@@ -38,27 +53,58 @@ class Traffic:
     def record_sent(self, message: JSONRPCMessage) -> None:
         """Remember a request whose response is expected."""
         if isinstance(message, JSONRPCRequest):
-            self._expected.add(message.id)
+            self._expected[message.id] = message.method
 
     def allows(self, message: JSONRPCMessage, size: int = 0) -> bool:
         """Return True to accept the message; otherwise the connection has ended."""
         if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id in self._expected:
-            self._expected.discard(message.id)
+            method = self._expected.pop(message.id)
+            if isinstance(message, JSONRPCResponse):
+                message.result = mend_answer(method, message.result, self.protocol)
             return True
+        if isinstance(message, JSONRPCNotification) and message.method == _PROGRESS:
+            return self._count_progress(size)
         return self._count_unsolicited(size)
+
+    def is_excess(self, message: JSONRPCMessage) -> bool:
+        """Return True for a note of progress that is dropped: its minute had enough of them."""
+        is_progress = isinstance(message, JSONRPCNotification) and message.method == _PROGRESS
+        return is_progress and self._progress > self._limits.unsolicited_messages
+
+    def _count_progress(self, size: int) -> bool:
+        """Count what calls asked for. What is too much is dropped: others use the connection.
+
+        Only a flood that nobody could read ends it.
+        """
+        self._begin_window()
+        self._progress += 1
+        self._unsolicited_bytes += size
+        if (
+            self._progress > _PROGRESS_FLOOD * self._limits.unsolicited_messages
+            or self._unsolicited_bytes > self._limits.unsolicited_bytes
+        ):
+            self.end(Reason.FLOODING)
+            return False
+        return True
 
     def tolerates_garbage(self, size: int) -> bool:
         """Return True to skip a line that is no message; otherwise the connection has ended."""
+        self._begin_window()
         self._garbage += 1
         if self._garbage > self._limits.garbage_lines:
             self.end(Reason.WRONG_ANSWER)
             return False
         return self._count_unsolicited(size)
 
-    def _count_unsolicited(self, size: int) -> bool:
+    def _begin_window(self) -> None:
+        """Begin to count anew each minute: a connection may live for weeks."""
         now = anyio.current_time()
         if now - self._since > _WINDOW_SECONDS:
-            self._since, self._unsolicited, self._unsolicited_bytes = now, 0, 0
+            self._since = now
+            self._unsolicited = self._unsolicited_bytes = self._garbage = self._progress = 0
+
+    def _count_unsolicited(self, size: int) -> bool:
+        self._begin_window()
         self._unsolicited += 1
         self._unsolicited_bytes += size
         if (
@@ -101,11 +147,19 @@ class _Reading:
         return getattr(self._inner, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
+        item = await self._receive()
+        while not isinstance(item, Exception) and self._traffic.is_excess(item.message):
+            item = await self._receive()
+        return item
+
+    async def _receive(self) -> SessionMessage | Exception:
         try:
             item = await self._inner.receive()
         except (anyio.EndOfStream, anyio.ClosedResourceError):
             self._traffic.end()
             raise
+        if not isinstance(item, Exception):
+            item.message = check_message(item.message)
         allowed = (
             self._traffic.tolerates_garbage(0)
             if isinstance(item, Exception)
@@ -113,8 +167,6 @@ class _Reading:
         )
         if not allowed:
             raise anyio.EndOfStream
-        if not isinstance(item, Exception):
-            item.message = check_message(item.message)
         return item
 
     async def aclose(self) -> None:

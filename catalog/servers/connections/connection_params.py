@@ -27,7 +27,7 @@ from catalog.servers.client.package_digest import COMPILED
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ApiServer, HttpServer, Sealed, Server, StdioServer
 from catalog.servers.connections.program_cell import cell_of, check_cell
-from catalog.servers.net.outgoing_errors import OutgoingError
+from catalog.servers.net.outgoing_errors import EndpointNotAllowedError, OutgoingError
 from catalog.servers.oauth.own_account import renew_own_account
 from catalog.servers.oauth.sign_in_error import SignInError
 from catalog.servers.oauth.tokens import find_connection, get_bearer_token
@@ -149,8 +149,13 @@ def _account_token(integration: Integration, user_id: int | None) -> str:
     try:
         renew_own_account(integration)  # does nothing but for APIs with an account of their own
         return get_bearer_token(integration, user_id=user_id) or ""
-    except (SignInError, OutgoingError) as problem:
+    except SignInError as problem:
+        reason = Reason.TOKEN_UNAVAILABLE if problem.may_pass else Reason.SIGN_IN_NEEDED
+        raise ServerProblemError(reason, str(problem)) from None
+    except EndpointNotAllowedError as problem:
         raise ServerProblemError(Reason.SIGN_IN_NEEDED, str(problem)) from None
+    except OutgoingError as problem:
+        raise ServerProblemError(Reason.TOKEN_UNAVAILABLE, str(problem)) from None
 
 
 def _http_server(integration: Integration, values: Mapping[str, str], token: str) -> HttpServer:

@@ -9,9 +9,11 @@ class Policy:
     """Timeouts and limits per server; tests shorten the times."""
 
     idle_seconds: float = 300.0
-    # Concurrent calls per server, and how long a further call waits for its turn.
+    # Concurrent calls per server. Further calls wait for their turn, first come first served, as
+    # long as the call may take; tests shorten that. Beyond so many that wait, a call is refused.
     at_once: int = 8
-    turn_seconds: float = 2.0
+    turn_seconds: float | None = None
+    waiting: int = 200
     # This many failures within this many seconds open the circuit.
     failures: int = 5
     within_seconds: float = 30.0

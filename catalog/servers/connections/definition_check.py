@@ -23,18 +23,23 @@ from catalog.trust.tool_list import digest_tools
 
 # A server that changes a dozen tools sends a dozen notifications.
 WAIT_SECONDS = 2.0
+MOST_WAIT_SECONDS = 3_600.0
 
 
 class SyncDebouncer:
     """A debouncer: one sync for all notifications within a moment.
 
-    Notifications that arrive after it was sent start the next one. It runs on the connections'
+    Notifications that arrive after it was sent start the next one. A list that goes on changing is
+    read less and less often, an hour apart at last: what changed meanwhile is one difference. No
+    call waits for it, since each compares the tool's definition before. It runs on the connections'
     event loop, so it never blocks and reads no database.
     """
 
     def __init__(self, wait_seconds: float = WAIT_SECONDS) -> None:
         self._wait_seconds = wait_seconds
         self._scheduled: set[int] = set()
+        # The last wait of each integration, and when it ended.
+        self._waited: dict[int, tuple[float, float]] = {}
 
     def __call__(self, key: str, cause: str = "announced") -> None:
         """Schedule a sync of a connection's server."""
@@ -42,7 +47,18 @@ class SyncDebouncer:
         if integration in self._scheduled:
             return
         self._scheduled.add(integration)
-        asyncio.get_running_loop().call_later(self._wait_seconds, self._send, integration, cause)
+        loop = asyncio.get_running_loop()
+        wait = self._next_wait(integration, loop.time())
+        self._waited[integration] = wait, loop.time() + wait
+        loop.call_later(wait, self._send, integration, cause)
+
+    def _next_wait(self, integration: int, now: float) -> float:
+        """Return the wait: doubled if the last one has hardly ended, the shortest after a quiet
+        time."""
+        waited, ended_at = self._waited.get(integration, (0.0, 0.0))
+        if waited and now - ended_at < 2 * waited:
+            return min(MOST_WAIT_SECONDS, 2 * waited)
+        return self._wait_seconds
 
     def _send(self, integration: int, cause: str) -> None:
         self._scheduled.discard(integration)

@@ -5,8 +5,8 @@ from django.db.models import F, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from catalog.models import HealthCheck, Integration
-from catalog.servers.client.server_problems import ServerProblemError
+from catalog.models import HealthCheck, Integration, Secret
+from catalog.servers.client.server_problems import Reason, ServerProblemError
 
 MAX_CHECKS = 200
 
@@ -35,6 +35,10 @@ def record_health(
     oldest = history.values_list("pk", flat=True)[MAX_CHECKS : MAX_CHECKS + 1].first()
     if oldest is not None:
         HealthCheck.objects.filter(integration=integration, pk__lte=oldest).delete()
+    if problem is None and milliseconds is not None and _only_calls_need_account(integration):
+        # The list is open to everybody: that it is given says nothing about calls.
+        Integration.objects.filter(pk=integration.pk).update(health_checked_at=timezone.now())
+        return check
     state = Integration.Connection.FAILING if problem else Integration.Connection.CONNECTED
     integration.connection = state
     now = timezone.now()
@@ -47,3 +51,13 @@ def record_health(
         failures=F("failures") + 1 if problem else 0,
     )
     return check
+
+
+def _only_calls_need_account(integration: Integration) -> bool:
+    """Return True if a call was asked to sign in, and there is no shared credential since."""
+    still = Integration.objects.filter(pk=integration.pk, problem=Reason.SIGN_IN_NEEDED).exists()
+    asked = HealthCheck.objects.filter(integration=integration, reason=Reason.SIGN_IN_NEEDED)
+    last = asked.order_by("-pk").first()
+    if not still or last is None or last.milliseconds is not None:  # it was a check that was asked
+        return False
+    return not Secret.objects.filter(integration=integration, user=None).exists()

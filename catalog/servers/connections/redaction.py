@@ -39,6 +39,7 @@ class SecretRedactor:
             self._redact(problem.detail),
             sent=problem.sent,
             error=self._redact(problem.error),
+            retry_after=problem.retry_after,
         )
 
     def redact_answer(self, answer: JSONObject) -> JSONObject:

@@ -9,6 +9,8 @@ from typing import Any
 
 import anyio
 
+from acl.platform.jobs.task_names import CHECK_INTEGRATION
+from acl.platform.jobs.task_queue import send_now
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.icon_choice import icon_address
 from catalog.formats.openapi.api_operations import HTTP
@@ -16,6 +18,7 @@ from catalog.icons.declared_icons import set_icon
 from catalog.models import Capability, Integration, Secret
 from catalog.servers.call_needs import CallNeeds, load_call_needs
 from catalog.servers.client.dialogue import SILENT, Dialogue
+from catalog.servers.client.failure_classes import failure_class
 from catalog.servers.client.mcp_session import ToolResult, Tools
 from catalog.servers.client.resource_watchers import Hear
 from catalog.servers.client.server_limits import DEFAULT_LIMITS
@@ -31,15 +34,13 @@ from catalog.servers.connections.definition_check import check_pin
 from catalog.servers.connections.event_loop import connection_loop
 from catalog.servers.connections.health_history import record_health
 from catalog.servers.connections.redaction import RedactedAudience, SecretRedactor
-from catalog.servers.connections.session_pool import NOT_FAILURES, ConnectionPool, key_for
+from catalog.servers.connections.session_pool import ConnectionPool, key_for
 from catalog.servers.oauth.scope_step_up import step_up
 from catalog.servers.oauth.tokens import expire_token
 from catalog.servers.secrets.sealed_values import values_for
 
-# Recorded before, by the failures that led to them, or no failure of the server.
-_NOT_RECORDED = NOT_FAILURES | {Reason.BUSY, Reason.RESTING, Reason.CHANGED, Reason.NOT_CONFIRMED}
-# Transient reasons. A server that refuses will refuse again.
-TRANSIENT = frozenset({Reason.CRASHED, Reason.STOPPED, Reason.NOT_REACHABLE, Reason.BUSY})
+_BETWEEN_CHECKS = 30.0
+_checked_at: dict[int, float] = {}
 FIRST_PAUSE = 0.5  # the pool's first back-off after a failed connection
 
 
@@ -102,7 +103,7 @@ def begin_call(
         try:
             if not dialogue.needs_lane or sending is not None:
                 return redactor.redact_result(await ask_over(pool, key))
-            async with pool.lane(key) as lane:
+            async with pool.lane(key, seconds) as lane:
                 return redactor.redact_result(await ask_over(pool, lane))
         except ServerProblemError as problem:
             raise redactor.redact_problem(problem) from None
@@ -205,11 +206,13 @@ async def _call_with_retry(
                 key, server, name, arguments, seconds=left, sending=sending, dialogue=dialogue
             )
         except ServerProblemError as problem:
-            out_of_time = anyio.current_time() + pause >= deadline
-            if again <= 0 or out_of_time or problem.reason not in TRANSIENT:
+            failure = failure_class(problem.reason)
+            wait = max(pause, problem.retry_after or 0)
+            may_repeat = failure.unsent or (again > 0 and failure.repeated)
+            if not may_repeat or anyio.current_time() + wait >= deadline:
                 raise
         again -= 1
-        await asyncio.sleep(pause)
+        await asyncio.sleep(wait)
         pause *= 2
 
 
@@ -229,15 +232,28 @@ def record_call(
     if problem is not None:
         if problem.reason is Reason.SCOPE_NEEDED:
             problem = step_up(integration, problem, user_id=user_id)
-        if problem.reason is Reason.SIGN_IN_NEEDED:
+        if problem.reason in (Reason.SIGN_IN_NEEDED, Reason.NOT_PERMITTED):
             expire_token(integration, user_id=user_id)
         # Failures with personal secrets are not recorded: one wrong password must not disable the
         # server for everyone else.
-        if problem.reason not in _NOT_RECORDED and not _has_own_secrets(integration, user_id):
+        failure, is_own = failure_class(problem.reason), _has_own_secrets(integration, user_id)
+        if failure.of_call and not is_own:
             record_health(integration, problem)
-    elif integration.connection != Integration.Connection.CONNECTED:
+        elif failure.of_check and not is_own:
+            _check_soon(integration)  # which says whether it is the server's
+    elif integration.connection != Integration.Connection.CONNECTED and not _has_own_secrets(
+        integration, user_id
+    ):
         record_health(integration)
     return problem
+
+
+def _check_soon(integration: Integration) -> None:
+    """Check a server after a call that says too little about it; at most twice a minute."""
+    now = time.monotonic()
+    if now - _checked_at.get(integration.pk, -_BETWEEN_CHECKS) >= _BETWEEN_CHECKS:
+        _checked_at[integration.pk] = now
+        send_now(CHECK_INTEGRATION, integration.pk)
 
 
 def check_server(integration: Integration) -> Tools:
@@ -251,7 +267,7 @@ def check_server(integration: Integration) -> Tools:
             lambda pool: pool.tools(key, server) if in_pool else pool.probe(server)
         )
     except ServerProblemError as problem:
-        if problem.reason not in _NOT_RECORDED and not _needs_account(integration, problem):
+        if failure_class(problem.reason).of_check and not _needs_account(integration, problem):
             record_health(integration, problem, milliseconds=_elapsed_ms(started))
         raise
     record_health(integration, milliseconds=_elapsed_ms(started), tools=len(tools.tools))

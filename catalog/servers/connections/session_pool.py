@@ -14,6 +14,7 @@ import anyio
 from acl.platform.circuit_breaker import CircuitBreaker
 from catalog.servers.client.api_session import ApiSession
 from catalog.servers.client.dialogue import SILENT, Dialogue
+from catalog.servers.client.failure_classes import failure_class
 from catalog.servers.client.mcp_session import Session, ToolResult, Tools
 from catalog.servers.client.resource_watchers import Hear
 from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
@@ -24,10 +25,7 @@ from catalog.servers.net.address_check import AllowedHosts
 
 T = TypeVar("T")
 AnySession = Session | ApiSession
-# A server that refuses a request is working.
-NOT_FAILURES = frozenset(
-    {Reason.REFUSED, Reason.ASKS_BACK, Reason.SCOPE_NEEDED, Reason.SCOPE_REFUSED}
-)
+_LANE_POLL_SECONDS = 0.05
 
 
 def key_for(key: str, capabilities: frozenset[str]) -> str:
@@ -67,16 +65,18 @@ class ConnectionPool:
         self._lanes: set[str] = set()
 
     @asynccontextmanager
-    async def lane(self, key: str) -> AsyncIterator[str]:
+    async def lane(self, key: str, seconds: float | None = None) -> AsyncIterator[str]:
         """Lend the key of a connection that no other call uses meanwhile.
 
         A call that is given up ends its connection: what the server still sends about it must not
-        reach the next one. Raises BUSY if all are lent.
+        reach the next one. Raises BUSY if all are lent for as long as the call may take.
         """
-        lanes = (f"{key}#{number}" for number in range(1, self.policy.at_once + 1))
-        free = next((lane for lane in lanes if lane not in self._lanes), None)
-        if free is None:
-            raise ServerProblemError(Reason.BUSY)
+        wait = self.policy.turn_seconds or seconds or self._limits.call_seconds
+        deadline = anyio.current_time() + wait
+        while (free := self._free_lane(key)) is None:
+            if anyio.current_time() >= deadline:
+                raise ServerProblemError(Reason.BUSY)
+            await asyncio.sleep(_LANE_POLL_SECONDS)
         self._lanes.add(free)
         try:
             yield free
@@ -89,6 +89,10 @@ class ConnectionPool:
             raise
         finally:
             self._lanes.discard(free)
+
+    def _free_lane(self, key: str) -> str | None:
+        lanes = (f"{key}#{number}" for number in range(1, self.policy.at_once + 1))
+        return next((lane for lane in lanes if lane not in self._lanes), None)
 
     async def call(
         self,
@@ -108,7 +112,7 @@ class ConnectionPool:
                 return session.call(name, arguments, seconds=seconds, sending=sending)
             return session.call(name, arguments, seconds=seconds, dialogue=dialogue)
 
-        return await self._run_on(key, server, call)
+        return await self._run_on(key, server, call, seconds)
 
     async def request(
         self, key: str, server: Server, method: str, params: dict[str, Any], *, seconds: float
@@ -120,7 +124,7 @@ class ConnectionPool:
                 raise ServerProblemError(Reason.REFUSED)
             return session.request(method, params, seconds=seconds)
 
-        return await self._run_on(key, server, ask)
+        return await self._run_on(key, server, ask, seconds)
 
     async def watch(
         self, key: str, server: Server, uris: frozenset[str], hear: Hear, ready: Callable[[], None]
@@ -183,9 +187,14 @@ class ConnectionPool:
         return [key for key, entry in self._entries.items() if entry.is_open]
 
     async def _run_on(
-        self, key: str, server: Server, request: Callable[[AnySession], Awaitable[T]]
+        self,
+        key: str,
+        server: Server,
+        request: Callable[[AnySession], Awaitable[T]],
+        seconds: float | None = None,
     ) -> T:
-        return await (await self._entry(key, server)).ask(request)
+        wait = self.policy.turn_seconds or seconds or self._limits.list_seconds
+        return await (await self._entry(key, server)).ask(request, wait)
 
     async def _entry(self, key: str, server: Server) -> "_PoolEntry":
         entry = self._entries.get(key)
@@ -238,6 +247,8 @@ class _PoolEntry:
         self._new = new
         self._session: AnySession | None = None
         self._opening = asyncio.Lock()
+        self._waiting = 0
+        self._leaving: set[asyncio.Task[None]] = set()
         self._call_slots = asyncio.Semaphore(policy.at_once)
         self._breaker = CircuitBreaker(
             policy.failures, policy.rest_seconds, within_seconds=policy.within_seconds
@@ -253,8 +264,8 @@ class _PoolEntry:
     def has_failed_lately(self) -> bool:
         return self._breaker.is_open or not self._back_off.allows(anyio.current_time())
 
-    async def ask(self, request: Callable[[AnySession], Awaitable[T]]) -> T:
-        async with self._call_slot():
+    async def ask(self, request: Callable[[AnySession], Awaitable[T]], wait: float) -> T:
+        async with self._call_slot(wait):
             if not self._breaker.allows(anyio.current_time()):
                 detail = str(self._last_problem) if self._last_problem else ""
                 raise ServerProblemError(Reason.RESTING, detail)
@@ -278,8 +289,21 @@ class _PoolEntry:
 
     async def close(self) -> None:
         session, self._session = self._session, None
+        for leaving in [*self._leaving]:
+            leaving.cancel()
         if session is not None:
             await session.close()
+
+    async def _leave(self) -> None:
+        """Close the session, unless calls still run on it that the server may answer."""
+        session = self._session
+        if isinstance(session, Session) and session.is_forgotten:
+            self._session = None
+            leaving = asyncio.create_task(session.close_when_idle())
+            self._leaving.add(leaving)
+            leaving.add_done_callback(self._leaving.discard)
+        else:
+            await self.close()
 
     async def _run_on_open_session(self, request: Callable[[AnySession], Awaitable[T]]) -> T:
         session, is_new = await self._ensure_open()
@@ -300,11 +324,12 @@ class _PoolEntry:
             if self._last_problem and not self._back_off.allows(anyio.current_time()):
                 last = self._last_problem
                 raise ServerProblemError(last.reason, last.detail)
-            await self.close()
+            await self._leave()
             session = self._new()
             try:
                 await session.open()
-            except ServerProblemError:
+            except ServerProblemError as problem:
+                self._last_problem = problem
                 self._back_off.failed(anyio.current_time())
                 raise
             self._back_off.succeeded()
@@ -312,13 +337,18 @@ class _PoolEntry:
             return session, True
 
     @asynccontextmanager
-    async def _call_slot(self) -> AsyncIterator[None]:
+    async def _call_slot(self, wait: float) -> AsyncIterator[None]:
         """Wait for one of the server's concurrent-call slots, or raise BUSY."""
+        if self._waiting >= self._policy.waiting:
+            raise ServerProblemError(Reason.BUSY)
+        self._waiting += 1
         try:
-            async with asyncio.timeout(self._policy.turn_seconds):
+            async with asyncio.timeout(wait):
                 await self._call_slots.acquire()
         except TimeoutError:
             raise ServerProblemError(Reason.BUSY) from None
+        finally:
+            self._waiting -= 1
         self.in_use += 1
         try:
             yield
@@ -328,11 +358,12 @@ class _PoolEntry:
             self._call_slots.release()
 
     def _record_problem(self, problem: ServerProblemError) -> None:
-        if problem.reason in NOT_FAILURES:
+        failure = failure_class(problem.reason)
+        if failure.counts:
+            self._last_problem = problem
+            self._breaker.failed(anyio.current_time())
+        elif failure.answered:
             self._breaker.succeeded()
-            return
-        self._last_problem = problem
-        self._breaker.failed(anyio.current_time())
 
 
 async def close_idle_forever(connections: ConnectionPool) -> None:

@@ -44,3 +44,14 @@ class AnswerTooLargeError(OutgoingError, httpx2.StreamError):
 
     code = "answer_too_large"
     words = gettext_noop("The response is too large.")
+
+
+class CompressedAnswerError(OutgoingError):
+    """An unreadable compression, which `encoding` names."""
+
+    code = "answer_compressed"
+    words = gettext_noop("The response is compressed in a way that Pegboard does not read.")
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__()
+        self.encoding = encoding

@@ -33,8 +33,18 @@ WORDS = {
     "not_confirmed": gettext_noop(
         "The server was imported and is not confirmed yet. An admin must confirm it."
     ),
+    "not_now": gettext_noop(
+        "The authorization server does not renew the token at the moment. Try again later."
+    ),
     "ended": gettext_noop("The account is no longer connected. Sign in again."),
 }
+
+
+# Codes of RFC 6749, section 5.2, after which the same request cannot succeed.
+_ENDING = frozenset({"invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope"})
+# As RFC 6749 has no word for it, some servers say what they mean.
+_ENDING |= {"unsupported_grant_type", "access_denied", "consent_required", "interaction_required"}
+_ENDING |= {"login_required", "token_expired", "token_revoked", "bad_refresh_token"}
 
 
 class SignInError(Exception):
@@ -44,3 +54,18 @@ class SignInError(Exception):
         cited = clean_text(detail).text[:100]
         super().__init__(f"{WORDS[reason]} It said: {cited}." if cited else WORDS[reason])
         self.reason = reason
+        self.code = detail
+
+    @property
+    def ends_account(self) -> bool:
+        """Return True if the authorization server says that the account is no longer valid.
+
+        Any other failure may pass: an outage, a limit, a page of a proxy.
+        """
+        return self.reason == "refused" and self.code in _ENDING
+
+    @property
+    def may_pass(self) -> bool:
+        """Return True if the same request may succeed later."""
+        is_answer = self.reason in ("refused", "wrong_answer") and not self.ends_account
+        return is_answer or self.reason == "not_now"

@@ -1,6 +1,7 @@
 """OAuth tokens: obtained, stored sealed, renewed, sent to one address only, revoked (RFC 7009)."""
 
 import json
+import time
 from collections.abc import Mapping
 from datetime import timedelta
 
@@ -21,6 +22,7 @@ from catalog.servers.secrets.sealed_values import unseal
 
 # A call may take a minute, so a token that expires sooner is renewed first.
 SOON = timedelta(minutes=1)
+_LONGEST_PAUSE = 60.0
 _WITHOUT_END = timedelta(days=365)
 
 
@@ -45,8 +47,10 @@ def get_bearer_token(
         raise SignInError("moved")
     if ends_before(row, SOON):
         row = renew_token(row.pk, within=SOON, http=http or OAuthHttp())
-    if row.problem or ends_before(row, timedelta()):
+    if row.problem or (ends_before(row, timedelta()) and not row.can_refresh):
         raise SignInError("ended")
+    if ends_before(row, timedelta()):
+        raise SignInError("not_now")
     return str(load_value(integration, row.user_id, TOKEN).get("access", "")) or None
 
 
@@ -68,16 +72,41 @@ def renew_token(pk: int, *, within: timedelta, http: OAuthHttp) -> OAuthConnecti
         row = rows.select_related("integration").get(pk=pk)
         if row.integration.unconfirmed or not row.can_refresh or row.problem:
             return row
-        if not ends_before(row, within):
+        if not ends_before(row, within) or not _renewals.allows(pk):
             return row
         try:
             _renew(row, http)
+            _renewals.succeeded(pk)
         except SignInError as refusal:
-            row.problem = str(refusal)[:300]
-            row.save(update_fields=["problem"])
+            if refusal.ends_account:
+                row.problem = str(refusal)[:300]
+                row.save(update_fields=["problem"])
+            else:
+                _renewals.failed(pk)
         except OutgoingError:
-            pass  # the token may still be valid; renewal is retried
+            _renewals.failed(pk)  # the token may still be valid
         return row
+
+
+class _Renewals:
+    """Pauses between renewals that failed, of this process: doubling from a second to a minute."""
+
+    def __init__(self) -> None:
+        self._failed: dict[int, tuple[int, float]] = {}
+
+    def allows(self, pk: int) -> bool:
+        return time.monotonic() >= self._failed.get(pk, (0, 0.0))[1]
+
+    def failed(self, pk: int) -> None:
+        times = self._failed.get(pk, (0, 0.0))[0]
+        pause = min(_LONGEST_PAUSE, 2.0**times)
+        self._failed[pk] = (min(times + 1, 10), time.monotonic() + pause)
+
+    def succeeded(self, pk: int) -> None:
+        self._failed.pop(pk, None)
+
+
+_renewals = _Renewals()
 
 
 def _renew(row: OAuthConnection, http: OAuthHttp) -> None:

@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from catalog.formats.descriptors import JSONObject
-from catalog.schemas.positions import NAMED, ONE, SEVERAL, find_references, parse_pointer
+from catalog.formats.usable_schema import parse_pointer
+from catalog.schemas.positions import NAMED, ONE, SEVERAL, find_references
 
 DEEPEST = 40
 _TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})

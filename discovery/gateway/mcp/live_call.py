@@ -54,7 +54,8 @@ class LiveCall:
         has only lost the stream.
         """
         call, user_id = self.begun.call, self.begun.caller.user_id
-        seconds = settings.PEGBOARD_CALL_SECONDS + settings.PEGBOARD_ASK_SECONDS + _GRACE_SECONDS
+        longest = max(settings.PEGBOARD_CALL_SECONDS, settings.PEGBOARD_PROGRESS_SECONDS)
+        seconds = longest + settings.PEGBOARD_ASK_SECONDS + _GRACE_SECONDS
         following = follow_messages(call, seconds)
         is_given_up, asked = True, set[str]()
         try:

@@ -8,6 +8,7 @@ from mcp_types import CallToolResult, InputRequiredResult, Tool, ToolAnnotations
 
 from acl.http.open_streams import open_streams
 from acl.rights.caller import Caller
+from catalog.formats.usable_schema import has_dangling_reference
 from catalog.models import Capability
 from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
 from discovery.answer.formats.format_base import Tool as ShownTool
@@ -75,7 +76,9 @@ def describe_tool(row: Capability, name: str, *, own_schema: bool = False) -> To
     if own_schema and isinstance(own, dict) and own.get("type") == "object":
         rendered["inputSchema"] = ReviewedSchema(own)
     output = row.output_schema
-    if isinstance(output, dict) and output.get("type") == "object":
+    # A client that compiles a schema refuses the whole list for one that refers to nothing.
+    is_whole = isinstance(output, dict) and not has_dangling_reference(output)
+    if is_whole and output.get("type") == "object":
         rendered["outputSchema"] = ReviewedSchema(output)
     return Tool.model_validate({**rendered, "_meta": {READINESS: readiness.state.value}})
 

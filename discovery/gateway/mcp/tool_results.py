@@ -12,7 +12,7 @@ from discovery.gateway.mcp.client_side import ClientSide
 
 FAILED = frozenset({"failed", "unknown", "rejected", "expired", "cancelled"})
 BLOCKS = frozenset({"text", "image", "resource", "audio", "resource_link"})
-_BLOCKS: TypeAdapter[list[ContentBlock]] = TypeAdapter(list[ContentBlock])
+_BLOCK: TypeAdapter[ContentBlock] = TypeAdapter(ContentBlock)
 FLOW = "pegboard/flow"  # in a result's _meta
 _CUT = "The rest was too long and is not passed on."
 
@@ -59,11 +59,17 @@ def result_of_call(done: Execution, client: ClientSide) -> CallToolResult | Inpu
         raise ServerRefusedError(error)
     blocks = _read_blocks(done.result.get("content"), client)
     return CallToolResult(
-        content=_noted(blocks or [TextContent(text=write_json(done.result))], done),
+        content=_noted(blocks or [TextContent(text=_text_of(done.result))], done),
         structured_content=done.result.get("structured"),
         is_error=done.status in FAILED,
         _meta=_meta(done),
     )
+
+
+def _text_of(result: JSONObject) -> str:
+    """Return a result without content as text: its structured value, if it has one."""
+    structured = result.get("structured")
+    return write_json(result if structured is None else structured, ensure_ascii=False)
 
 
 def _meta(done: Execution) -> JSONObject | None:
@@ -96,13 +102,20 @@ def _split_blocks(answer: JSONObject, client: ClientSide) -> tuple[list[ContentB
 
 
 def _read_blocks(content: Any, client: ClientSide) -> list[ContentBlock] | None:
-    """Return the content blocks, or None if the client's version does not know some type."""
+    """Return the content blocks, or None if there are none.
+
+    A block that the client's version does not know comes as text; the others stay what they are.
+    """
     if not isinstance(content, list):
         return None
-    kinds = {block.get("type") for block in content}
-    if not kinds <= BLOCKS or not all(client.knows(kind) for kind in kinds):
-        return None
+    return [_read_block(block, client) for block in content]
+
+
+def _read_block(block: Any, client: ClientSide) -> ContentBlock:
+    kind = block.get("type") if isinstance(block, dict) else None
     try:
-        return _BLOCKS.validate_python(content)
+        if kind in BLOCKS and client.knows(kind):
+            return _BLOCK.validate_python(block)
     except ValidationError:
-        return None
+        pass
+    return TextContent(text=write_json(block, ensure_ascii=False))

@@ -134,6 +134,14 @@ class PreviewSerializer(serializers.Serializer[Any]):
     review = ListingReviewSerializer(help_text="The findings about the listing's text.")
 
 
+class DefectSerializer(serializers.Serializer[Any]):
+    """An unreadable part of a server's list, whose rest is used."""
+
+    tool = serializers.CharField(help_text="Its name, or its place in the list.")
+    field = serializers.CharField(help_text="Empty for the whole tool.")
+    reason = serializers.CharField()
+
+
 class InstallationSerializer(serializers.ModelSerializer[Installation]):
     """An installation with its state."""
 
@@ -154,6 +162,11 @@ class InstallationSerializer(serializers.ModelSerializer[Installation]):
     tools_digest = serializers.SerializerMethodField(
         help_text="Send it back as `seen` to approve the tools."
     )
+    defects = DefectSerializer(
+        many=True,
+        source="integration.list_defects",
+        help_text="What could not be read of the server's list of tools.",
+    )
     packages = serializers.SerializerMethodField(
         help_text="Every file of the package: name, version, hash."
     )
@@ -162,7 +175,8 @@ class InstallationSerializer(serializers.ModelSerializer[Installation]):
         model = Installation
         fields: tuple[str, ...] = (
             "id", "integration", "kind", "state", "reason", "message", "version", "command",
-            "command_digest", "constraints", "offered", "changes", "tools_digest", "packages",
+            "command_digest", "constraints", "offered", "changes", "tools_digest", "defects",
+            "packages",
             "enabled", "by", "created_at", "updated_at",
         )  # fmt: skip
         read_only_fields = fields

@@ -1,0 +1,230 @@
+"""Answers of which some part is not as MCP has it: the rest is read, and the part is named.
+
+The SDK refuses an answer as a whole. So each tool of a list, and each block of a result, is checked
+on its own before the SDK reads the message.
+"""
+
+from functools import cache
+from typing import Any, get_args
+
+import mcp_types as types
+from mcp.shared.inbound import find_invalid_x_mcp_header
+from mcp_types.methods import SERVER_RESULTS
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from acl.platform.strict_json import write_json
+from catalog.formats.descriptors import JSONObject, ToolDefect
+
+_LISTED = "pegboard/listed"  # in the `_meta` of a list: all that the server sent
+_LATEST = "2025-11-25"
+_LONGEST_NAME, _LONGEST_REASON = 80, 160
+_MOST_DEFECTS = 100
+_OBJECT: JSONObject = {"type": "object"}
+_OF_CALLS = frozenset({"tools/call", "tasks/result"})
+
+
+def mend_answer(method: str, result: Any, protocol: str) -> Any:
+    """Return the result with all that can be read, in the shape that the SDK expects."""
+    if not isinstance(result, dict):
+        return result
+    if method == "tools/list":
+        return _mend_list(result, protocol)
+    return _mend_result(result, protocol) if method in _OF_CALLS else result
+
+
+def listed_in(page: types.ListToolsResult) -> list[Any]:
+    """Return all entries of a page, as the server sent them."""
+    listed: list[Any] = (page.meta or {}).get(_LISTED, [])
+    return listed
+
+
+def read_listed(entries: list[Any], protocol: str) -> tuple[list[JSONObject], list[ToolDefect]]:
+    """Return the tools of a list, and what is wrong with the others.
+
+    A field that cannot be read is left out of its tool. The schema of the arguments stays as the
+    server sent it: whoever stores the tool says what can be used of it.
+    """
+    tools, defects = list[JSONObject](), list[ToolDefect]()
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            defects.append(_defect(f"tools[{index}]", "", "must be a mapping"))
+            continue
+        name = entry.get("name")
+        if not isinstance(name, str) or not name.strip():
+            defects.append(_defect(f"tools[{index}]", "name", "is required, as a text"))
+            continue
+        tool, wrong = _read_tool(entry, protocol)
+        defects += (_defect(name[:_LONGEST_NAME], field, reason) for field, reason in wrong)
+        if tool is not None:
+            tools.append(tool)
+    return tools, defects[:_MOST_DEFECTS]
+
+
+def _defect(tool: str, field: str, reason: str) -> ToolDefect:
+    return ToolDefect("tools/list", f"{tool}.{field}".rstrip("."), reason, tool)
+
+
+def _read_tool(entry: JSONObject, protocol: str) -> tuple[JSONObject | None, list[tuple[str, str]]]:
+    schema = entry.get("inputSchema")
+    is_modern = protocol in MODERN_PROTOCOL_VERSIONS and isinstance(schema, dict)
+    # Since 2026-07-28 clients must drop such a tool.
+    if is_modern and (header := find_invalid_x_mcp_header(schema)) is not None:
+        return None, [("inputSchema", f"has a header that is not valid ({header}); left out")]
+    faults = _faults(entry, protocol)
+    wrong = [
+        (field, f"{reason}; left out") for field, reason in faults.items() if field != "inputSchema"
+    ]
+    readable = {field: value for field, value in entry.items() if field not in faults}
+    if "inputSchema" in faults:
+        readable["inputSchema"] = _OBJECT
+    tool = types.Tool.model_validate(readable, by_name=False)
+    dumped = tool.model_dump(by_alias=True, mode="json", exclude_none=True)
+    if "inputSchema" in faults:
+        dumped["inputSchema"] = schema
+    if dumped.get("inputSchema") is None:
+        dumped.pop("inputSchema", None)
+    return dumped, wrong
+
+
+def _faults(tool: JSONObject, protocol: str) -> dict[str, str]:
+    """Return the fields that this version of the protocol does not allow, each with the reason."""
+    faults: dict[str, str] = {}
+    for model in (_tool_type(protocol), types.Tool):
+        try:
+            model.model_validate(tool, by_name=False)
+        except ValidationError as problem:
+            for error in problem.errors(include_url=False, include_context=False):
+                field, *inside = map(str, error["loc"])
+                reason = f"{'.'.join(inside)} {error['msg']}".strip()[:_LONGEST_REASON]
+                faults.setdefault(field, reason)
+    return faults
+
+
+def _without_faults(
+    result: JSONObject, model: type[BaseModel], needed: frozenset[str] | set[str]
+) -> JSONObject:
+    """Return the result without optional fields that this version does not allow."""
+    try:
+        model.model_validate(result, by_name=False)
+    except ValidationError as problem:
+        wrong = {str(error["loc"][0]) for error in problem.errors(include_url=False)} - needed
+        return {field: value for field, value in result.items() if field not in wrong}
+    return result
+
+
+@cache
+def _result_type(method: str, protocol: str) -> type[BaseModel]:
+    """Return the type of a complete result in this version."""
+    of_method: Any = SERVER_RESULTS.get((method, protocol)) or SERVER_RESULTS[(method, _LATEST)]
+    needed = "tools" if method == "tools/list" else "content"
+    for member in get_args(of_method) or (of_method,):
+        if needed in member.model_fields:
+            complete: type[BaseModel] = member
+            return complete
+    raise LookupError(method)
+
+
+@cache
+def _tool_type(protocol: str) -> type[BaseModel]:
+    """Return the type of a tool in lists of this version."""
+    tools = _result_type("tools/list", protocol).model_fields["tools"]
+    tool: type[BaseModel] = get_args(tools.annotation)[0]
+    return tool
+
+
+@cache
+def _block_types(protocol: str) -> tuple[TypeAdapter[Any], ...]:
+    blocks = _result_type("tools/call", protocol).model_fields["content"]
+    return TypeAdapter(get_args(blocks.annotation)[0]), _BLOCK
+
+
+def _mend_list(result: JSONObject, protocol: str) -> JSONObject:
+    entries = result.get("tools")
+    if not isinstance(entries, list):
+        return result
+    sound = [entry for entry in entries if isinstance(entry, dict) and not _faults(entry, protocol)]
+    mended = {**result, "tools": sound}
+    if protocol in MODERN_PROTOCOL_VERSIONS:
+        mended |= _cache_hints(result)
+    mended = _without_faults(mended, _result_type("tools/list", protocol), {"tools"})
+    return {**mended, "_meta": {**(mended.get("_meta") or {}), _LISTED: entries}}
+
+
+def _cache_hints(result: JSONObject) -> JSONObject:
+    """Return the hints that a list of 2026 must have; Pegboard reads each list anew."""
+    scope, milliseconds = result.get("cacheScope"), result.get("ttlMs")
+    return {
+        "resultType": "complete",
+        "cacheScope": scope if scope in ("private", "public") else "private",
+        "ttlMs": milliseconds if type(milliseconds) is int and milliseconds >= 0 else 0,
+    }
+
+
+def _mend_result(result: JSONObject, protocol: str) -> JSONObject:
+    if result.get("resultType") == "input_required" or "task" in result:
+        return result
+    if not {"content", "structuredContent"} & result.keys():
+        return result  # no answer of a tool at all
+    blocks = [_mend_block(block, protocol) for block in _blocks(result.get("content"))]
+    mended, structured = {**result, "content": blocks}, result.get("structuredContent")
+    if protocol in MODERN_PROTOCOL_VERSIONS:
+        mended["resultType"] = "complete"
+    elif not isinstance(structured, dict | None):
+        # MCP's structured content was an object until 2026; the model reads another one as text.
+        del mended["structuredContent"]
+        blocks.append(_text_of(structured))
+    if not isinstance(result.get("isError", False), bool):
+        mended["isError"] = str(result["isError"]).lower() in ("true", "1")
+    return _without_faults(mended, _result_type("tools/call", protocol), {"content"})
+
+
+def _blocks(content: Any) -> list[Any]:
+    if content is None:
+        return []
+    return content if isinstance(content, list) else [content]
+
+
+def _mend_block(block: Any, protocol: str) -> Any:
+    """Return the block, or one of text in the place of one that nobody could read."""
+    if isinstance(block, str):
+        return {"type": "text", "text": block}
+    try:
+        for adapter in _block_types(protocol):
+            adapter.validate_python(block, by_name=False)
+    except ValidationError as problem:
+        errors = problem.errors(include_url=False, include_context=False)
+    else:
+        return block
+    kind = block.get("type") if isinstance(block, dict) else None
+    if not isinstance(kind, str):
+        return _left_out("without a type")
+    if kind not in _KINDS:
+        return _left_out(f'of the unknown type "{kind[:_LONGEST_NAME]}"')
+    if kind == "text" and isinstance(text := block.get("text"), str):
+        return {"type": "text", "text": text}  # something beside the text is wrong
+    why = next((_reason(error) for error in errors if error["loc"][:1] == (_KINDS[kind],)), "")
+    return _left_out(f'of type "{kind}" that is not valid ({why})')
+
+
+def _reason(error: Any) -> str:
+    return f"{'.'.join(map(str, error['loc'][1:]))}: {error['msg']}"[:_LONGEST_REASON]
+
+
+def _left_out(what: str) -> JSONObject:
+    return {"type": "text", "text": f"[Left out: a part of the answer {what}.]"}
+
+
+def _text_of(structured: Any) -> JSONObject:
+    return {"type": "text", "text": write_json(structured, ensure_ascii=False)}
+
+
+_BLOCK: TypeAdapter[Any] = TypeAdapter(types.ContentBlock)
+# The class of each type of block, as the validator names it.
+_KINDS = {
+    "text": "TextContent",
+    "image": "ImageContent",
+    "audio": "AudioContent",
+    "resource": "EmbeddedResource",
+    "resource_link": "ResourceLink",
+}
