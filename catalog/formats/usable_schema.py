@@ -18,6 +18,15 @@ REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 # Beyond so many faults a schema says nothing that could be relied on.
 MOST_REPAIRS = 100
 _LONGEST_REASON = 160
+# Names of types that programming languages have, as people write them into schemas.
+_MEANT = {
+    **dict.fromkeys(("float", "double", "decimal"), "number"),
+    **dict.fromkeys(("int", "long"), "integer"),
+    **dict.fromkeys(("bool",), "boolean"),
+    **dict.fromkeys(("str", "text"), "string"),
+    **dict.fromkeys(("dict", "map", "json"), "object"),
+    **dict.fromkeys(("list", "tuple"), "array"),
+}
 
 
 class Repair(NamedTuple):
@@ -52,7 +61,7 @@ def make_usable(schema: JSONObject) -> tuple[JSONObject, list[Repair]]:
         if _at(usable, path) is not None and (not repairs or repairs[-1].path != place):
             reason = fault.message[:_LONGEST_REASON]
             repairs.append(Repair(place, f"is no valid part of a schema: {reason}"))
-        _remove(usable, path)
+        _mend(usable, path)
     return usable, repairs
 
 
@@ -139,10 +148,13 @@ def _at(schema: JSONObject, path: list[str | int]) -> Any:
     return value
 
 
-def _remove(schema: JSONObject, path: list[str | int]) -> None:
-    """Put what everything fits at the path; where that is no schema's place, remove it."""
+def _mend(schema: JSONObject, path: list[str | int]) -> None:
+    """Put what is meant, or else what everything fits, at the path; remove what is no schema."""
     holder = _at(schema, path[:-1])
-    if holder[path[-1]] in ({}, None) and not isinstance(holder[path[-1]], bool):
+    meant = _MEANT.get(str(holder[path[-1]]).lower()) if path[-1] == "type" else None
+    if meant is not None:
+        holder["type"] = meant
+    elif holder[path[-1]] in ({}, None) and not isinstance(holder[path[-1]], bool):
         del holder[path[-1]]
     else:
         holder[path[-1]] = {}

@@ -144,6 +144,10 @@ def test_what_someone_proposed_is_reviewed_when_it_is_installed(alice: User) -> 
 # Everything else must go through catalog/trust/gate.py.
 WRITERS = {
     (
+        "catalog/registration/hanging_rows.py",
+        "carry_over",
+    ): "an admin's own settings of a tool, to its new name; texts only through the gate",
+    (
         "marketplace/configuration/policy_step.py",
         "_apply_tool",
     ): "access and effects of a tool, and no text",

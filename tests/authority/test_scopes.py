@@ -78,6 +78,8 @@ ASKED_FOR = {
     "GET api/v1/access/rules": ADMIN,
     "POST api/v1/access/rules": ADMIN,
     "DELETE api/v1/access/rules/": ADMIN,
+    "GET api/v1/access/kept-rules": ADMIN,
+    "DELETE api/v1/access/kept-rules/": ADMIN,
     "GET api/v1/meta": (*DISCOVER, *EXECUTE),
     "POST api/v1/meta/": (*DISCOVER, *EXECUTE),  # plus the scope of the tool
     "POST mcp": (*DISCOVER, *EXECUTE),  # likewise

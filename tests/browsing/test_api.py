@@ -54,7 +54,7 @@ def test_a_user_is_told_what_they_may_use_of_it_and_an_admin_all(client: Client)
     own: dict[str, Any] = {
         "by": None,
         "name": "own",
-        "group": group,
+        "all_groups": True,
         "owner": root,
         "scopes": ["admin"],
     }

@@ -125,7 +125,7 @@ def test_more_rows_cost_no_more_questions(
     for _ in range(rows):
         give(CapabilityFactory.create().integration, GroupFactory.create())
 
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(13):
         as_admin.get("/access/")
 
 

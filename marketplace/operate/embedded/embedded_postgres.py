@@ -8,6 +8,7 @@ is done once, before anything else runs.
 
 import hashlib
 import importlib.util
+import os
 import secrets
 import shutil
 import signal
@@ -79,6 +80,7 @@ _CLUSTER = (
 
 # pg_hba.conf: local connections only, with a password.
 _PG_HBA = "local all all scram-sha-256\n"
+_INCLUDE = "\ninclude_if_exists = 'writes.conf'\n"  # whether writes are held
 _SUPERUSER = "postgres"
 # Change this to run the superuser's preparation again on existing clusters.
 _PREPARATION_VERSION = "1"
@@ -241,9 +243,12 @@ class EmbeddedPostgres:
         draft.rename(self.folder)
 
     def _write_held(self, held: bool) -> None:
-        # Nobody may ALTER SYSTEM here, so its file is ours.
+        configuration = self.folder / "postgresql.conf"
+        if _INCLUDE not in configuration.read_text():
+            with configuration.open("a") as file:
+                file.write(_INCLUDE)
         text = f"default_transaction_read_only = {'on ' if held else 'off'}\n"
-        _replace_text(self.folder / "postgresql.auto.conf", text)
+        _replace_text(self.folder / "writes.conf", text)
 
     def _check_version(self) -> None:
         version = (self.folder / "PG_VERSION").read_text().strip()
@@ -257,9 +262,13 @@ class EmbeddedPostgres:
 
 def _replace_text(file: Path, text: str) -> None:
     """Write a file, in place where it exists: a full disk has no room for another."""
-    with file.open("r+" if file.exists() else "w") as opened:
+    is_new = not file.exists()
+    with file.open("w" if is_new else "r+") as opened:
         opened.write(text)
         opened.truncate()
+    owner = file.parent.stat()
+    if is_new and owner.st_uid != os.geteuid():  # the server's account, which must read it
+        os.chown(file, owner.st_uid, owner.st_gid)
 
 
 # Databases of earlier versions: the application's, and those that a restore has kept.
