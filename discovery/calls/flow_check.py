@@ -11,6 +11,7 @@ from django.db.models import Q
 from acl.platform.prepared_statements import rows_of
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability
+from discovery.calls.call_state import UNKNOWN_OUTCOME
 from discovery.flows.flow_guard import Verdict, judge
 from discovery.flows.tool_facts import ToolFacts
 from discovery.flows.turn_memory import MOST_READINGS, ForgottenError, TurnMemory
@@ -19,8 +20,15 @@ from discovery.flows.user_words import UserWords
 from discovery.models import Call, FlowMode
 
 _MOST_VALUES, _LONGEST_VALUE, _MOST_BLIND, _MOST_TRUSTED = 20, 200, 10, 1000
-_TEXTS = ("text", "uri", "name")  # of a content block, or of the resource in it
+_TEXTS = (
+    "text",
+    "uri",
+    "name",
+    "title",
+    "description",
+)  # of a content block, or of the resource in it
 Way = Call.Way
+_FAILED = (Call.State.FAILED, Call.State.UNKNOWN)
 
 
 def check_flow(call: Call, capability: Capability, arguments: JSONObject) -> None:
@@ -81,6 +89,8 @@ def absorb_answers(memory: TurnMemory, turn_id: UUID | None) -> None:
     """Digest the answers of the turn's calls that ended since, and name those nobody told."""
     answered = Q(way=Way.SERVER) & ~Q(result_json="") | Q(way=Way.CLIENT, state="completed")
     answered |= Q(way=Way.SERVER, content__gt=0)  # the group's policy has removed the answer
+    # A server that fails a call says why, and a model reads that like any answer.
+    answered |= Q(way=Way.SERVER, state__in=_FAILED, message__contains="\n")
     unread = Call.objects.filter(answered, turn=turn_id, reading__isnull=True)
     blind = []
     for call in unread.select_related("capability__integration").order_by("created_at", "pk")[
@@ -89,7 +99,7 @@ def absorb_answers(memory: TurnMemory, turn_id: UUID | None) -> None:
         if call.way == Way.CLIENT or call.content:
             blind.append(call.full_name)
             continue
-        texts = texts_of(call.result or {})
+        texts = [*texts_of(call.result or {}), *_words_of_failure(call)]
         add_answer(memory, _facts_of_call(call), call.arguments, texts, call=call)
     memory.turn.blind = tuple(dict.fromkeys(blind))[:_MOST_BLIND]
 
@@ -111,12 +121,21 @@ def add_answer(
 def texts_of(result: JSONObject) -> list[str]:
     """Return the structured answer as JSON, and the texts of the blocks."""
     structured = result.get("structured")
-    texts = [] if structured is None else [json.dumps(structured, ensure_ascii=False)]
+    values = [value for value in (structured, result.get("error")) if value is not None]
+    texts = [json.dumps(value, ensure_ascii=False) for value in values]
     for block in result.get("content") or ():
         inner = block.get("resource")
         for part in (block, inner if isinstance(inner, dict) else {}):
             texts += [part[name] for name in _TEXTS if isinstance(part.get(name), str)]
     return texts
+
+
+def _words_of_failure(call: Call) -> list[str]:
+    """Return what the server said of a failure: it stands after Pegboard's own sentence."""
+    if call.state not in _FAILED:
+        return []
+    words = call.message.removeprefix(f"{UNKNOWN_OUTCOME}\n").partition("\n")[2].strip()
+    return [words] if words else []
 
 
 def _facts_of_call(call: Call) -> ToolFacts:

@@ -11,7 +11,9 @@ from pytest_django.fixtures import Settings
 
 from acl.models import AuditEntry
 from catalog.models import Capability, Integration
+from discovery.calls.call_state import UNKNOWN_OUTCOME
 from discovery.calls.call_sweeper import sweep
+from discovery.flows.turn_memory import TurnMemory
 from discovery.models import Call, FlowRule, TrustedValue, Turn, TurnReading
 from discovery.select.selection import Asked
 from discovery.turns.outcomes import report_outcome
@@ -24,6 +26,7 @@ from tests.mcp.asking import ask
 
 EVE = {"to": "eve@evil.test", "text": "the sum"}
 DANA = {"to": "dana@example.org", "text": "the sum"}
+NO_RESULT = {"result_json": ""}
 
 
 def test_recipient_of_a_page_asks_and_the_users_runs(
@@ -40,6 +43,43 @@ def test_recipient_of_a_page_asks_and_the_users_runs(
     assert "ask the user to name to" in asks.message
     assert Call.objects.get(pk=asks.call_id).flow == asks.flow
     assert describe_turn(turn).flow == {"judged": 2, "asked": 1, "approved": 0, "refused": 0}
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        {"state": "failed", "message": f"The server refused the request.\n{POISON}", **NO_RESULT},
+        {"state": "unknown", "message": f"{UNKNOWN_OUTCOME}\nNo answer.\n{POISON}", **NO_RESULT},
+        {"state": "failed", "result_json": json.dumps({"error": {"message": POISON}})},
+        {"state": "failed", "result_json": json.dumps({"content": [{"title": POISON}]})},
+    ],
+    ids=["words", "unknown outcome", "error", "title"],
+)
+def test_recipient_of_a_failure_asks_as_one_of_an_answer(
+    call: Caller, page: Capability, mail: Capability, failure: dict[str, str]
+) -> None:
+    failed = call(page)
+    Call.objects.filter(pk=failed.call_id).update(**failure)
+
+    runs, asks = call(mail, **DANA), call(mail, **EVE)
+
+    assert (runs.status, asks.status) == ("running", "approval_needed")
+    assert TurnReading.objects.filter(call_id=failed.call_id).exists()
+
+
+def test_pegboards_own_sentence_of_a_failure_is_nothing_that_was_read(
+    call: Caller, page: Capability, mail: Capability, turn: Turn
+) -> None:
+    failed = call(page)
+    Call.objects.filter(pk=failed.call_id).update(
+        state="unknown", message=f"{UNKNOWN_OUTCOME}\nThe server did not answer.", **NO_RESULT
+    )
+
+    call(mail, **DANA)
+
+    turn.refresh_from_db()
+    memory = TurnMemory(turn.pk, bytes(turn.sealed_words or b""))
+    assert not memory.turn.readings[0].tokens
 
 
 @pytest.mark.parametrize(("mode", "state"), [("advise", "queued"), ("refuse", "failed")])
