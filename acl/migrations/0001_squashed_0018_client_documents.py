@@ -1,8 +1,4 @@
-"""Tables of rights, people, keys and the audit log, in one step for a new database.
-
-It replaces the steps of earlier releases; a database that took some of them goes on with those.
-`tests/operations/test_migrations.py` compares what both make.
-"""
+"""Tables of rights, people, keys and the audit log, in one step for a new database."""
 
 import django.contrib.postgres.fields
 import django.db.models.deletion
@@ -186,27 +182,6 @@ DROP FUNCTION acl_service_account_without_password();
 class Migration(migrations.Migration):
 
     initial = True
-
-    replaces = [
-        ('acl', '0001_initial'),
-        ('acl', '0002_audit_chain'),
-        ('acl', '0003_every_group_has_a_root'),
-        ('acl', '0004_service_account'),
-        ('acl', '0005_invitation'),
-        ('acl', '0006_answers'),
-        ('acl', '0007_act_for_others'),
-        ('acl', '0008_discover_for_select_keys'),
-        ('acl', '0009_chain'),
-        ('acl', '0010_groups_of_keys'),
-        ('acl', '0011_keys_end_with_their_maker'),
-        ('acl', '0012_register_scope'),
-        ('acl', '0013_registered_clients'),
-        ('acl', '0014_scim'),
-        ('acl', '0015_joined_by_default'),
-        ('acl', '0016_key_replaced'),
-        ('acl', '0017_person_language'),
-        ('acl', '0018_client_documents'),
-    ]
 
     dependencies = [
         ('auth', '0012_alter_user_first_name_max_length'),

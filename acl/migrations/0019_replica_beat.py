@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('acl', '0018_client_documents'),
+        ('acl', '0001_squashed_0018_client_documents'),
     ]
 
     operations = [

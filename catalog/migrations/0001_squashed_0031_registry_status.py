@@ -1,8 +1,4 @@
-"""Tables of the catalogue, in one step for a new database.
-
-It replaces the steps of earlier releases; a database that took some of them goes on with those.
-`tests/operations/test_migrations.py` compares what both make.
-"""
+"""Tables of the catalogue, in one step for a new database."""
 
 import acl.platform.ordered_json
 import django.contrib.postgres.fields
@@ -122,42 +118,8 @@ class Migration(migrations.Migration):
 
     initial = True
 
-    replaces = [
-        ('catalog', '0001_initial'),
-        ('catalog', '0002_count_changes'),
-        ('catalog', '0003_rights_index'),
-        ('catalog', '0004_graph'),
-        ('catalog', '0005_manifest_file'),
-        ('catalog', '0006_secret'),
-        ('catalog', '0007_edges_of_one_group'),
-        ('catalog', '0008_health'),
-        ('catalog', '0009_oauth'),
-        ('catalog', '0010_definitions'),
-        ('catalog', '0011_package'),
-        ('catalog', '0012_revocations'),
-        ('catalog', '0013_gate'),
-        ('catalog', '0014_proposal_chain'),
-        ('catalog', '0015_scopes'),
-        ('catalog', '0016_gate_for_new_rows'),
-        ('catalog', '0017_effects'),
-        ('catalog', '0018_assess_effects'),
-        ('catalog', '0019_server_categories'),
-        ('catalog', '0020_readiness'),
-        ('catalog', '0021_runtime_capability'),
-        ('catalog', '0022_order_of_parameters'),
-        ('catalog', '0023_index_version'),
-        ('catalog', '0024_cells'),
-        ('catalog', '0025_api_document'),
-        ('catalog', '0026_failures'),
-        ('catalog', '0027_pasted_proposals'),
-        ('catalog', '0028_announced_features'),
-        ('catalog', '0029_requestable'),
-        ('catalog', '0030_icons'),
-        ('catalog', '0031_registry_status'),
-    ]
-
     dependencies = [
-        ('acl', '0018_client_documents'),
+        ('acl', '0001_squashed_0018_client_documents'),
         ('auth', '0012_alter_user_first_name_max_length'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -31,7 +31,7 @@ def forget_all(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("catalog", "0031_registry_status")]
+    dependencies = [("catalog", "0001_squashed_0031_registry_status")]
 
     operations = [
         migrations.AlterField(model_name="edge", name="origin", field=ORIGIN),

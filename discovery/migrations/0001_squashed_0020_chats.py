@@ -1,8 +1,4 @@
-"""Tables of selections, calls and learning, in one step for a new database.
-
-It replaces the steps of earlier releases; a database that took some of them goes on with those.
-`tests/operations/test_migrations.py` compares what both make.
-"""
+"""Tables of selections, calls and learning, in one step for a new database."""
 
 import django.contrib.postgres.fields
 import django.core.validators
@@ -21,33 +17,10 @@ class Migration(migrations.Migration):
 
     initial = True
 
-    replaces = [
-        ('discovery', '0001_initial'),
-        ('discovery', '0002_turns_outcomes_alerts'),
-        ('discovery', '0003_experience'),
-        ('discovery', '0004_call'),
-        ('discovery', '0005_approvals'),
-        ('discovery', '0006_first_run'),
-        ('discovery', '0007_chain'),
-        ('discovery', '0008_groups_together'),
-        ('discovery', '0009_sender_of_a_call'),
-        ('discovery', '0010_unknown_effects'),
-        ('discovery', '0011_flow_guard'),
-        ('discovery', '0012_call_log'),
-        ('discovery', '0013_tool_examples'),
-        ('discovery', '0014_quotas'),
-        ('discovery', '0015_server_requests'),
-        ('discovery', '0016_taught_messages'),
-        ('discovery', '0017_alert_seen'),
-        ('discovery', '0018_model_prices'),
-        ('discovery', '0019_call_questions'),
-        ('discovery', '0020_chats'),
-    ]
-
     dependencies = [
-        ('acl', '0018_client_documents'),
+        ('acl', '0001_squashed_0018_client_documents'),
         ('auth', '0012_alter_user_first_name_max_length'),
-        ('catalog', '0031_registry_status'),
+        ('catalog', '0001_squashed_0031_registry_status'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

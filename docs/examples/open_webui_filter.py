@@ -1,7 +1,7 @@
 """
 title: Pegboard
 author: Pegboard
-version: 0.1.0
+version: 0.2.0
 license: Apache-2.0
 description: Names the tools of Pegboard that fit the message, and leaves them out where none does.
 """

@@ -141,7 +141,7 @@ PEGBOARD_ALLOWED_PRIVATE_HOSTS: tuple[tuple[str, int | None], ...] = hosts_with_
 
 PEGBOARD_DATA_DIR = Path(_env["PEGBOARD_DATA_DIR"] or BASE_DIR / ".pegboard").resolve()
 PEGBOARD_MODEL_DIR = PEGBOARD_DATA_DIR / "model"
-PEGBOARD_VERSION = "0.1.0"
+PEGBOARD_VERSION = "0.2.0"
 WEB_PROCESSES = workers  # each counts for itself while Redis is away
 PEGBOARD_ENCRYPTION_KEYS: tuple[str, ...] = _env["PEGBOARD_ENCRYPTION_KEYS"]
 PEGBOARD_BROKER: str = _env["PEGBOARD_BROKER"]

@@ -1,8 +1,4 @@
-"""Tables of listings, sources and installations, in one step for a new database.
-
-It replaces the steps of earlier releases; a database that took some of them goes on with those.
-`tests/operations/test_migrations.py` compares what both make.
-"""
+"""Tables of listings, sources and installations, in one step for a new database."""
 
 import acl.platform.ordered_json
 import django.contrib.postgres.fields
@@ -42,31 +38,10 @@ class Migration(migrations.Migration):
 
     initial = True
 
-    replaces = [
-        ('marketplace', '0001_initial'),
-        ('marketplace', '0002_installation'),
-        ('marketplace', '0003_sources'),
-        ('marketplace', '0004_listing_vectors'),
-        ('marketplace', '0005_installation_spaces'),
-        ('marketplace', '0006_packages'),
-        ('marketplace', '0007_listing_index'),
-        ('marketplace', '0008_half_vectors'),
-        ('marketplace', '0009_vector_signs'),
-        ('marketplace', '0010_confirmed'),
-        ('marketplace', '0011_audit_anchor'),
-        ('marketplace', '0012_listing_review'),
-        ('marketplace', '0013_needs_secret'),
-        ('marketplace', '0014_order_of_parameters'),
-        ('marketplace', '0015_notifications'),
-        ('marketplace', '0016_additions'),
-        ('marketplace', '0017_event_log'),
-        ('marketplace', '0018_listing_icon'),
-    ]
-
     dependencies = [
-        ('acl', '0018_client_documents'),
+        ('acl', '0001_squashed_0018_client_documents'),
         ('auth', '0012_alter_user_first_name_max_length'),
-        ('catalog', '0031_registry_status'),
+        ('catalog', '0001_squashed_0031_registry_status'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -24,7 +24,7 @@ NAMES = {"PEGBOARD_ALLOWED_HOSTS", "PEGBOARD_TRUSTED_ORIGINS"}
 OLDEST = "1.29.0"  # kubeVersion in Chart.yaml
 EVERYTHING = {
     "moreHosts": ["pegboard.internal"],
-    "image": {"tag": "0.1.0-2", "pullSecrets": ["registry"]},
+    "image": {"tag": "0.2.0-2", "pullSecrets": ["registry"]},
     "secrets": {
         "elsewhere": {"database_password": {"name": "postgres-app", "key": "password"}},
         "optional": ["pegboard_email_url"],

@@ -81,7 +81,7 @@ export class Transport {
         headers: {
           Authorization: `Bearer ${this.#key}`,
           Accept: "application/json",
-          "User-Agent": "pegboard-client/0.1.0 (typescript)",
+          "User-Agent": "pegboard-client/0.2.0 (typescript)",
           ...(body === undefined ? {} : { "Content-Type": "application/json" }),
           ...request.headers,
         },

@@ -32,7 +32,7 @@ from pegboard_client.problems import (
 from pegboard_client.retries import Retries
 from pegboard_client.tools import Ran, text_of
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "AsyncPegboard",
     "Call",

@@ -29,7 +29,7 @@ class Transport:
         self._headers = {
             "Authorization": f"Bearer {api_key}",
             "Accept": "application/json",
-            "User-Agent": "pegboard-client/0.1.0",
+            "User-Agent": "pegboard-client/0.2.0",
         }
 
     def request_for(self, request: ApiRequest[Any]) -> httpx.Request:

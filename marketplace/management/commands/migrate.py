@@ -3,14 +3,17 @@
 A schema change waits for everyone who uses the table, and later requests queue behind it. So a
 migration that gets no lock within a second gives up, lets them pass, and tries again.
 It runs as the owner of the tables, and then sets the rights of the application's role.
+A database from before 0.2.0 is refused: its steps are no longer here.
 """
 
 import time
 from typing import Any
 
+from django.core.management import CommandError
 from django.core.management.commands import migrate
 from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.recorder import MigrationRecorder
 from psycopg.errors import LockNotAvailable
 
 from acl.platform.pooled_connections import is_pooled
@@ -20,6 +23,18 @@ from marketplace.operate.roles.role_grants import grant_rights
 _LOCK_MILLISECONDS = 1000
 _TRIES = 30
 _PAUSE_SECONDS = 1.0
+# The first migration of each app. Whoever took it has nothing of earlier steps left to take.
+FIRST_MIGRATIONS = {
+    "acl": "0001_squashed_0018_client_documents",
+    "catalog": "0001_squashed_0031_registry_status",
+    "discovery": "0001_squashed_0020_chats",
+    "marketplace": "0001_squashed_0018_listing_icon",
+}
+TOO_OLD = (
+    "This database was made by a Pegboard from before 0.2.0, and this version cannot read it. "
+    "Nothing was changed. Run `manage.py export` with that version, start this one with an empty "
+    "PEGBOARD_DATA_DIR (or another DATABASE_URL), and `manage.py apply` the exported file."
+)
 
 
 class Command(migrate.Command):
@@ -54,7 +69,16 @@ class Command(migrate.Command):
             cursor.execute(f"SET lock_timeout = {_LOCK_MILLISECONDS}")
 
     def _migrate_and_grant(self, *args: Any, **options: Any) -> Any:
+        if is_from_before_squashing(connections[options["database"]]):
+            raise CommandError(TOO_OLD)
         result = super().handle(*args, **options)
         if not (options["plan"] or options["check_unapplied"]):
             grant_rights(options["database"])
         return result
+
+
+def is_from_before_squashing(connection: BaseDatabaseWrapper) -> bool:
+    """Return whether an app's tables were made by steps that its first migration replaced."""
+    applied = set(MigrationRecorder(connection).applied_migrations())
+    apps = {app for app, _ in applied} & FIRST_MIGRATIONS.keys()
+    return any((app, FIRST_MIGRATIONS[app]) not in applied for app in apps)

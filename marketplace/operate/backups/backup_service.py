@@ -126,8 +126,11 @@ def _count_rows() -> dict[str, int]:
 
 
 def _refuse_newer(manifest: dict[str, Any]) -> None:
-    known = {".".join(key) for key in MigrationLoader(None).disk_migrations or ()}
-    if unknown := sorted(set(manifest["migrations"]) - known):
+    ours = MigrationLoader(None).disk_migrations or {}
+    last = {app: max(step for named, step in ours if named == app) for app, _ in ours}
+    # Earlier steps than the last of an app may be gone from here: they were squashed.
+    steps = (step.partition(".") for step in manifest["migrations"])
+    if unknown := sorted(f"{app}.{step}" for app, _, step in steps if step > last.get(app, "")):
         raise RestoreRefusedError(
             f"The backup was made by Pegboard {manifest['pegboard']} and has tables unknown to "
             f"this version ({unknown[-1]}): restore it with that version or a later one."
