@@ -10,6 +10,7 @@ from catalog.formats.descriptors import JSONObject
 from catalog.trust.findings import requires_review
 from catalog.trust.prompt_texts import prompt_requires_review
 from catalog.trust.scanner import scan_definition
+from discovery.calls.question_gate import admit_required
 
 _LISTS = {
     "resources/list": "resources",
@@ -24,8 +25,14 @@ class HeldBackError(Exception):
     """A text in the answer would need a review, and requests have none."""
 
 
-def admit(method: str, result: JSONObject) -> JSONObject:
-    """Return the result without entries that need a review. Raises HeldBackError."""
+def admit(method: str, result: JSONObject, capabilities: frozenset[str]) -> JSONObject:
+    """Return the result without entries that need a review.
+
+    Raises HeldBackError, and CannotAskError if the client cannot be asked what the server asks. The
+    address says which server that is.
+    """
+    if result.get("resultType") == "input_required":
+        return admit_required(result, capabilities)
     if (name := _LISTS.get(method)) is not None:
         entries = result.get(name) or []
         return {**result, name: [entry for entry in entries if not _needs_review(entry)]}

@@ -19,6 +19,7 @@ from acl.platform.database_failures import retry_on_lost_connection
 from acl.platform.jobs.job_rows import move
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
+from catalog.servers.client.dialogue import CannotAskError
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import begin_request, record_call
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
@@ -112,8 +113,8 @@ def _store(request: ServerRequest, sending: "Future[JSONObject]") -> None:
         return
     record_call(request.integration, None)
     try:
-        text = write_json(admit(request.method, result))
-    except HeldBackError as held:
+        text = write_json(admit(request.method, result, frozenset(request.capabilities)))
+    except (HeldBackError, CannotAskError) as held:
         _fail(request, "held_back", str(held))
         return
     if len(text) > settings.PEGBOARD_RESULT_BYTES:
