@@ -21,7 +21,13 @@ from discovery.calls.call_channel import (
     question_id,
 )
 from discovery.calls.call_questions import MOST_NOTED, question_of, state_of, words_of
-from discovery.calls.question_gate import MOST_QUESTIONS, TOO_MANY, check_question, name_asker
+from discovery.calls.question_gate import (
+    MOST_QUESTIONS,
+    TOO_MANY,
+    admit_note,
+    check_question,
+    name_asker,
+)
 
 # Of one call. What exceeds it is dropped, and not asked.
 MOST_MESSAGES = 1_000
@@ -113,7 +119,7 @@ class CallAudience:
         return True
 
     def _send(self, message: JSONObject) -> None:
-        push_message(self._pk, message)
+        push_message(self._pk, message if "id" in message else admit_note(message))
 
     def _withdraw(self, number: int) -> None:
         """Forget a question that is not open any more: one that was pushed is the client's."""

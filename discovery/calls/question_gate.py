@@ -16,9 +16,7 @@ from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.secret_redaction import is_secret_name
 from catalog.servers.client.dialogue import CannotAskError
-from catalog.trust.findings import requires_review
-from catalog.trust.prompt_texts import prompt_requires_review
-from catalog.trust.scanner import scan_definition
+from catalog.trust.foreign_texts import HELD_BACK, must_be_held_back
 from discovery.calls.call_questions import fields_of
 
 MOST_CHARACTERS = 64 * 1024
@@ -26,6 +24,7 @@ MOST_QUESTIONS = 20  # of a call
 TOO_MANY = "Nobody can be asked any more."
 _NEEDED = {"sampling/createMessage": "sampling", "roots/list": "roots"}
 _ELICITATION = "elicitation/create"
+_OF_NOTES = frozenset({"progress", "total", "level"})  # numbers, and a word of the protocol
 
 
 class Question(NamedTuple):
@@ -67,15 +66,23 @@ def _is_unreadable(question: Question) -> bool:
 
 
 def _asks_for_secret(question: Question) -> bool:
-    return any(is_secret_name(name) for name in fields_of(question.params) or {})
+    fields = fields_of(question.params) or {}
+    return any(is_secret_name(name) or _is_secret(field) for name, field in fields.items())
+
+
+def _is_secret(field: object) -> bool:
+    """Return True for a field that its title or its format gives away."""
+    if not isinstance(field, dict):
+        return False
+    title = "_".join(str(field.get("title") or "").split())
+    return is_secret_name(title) or field.get("format") == "password"
 
 
 def _looks_like_attack(question: Question) -> bool:
-    params, fields = question.params, fields_of(question.params) or {}
-    shown = {"description": params.get("message"), "input_schema": {"properties": fields}}
-    return requires_review(
-        scan_definition({name: value for name, value in shown.items() if value})
-    ) or prompt_requires_review(params.get("systemPrompt"), params.get("messages") or [])
+    if question.method != "sampling/createMessage":
+        return must_be_held_back(question.params)
+    tools, prompt = question.params.get("tools"), {**question.params, "tools": None}
+    return must_be_held_back(tools) or must_be_held_back(prompt, is_prompt=True)
 
 
 # In this order: later ones rely on what earlier ones have let through.
@@ -121,6 +128,16 @@ def admit_required(
     state = {} if result.request_state is None else {"requestState": result.request_state}
     asking = {"inputRequests": questions} if questions else {}
     return {"resultType": "input_required", **asking, **state}
+
+
+def admit_note(message: JSONObject) -> JSONObject:
+    """Return a notification of progress or of the log, without a text that must be held back."""
+    params = message["params"]
+    if len(write_json(params)) <= MOST_CHARACTERS and not must_be_held_back(params, is_prompt=True):
+        return message
+    kept = {name: value for name, value in params.items() if name in _OF_NOTES}
+    words = {"message" if "progress" in params else "data": HELD_BACK}
+    return {**message, "params": kept | words}
 
 
 def name_asker(params: JSONObject, server: str) -> JSONObject:

@@ -25,7 +25,7 @@ from catalog.servers.connections.server_requests import begin_request, record_ca
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from discovery.calls.call_wait import notify_waiters
 from discovery.models import ServerRequest
-from discovery.server_requests.definition_filter import HeldBackError, admit
+from discovery.server_requests.definition_filter import HeldBackError, admit, admit_error
 from discovery.server_requests.forwarded_requests import BEGIN_WITHIN_SECONDS, INTERNAL_ERROR
 from discovery.server_requests.passed_methods import WATCHING
 from discovery.server_requests.request_permission import is_permitted
@@ -127,7 +127,7 @@ def _fail(
     request: ServerRequest, reason: str, message: str, error: JSONObject | None = None
 ) -> None:
     own = {"code": INTERNAL_ERROR, "message": message}
-    _end(request, State.FAILED, reason=reason, error=error or own)
+    _end(request, State.FAILED, reason=reason, error=admit_error(error) or own)
 
 
 def _end(request: ServerRequest, to: ServerRequest.State, **columns: Any) -> None:

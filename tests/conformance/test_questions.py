@@ -63,12 +63,20 @@ REFUSED: dict[str, list[tuple[JSON, JSON]]] = {
     "too_long": [(form("x" * MOST_CHARACTERS), ALL), (sample("x" * MOST_CHARACTERS), ALL)],
     "without_tls": [(page("http://a.example/go"), ALL), (page("javascript:alert(1)"), ALL)],
     "unreadable": [(_elicitation(message="Which?", requestedSchema={"properties": 5}), ALL)],
-    "secret": [(form(password={"type": "string"}), ALL), (form(apiKey={"type": "string"}), ALL)],
+    "secret": [
+        (form(password={"type": "string"}), ALL),
+        (form(apiKey={"type": "string"}), ALL),
+        (form(it={"type": "string", "title": "API key"}), ALL),
+        (form(it={"type": "string", "format": "password"}), ALL),
+    ],
     "attack": [
         (form(ATTACK), ALL),
         (form("Which\u202eday?"), ALL),
         (form(day={"type": "string", "description": ATTACK}), ALL),
+        (form(day={"type": "string", "enum": ["a"], "enumNames": [ATTACK]}), ALL),
         (sample(ATTACK), ALL),
+        (sample("Sum this up.", stopSequences=[ATTACK]), ALL),
+        (sample("Sum this up.", metadata={ATTACK: 1}), ALL),
         (sample("Sum this up.", systemPrompt=ATTACK), ALL),
     ],
 }
