@@ -148,6 +148,7 @@ MESSAGES = (
     gettext_noop("The client's answer is not valid."),
     gettext_noop("The command names no package."),
     gettext_noop("The control group %(first)s is not Pegboard's: it may not make groups in it."),
+    gettext_noop("The definition is too deep to scan completely."),
     gettext_noop("The document %(first)s."),
     gettext_noop("The file %(first)s."),
     gettext_noop("The folder for packages (servers, in the data folder) cannot be written"),

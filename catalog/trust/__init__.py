@@ -7,10 +7,10 @@
 __all__ = [
     "findings",
     "fingerprint",
+    "foreign_texts",
     "gate",
     "hidden_characters",
     "impersonation",
-    "prompt_texts",
     "renames",
     "reviewed_texts",
     "scanner",

@@ -7,6 +7,7 @@ mistaken for another, and a text that tells a model how to use another server's 
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from django.db.models import Q
@@ -16,7 +17,7 @@ from catalog.formats.names import RESERVED
 from catalog.models import Capability, Integration
 from catalog.trust.confusables import is_disguised, mixes_alphabets, skeleton
 from catalog.trust.findings import Finding, Severity
-from catalog.trust.scanner import walk_texts
+from catalog.trust.scanner import TooDeepError, walk_texts
 from catalog.trust.text_views import LONGEST
 
 MOST_NAMES = 20_000
@@ -169,7 +170,7 @@ def _find_mentions(definition: JSONObject) -> _Mentions:
     around it.
     """
     found = []
-    for where, text in walk_texts(definition):
+    for where, text in _texts_of(definition):
         if where.rsplit(".", 1)[-1] not in ("description", "title") or " " not in text.strip():
             continue
         text = text[:LONGEST]
@@ -179,6 +180,11 @@ def _find_mentions(definition: JSONObject) -> _Mentions:
             is_identifier = bool(_IDENTIFIER.fullmatch(token))
             found.append((token, where, is_identifier, bool(_STEERING.search(around))))
     return found
+
+
+def _texts_of(definition: JSONObject) -> Iterator[tuple[str, str]]:
+    with suppress(TooDeepError):  # the scanner holds it anyway
+        yield from walk_texts(definition)
 
 
 def _find_tools_named(names: set[str]) -> list[_Namesake]:

@@ -70,6 +70,8 @@ LONG_CHARACTERS = 4_000
 _SHORT = 200
 # Of one definition; schemas within their limit have less.
 MOST_CHARACTERS = 400_000
+# Deeper than any schema that a server can send.
+MOST_DEPTH = 200
 # Longer texts are scanned in parts, which overlap by more than any rule of phrases.txt spans.
 _PART, _OVERLAP = LONGEST - 192, 800
 _OUT_OF_SIGHT = re.compile(r"(?:[ \t]*\n){15,}|[ \t]{120,}")
@@ -97,13 +99,17 @@ def scan_definition(definition: JSONObject) -> list[Finding]:
     """Return all findings about a definition, the most severe first."""
     found: list[Finding] = []
     left = MOST_CHARACTERS
-    for where, text in walk_texts(definition):
-        left -= len(text)
-        if left < 0:
-            told = "The text is too long to scan completely."
-            found.append(Finding("not_looked_through", Severity.HIGH, where, told))
-            break
-        found += scan_text(text, visible(where))
+    try:
+        for where, text in walk_texts(definition):
+            left -= len(text)
+            if left < 0:
+                told = "The text is too long to scan completely."
+                found.append(Finding("not_looked_through", Severity.HIGH, where, told))
+                break
+            found += scan_text(text, visible(where))
+    except TooDeepError:
+        told = "The definition is too deep to scan completely."
+        found.append(Finding("not_looked_through", Severity.HIGH, "", told))
     return worst_first(found)
 
 
@@ -114,19 +120,29 @@ def scan_text(text: str, where: str) -> list[Finding]:
     return [replace(one, severity=_milder(one)) if one.code in usual else one for one in found]
 
 
-def walk_texts(definition: JSONObject) -> Iterator[tuple[str, str]]:
-    """Yield every text with its place, keys included, in order and without recursion."""
-    waiting: list[tuple[str, object]] = [("", definition)]
+class TooDeepError(ValueError):
+    """Values are nested deeper than anybody looks."""
+
+
+def walk_texts(whole: object) -> Iterator[tuple[str, str]]:
+    """Yield every text with its place, keys included, in order and without recursion.
+
+    Raises TooDeepError when it comes to values that are nested too deep.
+    """
+    waiting: list[tuple[str, object, int]] = [("", whole, 0)]
     while waiting:
-        where, value = waiting.pop()
+        where, value, depth = waiting.pop()
+        if depth > MOST_DEPTH:
+            raise TooDeepError
         if isinstance(value, str):
             yield where, value
         elif isinstance(value, dict):
             yield from ((f"{where}.{key}".lstrip("."), str(key)) for key in value)
-            inside = [(f"{where}.{key}".lstrip("."), one) for key, one in value.items()]
+            inside = [(f"{where}.{key}".lstrip("."), one, depth + 1) for key, one in value.items()]
             waiting += reversed(inside)
         elif isinstance(value, list):
-            waiting += reversed([(f"{where}[{at}]", one) for at, one in enumerate(value)])
+            inside = [(f"{where}[{at}]", one, depth + 1) for at, one in enumerate(value)]
+            waiting += reversed(inside)
 
 
 def _odd_shapes(text: str, where: str) -> Iterator[Finding]:

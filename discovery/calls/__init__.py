@@ -24,6 +24,7 @@ __all__ = [
     "listener_thread",
     "near_names",
     "own_tools",
+    "question_gate",
     "quotas",
     "reason_labels",
     "result_parts",

@@ -21,10 +21,16 @@ from discovery.calls.call_channel import (
     question_id,
 )
 from discovery.calls.call_questions import MOST_NOTED, question_of, state_of, words_of
-from discovery.calls.question_gate import check_question
+from discovery.calls.question_gate import (
+    MOST_QUESTIONS,
+    TOO_MANY,
+    admit_note,
+    check_question,
+    name_asker,
+)
 
 # Of one call. What exceeds it is dropped, and not asked.
-MOST_MESSAGES, MOST_QUESTIONS = 1_000, 20
+MOST_MESSAGES = 1_000
 _FLUSH_SECONDS = 5.0
 _GONE: JSONObject = {"error": {"message": "The client is gone."}}
 
@@ -37,6 +43,7 @@ class CallAudience:
 
     def __init__(self, pk: UUID, capabilities: frozenset[str]) -> None:
         self._pk, self._capabilities = pk, capabilities
+        self.asks_as = ""  # the server's title, where the client knows Pegboard only
         self._loop: asyncio.AbstractEventLoop | None = None
         self._questions: dict[int, asyncio.Future[JSONObject]] = {}
         self.noted: list[JSONObject] = []  # for the call's record
@@ -58,11 +65,12 @@ class CallAudience:
         await asyncio.to_thread(check_question, method, params, self._capabilities)
         self._asked += 1
         if self._is_gone or self._asked > MOST_QUESTIONS or self._seconds_left <= 0:
-            raise CannotAskError("Nobody can be asked any more.")
+            raise CannotAskError(TOO_MANY)
         self._loop, number = asyncio.get_running_loop(), self._asked
         answer = self._questions[number] = self._loop.create_future()
         began = self._loop.time()
-        question = {"id": question_id(self._pk, number), "method": method, "params": params}
+        named = name_asker(params, self.asks_as)
+        question = {"id": question_id(self._pk, number), "method": method, "params": named}
         if not self._push(question):
             raise CannotAskError("Too much was sent already.")
         noted |= {"state": "unanswered", **words_of(params)}
@@ -111,7 +119,7 @@ class CallAudience:
         return True
 
     def _send(self, message: JSONObject) -> None:
-        push_message(self._pk, message)
+        push_message(self._pk, message if "id" in message else admit_note(message))
 
     def _withdraw(self, number: int) -> None:
         """Forget a question that is not open any more: one that was pushed is the client's."""

@@ -74,6 +74,12 @@ def asked_by_result(required: Mapping[str, Any] | None) -> list[JSONObject]:
     ]
 
 
+def withheld_by_result(required: Mapping[str, Any] | None) -> list[JSONObject]:
+    """Return the questions of such a result where the client was not asked: without words."""
+    requests = (required or {}).get("inputRequests") or {}
+    return [question_of(one["method"]) for one in list(requests.values())[:MOST_NOTED]]
+
+
 def answered_with_call(dialogue: JSONObject | None) -> list[JSONObject]:
     """Return the questions of an earlier call that this one brings the answers to."""
     responses = ((dialogue or {}).get("answers") or {}).get("inputResponses") or {}

@@ -6,6 +6,7 @@ returns, and a callback stores the answer.
 
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -19,7 +20,7 @@ from acl.platform.database_failures import retry_on_lost_connection
 from acl.platform.prepared_statements import columns_of, made, rows_of
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
-from catalog.servers.client.dialogue import Dialogue
+from catalog.servers.client.dialogue import CannotAskError, Dialogue
 from catalog.servers.client.failure_classes import failure_class
 from catalog.servers.client.mcp_session import ToolResult
 from catalog.servers.client.server_problems import Reason, ServerProblemError
@@ -33,6 +34,7 @@ from discovery.calls.call_questions import (
     answered_with_call,
     asked_by_result,
     record_accepted,
+    withheld_by_result,
 )
 from discovery.calls.call_state import (
     CHANGED,
@@ -43,6 +45,7 @@ from discovery.calls.call_state import (
     end_call,
 )
 from discovery.calls.obstacle_failures import failure_by_obstacle
+from discovery.calls.question_gate import admit_required
 from discovery.models import Call
 
 State = Call.State
@@ -86,6 +89,8 @@ def _send(call: Call, audience: CallAudience | None) -> "Future[ToolResult] | No
         end_call(call, State.FAILED, reason=CHANGED, message=_CHANGED)
         return None
     call.capability, integration = capability, capability.integration
+    if audience is not None:
+        audience.asks_as = _asker_of(call)
     if failure := failure_by_obstacle(call, capability):
         end_call(call, State.FAILED, reason=failure[0], message=failure[1])
         return None
@@ -130,6 +135,12 @@ def _dialogue_of(call: Call, audience: CallAudience | None) -> Dialogue:
     )
 
 
+def _asker_of(call: Call) -> str:
+    """Return the server's title for its questions, where the client knows Pegboard only."""
+    names_server = (call.dialogue or {}).get("names_server", False)
+    return call.capability.integration.title if names_server and call.capability else ""
+
+
 def _account_of(call: Call) -> int | None:
     """Return the user whose own accounts the call may use; None for shared ones only."""
     return None if call.acts_for_other else call.user_id
@@ -147,21 +158,44 @@ def _store_in_thread(
 ) -> None:
     if audience is not None:
         audience.flush()
-    call.questions = _questions_of(call, calling, audience)
+    checked = _with_checked_questions(call, calling)
+    call.questions = _questions_of(call, calling, checked, audience)
     try:
-        retry_on_lost_connection(partial(_store_with_questions, call, calling))
+        retry_on_lost_connection(partial(_store_with_questions, call, checked))
     except Exception:
         log.exception("call answer could not be stored", call=str(call.pk))
 
 
+def _with_checked_questions(call: Call, calling: "Future[ToolResult]") -> "Future[ToolResult]":
+    """Return the outcome, in which questions have passed the gate, and say whose they are."""
+    if (required := _required_by(calling)) is None:
+        return calling
+    checked: Future[ToolResult] = Future()
+    capabilities = frozenset((call.dialogue or {}).get("capabilities", ()))
+    try:
+        admitted = admit_required(required, capabilities, _asker_of(call))
+        checked.set_result(replace(calling.result(), required=admitted))
+    except CannotAskError as refused:
+        checked.set_exception(refused)
+    return checked
+
+
+def _required_by(calling: "Future[ToolResult]") -> JSONObject | None:
+    if calling.cancelled() or calling.exception() is not None:
+        return None
+    return calling.result().required
+
+
 def _questions_of(
-    call: Call, calling: "Future[ToolResult]", audience: CallAudience | None
+    call: Call,
+    calling: "Future[ToolResult]",
+    checked: "Future[ToolResult]",
+    audience: CallAudience | None,
 ) -> list[JSONObject]:
-    """Return what the client was asked, in this call or by it."""
+    """Return what the client was asked, in this call or by it, and what was withheld."""
     noted = [*answered_with_call(call.dialogue), *(audience.noted if audience else ())]
-    if not calling.cancelled() and calling.exception() is None:
-        noted += asked_by_result(calling.result().required)
-    return noted[:MOST_NOTED]
+    of_result = asked_by_result if _required_by(checked) else withheld_by_result
+    return [*noted, *of_result(_required_by(calling))][:MOST_NOTED]
 
 
 def _store_with_questions(call: Call, calling: "Future[ToolResult]") -> None:
@@ -181,6 +215,10 @@ def _store(call: Call, calling: "Future[ToolResult]") -> None:
         result = calling.result()
     except ServerProblemError as failure:
         problem = failure
+    except CannotAskError as refused:
+        problem = ServerProblemError(Reason.ASKS_BACK)
+        end_call(call, State.FAILED, reason=problem.reason, message=f"{problem}\n{refused}")
+        return
     except CancelledError:
         _end_cancelled(call)
         return

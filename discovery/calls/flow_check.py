@@ -1,16 +1,27 @@
 """The guard on flows in a call: its mode, what the turn has read, and what the guard says."""
 
 import json
+from contextlib import suppress
 from dataclasses import asdict
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q
+from mcp_types import (
+    Annotations,
+    BlobResourceContents,
+    ContentBlock,
+    Icon,
+    TextResourceContents,
+)
+from pydantic import BaseModel
 
 from acl.platform.prepared_statements import rows_of
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability
+from catalog.trust.foreign_texts import texts_in
+from catalog.trust.scanner import TooDeepError
 from discovery.calls.call_state import UNKNOWN_OUTCOME
 from discovery.flows.flow_guard import Verdict, judge
 from discovery.flows.tool_facts import ToolFacts
@@ -20,13 +31,17 @@ from discovery.flows.user_words import UserWords
 from discovery.models import Call, FlowMode
 
 _MOST_VALUES, _LONGEST_VALUE, _MOST_BLIND, _MOST_TRUSTED = 20, 200, 10, 1000
-_TEXTS = (
-    "text",
-    "uri",
-    "name",
-    "title",
-    "description",
-)  # of a content block, or of the resource in it
+_BLOCKS: tuple[type[BaseModel], ...] = (
+    *get_args(ContentBlock),
+    *(TextResourceContents, BlobResourceContents, Annotations, Icon),
+)
+# Names of fields, and kinds of blocks: words of the protocol, and not of the server.
+_OF_PROTOCOL = frozenset({"text", "image", "audio", "resource", "resource_link", "_meta"}) | {
+    word
+    for block in _BLOCKS
+    for name, field in block.model_fields.items()
+    for word in (name, field.alias)
+}
 Way = Call.Way
 _FAILED = (Call.State.FAILED, Call.State.UNKNOWN)
 
@@ -119,14 +134,13 @@ def add_answer(
 
 
 def texts_of(result: JSONObject) -> list[str]:
-    """Return the structured answer as JSON, and the texts of the blocks."""
+    """Return the structured answer as JSON, and every text of the blocks."""
     structured = result.get("structured")
     values = [value for value in (structured, result.get("error")) if value is not None]
     texts = [json.dumps(value, ensure_ascii=False) for value in values]
-    for block in result.get("content") or ():
-        inner = block.get("resource")
-        for part in (block, inner if isinstance(inner, dict) else {}):
-            texts += [part[name] for name in _TEXTS if isinstance(part.get(name), str)]
+    # Nobody sees what is nested deeper.
+    with suppress(TooDeepError):
+        texts += [text for text in texts_in(result.get("content")) if text not in _OF_PROTOCOL]
     return texts
 
 

@@ -22,6 +22,7 @@ from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.models import Call, Quota
 
 MOST_QUOTAS = 500
+# Unless they were sent: what a server got counts, however the call ended.
 _NOT_COUNTED = ("rejected", "expired", "cancelled")
 _NAMED = ("user", "group", "capability")
 
@@ -116,7 +117,7 @@ SELECT max(used) FROM (
 """
 _TODAY = (
     "c.created_at >= date_trunc('day', statement_timestamp() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'"
-    " AND c.state <> ALL (%s)"
+    " AND (c.state <> ALL (%s) OR c.started_at IS NOT NULL)"
 )
 
 

@@ -19,12 +19,13 @@ from acl.platform.database_failures import retry_on_lost_connection
 from acl.platform.jobs.job_rows import move
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
+from catalog.servers.client.dialogue import CannotAskError
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import begin_request, record_call
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from discovery.calls.call_wait import notify_waiters
 from discovery.models import ServerRequest
-from discovery.server_requests.definition_filter import HeldBackError, admit
+from discovery.server_requests.definition_filter import HeldBackError, admit, admit_error
 from discovery.server_requests.forwarded_requests import BEGIN_WITHIN_SECONDS, INTERNAL_ERROR
 from discovery.server_requests.passed_methods import WATCHING
 from discovery.server_requests.request_permission import is_permitted
@@ -112,8 +113,8 @@ def _store(request: ServerRequest, sending: "Future[JSONObject]") -> None:
         return
     record_call(request.integration, None)
     try:
-        text = write_json(admit(request.method, result))
-    except HeldBackError as held:
+        text = write_json(admit(request.method, result, frozenset(request.capabilities)))
+    except (HeldBackError, CannotAskError) as held:
         _fail(request, "held_back", str(held))
         return
     if len(text) > settings.PEGBOARD_RESULT_BYTES:
@@ -126,7 +127,7 @@ def _fail(
     request: ServerRequest, reason: str, message: str, error: JSONObject | None = None
 ) -> None:
     own = {"code": INTERNAL_ERROR, "message": message}
-    _end(request, State.FAILED, reason=reason, error=error or own)
+    _end(request, State.FAILED, reason=reason, error=admit_error(error) or own)
 
 
 def _end(request: ServerRequest, to: ServerRequest.State, **columns: Any) -> None:

@@ -12,7 +12,7 @@ import hmac
 import json
 import sys
 import warnings
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -24,6 +24,7 @@ from mcp.server.lowlevel.server import NotificationOptions
 from mcp.server.runner import serve_loop
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.subscriptions import PromptsListChanged, ResourceUpdated, ToolsListChanged
 from mcp_types.jsonrpc import (
     INTERNAL_ERROR,
@@ -333,6 +334,39 @@ async def required_roots(ctx: Context, params: Any) -> Answer:
     return said(", ".join(str(root.uri) for root in answer.roots))
 
 
+def _anything(question: dict[str, Any]) -> Any:
+    """Read a question that a test has written."""
+    kinds: dict[str, Any] = {
+        "elicitation/create": types.ElicitRequest,
+        "sampling/createMessage": types.CreateMessageRequest,
+        "roots/list": types.ListRootsRequest,
+    }
+    return kinds[question["method"]].model_validate(question, by_name=False)
+
+
+_RESULTS: dict[str, Any] = {
+    "elicitation/create": types.ElicitResult,
+    "sampling/createMessage": types.CreateMessageResult,
+    "roots/list": types.ListRootsResult,
+}
+
+
+async def ask_anything(ctx: Context, params: Any) -> Answer:
+    """Ask the questions of the arguments, as the generation of the connection does."""
+    questions = [_anything(one) for one in params.arguments["questions"]]
+    if is_modern(ctx):
+        if params.input_responses:
+            return said("Answered.")
+        return _required(**{f"q{at}": one for at, one in enumerate(questions)})
+    related = ServerMessageMetadata(related_request_id=ctx.request_id)
+    for one in questions:
+        try:
+            await ctx.session.send_request(one, _RESULTS[one.method], metadata=related)
+        except MCPError as refused:
+            return said(f"Refused: {refused}")
+    return said("Answered.")
+
+
 async def required_state(ctx: Context, params: Any) -> Answer:
     if _given(params, "confirm", types.ElicitResult) is None:
         return _required(_sign("first"), confirm=_form("Please confirm", YES))
@@ -453,6 +487,7 @@ _SECONDS = {"type": "object", "properties": {"seconds": {"type": "number"}}}
 Tool = tuple[Callable[[Context, Any], Awaitable[Answer]], dict[str, Any]]
 TOOLS: dict[str, Tool] = {
     "test_simple_text": (simple_text, _ANY),
+    "test_ask_anything": (ask_anything, _ANY),
     "test_image_content": (image_content, _ANY),
     "test_audio_content": (audio_content, _ANY),
     "test_embedded_resource": (embedded_resource, _ANY),
@@ -570,13 +605,25 @@ async def list_templates(ctx: Context, params: Any) -> types.ListResourceTemplat
     return types.ListResourceTemplatesResult(resource_templates=[TEMPLATE])
 
 
-async def read_resource(ctx: Context, params: Any) -> types.ReadResourceResult:
+ASKING_ADDRESS = "test://ask/"
+
+
+def _required_by_text(text: str) -> types.InputRequiredResult:
+    questions = json.loads(text)
+    return _required(**{f"q{at}": _anything(one) for at, one in enumerate(questions)})
+
+
+async def read_resource(
+    ctx: Context, params: Any
+) -> types.ReadResourceResult | types.InputRequiredResult:
     uri, kind, words = str(params.uri), "text/plain", ""
     if uri == "test://static-binary":
         blob = types.BlobResourceContents(uri=uri, mime_type="image/png", blob=PIXEL)
         return types.ReadResourceResult(contents=[blob])
     if uri == "test://static-text":
         words = "This is the content of the static text resource."
+    elif uri.startswith(ASKING_ADDRESS):
+        return _required_by_text(b64decode(uri.removeprefix(ASKING_ADDRESS)).decode())
     elif uri == "test://watched-resource":
         words = "Watch this."
     elif uri.startswith("test://template/") and uri.endswith("/data"):
@@ -624,6 +671,8 @@ async def get_prompt(
         parts = [inside, text("Please process the embedded resource above.")]
     elif params.name == "test_prompt_with_image":
         parts = [image(), text("Please analyze the image above.")]
+    elif params.name == "test_ask_anything":
+        return _required_by_text(given["questions"])
     elif params.name == ASKING_PROMPT.name:
         answer = _given(params, "user_context", types.ElicitResult)
         if answer is None:

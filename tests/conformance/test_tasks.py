@@ -18,21 +18,17 @@ from discovery.gateway.mcp.live_call import RELATED
 from discovery.models import Call
 from tests.access.people import People
 from tests.api.conftest import new_key
+from tests.conformance.newer_client import TASKS, ask_newer, send_newer
 from tests.conformance.older_client import STREAM, OlderClient, Stream
 from tests.factories import UserFactory
-from tests.mcp.asking import ENVELOPE, MODERN, send
+from tests.mcp.asking import ENVELOPE
 from tests.mcp.conftest import key_of
 from tests.mcp.node_client import FOLDER, NODE, SDK
 
 pytestmark = pytest.mark.processes
-PATH, NEWER, LONG = "/mcp/reference-legacy", "/mcp/reference-modern", 60
+PATH, LONG = "/mcp/reference-legacy", 60
 older_server_alone = pytest.mark.parametrize("generation", ["legacy"])
 newer_server_alone = pytest.mark.parametrize("generation", ["modern"])
-TASKS = "io.modelcontextprotocol/tasks"
-DECLARED = {
-    **ENVELOPE,
-    "io.modelcontextprotocol/clientCapabilities": {"extensions": {TASKS: {}}},
-}
 
 
 class TaskClient(OlderClient):
@@ -51,22 +47,6 @@ class TaskClient(OlderClient):
 
     def begin(self, tool: str, **arguments: Any) -> Any:
         return self.result("tools/call", name=tool, arguments=arguments, task={"ttl": 1})["task"]
-
-
-def ask_newer(
-    key: str, method: str, meta: Any = DECLARED, named: str = "", path: str = NEWER, **params: Any
-) -> Any:
-    """Ask as a client of 2026-07-28 that announces tasks."""
-    return send_newer(key, method, meta, named, path, **params).json()
-
-
-def send_newer(
-    key: str, method: str, meta: Any, named: str, path: str, more: Any = (), **params: Any
-) -> Any:
-    name = named or params.get("taskId") or params.get("name") or ""
-    headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method, "Mcp-Name": name, **dict(more)}
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
-    return send(key, body, headers, path)
 
 
 @older_server_alone

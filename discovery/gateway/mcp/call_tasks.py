@@ -26,7 +26,7 @@ from discovery.calls.call_view import describe_call
 from discovery.calls.call_wait import wait_for_end
 from discovery.calls.execution import NotFoundError, begin
 from discovery.gateway.mcp.client_side import ClientSide
-from discovery.gateway.mcp.live_call import cancel, name_asker
+from discovery.gateway.mcp.live_call import cancel
 from discovery.gateway.mcp.task_answers import keep_answers, kept_answers
 from discovery.models import Call
 
@@ -113,7 +113,7 @@ class CallTasks:
                 arguments=call.arguments,
                 turn_id=call.turn_id,
                 idempotency_key=_key_after(call),
-                dialogue=client.dialogue(is_task=True)
+                dialogue=client.dialogue(is_task=True, names_server=self.integration is None)
                 | {"answers": {"inputResponses": kept, **state}},
             )
         except (ArgumentsRefusedError, NotFoundError, TooManyWaitingError) as refused:
@@ -124,9 +124,8 @@ class CallTasks:
         another credential than the one that made the call."""
         if not has_made(self.principal, call):
             return {}
-        server = asker_of(self, call)
         return {
-            name: {"method": one["method"], "params": name_asker(one["params"], server)}
+            name: {"method": one["method"], "params": one["params"]}
             for name, one in _waiting(call).items()
         }
 
@@ -178,13 +177,6 @@ class CallTasks:
 
     def _reread(self, call: Call) -> Call:
         return find_own_call(caller=self.caller, pk=call.pk) or call
-
-
-def asker_of(tasks: CallTasks, call: Call) -> str:
-    """Return the title of the call's server, where the address does not say it; else ""."""
-    if tasks.integration is not None or call.capability is None:
-        return ""
-    return call.capability.integration.title
 
 
 def _waiting(call: Call) -> dict[str, JSONObject]:

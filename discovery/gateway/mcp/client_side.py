@@ -8,9 +8,8 @@ from uuid import UUID
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
-from discovery.gateway.mcp.mcp_sessions import McpSession
+from discovery.gateway.mcp.mcp_sessions import McpSession, askable
 
-ASKABLE = frozenset({"elicitation", "sampling", "roots"})
 TURN = "pegboard/turn_id"  # in a request's _meta
 TASKS = "io.modelcontextprotocol/tasks"  # the extension of 2026-07-28
 _ANSWERS = ("inputResponses", "requestState")
@@ -68,7 +67,7 @@ class ClientSide:
         answers = {name: params[name] for name in _ANSWERS if params.get(name) is not None}
         return cls(
             version,
-            ASKABLE & announced.keys(),
+            askable(announced),
             answers,
             takes_stream=takes_stream,
             progress_token=token,
@@ -96,14 +95,18 @@ class ClientSide:
     def _can_answer(self) -> bool:
         return not self.is_modern and bool(self.capabilities)
 
-    def dialogue(self, *, is_open: bool = False, is_task: bool = False) -> dict[str, Any]:
+    def dialogue(
+        self, *, is_open: bool = False, is_task: bool = False, names_server: bool = False
+    ) -> dict[str, Any]:
         """Return what the worker has to know of the client, and of a stream that it holds open.
 
         A call that may become a task needs no stream for questions: they wait for the client.
+        `names_server` says in them whose they are.
         """
         is_task = is_task and not is_open and bool(self.capabilities)
         asked = self.capabilities if self.is_modern or is_open or is_task else frozenset()
-        silent = {"capabilities": sorted(asked), "answers": dict(self.answers)}
+        silent: dict[str, Any] = {"capabilities": sorted(asked), "answers": dict(self.answers)}
+        silent |= {"names_server": True} if names_server else {}
         if is_task:
             return silent | {"is_task": True, "can_answer": True, "can_go_on": self.is_modern}
         if not is_open:

@@ -133,7 +133,7 @@ class CatalogEndpoint:
             raise NoTaskError
         if not self._executes:
             raise UnknownToolError(name)
-        return begin_task(self._caller(), name, arguments, client)
+        return begin_task(self._caller(), name, arguments, client, names_server=True)
 
     @cached_property
     def tasks(self) -> CallTasks | None:

@@ -33,7 +33,7 @@ Message = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class LiveCall:
-    """A call under way. `asks_as` names the server in its questions, where the client cannot.
+    """A call under way.
 
     A client that waits for a task gets an answer for a stopped call, too: `is_task`. Here it is
     asked what has waited for it.
@@ -41,7 +41,6 @@ class LiveCall:
 
     begun: BegunCall
     client: ClientSide
-    asks_as: str = ""
     is_task: bool = False
 
     def messages(
@@ -90,18 +89,9 @@ class LiveCall:
         params = dict(message["params"])
         if message["method"] == "notifications/progress":
             params["progressToken"] = self.client.progress_token
-        if "id" in message:
-            params = name_asker(params, self.asks_as)
         if self.is_task:
             params["_meta"] = {RELATED: {"taskId": str(self.begun.call.pk)}}
         return {"jsonrpc": "2.0", **message, "params": params}
-
-
-def name_asker(params: JSONObject, server: str) -> JSONObject:
-    """Say in a question whose it is, where the client knows Pegboard only."""
-    if not server or "message" not in params:
-        return params
-    return {**params, "message": f"{server}: {params['message']}"}
 
 
 def hear_answer(principal: KeyHolder | User, message: Message) -> None:

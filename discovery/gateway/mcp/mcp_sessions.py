@@ -69,7 +69,7 @@ def open_session(principal: Any, announced: Mapping[str, Any]) -> str:
     content = {
         "nonce": secrets.token_urlsafe(12),
         "principal": _principal_of(principal),
-        "capabilities": sorted(_askable(announced)),
+        "capabilities": sorted(askable(announced)),
     }
     return signing.dumps(content, salt=_SALT)
 
@@ -85,7 +85,7 @@ def read_session(principal: Any, session_id: str) -> McpSession | None:
     return McpSession(content["nonce"], frozenset(content["capabilities"]))
 
 
-def _askable(announced: Mapping[str, Any]) -> set[str]:
+def askable(announced: Mapping[str, Any]) -> frozenset[str]:
     """Return what the client can be asked. Forms unless it names other ways only."""
     found = {name for name in ("sampling", "roots") if announced.get(name) is not None}
     elicitation = announced.get("elicitation")
@@ -94,7 +94,7 @@ def _askable(announced: Mapping[str, Any]) -> set[str]:
             found.add("elicitation.url")
         if "form" in elicitation or not elicitation:
             found.add("elicitation")
-    return found
+    return frozenset(found)
 
 
 def _principal_of(principal: Any) -> str:

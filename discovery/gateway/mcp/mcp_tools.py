@@ -129,14 +129,15 @@ def call_tool(
             full_name=full_name,
             arguments=arguments,
             turn_id=client.turn_id,
-            dialogue=client.dialogue(is_open=has_place, is_task=client.takes_tasks),
+            dialogue=client.dialogue(
+                is_open=has_place, is_task=client.takes_tasks, names_server=names_server
+            ),
         )
         if client.session is not None and begun.is_under_way:
             client.session.note_call(client.request_id, begun.call.pk)
         if has_place and begun.is_under_way:
             has_place = False  # the stream gives it back
-            asks_as = begun.capability.integration.title if names_server else ""
-            return LiveCall(begun, client, asks_as)
+            return LiveCall(begun, client)
         begun = begun.wait(wait_seconds_of(begun, client)) if begun.is_under_way else begun
         if client.takes_tasks and begun.call.state not in Call.ENDED:
             return begun
@@ -151,7 +152,12 @@ def call_tool(
 
 
 def begin_task(
-    caller: Caller, full_name: str, arguments: dict[str, Any], client: ClientSide
+    caller: Caller,
+    full_name: str,
+    arguments: dict[str, Any],
+    client: ClientSide,
+    *,
+    names_server: bool = False,
 ) -> BegunCall:
     """Begin a call that its client wants as a task. Raises UnknownToolError, TaskRefusedError."""
     try:
@@ -160,7 +166,7 @@ def begin_task(
             full_name=full_name,
             arguments=arguments,
             turn_id=client.turn_id,
-            dialogue=client.dialogue(is_task=True),
+            dialogue=client.dialogue(is_task=True, names_server=names_server),
         )
     except (ArgumentsRefusedError, NeedsApprovalError, TooManyWaitingError) as refused:
         raise TaskRefusedError(str(refused)) from None

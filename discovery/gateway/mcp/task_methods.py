@@ -21,7 +21,6 @@ from discovery.calls.execution import BegunCall
 from discovery.gateway.mcp.call_tasks import (
     CallTasks,
     TaskRefusedError,
-    asker_of,
     describe_newer_task,
     describe_task,
     required_of,
@@ -91,7 +90,7 @@ class OlderTasks:
         if call.state not in Call.ENDED:
             user = call.user_id
             if self.client.takes_stream and open_streams.take(user):
-                return LiveCall(begun, self.client, asker_of(self.tasks, call), is_task=True)
+                return LiveCall(begun, self.client, is_task=True)
             begun = begun.wait(settings.PEGBOARD_CALL_WAIT_SECONDS)
         return payload_of(begun, self.client)
 
