@@ -17,7 +17,7 @@ SESSION = Credential(CredentialKind.SESSION)
 
 
 class ShownKey(Protocol):
-    """Details of the request's key, as far as the chain needs them."""
+    """Details of the request's key, as far as the chain and the audit log need them."""
 
     @property
     def key_id(self) -> int: ...
@@ -27,6 +27,8 @@ class ShownKey(Protocol):
     def prefix(self) -> str: ...
     @property
     def owner_id(self) -> int | None: ...
+    @property
+    def is_of_the_installation(self) -> bool: ...
 
 
 def _nobody() -> object:

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from acl.actor.chain import Actor, ActorKind, Chain, CredentialKind, Subject
 from acl.actor.request_context import ShownKey, current_chain, current_context, note_subject
+from acl.audit.installation_actions import check_credential
 from acl.models import AuditEntry, Look, ServiceAccount
 from acl.platform.clock import database_now
 
@@ -24,7 +25,10 @@ def record(
 
     The entry's number and its digest come at commit, from the database: whoever records early in a
     long transaction keeps nobody waiting.
+
+    Raises PermissionDenied, so that the change is undone, if the request's key may not do this.
     """
+    check_credential(action, current_context().key)
     context, chain = current_context(), _chain(_person_of(by))
     actor, credential, subject = chain.actor, chain.credential, chain.subject
     return AuditEntry.objects.create(

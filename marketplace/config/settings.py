@@ -497,6 +497,10 @@ def _mark(request: HttpRequest) -> str:
     return static("pegboard/mark.svg")
 
 
+def _admin_script(request: HttpRequest) -> str:
+    return static("pegboard/admin.js")
+
+
 # The admin's theme: our mark and our green.
 UNFOLD = {
     "SITE_TITLE": "Pegboard",
@@ -505,6 +509,7 @@ UNFOLD = {
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": _mark}
     ],
+    "SCRIPTS": [_admin_script],
     "COLORS": {
         "primary": {
             shade: f"oklch({lightness}% {chroma} 165)"

@@ -102,7 +102,7 @@ def assert_safe(response: Any) -> None:
     assert policy["object-src"] == "'none'"
     assert policy["form-action"] == "'self'"
     assert policy["default-src"] == "'self'"
-    assert "unsafe-inline" not in policy["script-src"]
+    assert policy["script-src"] == "'self'"
     assert "Server" not in response
     assert "X-Powered-By" not in response
 
