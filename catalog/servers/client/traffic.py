@@ -27,7 +27,7 @@ _PROGRESS_FLOOD = 20
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An HTTP status that refused one request; `is_forgotten` if its session is not known."""
+    """Refusal of one request by its HTTP status; `is_forgotten` if its session is not known."""
 
     reason: Reason
     detail: str = ""  # missing scopes
