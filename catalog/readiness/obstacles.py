@@ -6,6 +6,12 @@ reads this one expression.
 
 from enum import IntEnum
 
+from catalog.readiness.own_values import (
+    alone_sql,
+    has_own_credential_sql,
+    needs_own_value_sql,
+)
+
 
 class Obstacle(IntEnum):
     """The first thing in the way. The numbers are those that the SQL returns."""
@@ -44,6 +50,9 @@ def obstacle_sql(*, integration: str, user: str) -> str:
     return _OBSTACLE.format(
         i=integration,
         user=user,
+        alone=alone_sql(integration=integration, user=user),
+        needs_own_value=needs_own_value_sql(integration=integration, user=user),
+        has_own_credential=has_own_credential_sql(integration=integration, user=user),
         needing_admin=", ".join(f"'{reason}'" for reason in NEEDING_ADMIN),
         needing_sign_in=", ".join(f"'{reason}'" for reason in NEEDING_SIGN_IN),
         **{each.name.lower(): int(each) for each in Obstacle},
@@ -65,7 +74,8 @@ def runs_here_sql(*, integration: str) -> str:
 _RUNS_HERE = """(({i}.kind IN ('mcp', 'openapi') AND {i}.transport <> '')
     OR ({i}.kind = 'builtin' AND {i}.slug IN ({own})))"""
 # The order is that of a call's own checks, and cheap ones come first: most integrations need
-# neither secrets nor accounts. Personal values replace shared ones if the integration allows them.
+# neither secrets nor accounts. Personal values replace shared ones if the integration allows them;
+# one that steers the call goes with nothing shared (`own_values`).
 # A token is for one address only. EXISTS lets the planner hash a subquery that many rows ask.
 _OBSTACLE = """CASE
   WHEN {i}.connection = 'disconnected' THEN {not_connected}
@@ -77,6 +87,7 @@ _OBSTACLE = """CASE
       WHERE own.integration_id = {i}.id AND own.name = needed.name
         AND (own.user_id IS NULL OR ({i}.own_secrets AND own.user_id = {user}))))
     THEN CASE WHEN {i}.own_secrets THEN {own_secret} ELSE {shared_secret} END
+  WHEN {i}.own_secrets AND {alone} AND {needs_own_value} THEN {own_secret}
   WHEN {i}.problem IN ({needing_admin}) THEN {not_allowed}
   WHEN {i}.transport <> 'stdio' AND CASE
       WHEN {i}.own_secrets AND EXISTS (SELECT FROM catalog_oauthconnection own
@@ -85,7 +96,10 @@ _OBSTACLE = """CASE
           WHERE own.integration_id = {i}.id AND own.user_id = {user}
             AND (own.problem <> '' OR own.endpoint <> {i}.endpoint))
       WHEN {i}.own_secrets AND EXISTS (SELECT FROM catalog_secret own
-          WHERE own.integration_id = {i}.id AND own.user_id = {user}) THEN false
+          WHERE own.integration_id = {i}.id AND own.user_id = {user})
+        THEN EXISTS (SELECT FROM catalog_oauthconnection shared
+            WHERE shared.integration_id = {i}.id AND shared.user_id IS NULL)
+          AND NOT {has_own_credential}
       WHEN {i}.problem IN ({needing_sign_in}) THEN true
       WHEN EXISTS (SELECT FROM catalog_oauthconnection shared
           WHERE shared.integration_id = {i}.id AND shared.user_id IS NULL)

@@ -2,7 +2,7 @@
 
 from django.utils import translation
 
-from catalog.models import Capability
+from catalog.models import Capability, Secret
 from catalog.readiness.obstacles import Obstacle
 from catalog.readiness.readiness import ToolReadiness
 from catalog.servers.client.server_problems import Reason
@@ -33,16 +33,18 @@ def failure_by_obstacle(call: Call, capability: Capability) -> tuple[str, str] |
     if obstacle in {Obstacle.NONE, Obstacle.FAILING}:
         return None
     if call.acts_for_other and obstacle in _PERSONAL:
-        return _REASONS[obstacle], _SHARED_ONLY.format(missing=_missing(capability, obstacle))
+        missing = _missing(capability, obstacle, None)
+        return _REASONS[obstacle], _SHARED_ONLY.format(missing=missing)
     with translation.override("en"):  # stored, for readers of any language
         sentence = readiness.sentence
-    names = f" ({_missing(capability, obstacle)})" if obstacle in _SECRETS else ""
+    names = f" ({_missing(capability, obstacle, call.user_id)})" if obstacle in _SECRETS else ""
     return _REASONS[obstacle], f"{sentence.rstrip('.')}{names}. Nothing has been run."
 
 
-def _missing(capability: Capability, obstacle: Obstacle) -> str:
+def _missing(capability: Capability, obstacle: Obstacle, user_id: int | None) -> str:
     if obstacle in _SECRETS:
-        return ", ".join(capability.integration.required_secrets)
+        in_use = Secret.objects.for_use(capability.integration, user_id=user_id)
+        return ", ".join(in_use.missing(capability.integration))
     return "a shared account"
 
 

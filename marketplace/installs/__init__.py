@@ -8,5 +8,6 @@ __all__ = [
     "install_state",
     "integration_management",
     "pages",
+    "shown_connection",
     "tool_differences",
 ]

@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from catalog.models import Integration
+from catalog.models import Integration, Secret
 from catalog.models.integration import ReviewState
 from catalog.servers.connections.server_requests import close_all_but
 from marketplace.installs.packages.package_folders import remove_all_but
@@ -31,6 +31,8 @@ def clean_up() -> None:
 def referenced_folders() -> set[str]:
     """Return the names of folders that a row refers to."""
     homes = {f"home-{pk}" for pk in Integration.objects.values_list("pk", flat=True)}
+    owners = Secret.objects.exclude(user=None).values_list("integration", "user").distinct()
+    homes |= {f"home-{pk}-{user}" for pk, user in owners.order_by()}
     in_progress = (*Installation.WORKING, State.CONFIGURE, State.NEEDS_APPROVAL)
     with_place = Installation.objects.exclude(place="")
     retried = Q(state__in=(State.FAILED, State.NEEDS_SECRET))

@@ -18,6 +18,7 @@ from catalog.servers.program_network import propose_hosts
 from marketplace.installs.command_confirmation import bounds_of, digest_of_target
 from marketplace.installs.install_requests import check_program
 from marketplace.installs.integration_management import descriptor_of_listing
+from marketplace.installs.shown_connection import ConnectionLine, connection_lines
 from marketplace.listings.package_test import PackageTest, read_package_test
 from marketplace.models import Listing, ListingVersion
 
@@ -56,6 +57,12 @@ class Prepared:
     def test(self) -> PackageTest | None:
         """Findings about its package, which come with Pegboard."""
         return read_package_test(self.descriptor.source_ref)
+
+    @property
+    def further_lines(self) -> tuple[ConnectionLine, ...]:
+        """Facts confirmed with a server's address: headers, and where people sign in."""
+        lines = connection_lines(self.descriptor)
+        return tuple(one for one in lines if one.part.startswith(("headers.", "security.")))
 
     @property
     def target_digest(self) -> str:

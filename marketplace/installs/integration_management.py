@@ -24,11 +24,13 @@ from marketplace.installs.idempotency import find_earlier, request_digest
 from marketplace.installs.install_candidate import from_json
 from marketplace.installs.install_requests import (
     NotPermittedError,
+    TargetChangedError,
     begin_update,
     check_program,
     check_target,
 )
 from marketplace.installs.install_state import lock_installed
+from marketplace.installs.shown_connection import ConnectionLine, connection_lines
 from marketplace.installs.tool_differences import tools_digest
 from marketplace.listings.listing_reviews import check_not_held
 from marketplace.models import Installation, Listing, ListingVersion
@@ -44,6 +46,22 @@ class Update:
 
     listing: Listing
     descriptor: IntegrationDescriptor
+    integration: Integration
+
+    @property
+    def lines(self) -> tuple[ConnectionLine, ...]:
+        """Facts of the connection, before and after: all that its digest covers."""
+        return connection_lines(
+            self.descriptor,
+            self.integration,
+            bounds=self.bounds if self.descriptor.transport == "stdio" else (),
+            earlier_bounds=self.integration.package.get("constraints") or (),
+        )
+
+    @property
+    def changes_connection(self) -> bool:
+        """True if anything is contacted, sent or started that was not before."""
+        return any(line.is_changed for line in self.lines)
 
     @property
     def version(self) -> str:
@@ -126,7 +144,7 @@ def update_from(integration: Integration, listing: Listing | None) -> Update | N
     descriptor = replace(descriptor, slug=integration.slug, source_ref=source_ref)
     if descriptor.transport == "stdio" and not to_confirm(descriptor).is_pinned:
         return None
-    return Update(listing, descriptor)
+    return Update(listing, descriptor, integration)
 
 
 @transaction.atomic
@@ -151,6 +169,8 @@ def start_update(
         check_program(update.descriptor)
     elif update.descriptor.transport:
         check_address(update.descriptor.endpoint, AllowedHosts.from_settings())
+        if not confirmed and update.changes_connection:
+            raise TargetChangedError  # nobody has seen it
         check_target(update.descriptor, confirmed)
     if update.descriptor.transport == "stdio" and update.digest != confirmed:
         raise NotPermittedError

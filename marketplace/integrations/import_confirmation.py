@@ -16,6 +16,7 @@ from catalog.servers.net.address_check import AllowedHosts, check_address
 from marketplace.installs.command_confirmation import digest_of_target
 from marketplace.installs.install_requests import NotPermittedError
 from marketplace.installs.install_state import lock_installed
+from marketplace.installs.shown_connection import ConnectionLine, connection_lines
 
 
 class OtherTargetError(Exception):
@@ -33,6 +34,12 @@ class Target:
     headers: dict[str, str]
     came_from: str
     digest: str
+    connection: tuple[ConnectionLine, ...]
+
+    @property
+    def sign_in(self) -> tuple[ConnectionLine, ...]:
+        """Facts of how an API is signed in to, and where."""
+        return tuple(line for line in self.connection if line.part.startswith("security."))
 
     @property
     def is_program(self) -> bool:
@@ -51,6 +58,7 @@ def target_to_confirm(integration: Integration) -> Target:
         headers={str(name): str(text) for name, text in dict(found["headers"]).items()},
         came_from=integration.came_from,
         digest=digest_of_target(integration),
+        connection=connection_lines(integration),
     )
 
 

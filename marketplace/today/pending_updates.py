@@ -21,6 +21,7 @@ from marketplace.installs.integration_management import (
     start_update,
     update_from,
 )
+from marketplace.installs.shown_connection import fit_a_list
 from marketplace.integrations.integration_list import (
     IntegrationFilters,
     list_integrations,
@@ -71,7 +72,7 @@ def _row(one: Integration, listing: Listing | None) -> Row:
         address,
         action,
         choice=f"{one.slug}:{update.digest}",
-        facts=_facts(one, update),
+        facts=_facts(update),
         face=face_of(one),
     )
 
@@ -86,27 +87,39 @@ def _update(one: Integration, listing: Listing | None) -> Update | None:
         return None
     is_same = update.descriptor.transport == one.transport
     asks_more = set(update.descriptor.required_secrets) - set(one.required_secrets)
-    return update if is_same and not asks_more else None
+    return update if is_same and not asks_more and fit_a_list(update.lines) else None
 
 
-def _facts(one: Integration, update: Update) -> tuple[Fact, ...]:
-    pairs = (
-        (_("Command"), " ".join(one.command), " ".join(update.command)),
-        (_("Address"), one.endpoint, update.descriptor.endpoint),
-    )
-    return tuple(Fact(*pair) for pair in pairs if pair[1] != pair[2])
+def _facts(update: Update) -> tuple[Fact, ...]:
+    changed = (line for line in update.lines if line.is_changed)
+    return tuple(Fact(line.label, line.before, line.after) for line in changed)
 
 
 def start_updates(*, by: User, choices: Sequence[str]) -> Decisions:
-    """Start the chosen updates, each to the command or address that was displayed."""
+    """Start the chosen updates, each to the connection that was displayed.
+
+    What a list does not show in full is not started by one, whatever the request says.
+    """
     shown = read_choices(choices)
-    rows = Integration.objects.filter(slug__in=list(shown)).order_by("title", "pk")
+    rows = list(Integration.objects.filter(slug__in=list(shown)).order_by("title", "pk"))
+    listings = Listing.objects.filter(slug__in=[row.listing for row in rows])
+    by_slug = {listing.slug: listing for listing in listings}
     done, refusals = 0, []
     for row in rows:
         try:
+            _check_shown(row, by_slug.get(row.listing), shown[row.slug])
             start_update(by=by, integration=row, confirmed=shown[row.slug])
             done += 1
         except _REFUSED as refused:
             why = str(refused) or _("You are not allowed to start programs on this machine.")
             refusals.append(f"{row.title}: {why}")
     return Decisions(done, tuple(refusals))
+
+
+def _check_shown(row: Integration, listing: Listing | None, digest: str) -> None:
+    """Refuse an update that the list did not show, or not in full."""
+    update = _update(row, listing)
+    if update is None:
+        raise NotReadyError(_("This list does not show all of it. Review it on its page."))
+    if digest != update.digest:
+        raise TargetChangedError

@@ -52,7 +52,10 @@ class ScriptedServer(ThreadingHTTPServer):
         self.calls: list[Message] = []
         self.sessions: list[str] = []
         self.tools: Any = [TOOL]
-        self.session = ""  # of the request that is being answered
+        self.name = ""
+        # Of the request that is being answered.
+        self.session = ""
+        self.headers: dict[str, str] = {}
 
     @property
     def url(self) -> str:
@@ -69,6 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
         method = message.get("method", "")
         self.server.asked.append(method)
         self.server.session = self.headers.get("mcp-session-id", "")
+        self.server.headers = dict(self.headers.items())
         reply = self.server.script(self.server, message)
         if reply is None:
             reply = self._usual(method, message)

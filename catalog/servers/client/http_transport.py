@@ -1,5 +1,6 @@
 """HTTP transports: the SDK's streams on the guarded network, and the scopes that refusals name."""
 
+import json
 import re
 import time
 from collections.abc import AsyncGenerator, Mapping
@@ -17,7 +18,7 @@ from catalog.servers.client.sdk_errors import tells_of_lost_session
 from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason
 from catalog.servers.client.targets import HttpServer
-from catalog.servers.client.traffic import MonitoredTransport, Traffic
+from catalog.servers.client.traffic import MonitoredTransport, Refusal, Traffic
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.net.guarded_transport import GuardedTransport
 
@@ -25,6 +26,8 @@ from catalog.servers.net.guarded_transport import GuardedTransport
 _READ_TIMEOUT_SECONDS = 3_600.0
 # The SDK sends nothing else until a notification is accepted, so a stalled one ends the session.
 _NOTIFICATION_SECONDS = 5.0
+# Refused, these say that the credential is good for nothing; others are one tool's matter.
+_OF_EVERYBODY = frozenset({"", "initialize", "server/discover", "tools/list", "ping"})
 _OF_SESSIONS = frozenset({400, 404, 410})
 _MOST_OF_REFUSAL = 2_000
 _QUOTED = re.compile(r'"([^"]{8,200})"')
@@ -64,18 +67,11 @@ def _client(
     headers: Mapping[str, str], limits: ServerLimits, traffic: Traffic, allowed: AllowedHosts
 ) -> httpx2.AsyncClient:
     async def record_refusal(response: httpx2.Response) -> None:
-        scope = read_missing_scopes(response)
-        if scope is not None:
-            traffic.refusal, traffic.refusal_detail = Reason.SCOPE_NEEDED, scope
-        elif response.status_code in _OF_SESSIONS and await _forgets_session(response):
-            traffic.is_forgotten = True
-        elif response.status_code in (401, 403):
-            traffic.refusal = Reason.SIGN_IN_NEEDED
-        elif response.status_code == 429:
-            traffic.refusal, traffic.retry_after = Reason.RATE_LIMITED, read_retry_after(response)
-        elif response.status_code in (502, 503, 504):
-            traffic.refusal = Reason.NOT_REACHABLE
-            traffic.refusal_detail = f"It answers with status {response.status_code}."
+        if response.status_code < 400:
+            return
+        method, request = _read_request(response.request)
+        if (refusal := await _read_refusal(response, method)) is not None:
+            traffic.record_refusal(request, refusal)
 
     async def shorten_notification_timeout(request: httpx2.Request) -> None:
         try:
@@ -95,6 +91,33 @@ def _client(
         follow_redirects=False,
         event_hooks={"request": [shorten_notification_timeout], "response": [record_refusal]},
     )
+
+
+def _read_request(request: httpx2.Request) -> tuple[str, str | int | None]:
+    """Return the method and id of the message that a request carries, if any."""
+    try:
+        message = json.loads(request.content or b"{}")
+    except (httpx2.RequestNotRead, ValueError):
+        return "", None
+    return str(message.get("method", "")), message.get("id")
+
+
+async def _read_refusal(response: httpx2.Response, method: str) -> Refusal | None:
+    """Return why a request was refused, as far as the status says it."""
+    status, scope = response.status_code, read_missing_scopes(response)
+    if scope is not None:
+        return Refusal(Reason.SCOPE_NEEDED, scope)
+    if status in _OF_SESSIONS and await _forgets_session(response):
+        return Refusal(Reason.STOPPED, is_forgotten=True)
+    if status == 403 and method not in _OF_EVERYBODY:
+        return Refusal(Reason.NOT_PERMITTED)  # of this tool, by this person
+    if status in (401, 403):
+        return Refusal(Reason.SIGN_IN_NEEDED)
+    if status == 429:
+        return Refusal(Reason.RATE_LIMITED, retry_after=read_retry_after(response))
+    if status in (502, 503, 504):
+        return Refusal(Reason.NOT_REACHABLE, f"It answers with status {status}.")
+    return None
 
 
 def read_retry_after(response: httpx2.Response) -> float | None:

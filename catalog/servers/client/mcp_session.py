@@ -331,7 +331,7 @@ class Session:
 
         What a server refused because it does not know the session was not run.
         """
-        if self._is_http and (self._traffic.is_forgotten or is_forgotten_session(problem)):
+        if self._is_http and is_forgotten_session(problem):
             self._traffic.is_forgotten = True
             return ServerProblemError(Reason.STOPPED, "The server does not know its session.")
         explained = await self._explain_problem(problem)

@@ -7,7 +7,7 @@ from mcp import MCPError
 
 from catalog.formats.descriptors import JSONObject
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.client.traffic import Traffic
+from catalog.servers.client.traffic import Refusal, Traffic
 from catalog.servers.net.outgoing_errors import (
     AnswerTooLargeError,
     CompressedAnswerError,
@@ -48,13 +48,10 @@ def explain(problem: BaseException | None, traffic: Traffic) -> ServerProblemErr
             return explain_compressed(cause)
         if isinstance(cause, OutgoingError):
             return ServerProblemError(_OUTGOING.get(type(cause), Reason.NOT_REACHABLE))
-    if traffic.refusal is not None:
-        reason, traffic.refusal = traffic.refusal, None
-        detail, traffic.refusal_detail = traffic.refusal_detail, ""
-        retry_after, traffic.retry_after = traffic.retry_after, None
-        if reason is Reason.RATE_LIMITED:
-            return rate_limited(retry_after)
-        return ServerProblemError(reason, detail)
+    if (refusal := refusal_of(problem) or traffic.refusal) is not None:
+        if refusal.reason is Reason.RATE_LIMITED:
+            return rate_limited(refusal.retry_after)
+        return ServerProblemError(refusal.reason, refusal.detail)
     for cause in _flatten(problem):
         if isinstance(cause, TimeoutError):
             return ServerProblemError(Reason.NO_ANSWER, traffic.detail)
@@ -64,8 +61,16 @@ def explain(problem: BaseException | None, traffic: Traffic) -> ServerProblemErr
     return ServerProblemError(reason, traffic.detail)
 
 
+def refusal_of(problem: BaseException | None) -> Refusal | None:
+    """Return the HTTP status that refused this very request, or None."""
+    found = (cause.data for cause in _flatten(problem) if isinstance(cause, MCPError))
+    return next((data for data in found if isinstance(data, Refusal)), None)
+
+
 def is_forgotten_session(problem: BaseException | None) -> bool:
     """Return True if the server's error says that it does not know the session: nothing was run."""
+    if (refusal := refusal_of(problem)) is not None:
+        return refusal.is_forgotten
     return any(
         isinstance(cause, MCPError)
         and (

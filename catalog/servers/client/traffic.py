@@ -1,5 +1,6 @@
 """Message accounting of one connection: expected responses and unsolicited messages."""
 
+from dataclasses import dataclass
 from types import TracebackType
 
 import anyio
@@ -24,16 +25,26 @@ _PROGRESS = "notifications/progress"
 _PROGRESS_FLOOD = 20
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Refusal of one request by its HTTP status; `is_forgotten` if its session is not known."""
+
+    reason: Reason
+    detail: str = ""  # missing scopes
+    retry_after: float | None = None
+    is_forgotten: bool = False
+
+
 class Traffic:
     """The state of a connection. `over` is set once it has ended, with the `reason`."""
 
     def __init__(self, limits: ServerLimits) -> None:
         self.reason: Reason | None = None
         self.detail = ""
-        # From the last HTTP status, which the SDK does not report.
-        self.refusal: Reason | None = None
-        self.refusal_detail = ""  # missing scopes
-        self.retry_after: float | None = None
+        # From HTTP statuses, which the SDK does not report: of the opening, which is nobody's call,
+        # and of each request by its id. One caller's refusal never explains another's failure.
+        self.refusal: Refusal | None = None
+        self._refusals: dict[str | int, Refusal] = {}
         # The server does not know this session any more: it was restarted, or it forgot it.
         self.is_forgotten = False
         self.over = anyio.Event()
@@ -50,6 +61,14 @@ class Traffic:
             self.reason, self.detail = reason, detail
         self.over.set()
 
+    def record_refusal(self, request: str | int | None, refusal: Refusal) -> None:
+        """Remember that a request was refused; without an id, it is the opening that was."""
+        self.is_forgotten |= refusal.is_forgotten
+        if request is not None and request in self._expected:
+            self._refusals[request] = refusal
+        if not self.protocol and not refusal.is_forgotten:
+            self.refusal = refusal
+
     def record_sent(self, message: JSONRPCMessage) -> None:
         """Remember a request whose response is expected."""
         if isinstance(message, JSONRPCRequest):
@@ -58,7 +77,9 @@ class Traffic:
     def allows(self, message: JSONRPCMessage, size: int = 0) -> bool:
         """Return True to accept the message; otherwise the connection has ended."""
         if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id in self._expected:
-            method = self._expected.pop(message.id)
+            method, refusal = self._expected.pop(message.id), self._refusals.pop(message.id, None)
+            if isinstance(message, JSONRPCError) and refusal is not None:
+                message.error.data = refusal  # no server can send such a value
             if isinstance(message, JSONRPCResponse):
                 message.result = mend_answer(method, message.result, self.protocol)
             return True

@@ -31,7 +31,7 @@ from catalog.servers.net.outgoing_errors import EndpointNotAllowedError, Outgoin
 from catalog.servers.oauth.own_account import renew_own_account
 from catalog.servers.oauth.sign_in_error import SignInError
 from catalog.servers.oauth.tokens import find_connection, get_bearer_token
-from catalog.servers.secrets.sealed_values import values_for
+from catalog.servers.secrets.sealed_values import UsedValues, values_for
 
 _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][\w.-]*)\}")
 
@@ -40,10 +40,12 @@ def build_server(
     integration: Integration,
     *,
     user_id: int | None = None,
-    values: Mapping[str, str] | None = None,
+    values: UsedValues | None = None,
     signed_in: bool = True,
 ) -> Server:
     """Build the target of a connection, with personal secrets before shared ones.
+
+    A personal one that steers the call goes with nothing shared: neither secrets nor an account.
 
     `values` are the decrypted secrets, if read already; without `signed_in` there is no account.
     """
@@ -51,15 +53,16 @@ def build_server(
     if integration.unconfirmed:
         raise ServerProblemError(Reason.NOT_CONFIRMED)
     values = values_for(integration, user_id=user_id) if values is None else values
-    missing = [name for name in integration.required_secrets if name not in values]
-    if missing:
+    if missing := values.in_use.missing(integration):
         raise ServerProblemError(Reason.SIGN_IN_NEEDED, f"Not set: {', '.join(missing)}")
     try:
         if integration.transport == "stdio":
-            return _stdio_server(integration, values)
+            return _stdio_server(integration, values, user_id)
+        if signed_in:
+            _check_own_account(integration, values, user_id)
         if integration.transport == "openapi":
             return _api_server(integration, values, user_id, signed_in=signed_in)
-        token = _account_token(integration, user_id) if signed_in else ""
+        token = _account_token(integration, values, user_id) if signed_in else ""
         return _http_server(integration, values, token)
     except CommandNotAllowedError as refused:
         raise ServerProblemError(Reason.NOT_ALLOWED, str(refused)) from None
@@ -109,7 +112,7 @@ def needs_personal_access(integration: Integration) -> bool:
     return own_accounts or any(name not in values for name in integration.required_secrets)
 
 
-def _stdio_server(integration: Integration, values: Mapping[str, str]) -> StdioServer:
+def _stdio_server(integration: Integration, values: UsedValues, user_id: int | None) -> StdioServer:
     """Build a stdio target: the confirmed command, or the installed program of its package."""
     launchers, package = Launchers.from_settings(), integration.package
     check_command(integration.command, launchers)
@@ -123,7 +126,9 @@ def _stdio_server(integration: Integration, values: Mapping[str, str]) -> StdioS
     if not package:
         return StdioServer(checked, environment, cell=cell_of(integration, checked))
     folder = Path(settings.PEGBOARD_DATA_DIR) / "servers"
-    home = folder / f"home-{integration.pk}" if integration.enabled else None
+    # What a program keeps of a person's values is not for calls of others.
+    whose = f"-{user_id}" if values.in_use.own else ""
+    home = folder / f"home-{integration.pk}{whose}" if integration.enabled else None
     place = folder / package["place"]
     cell = cell_of(integration, checked, place)
     compiled = str(package.get("compiled", ""))
@@ -144,11 +149,22 @@ def _check_confirmed(integration: Integration) -> None:
         raise CommandNotAllowedError("Its package is not installed here. Install it again.")
 
 
-def _account_token(integration: Integration, user_id: int | None) -> str:
+def _check_own_account(integration: Integration, values: UsedValues, user_id: int | None) -> None:
+    """Refuse a call that a person's value steers and that only the shared account would sign in."""
+    if not values.in_use.alone or values.in_use.has_credential:
+        return
+    own = find_connection(integration, user_id, shared=False)
+    if own is None and find_connection(integration, None) is not None:
+        raise ServerProblemError(Reason.SIGN_IN_NEEDED, "The shared account is not sent there.")
+
+
+def _account_token(integration: Integration, values: UsedValues, user_id: int | None) -> str:
     """Return the access token of the account; "" if there is none."""
+    shared = not values.in_use.own
     try:
-        renew_own_account(integration)  # does nothing but for APIs with an account of their own
-        return get_bearer_token(integration, user_id=user_id) or ""
+        if shared:
+            renew_own_account(integration)  # does nothing but for APIs with an account of their own
+        return get_bearer_token(integration, user_id=user_id, shared=shared) or ""
     except SignInError as problem:
         reason = Reason.TOKEN_UNAVAILABLE if problem.may_pass else Reason.SIGN_IN_NEEDED
         raise ServerProblemError(reason, str(problem)) from None
@@ -173,14 +189,14 @@ def _http_server(integration: Integration, values: Mapping[str, str], token: str
 
 
 def _api_server(
-    integration: Integration, values: Mapping[str, str], user_id: int | None, *, signed_in: bool
+    integration: Integration, values: UsedValues, user_id: int | None, *, signed_in: bool
 ) -> ApiServer:
     stored = integration.source_ref.get("security")
     schemes = stored if isinstance(stored, dict) else {}
     name, sign_in = find_sign_in(schemes)
     # The account of Pegboard's own client is made by the first call that needs it.
     has_account = bool(sign_in) and (signed_in or "grant" in sign_in)
-    token = _account_token(integration, user_id) if has_account else ""
+    token = _account_token(integration, values, user_id) if has_account else ""
     # An account's token takes precedence over one that was entered.
     account = dict.fromkeys(schemes[name]["secrets"], token) if token else {}
     return ApiServer(integration.endpoint, schemes, {**values, **account})

@@ -37,7 +37,7 @@ from catalog.servers.connections.redaction import RedactedAudience, SecretRedact
 from catalog.servers.connections.session_pool import ConnectionPool, key_for
 from catalog.servers.oauth.scope_step_up import step_up
 from catalog.servers.oauth.tokens import expire_token
-from catalog.servers.secrets.sealed_values import values_for
+from catalog.servers.secrets.sealed_values import UsedValues, values_for
 
 _BETWEEN_CHECKS = 30.0
 _checked_at: dict[int, float] = {}
@@ -80,7 +80,7 @@ def begin_call(
     if read already. Raises, sending nothing, if a secret is missing or cannot be decrypted.
     """
     needs = needs or load_call_needs(integration, name)
-    values = values_for(integration, user_id=user_id) if needs.secrets else {}
+    values = values_for(integration, user_id=user_id) if needs.secrets else UsedValues()
     server = build_server(integration, user_id=user_id, values=values, signed_in=needs.account)
     key = key_for(_key(integration, user_id), dialogue.capabilities)
     redactor = SecretRedactor([*values.values(), *sent_tokens(server)])
@@ -125,7 +125,7 @@ def begin_request(
     Raises, sending nothing, if a secret is missing or cannot be decrypted.
     """
     needs = load_call_needs(integration, "")
-    values = values_for(integration, user_id=user_id) if needs.secrets else {}
+    values = values_for(integration, user_id=user_id) if needs.secrets else UsedValues()
     server = build_server(integration, user_id=user_id, values=values, signed_in=needs.account)
     key = key_for(_key(integration, user_id), capabilities)
     redactor = SecretRedactor([*values.values(), *sent_tokens(server)])
@@ -158,7 +158,7 @@ def begin_watch(
     cannot be decrypted.
     """
     needs = load_call_needs(integration, "")
-    values = values_for(integration, user_id=user_id) if needs.secrets else {}
+    values = values_for(integration, user_id=user_id) if needs.secrets else UsedValues()
     server = build_server(integration, user_id=user_id, values=values, signed_in=needs.account)
     key = _key(integration, user_id)
     redactor = SecretRedactor([*values.values(), *sent_tokens(server)])

@@ -11,7 +11,7 @@ from mcp.shared.auth import OAuthToken
 
 from acl.platform.clock import database_now
 from acl.platform.strict_json import parse_json
-from catalog.models import Integration, OAuthConnection, OAuthRevocation
+from catalog.models import Integration, OAuthConnection, OAuthRevocation, Secret
 from catalog.servers.net.outgoing_errors import OutgoingError
 from catalog.servers.oauth.authorization_client import OAuthHttp
 from catalog.servers.oauth.client_registration import Client, client_at
@@ -26,21 +26,35 @@ _LONGEST_PAUSE = 60.0
 _WITHOUT_END = timedelta(days=365)
 
 
-def find_connection(integration: Integration, user_id: int | None) -> OAuthConnection | None:
-    """Return the account for a call: the person's own if allowed, otherwise the shared one."""
+def find_connection(
+    integration: Integration, user_id: int | None, *, shared: bool | None = None
+) -> OAuthConnection | None:
+    """Return the account for a call: the person's own if allowed, otherwise the shared one.
+
+    The shared one does not go along with secrets of the person's own. `shared` says whether it may,
+    if the call's secrets are read already.
+    """
     rows = OAuthConnection.objects.filter(integration=integration)
-    own = rows.filter(user_id=user_id) if integration.own_secrets and user_id else rows.none()
-    return own.first() or rows.filter(user=None).first()
+    if integration.own_secrets and user_id:
+        if own := rows.filter(user_id=user_id).first():
+            return own
+        if shared is None:
+            shared = not Secret.objects.for_use(integration, user_id=user_id).own
+    return None if shared is False else rows.filter(user=None).first()
 
 
 def get_bearer_token(
-    integration: Integration, *, user_id: int | None = None, http: OAuthHttp | None = None
+    integration: Integration,
+    *,
+    user_id: int | None = None,
+    shared: bool | None = None,
+    http: OAuthHttp | None = None,
 ) -> str | None:
     """Return the access token, renewed if needed; None without an account.
 
     Raises SignInError if the integration's address changed: a token is for one address only.
     """
-    row = find_connection(integration, user_id)
+    row = find_connection(integration, user_id, shared=shared)
     if row is None:
         return None
     if row.endpoint != integration.endpoint:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db.models import Model, QuerySet
 
 from catalog.models import Integration, OAuthRevocation, Secret
+from catalog.models.secret import SecretsInUse
 from catalog.servers.secrets.broker_client import Refusal, SealedValue, ask_broker, refused
 from catalog.servers.secrets.encryption_keys import (
     opening_keys,
@@ -46,14 +47,22 @@ def unseal(sealed: bytes, *, purpose: str) -> str:
     return _unseal_all([SealedValue(purpose, sealed)])[0]
 
 
-def values_for(integration: Integration, *, user_id: int | None = None) -> dict[str, str]:
+class UsedValues(dict[str, str]):
+    """The decrypted secrets of one call by name, and of whom they are."""
+
+    in_use = SecretsInUse(())
+
+
+def values_for(integration: Integration, *, user_id: int | None = None) -> UsedValues:
     """Return the decrypted secrets of an integration, personal ones before shared ones.
 
     One secret that cannot be decrypted fails all: half a set of credentials is never sent.
     """
-    rows = list(Secret.objects.for_use(integration, user_id=user_id))
-    opened = _unseal_all([SealedValue(row.purpose, bytes(row.sealed)) for row in rows])
-    return {row.name: value for row, value in zip(rows, opened, strict=True)}
+    in_use = Secret.objects.for_use(integration, user_id=user_id)
+    opened = _unseal_all([SealedValue(row.purpose, bytes(row.sealed)) for row in in_use.rows])
+    values = UsedValues({row.name: value for row, value in zip(in_use.rows, opened, strict=True)})
+    values.in_use = in_use
+    return values
 
 
 def _unseal_all(sealed: Sequence[SealedValue]) -> list[str]:

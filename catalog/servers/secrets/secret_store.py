@@ -80,11 +80,16 @@ def set_own_secrets(*, by: User | None, integration: Integration, allowed: bool)
 
 
 def list_secret_states(integration: Integration, *, user: User | None = None) -> list[SecretState]:
-    """List the required and the set secrets, personal or shared, without values."""
+    """List the required and the set secrets, personal or shared, without values.
+
+    A person whose own values go alone needs one of each name that is shared, too.
+    """
     rows = Secret.objects.filter(integration=integration, user=user)
     rows = rows.exclude(name__startswith=RESERVED_PREFIX)
     set_at = dict(rows.values_list("name", "set_at"))
-    names = dict.fromkeys([*integration.required_secrets, *sorted(set_at)])
+    in_use = Secret.objects.for_use(integration, user_id=user.pk if user else None)
+    needed = (*integration.required_secrets, *in_use.withheld)
+    names = dict.fromkeys([*needed, *sorted(set_at)])
     return [SecretState(name, set_at.get(name)) for name in names]
 
 

@@ -1,3 +1,3 @@
 """REST endpoints of installations."""
 
-__all__ = ["installation_api", "installation_steps"]
+__all__ = ["installation_api", "installation_serializers", "installation_steps"]

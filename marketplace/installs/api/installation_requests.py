@@ -1,6 +1,7 @@
 """Helpers of the installation endpoints: parsing requests, mapping errors, building responses."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from marketplace.installs import install_requests, integration_management
 from marketplace.installs.api import installation_serializers as bodies
 from marketplace.installs.command_confirmation import bounds_of
 from marketplace.installs.install_preparation import proposed_hosts_of
+from marketplace.installs.shown_connection import ConnectionLine, connection_lines
 from marketplace.listings.listing_reviews import review_of
 from marketplace.models import Installation, Listing
 
@@ -80,12 +82,19 @@ def installation_response(installation: Installation, *, status: int = 200) -> R
     return Response(bodies.InstallationSerializer(installation).data, status=status)
 
 
-def preview_response(listing: Listing, descriptor: IntegrationDescriptor, digest: str) -> Response:
+def preview_response(
+    listing: Listing,
+    descriptor: IntegrationDescriptor,
+    digest: str,
+    lines: Sequence[ConnectionLine] = (),
+) -> Response:
     """Build the response that shows what would be installed, with the digest to confirm."""
+    bounds = bounds_of(descriptor)
     preview = {
         "integration": descriptor.slug,
         "digest": digest,
-        "constraints": bounds_of(descriptor),
+        "connection": lines or connection_lines(descriptor, bounds=bounds),
+        "constraints": bounds,
         "proposed_hosts": proposed_hosts_of(listing, descriptor),
         "review": review_of(listing),
         **{name: getattr(descriptor, name) for name in _PREVIEW_FIELDS},

@@ -110,6 +110,15 @@ class EventsQuerySerializer(StrictSerializer):
     after = serializers.IntegerField(min_value=0, default=0)
 
 
+class ConnectionLineSerializer(serializers.Serializer[Any]):
+    """A fact of a connection, as it is now and as it would be."""
+
+    part = serializers.CharField(help_text="Its place, such as `headers.X-Key`.")
+    before = serializers.CharField(help_text="Empty if there is none.")
+    after = serializers.CharField(help_text="Empty if there is none any more.")
+    is_changed = serializers.BooleanField()
+
+
 class PreviewSerializer(serializers.Serializer[Any]):
     """Preview of an installation, for confirmation."""
 
@@ -121,6 +130,9 @@ class PreviewSerializer(serializers.Serializer[Any]):
     digest = serializers.CharField(
         help_text="Send it back as `confirmed`. Empty where nothing is started or reached, or "
         "the exact version of a program is not known: that is looked up first, and confirmed then."
+    )
+    connection = ConnectionLineSerializer(
+        many=True, help_text="All that the digest covers, as it is in use and as it would be."
     )
     required_secrets = serializers.ListField(child=serializers.CharField())
     constraints = serializers.ListField(

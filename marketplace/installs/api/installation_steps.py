@@ -134,7 +134,7 @@ class UpdateView(AdminView):
         update = integration_management.pending_update(get_installation(pk).integration)
         if update is None:
             raise exceptions.NotFound("There is no newer version.")
-        return preview_response(update.listing, update.descriptor, update.digest)
+        return preview_response(update.listing, update.descriptor, update.digest, update.lines)
 
     @extend_schema(
         operation_id="start_update",

@@ -17,6 +17,7 @@ from acl.http.strict_serializer import ProblemSerializer, StrictSerializer, Text
 from catalog.models import Integration
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
+from marketplace.installs.api.installation_serializers import ConnectionLineSerializer
 from marketplace.installs.install_requests import NotPermittedError
 from marketplace.integrations.import_confirmation import (
     OtherTargetError,
@@ -38,6 +39,9 @@ class TargetSerializer(serializers.Serializer[Any]):
     required_secrets = serializers.ListField(child=serializers.CharField())
     headers = serializers.DictField(child=serializers.CharField())
     came_from = serializers.CharField(help_text="The source that declared it.")
+    connection = ConnectionLineSerializer(
+        many=True, help_text="All that the digest covers, by its place."
+    )
     digest = serializers.CharField(help_text="Digest of this target. Send it back to confirm it.")
 
 

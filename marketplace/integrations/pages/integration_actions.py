@@ -157,7 +157,6 @@ def update(request: PageRequest, slug: str) -> HttpResponse:
         "review": review_of(found.listing) if found else None,
         "digest": found.digest if found else "",
         "key": str(uuid4()),  # pressing the button twice is one update
-        "command": " ".join(row.command),
         "problem": problem,
     }
     status = 422 if problem else 200

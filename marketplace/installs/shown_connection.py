@@ -1,0 +1,114 @@
+"""A connection as it is shown before it is confirmed: each fact that its digest covers, in full."""
+
+import json
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from acl.visible_text.pieces import show_text
+from catalog.registration.integration_identity import connection_facts
+
+# A list shows so many changes, each of at most so many characters; others have their own page.
+MOST_CHANGES = 8
+MOST_CHARACTERS = 300
+_Path = tuple[str, ...]
+_ABSENT = object()
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLine:
+    """A fact of a connection, before and after; "" where there is none. Marks are in the texts."""
+
+    part: str  # its place, for programs
+    label: str
+    before: str
+    after: str
+    is_changed: bool
+
+    @property
+    def fits_a_list(self) -> bool:
+        """Return True if a list shows it in full."""
+        return max(len(self.before), len(self.after), len(self.label)) <= MOST_CHARACTERS
+
+
+def connection_lines(
+    after: object,
+    before: object | None = None,
+    *,
+    bounds: Iterable[str] = (),
+    earlier_bounds: Iterable[str] = (),
+) -> tuple[ConnectionLine, ...]:
+    """Return every fact that is confirmed, with that of the connection in use.
+
+    They are made from what the digest is made of, so none can be left out. `bounds` are those of a
+    program's package.
+    """
+    facts = dict(_leaves(_facts(after, bounds)))
+    earlier = dict(_leaves(_facts(before, earlier_bounds))) if before is not None else {}
+    return tuple(
+        ConnectionLine(
+            part=".".join(path),
+            label=_label(path),
+            before=show_text(_text(path, earlier.get(path, _ABSENT))),
+            after=show_text(_text(path, facts.get(path, _ABSENT))),
+            is_changed=_stored(earlier.get(path, _ABSENT)) != _stored(facts.get(path, _ABSENT)),
+        )
+        for path in dict.fromkeys((*facts, *earlier))
+    )
+
+
+def fit_a_list(lines: Iterable[ConnectionLine]) -> bool:
+    """Return True if a list shows everything that changes."""
+    changed = [line for line in lines if line.is_changed]
+    return len(changed) <= MOST_CHANGES and all(line.fits_a_list for line in changed)
+
+
+def _facts(one: object, bounds: Iterable[str]) -> dict[str, Any]:
+    given = list(bounds)
+    return connection_facts(one) | ({"bounds": given} if given else {})
+
+
+def _leaves(value: Any, path: _Path = ()) -> Iterator[tuple[_Path, Any]]:
+    """Yield each value that has no parts, by its place. The lists of the first level are values."""
+    parts: Iterable[tuple[str, Any]] = ()
+    if isinstance(value, dict):
+        parts = [(str(name), part) for name, part in value.items()]
+    elif isinstance(value, list) and len(path) > 1:
+        parts = [(str(number), part) for number, part in enumerate(value, start=1)]
+    if not parts and not (value in ({}, []) and len(path) == 1):
+        yield path, value
+    for name, part in parts:
+        yield from _leaves(part, (*path, name))
+
+
+def _stored(value: Any) -> str:
+    """Return the value as it is compared: the number 1 is not the text "1"."""
+    return "" if value is _ABSENT else json.dumps(value, sort_keys=True)
+
+
+def _text(path: _Path, value: Any) -> str:
+    if value is _ABSENT:
+        return ""
+    if isinstance(value, list) and len(path) == 1:
+        quoted = [shlex.quote(str(part)) if path == ("command",) else str(part) for part in value]
+        return (" " if path == ("command",) else ", ").join(quoted)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _label(path: _Path) -> str:
+    labels = {
+        "transport": _("Transport"),
+        "endpoint": _("Address"),
+        "command": _("Command"),
+        "required_secrets": _("Secrets"),
+        "bounds": _("Bounds"),
+    }
+    first, rest = path[0], ".".join(path[1:])
+    if first == "headers":
+        return _("Header %(name)s") % {"name": rest}
+    if first == "security":
+        return _("Sign-in: %(part)s") % {"part": rest}
+    return labels[first]
