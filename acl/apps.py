@@ -12,7 +12,7 @@ class AclConfig(AppConfig):
     def ready(self) -> None:
         """Add this app's places to the rail."""
         # Here, since tables can be named once every app is loaded.
-        from acl.pages.extensions import Place, extensions
+        from acl.web.frame import Place, extensions
 
         extensions.add_places(
             Place("people-list", _("People"), "users", 80, key="e", for_staff=True),

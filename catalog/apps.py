@@ -13,10 +13,10 @@ class CatalogConfig(AppConfig):
     def ready(self) -> None:
         """Register this app's page in the navigation, and what deletions leave behind."""
         # Imported here: models are available once every app is loaded.
-        from acl.pages.extensions import Place, extensions
+        from acl.web.frame import Place, extensions
         from catalog.access.kept_limits import keep_access, keep_restriction, keep_rule
         from catalog.models import Capability, Integration, OAuthConnection, Rule
-        from catalog.servers.oauth.oauth_accounts import store_revocation
+        from catalog.servers.oauth.accounts import store_revocation
 
         pre_delete.connect(store_revocation, sender=OAuthConnection, dispatch_uid="pegboard-revoke")
         for sender, keep in (

@@ -16,12 +16,7 @@ from importlib.resources import files
 import numpy as np
 import Stemmer
 
-from catalog.embedding.embedding_text import (
-    Describable,
-    integration_slug,
-    parameter_names,
-    split_identifier,
-)
+from catalog.embedding.texts import Describable, integration_slug, parameter_names, split_identifier
 
 DIMENSIONS = 2**18
 # Long texts gain nothing: the rest is not ranked, and BM25 penalizes length.

@@ -4,7 +4,7 @@ from typing import Self
 
 from django.db.models import Q
 
-from acl.rights.rights_statement import RightsTables, UsableQuerySet
+from acl.rights.statement import RightsTables, UsableQuerySet
 from catalog.readiness.obstacles import SKILLS_RUN, can_run_sql, runs_here_sql
 
 # Runtime capabilities that no sweep has retired yet. An index holds those that are not retired;

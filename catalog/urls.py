@@ -2,9 +2,10 @@
 
 from django.urls import path
 
-from catalog.access.api import explanation_api, grant_api, merge_api, rule_api
-from catalog.lookups import graph_api, lookup_api
-from catalog.runtime import runtime_api
+from catalog.access.api import explanations, grants, merging, rules
+from catalog.capabilities import lookup_api
+from catalog.relations import api
+from catalog.runtime import api as runtime_api
 
 urlpatterns = [
     path("capabilities", runtime_api.CapabilitiesView.as_view(), name="api-capabilities"),
@@ -25,16 +26,16 @@ urlpatterns = [
     path("categories", lookup_api.CategoriesView.as_view(), name="api-categories"),
     path("tree", lookup_api.TreeView.as_view(), name="api-tree"),
     path("names", lookup_api.NamesView.as_view(), name="api-names"),
-    path("graph/<str:full_name>", graph_api.GraphView.as_view(), name="api-graph"),
+    path("graph/<str:full_name>", api.GraphView.as_view(), name="api-graph"),
     path("stats", lookup_api.StatisticsView.as_view(), name="api-stats"),
-    path("access/explain", explanation_api.ExplainView.as_view(), name="api-access-explain"),
-    path("access/reach", explanation_api.ReachView.as_view(), name="api-access-reach"),
-    path("access/holders", explanation_api.HoldersView.as_view(), name="api-access-holders"),
-    path("groups/<int:pk>/merge", merge_api.GroupMergeView.as_view(), name="api-group-merge"),
-    path("grants", grant_api.GrantsView.as_view(), name="api-grants"),
-    path("access/grants", grant_api.EarlierGrantsView.as_view(), name="api-access-grants"),
-    path("access/rules", rule_api.RulesView.as_view(), name="api-access-rules"),
-    path("access/rules/<int:pk>", rule_api.RuleView.as_view(), name="api-access-rule"),
-    path("access/kept-rules", rule_api.KeptRulesView.as_view(), name="api-access-kept"),
-    path("access/kept-rules/<int:pk>", rule_api.KeptRuleView.as_view(), name="api-access-lift"),
+    path("access/explain", explanations.ExplainView.as_view(), name="api-access-explain"),
+    path("access/reach", explanations.ReachView.as_view(), name="api-access-reach"),
+    path("access/holders", explanations.HoldersView.as_view(), name="api-access-holders"),
+    path("groups/<int:pk>/merge", merging.GroupMergeView.as_view(), name="api-group-merge"),
+    path("grants", grants.GrantsView.as_view(), name="api-grants"),
+    path("access/grants", grants.EarlierGrantsView.as_view(), name="api-access-grants"),
+    path("access/rules", rules.RulesView.as_view(), name="api-access-rules"),
+    path("access/rules/<int:pk>", rules.RuleView.as_view(), name="api-access-rule"),
+    path("access/kept-rules", rules.KeptRulesView.as_view(), name="api-access-kept"),
+    path("access/kept-rules/<int:pk>", rules.KeptRuleView.as_view(), name="api-access-lift"),
 ]

@@ -11,10 +11,10 @@ from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 
 from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
-from acl.visible_text.json_text import text_of
-from discovery.calls.call_arguments import render_call
-from discovery.calls.call_queries import PRIVATE_FIELDS, may_read_contents
-from discovery.learning.learning_review import forget
+from acl.visible_text.canonical_json import text_of
+from discovery.calls.arguments import render_call
+from discovery.calls.queries import PRIVATE_FIELDS, may_read_contents
+from discovery.learning.review import forget
 from discovery.models import (
     Call,
     Called,

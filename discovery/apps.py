@@ -12,17 +12,17 @@ class DiscoveryConfig(AppConfig):
     def ready(self) -> None:
         """Register this app's navigation entries, counts and lists with the pages of acl."""
         # Imported here, since models are available only once every app is loaded.
-        from acl.pages.extensions import Place, extensions
+        from acl.web.frame import Place, extensions
         from catalog.access.grant_suggestions import register_ranker
         from catalog.readiness.facts import register_own_tools
         from catalog.servers.secrets.sealed_values import register_sealed
         from discovery.calls.approvals import waiting_by_place
-        from discovery.calls.call_queries import acts_context
         from discovery.calls.own_tools import register_answer
-        from discovery.gateway.answers.dispatch import answer_call
-        from discovery.metatools.all_metatools import META_TOOLS
+        from discovery.calls.queries import acts_context
+        from discovery.mcp.answers.dispatch import answer_call
+        from discovery.metatools.registry import META_TOOLS
         from discovery.models import ChatModel
-        from discovery.pages.first_call import first_call
+        from discovery.playground.sample_messages import first_call
         from discovery.select.unheld_tools import rank_unheld
 
         extensions.add_places(

@@ -2,23 +2,21 @@
 
 from django.urls import path
 
-from discovery.api.approval_api import ApprovalsView, ApprovalView, ApproveView, RejectView
-from discovery.api.call_api import CallEventsView, CallView, CancelCallView, ExecuteView
-from discovery.api.call_log_api import CallLogView
-from discovery.api.call_policy_api import CallPolicyView
-from discovery.api.call_use_api import CallUseView
-from discovery.api.chat_model_api import ChatModelsView, ChatModelView
-from discovery.api.discover_api import DiscoverView
-from discovery.api.insights_api import AlertsView, FiguresView, WindowsView
-from discovery.api.learning_api import LearningView
-from discovery.api.metatool_api import MetaToolsView, MetaToolView
-from discovery.api.plan_api import PlanView
-from discovery.api.price_api import PricesView, PriceView
-from discovery.api.quota_api import QuotasView, QuotaView
-from discovery.api.risk_api import RisksView
-from discovery.api.select_api import SelectView
-from discovery.api.tool_use_api import ToolUseView
-from discovery.api.turn_api import OutcomeView, ResultsView, StartView, TurnView
+from discovery.calls.api import CallEventsView, CallView, CancelCallView, ExecuteView
+from discovery.calls.approval_api import ApprovalsView, ApprovalView, ApproveView, RejectView
+from discovery.calls.log_api import CallLogView
+from discovery.calls.policy_api import CallPolicyView
+from discovery.calls.quota_api import QuotasView, QuotaView
+from discovery.chats.model_api import ChatModelsView, ChatModelView
+from discovery.insights.api import AlertsView, FiguresView, WindowsView
+from discovery.insights.call_use_api import CallUseView
+from discovery.insights.risk_api import RisksView
+from discovery.insights.tool_use_api import ToolUseView
+from discovery.mcp.metatool_api import MetaToolsView, MetaToolView
+from discovery.prices.api import PricesView, PriceView
+from discovery.teaching.learning_api import LearningView
+from discovery.turns.api import OutcomeView, PlanView, ResultsView, StartView, TurnView
+from discovery.turns.select_serializers import DiscoverView, SelectView
 
 urlpatterns = [
     path("select", SelectView.as_view(), name="api-select"),

@@ -16,12 +16,12 @@ class MarketplaceConfig(AppConfig):
         """Add places to the rail, register deployment checks, and start tracing if configured."""
         from django.utils.translation import gettext_lazy as _
 
-        from acl.pages.extensions import Place, extensions
+        from acl.web.frame import Place, extensions
         from catalog.servers.secrets.sealed_values import register_sealed
         from discovery.select.helping_offers import register_help
-        from marketplace.listings.listing_help import offer_listings
+        from marketplace.listings.search import offer_listings
         from marketplace.models import NotificationChannel
-        from marketplace.operate.roles import role_powers  # noqa: F401 - it registers them; models are there by now
+        from marketplace.operate.roles import grants  # noqa: F401 - it registers them; models are there by now
 
         extensions.add_places(
             Place("today", _("Today"), "sun", 5, key="d"),

@@ -2,24 +2,23 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from marketplace.additions import addition_pages
-from marketplace.installs.pages import install_pages, progress_pages, proposal_pages
-from marketplace.listings import icon_page, listing_pages, palette
-from marketplace.sources import source_pages
+from marketplace.additions import pages
+from marketplace.installs.pages import progress, proposals, start
+from marketplace.listings import icon_page, palette_pages
+from marketplace.listings import pages as listing_pages
+from marketplace.sources import pages as source_pages
 
 _SOURCE = "marketplace/sources/<slug:slug>/"
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("find/", palette.find, name="find"),
+    path("find/", palette_pages.find, name="find"),
     path("icons/<uuid:public_id>.png", icon_page.icon, name="icon"),
     path("marketplace/", listing_pages.browse, name="marketplace"),
     path("marketplace/listings/<slug:slug>/", listing_pages.listing, name="listing"),
-    path(
-        "marketplace/listings/<slug:slug>/install/", install_pages.install, name="listing-install"
-    ),
+    path("marketplace/listings/<slug:slug>/install/", start.install, name="listing-install"),
     path(
         "marketplace/listings/<slug:slug>/operations/",
-        install_pages.operations,
+        start.operations,
         name="listing-operations",
     ),
     path(
@@ -27,36 +26,36 @@ urlpatterns: list[URLPattern | URLResolver] = [
         listing_pages.decide,
         name="listing-review",
     ),
-    path("marketplace/proposals/", proposal_pages.proposals, name="proposals"),
-    path("marketplace/proposals/<int:pk>/", proposal_pages.answer, name="proposal"),
-    path("marketplace/receivers/", install_pages.receivers, name="install-receivers"),
+    path("marketplace/proposals/", proposals.proposals, name="proposals"),
+    path("marketplace/proposals/<int:pk>/", proposals.answer, name="proposal"),
+    path("marketplace/receivers/", start.receivers, name="install-receivers"),
     path(
         "marketplace/installations/<uuid:public_id>/",
-        progress_pages.installation,
+        progress.installation,
         name="installation",
     ),
     path(
         "marketplace/installations/<uuid:public_id>/confirm/",
-        progress_pages.confirm,
+        progress.confirm,
         name="installation-confirm",
     ),
     path(
         "marketplace/installations/<uuid:public_id>/approve/",
-        progress_pages.approve,
+        progress.approve,
         name="installation-approve",
     ),
     path(
         "marketplace/installations/<uuid:public_id>/retry/",
-        progress_pages.retry,
+        progress.retry,
         name="installation-retry",
     ),
     path(
         "marketplace/installations/<uuid:public_id>/cancel/",
-        progress_pages.cancel,
+        progress.cancel,
         name="installation-cancel",
     ),
-    path("marketplace/add/", addition_pages.add_anything, name="add-anything"),
-    path("marketplace/add/<uuid:public_id>/", addition_pages.addition, name="addition"),
+    path("marketplace/add/", pages.add_anything, name="add-anything"),
+    path("marketplace/add/<uuid:public_id>/", pages.addition, name="addition"),
     path("marketplace/sources/", source_pages.sources, name="sources"),
     path("marketplace/add-source/", source_pages.add, name="source-add"),
     path(_SOURCE, source_pages.source, name="source"),

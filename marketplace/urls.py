@@ -2,11 +2,11 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from marketplace.additions import addition_api
-from marketplace.installs.api import installation_api, installation_steps
-from marketplace.integrations.api import confirmation_api, network_api, requestable_api, review_api
-from marketplace.listings import listing_api
-from marketplace.sources import source_api
+from marketplace.additions import api
+from marketplace.installs.api import installation_steps, installations
+from marketplace.integrations.api import confirmation, network, requestable, reviews
+from marketplace.listings import api as listing_api
+from marketplace.sources import api as source_api
 
 _ONE = "installations/<uuid:pk>"
 
@@ -25,19 +25,19 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path(
         "installations",
-        installation_api.InstallationsView.as_view(),
+        installations.InstallationsView.as_view(),
         name="api-installations",
     ),
     path(
         "installations/preview",
-        installation_api.PreviewView.as_view(),
+        installations.PreviewView.as_view(),
         name="api-installation-preview",
     ),
-    path(_ONE, installation_api.InstallationView.as_view(), name="api-installation"),
+    path(_ONE, installations.InstallationView.as_view(), name="api-installation"),
     *(
         path(f"{_ONE}/{step}", view.as_view(), name=f"api-installation-{step}")
         for step, view in (
-            ("events", installation_api.EventsView),
+            ("events", installations.EventsView),
             ("cancel", installation_steps.CancelView),
             ("retry", installation_steps.RetryView),
             ("approve", installation_steps.ApproveView),
@@ -49,32 +49,32 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path(
         "integrations/<slug:slug>/confirm",
-        confirmation_api.ConfirmView.as_view(),
+        confirmation.ConfirmView.as_view(),
         name="api-integration-confirm",
     ),
     path(
         "integrations/<slug:slug>/network",
-        network_api.NetworkView.as_view(),
+        network.NetworkView.as_view(),
         name="api-integration-network",
     ),
     path(
         "integrations/<slug:slug>/requestable",
-        requestable_api.RequestableView.as_view(),
+        requestable.RequestableView.as_view(),
         name="api-integration-requestable",
     ),
-    path("integrations/<slug:slug>/review", review_api.ReviewView.as_view(), name="api-review"),
+    path("integrations/<slug:slug>/review", reviews.ReviewView.as_view(), name="api-review"),
     path(
         "integrations/<slug:slug>/review/approve",
-        review_api.ApproveView.as_view(),
+        reviews.ApproveView.as_view(),
         name="api-review-approve",
     ),
     path(
         "integrations/<slug:slug>/review/reject",
-        review_api.RejectView.as_view(),
+        reviews.RejectView.as_view(),
         name="api-review-reject",
     ),
-    path("additions", addition_api.AdditionsView.as_view(), name="api-additions"),
-    path("additions/<uuid:pk>", addition_api.AdditionView.as_view(), name="api-addition"),
+    path("additions", api.AdditionsView.as_view(), name="api-additions"),
+    path("additions/<uuid:pk>", api.AdditionView.as_view(), name="api-addition"),
     path("sources", source_api.SourcesView.as_view(), name="api-sources"),
     path("sources/<slug:slug>", source_api.SourceView.as_view(), name="api-source"),
     path(

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import pytest
 
 from catalog.servers.connections import server_requests
+from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.event_loop import ConnectionLoop
-from catalog.servers.connections.session_pool import ConnectionPool
 
 
 @contextmanager

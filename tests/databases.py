@@ -28,8 +28,8 @@ from guardian.management import create_anonymous_user
 from psycopg.conninfo import make_conninfo
 from pytest_django import DjangoDbBlocker
 
-from marketplace.operate.roles.owner_role import as_owner
-from marketplace.operate.roles.role_names import OWNER, TEMPLATE
+from marketplace.operate.roles.names import OWNER, TEMPLATE
+from marketplace.operate.roles.owner import as_owner
 from tests.migrated_schema import load_schema, save_schema, saved_schema
 from tests.servers import SUPERUSER
 

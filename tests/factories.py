@@ -18,7 +18,6 @@ from factory.helpers import post_generation
 from guardian.shortcuts import assign_perm, remove_perm
 
 from acl.models import GroupPolicy, Space
-from catalog.graph.stored_links import refresh_links
 from catalog.models import (
     Capability,
     Embedding,
@@ -28,12 +27,13 @@ from catalog.models import (
     LexicalVector,
     Rule,
 )
-from catalog.registration.derived_columns import (
+from catalog.registration._derived_columns import (
     compute_lexical_terms,
     compute_text_hash,
     fill_derived_columns,
 )
-from discovery.calls.call_arguments import hash_of, serialize_arguments
+from catalog.relations.stored_links import refresh_links
+from discovery.calls.arguments import hash_of, serialize_arguments
 from discovery.models import Call, Experience
 from marketplace.models import Listing, Source
 

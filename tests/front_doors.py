@@ -1,64 +1,112 @@
-"""Front doors of packages: an import contract for import-linter.
+"""Contracts about rooms, for import-linter: private modules, the order of rooms, and edges.
 
-A package below an app names in `__all__` of its `__init__` the modules that others may import. All
-other modules are private.
+A module whose name begins with an underscore belongs to its package alone. A room's edges (`api`,
+`pages`, `forms` …) know HTTP and may use any room of their app; what is no edge may import only
+rooms below its own, and never an edge.
 """
 
-import ast
-from pathlib import Path
+import re
+from typing import cast
 
 from grimp import ImportGraph
-from importlinter import Contract, ContractCheck, output
+from importlinter import Contract, ContractCheck, fields, output
 
-ROOT = Path(__file__).resolve().parents[1]
-# Django loads their modules by itself; models are re-exported by their package.
-_EXEMPT = {"admin", "config", "management", "migrations", "models", "templatetags"}
+EDGE = re.compile(
+    r"(^|[._])(api|pages?|urls|forms?|serializers|mcp_view)(\.|$)|\.(admin|management|templatetags|migrations)(\.|$)"
+)
+# Rooms that are edges as a whole: what all edges share, and what only clients or readers see.
+_ROOMS_OF_EDGES = (
+    "acl.web",
+    "acl.people.scim",
+    "discovery.mcp",
+    "discovery.playground",
+    "marketplace.config",
+    "marketplace.today",
+)
+_ROOM_PREFIXES = tuple(f"{room}." for room in _ROOMS_OF_EDGES)
+_LIBRARIES = ("rest_framework", "django_htmx")
+
+Imports = list[tuple[str, str]]
 
 
-class FrontDoorContract(Contract):
-    """Contract: refuse imports of modules that their package does not name in `__all__`."""
+def is_edge(module: str) -> bool:
+    """Return True for a module that may know HTTP and templates, by its name."""
+    return bool(EDGE.search(module)) or f"{module}.".startswith(_ROOM_PREFIXES)
 
-    type_name = "front_door"
+
+class _Rooms(Contract):
+    """A contract that lists forbidden imports."""
+
+    complaint = "{} imports {}"
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
-        doors = {
-            package: named_in(package) for package in sorted(graph.modules) if is_room(package)
-        }
-        broken = [
-            (importer, module)
-            for package, named in doors.items()
-            for module in sorted(graph.find_children(package))
-            if module.rpartition(".")[2] not in named
-            for importer in sorted(importers_from_outside(graph, module, package))
-        ]
+        broken = sorted(self.find_broken(graph))
         return ContractCheck(kept=not broken, metadata={"broken": broken})
+
+    def find_broken(self, graph: ImportGraph) -> Imports:
+        """Return the imports that break the contract: importer, imported module."""
+        raise NotImplementedError
 
     def render_broken_contract(self, check: ContractCheck) -> None:
         for importer, module in check.metadata["broken"]:
-            output.print_error(f"{importer} imports {module}, which its package keeps to itself")
+            output.print_error(self.complaint.format(importer, module))
 
 
-def is_room(package: str) -> bool:
-    """Return True for a package below an app whose modules are imported explicitly."""
-    parts = package.split(".")
-    return len(parts) > 1 and door_of(package).is_file() and not _EXEMPT & set(parts)
+class PrivateModulesContract(_Rooms):
+    """Contract: a module that begins with an underscore is imported in its own package only."""
+
+    type_name = "private_modules"
+    complaint = "{} imports {}, which its package keeps to itself"
+
+    def find_broken(self, graph: ImportGraph) -> Imports:
+        return [
+            (importer, module)
+            for module in graph.modules
+            if module.rpartition(".")[2].startswith("_")
+            for importer in graph.find_modules_that_directly_import(module)
+            if not f"{importer}.".startswith(f"{module.rpartition('.')[0]}.")
+        ]
 
 
-def door_of(package: str) -> Path:
-    """Return the file of a package's `__init__`, without importing it, which needs settings."""
-    return ROOT.joinpath(*package.split("."), "__init__.py")
+class RoomOrderContract(_Rooms):
+    """Contract: in an app, what is no edge imports rooms of lower layers only."""
+
+    type_name = "room_order"
+    complaint = "{} imports {}, which is no room below"
+
+    app = fields.StringField()
+    layers = fields.ListField(subfield=fields.StringField())
+
+    def find_broken(self, graph: ImportGraph) -> Imports:
+        app, layers = str(self.app), [str(layer) for layer in cast("list[str]", self.layers)]
+        depth = {room: number for number, layer in enumerate(layers) for room in layer.split(" | ")}
+        broken: Imports = []
+        for module in graph.find_descendants(app):
+            room = module.split(".")[1]
+            if room not in depth and room not in ("migrations", "locale"):
+                broken.append((module, "nothing yet: its room has no layer"))
+            elif not is_edge(module):
+                broken += [
+                    (module, imported)
+                    for imported in graph.find_modules_directly_imported_by(module)
+                    if imported.startswith(f"{app}.")
+                    and (below := imported.split(".")[1]) != room
+                    and depth.get(below, -1) <= depth[room]
+                ]
+        return broken
 
 
-def named_in(package: str) -> set[str]:
-    """Return the names in a package's `__all__`."""
-    for node in ast.parse(door_of(package).read_text("utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return set(ast.literal_eval(node.value))
-    return set()
+class EdgesContract(_Rooms):
+    """Contract: only edges import edges, Django REST framework and htmx."""
 
+    type_name = "edges"
+    complaint = "{} imports {}, though its name is no edge's"
 
-def importers_from_outside(graph: ImportGraph, module: str, package: str) -> set[str]:
-    """Return the outside modules that import one of the package, or of a package below it."""
-    inside = {module, *graph.find_descendants(module)}
-    importers = {who for one in inside for who in graph.find_modules_that_directly_import(one)}
-    return {who for who in importers if who != package and not who.startswith(f"{package}.")}
+    def find_broken(self, graph: ImportGraph) -> Imports:
+        return [
+            (module, imported)
+            for module in graph.modules
+            if module.count(".") > 1 and not is_edge(module)
+            for imported in graph.find_modules_directly_imported_by(module)
+            if is_edge(imported) or imported.split(".")[0] in _LIBRARIES
+        ]

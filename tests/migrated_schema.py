@@ -8,7 +8,7 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-from marketplace.operate.embedded.embedded_postgres import postgres_programs
+from marketplace.operate.embedded.postgres import postgres_programs
 
 PROJECT = Path(__file__).parent.parent
 _PLACE = PROJECT / ".pytest_cache" / "migrated"
@@ -20,8 +20,8 @@ _DECIDES = (
     "marketplace/config/*.py",
     "marketplace/operate/roles/*.py",
     "catalog/effects/*.py",
-    "catalog/formats/side_effects.py",
-    "catalog/registration/category_assignment.py",
+    "catalog/formats/_side_effects.py",
+    "catalog/registration/scratch_catalog.py",
     "tests/databases.py",
     "requirements.lock",
 )

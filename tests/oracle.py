@@ -7,7 +7,7 @@ reading.
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 
 DENY, PROPOSE, ALLOW = 0, 1, 2
 Effect = Literal["no", "propose", "allow"]

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from catalog.embedding.shipped_model import prepare_model
 from marketplace.operate.embedded.data_folder import open_data_folder
-from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
-from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
+from marketplace.operate.embedded.postgres import EmbeddedPostgres
+from marketplace.operate.embedded.redis import EmbeddedRedis
 from marketplace.operate.embedded.text_catalogues import CATALOGUES, compile_catalogues
 
 SUPERUSER = "DATABASE_SUPERUSER_URL"

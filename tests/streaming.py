@@ -18,11 +18,11 @@ import psycopg
 import pytest
 from django.db import connection
 
-from marketplace.operate.embedded import embedded_postgres
-from marketplace.operate.embedded.child_processes import stop_child
+from marketplace.operate.embedded import postgres
+from marketplace.operate.embedded._child_processes import stop_child
 from marketplace.operate.embedded.data_folder import open_data_folder
-from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres, postgres_programs
-from marketplace.operate.roles.role_names import APP, OWNER
+from marketplace.operate.embedded.postgres import EmbeddedPostgres, postgres_programs
+from marketplace.operate.roles.names import APP, OWNER
 from tests.databases import MIGRATED, superuser_conninfo
 from tests.migrated_schema import load_schema, save_schema, saved_schema
 
@@ -112,8 +112,8 @@ def streaming() -> Iterator[Streaming]:
         Path(folder).chmod(0o711)
         primary, replica = (_Server(_data_folder(Path(folder, name))) for name in ("one", "two"))
         with pytest.MonkeyPatch.context() as patch:
-            hba = f"{embedded_postgres._PG_HBA}local replication all scram-sha-256\n"
-            patch.setattr(embedded_postgres, "_PG_HBA", hba)
+            hba = f"{postgres._PG_HBA}local replication all scram-sha-256\n"
+            patch.setattr(postgres, "_PG_HBA", hba)
             try:
                 primary.start()
                 primary.create_database()

@@ -5,8 +5,8 @@ from threading import Thread
 
 from django.db import connections
 
-from catalog.embedding.embedding_jobs import embed_pending
-from marketplace.installs.install_worker import install
+from catalog.embedding.jobs import embed_pending
+from marketplace.installs.worker import install
 from marketplace.models import Installation
 
 

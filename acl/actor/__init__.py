@@ -1,3 +1,1 @@
 """Chain of an act: the actor, the credential, and the subject."""
-
-__all__ = ["chain", "request_context"]

@@ -14,8 +14,7 @@ from django.utils.translation import gettext as _
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
-from acl.delegation import DelegationRefused
-from acl.keys.key_lifecycle import KeyRefused, check_new_key, create_key, revoke_key, rotate_key
+from acl.keys.lifecycle import KeyRefused, check_new_key, create_key, revoke_key, rotate_key
 from acl.models import (
     ApiKey,
     AuthorizationCode,
@@ -24,6 +23,7 @@ from acl.models import (
     ClientToken,
     RegisteredClient,
 )
+from acl.rights.delegation import DelegationRefused
 
 
 class ApiKeyForm(forms.ModelForm):

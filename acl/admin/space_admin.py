@@ -9,9 +9,9 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from acl.accounts.spaces import SpaceRefused, create_space, delete_space, move_space, rename_space
 from acl.admin.admin_base import AuditedAdmin
 from acl.models import GroupPolicy, Space
+from acl.people.spaces import SpaceRefused, create_space, delete_space, move_space, rename_space
 
 
 class SpaceForm(forms.ModelForm):

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from acl.actor.chain import ActorKind, CredentialKind
 from acl.models import AuditEntry, ChainColumns
-from acl.visible_text.json_text import text_of_value
+from acl.visible_text.canonical_json import text_of_value
 from acl.visible_text.pieces import show_text
 
 # Values of the log's filter as well, so not translated here.

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from acl.actor.chain import Actor, ActorKind, Chain, CredentialKind, Subject
 from acl.actor.request_context import ShownKey, current_chain, current_context, note_subject
-from acl.audit.installation_actions import check_credential
+from acl.audit._installation_actions import check_credential
 from acl.models import AuditEntry, Look, ServiceAccount
 from acl.platform.clock import database_now
 

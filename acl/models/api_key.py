@@ -1,11 +1,27 @@
 """Keys of chat backends and scripts. Only a digest is kept."""
 
 from django.conf import settings
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import AbstractUser, Group
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from acl.models.rank import Rank
+# Ranks of people and credentials, from the least power to the most.
+
+
+class Rank(models.IntegerChoices):
+    """Ranks. A credential keeps its rank: a promotion of its owner does not raise it."""
+
+    MEMBER = 0, "member"
+    STAFF = 1, "admin"
+    SUPERUSER = 2, "superuser"
+
+
+def rank_of(person: AbstractUser) -> Rank:
+    """Return the person's rank now. Without the staff flag even a superuser administers nothing,
+    which is Django's own rule for its admin."""
+    if not (person.is_active and person.is_staff):
+        return Rank.MEMBER
+    return Rank.SUPERUSER if person.is_superuser else Rank.STAFF
 
 
 class ApiKey(models.Model):

@@ -113,3 +113,52 @@ class AuditHead(models.Model):
 
     def __str__(self) -> str:
         return f"{self.number} {self.digest}"
+
+
+# Looks: someone has looked at what another person may use.
+
+
+class Look(models.Model):
+    """A recorded look: one for each viewer, subject, kind and hour.
+
+    The constraint lets one of many requests at once write the entry. Rows are of no use after their
+    hour, and the next look removes them.
+    """
+
+    viewer_id = models.BigIntegerField()
+    subject_id = models.BigIntegerField()
+    kind = models.CharField(max_length=60)
+    hour = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                fields=["viewer_id", "subject_id", "kind", "hour"], name="acl_look_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.viewer_id} {self.subject_id} {self.kind}"
+
+
+# Beats: how far a read replica has come, in numbers that web processes count up.
+
+
+class ReplicaBeat(models.Model):
+    """The latest beat of a process (`acl/platform/read_replica.py`).
+
+    The process wrote it on the primary, so a replica that shows it also shows all that was
+    committed before.
+    """
+
+    process = models.UUIDField(primary_key=True)
+    number = models.BigIntegerField()
+    beaten_at = models.DateTimeField(help_text="By the primary's clock.")
+
+    class Meta:
+        default_permissions = ()
+        ordering = ["-beaten_at", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.process}: {self.number}"

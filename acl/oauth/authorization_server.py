@@ -7,6 +7,7 @@ one again ends the connection that it made.
 from datetime import timedelta
 from functools import cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from authlib.integrations.django_oauth2 import AuthorizationServer
 from authlib.integrations.django_oauth2.requests import DjangoOAuth2Payload, DjangoOAuth2Request
@@ -21,10 +22,9 @@ from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.urls import reverse
 
-from acl.keys.key_lifecycle import digest_of
+from acl.keys.lifecycle import digest_of
 from acl.models import AuthorizationCode, ClientToken, RegisteredClient
-from acl.oauth.connections import SCOPES, end_connection
-from acl.oauth.issued_tokens import (
+from acl.oauth._issued_tokens import (
     IssuedCode,
     IssuedToken,
     PublicClient,
@@ -32,8 +32,42 @@ from acl.oauth.issued_tokens import (
     redeem_code,
     store_tokens,
 )
-from acl.oauth.resources import origin_of, read_resource
+from acl.oauth.connections import SCOPES, end_connection
 from acl.platform.clock import database_now
+
+# Resources of tokens: this deployment's MCP addresses (RFC 8707).
+
+PATH = "/mcp"
+_LONGEST = 500
+
+
+def origin_of(request: HttpRequest) -> str:
+    """Return scheme and host of the deployment as the client sees it, which is the issuer."""
+    return f"{request.scheme}://{request.get_host()}"
+
+
+def resource_of(origin: str, path: str) -> str:
+    """Return the identifier of the MCP address at `path`, without its query."""
+    return origin + path.rstrip("/")
+
+
+def read_resource(asked: list[str], origin: str) -> str | None:
+    """Return the one resource that a request names, `/mcp` if it names none, None for others."""
+    if len(asked) > 1:
+        return None
+    if not asked or not asked[0]:
+        return resource_of(origin, PATH)
+    try:
+        parts, here = urlsplit(asked[0]), urlsplit(origin)
+    except ValueError:
+        return None
+    is_ours = (parts.scheme, parts.netloc.lower()) == (here.scheme, here.netloc.lower())
+    path = parts.path.rstrip("/")
+    if not is_ours or parts.fragment or not (path == PATH or path.startswith(PATH + "/")):
+        return None
+    resource = resource_of(origin, path)
+    return resource if len(resource) <= _LONGEST else None
+
 
 CODE_LIFETIME = timedelta(minutes=1)
 CODE_REMEMBERED = timedelta(hours=1)  # afterwards, to notice who shows it again

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
 from acl.models import ClientDocument, RegisteredClient
-from acl.oauth.registration import (
+from acl.oauth._registration import (
     LONGEST_URI,
     MOST_URIS,
     RegistrationRefused,
@@ -24,9 +24,8 @@ from acl.oauth.registration import (
     is_plain,
 )
 from acl.platform.clock import database_now
-from acl.platform.jobs.job_rows import move
-from acl.platform.jobs.task_names import READ_CLIENT_DOCUMENT
-from acl.platform.jobs.task_queue import send_on_commit
+from acl.platform.jobs.rows import move
+from acl.platform.jobs.task_names import READ_CLIENT_DOCUMENT, send_on_commit
 
 State = ClientDocument.State
 OPEN = (State.WAITING, State.READING)

@@ -9,10 +9,10 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from acl.audit.recorder import record
-from acl.keys.key_lifecycle import digest_of
+from acl.keys.lifecycle import digest_of
 from acl.models import ApiKey, AuthorizationCode, ClientConnection, ClientToken, RegisteredClient
-from acl.models.rank import Rank
-from acl.oauth.registration import host_of
+from acl.models.api_key import Rank
+from acl.oauth._registration import host_of
 
 # The scopes of an assistant: it finds tools and runs them. A client never gets `admin` or
 # `register`: what it makes would outlive it.

@@ -1,6 +1,6 @@
 """Answers as dataclasses: each field says how it is written as JSON and what it means.
 
-`write_answer` writes them; `acl/http/answer_serializer.py` describes the same fields in OpenAPI.
+`write_answer` writes them; `acl/web/answer_serializer.py` describes the same fields in OpenAPI.
 """
 
 from collections.abc import Callable

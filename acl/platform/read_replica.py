@@ -8,20 +8,97 @@ that is away, slow, paused or promoted, or a primary that takes no writes.
 """
 
 import os
+import time
 from collections.abc import Mapping
 from functools import lru_cache, partial
+from math import inf
 from threading import Lock
 from typing import Any, Literal
+from uuid import UUID, uuid4
 
+import dj_database_url
 import structlog
 from django.conf import settings
 from django.db import Error, InterfaceError, OperationalError, connection, connections
 from prometheus_client import Counter
 
-from acl.platform.circuit_breaker import CircuitBreaker
 from acl.platform.prepared_statements import Table, rows_of, table_of
-from acl.platform.replica_beats import Beats, clock
-from acl.platform.replica_connection import ALIAS, PATIENCE_SECONDS
+from acl.platform.redis_circuit import CircuitBreaker
+
+# Connection to the read replica, as an entry of Django's DATABASES.
+
+ALIAS = "replica"
+# A server that hangs says nothing, and its kernel answers for it. Postgres's client waits no less
+# than this for a connection.
+PATIENCE_SECONDS = 2
+_MILLISECONDS = PATIENCE_SECONDS * 1000
+
+
+def replica_database(url: str, options: str) -> dict[str, Any]:
+    """Return the entry for a URL; `options` are those of the primary's sessions."""
+    # No health checks, which are a statement more: where a connection has ended, the primary
+    # answers, and the next request opens another one.
+    database: dict[str, Any] = dict(
+        dj_database_url.parse(url, conn_max_age=600, disable_server_side_cursors=True)
+    )
+    database["OPTIONS"] = database.get("OPTIONS", {}) | {
+        "options": f"{options} -c statement_timeout={_MILLISECONDS}",
+        "prepare_threshold": 1_000_000,
+        "connect_timeout": PATIENCE_SECONDS,
+        "tcp_user_timeout": _MILLISECONDS,
+    }
+    database["TEST"] = {"MIRROR": "default"}
+    return database
+
+
+# Beats of this process: numbers that it counts up on the primary, and the moment before each.
+# A replica that shows a number also shows everything that was committed before that moment, since
+# it replays commits in their order. Moments are of this machine's clock alone, so no two
+# machines' clocks are compared.
+
+# Time asleep counts, too. Only Linux leaves it out of its other steady clock.
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def clock() -> float:
+    """Return seconds since the start of the machine."""
+    return time.clock_gettime(_CLOCK)
+
+
+class Beats:
+    """Numbers, none of which is given twice: after a failover the primary may have lost some."""
+
+    def __init__(self) -> None:
+        self.process: UUID = uuid4()
+        self._number = 0
+        self._tried_at = -inf
+        self._began: dict[int, float] = {}
+        self._lock = Lock()
+
+    def begin(self, now: float, *, every: float) -> int | None:
+        """Return the number to write, or None where one was begun within `every` seconds.
+
+        It is remembered before it is written. One whose write fails is never seen.
+        """
+        with self._lock:
+            if now - self._tried_at < every:
+                return None
+            self._tried_at = now
+            self._number += 1
+            self._began[self._number] = now
+            return self._number
+
+    def first_since(self, moment: float) -> int | None:
+        """Return the first number that was begun since `moment`, and forget those before."""
+        with self._lock:
+            self._began = {number: at for number, at in self._began.items() if at >= moment}
+            return min(self._began, default=None)
+
+    def age(self, number: int, now: float) -> float:
+        """Return the seconds since a number was begun; infinite if it was forgotten."""
+        with self._lock:
+            return now - self._began.get(number, -inf)
+
 
 # Some of the last beats may be on their way, or not written.
 _BEATS_WITHIN_BOUND = 4

@@ -10,7 +10,7 @@ from functools import cache
 
 from django.utils.translation import get_language, gettext
 
-from acl.platform.stored_messages import MESSAGES
+from acl.platform._stored_messages import MESSAGES
 
 _GAP = re.compile(r"%\((\w+)\)s")
 # Longer texts are a server's own words, and matching costs more the longer a text is.

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
 from acl.models import AccessRequest
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 
 MOST_OPEN = 20
 

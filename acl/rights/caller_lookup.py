@@ -4,15 +4,44 @@ Whether a name is unknown, inactive or another group's, the refusal is the same,
 single statement.
 """
 
+from dataclasses import dataclass
 from functools import cache
 
 from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
-from acl.delegation import acts_for_others
-from acl.delegation.key_holder import KeyHolder
 from acl.platform.prepared_statements import rows_of
-from acl.rights.caller import Caller
+from acl.rights.delegation import acts_for_others
+from acl.rights.delegation.authority import KeyHolder
+
+# Callers of a question.
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A user in a group, and perhaps in one of its spaces; without a space it is the group's
+    root space.
+
+    With `other_groups` the user asks as a member of all these groups together: each answers for
+    itself, and the answers are united (docs/access.md). `group_id` is the group of the space, or
+    the first; what is recorded of the question is recorded there.
+    """
+
+    user_id: int
+    group_id: int
+    space_id: int | None = None
+    other_groups: tuple[int, ...] = ()
+
+    @property
+    def group_ids(self) -> tuple[int, ...]:
+        """Ids of all groups in which the question is asked."""
+        return (self.group_id, *self.other_groups)
+
+    @property
+    def is_united(self) -> bool:
+        """True if several groups answer together."""
+        return bool(self.other_groups)
+
 
 NOBODY = 0  # no row has this key
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from acl.rights.precedence import (
+from acl.rights.precedence_sql import (
     ALLOW,
     DECISIONS,
     EFFECT,

@@ -1,22 +1,23 @@
 """The one answer from the other end: who may use one capability, of all people everywhere.
 
-It says of each person in each place what `acl.rights.rights_statement` says of them; the tests
+It says of each person in each place what `acl.rights.statement` says of them; the tests
 compare the two. A space without a rule about the capability answers as the one above it, so the
 places are each group's root and the spaces where such a rule stands.
 """
 
-from acl.rights.precedence import GRANTS, GrantKind
 from acl.rights.precedence_sql import (
+    GRANTS,
     LIVE,
     MODE,
     PERMISSIONS,
+    GrantKind,
     applies_sql,
     granted_sql,
     naming_order_sql,
     rank_sql,
     verdict_sql,
 )
-from acl.rights.rights_statement import USABLE_AT_ALL, RightsTables, ended_sql, names_in
+from acl.rights.statement import USABLE_AT_ALL, RightsTables, ended_sql, names_in
 
 # Ends in `holder`: a row for each person in each place who may use it; the rule that gives it, or
 # else the grant (of `granted`, by kind) or the group's openness.

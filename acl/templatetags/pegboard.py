@@ -15,8 +15,8 @@ from django.utils.translation import gettext, gettext_noop
 
 from acl.audit.entry_text import actor_text, credential_text, entry_actor_text
 from acl.models import ApiKey
-from acl.pages.help_topics import topic_of
 from acl.platform.stored_texts import translate_stored
+from acl.web.help_topics import topic_of
 
 register = template.Library()
 _LEAST_DOLLARS, _WHOLE_CENTS = Decimal("0.0001"), 100

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 
-from acl.accounts.spaces import set_open
 from acl.models import GroupPolicy, Space
-from acl.rights.precedence import DECISIONS, Decision
-from catalog.access.change_impact import Impact, MemberClass, find_member_classes
+from acl.people.spaces import set_open
+from acl.rights.precedence_sql import DECISIONS, Decision
+from catalog.access._change_impact import Impact, MemberClass, find_member_classes
 from catalog.access.grants import (
     erase_grant,
     grant,

@@ -14,11 +14,11 @@ from django.contrib.auth.models import Group, User
 
 from acl.models import Space
 from acl.platform.prepared_statements import rows_of
-from acl.rights.rights_statement import members_sql
+from acl.rights.statement import members_sql
 from catalog.access.change_preview import Change
 from catalog.models import Capability, Rule
 from catalog.querysets import TABLES
-from catalog.readiness.approval_policy import asks_first_sql, policy_parameters
+from catalog.readiness.facts import asks_first_sql, policy_parameters
 
 Leg = Literal["reads_private_data", "returns_foreign_text", "reaches_outside"]
 LEGS: tuple[Leg, ...] = get_args(Leg)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 
 from acl.models import AccessRequest, Space
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.access.change_preview import Change, ChangeRefused, Preview, preview
 from catalog.access.explanation import Explanation
 from catalog.access.rules import RuleRefused

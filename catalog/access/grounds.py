@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.access.explanation import Explanation, ExplanationStep, explain_many
 from catalog.models import Capability
 

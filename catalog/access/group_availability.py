@@ -6,8 +6,8 @@ from functools import cache
 from acl.actor.chain import CredentialKind
 from acl.actor.request_context import current_chain
 from acl.platform.prepared_statements import rows_of
-from acl.rights.caller import Caller
-from acl.rights.rights_statement import rights_parameters, rights_sql
+from acl.rights.caller_lookup import Caller
+from acl.rights.statement import rights_parameters, rights_sql
 from catalog.querysets import TABLES
 
 

@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from acl.models import GroupPolicy
 from acl.rights.decision import RULE_KINDS, RuleKind, beats
-from acl.rights.precedence import NO
+from acl.rights.precedence_sql import NO
 from catalog.models import (
     Capability,
     CapabilityGroupPermission,

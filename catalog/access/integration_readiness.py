@@ -8,8 +8,8 @@ from functools import cache
 from django.utils.translation import gettext_lazy
 
 from acl.platform.prepared_statements import rows_of
-from acl.rights.caller import Caller
-from acl.rights.rights_statement import rights_parameters, rights_sql
+from acl.rights.caller_lookup import Caller
+from acl.rights.statement import rights_parameters, rights_sql
 from catalog.querysets import TABLES
 from catalog.readiness.facts import (
     COLUMNS,

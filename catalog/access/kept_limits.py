@@ -18,8 +18,8 @@ from acl.audit.recorder import record
 from catalog.access.rules import write_rule
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability, Integration, KeptLimit, Rule
-from catalog.trust.fingerprint import parse_definition, serialize_definition
 from catalog.trust.stored_definition import descriptor_of_row, texts_of_descriptor
+from catalog.trust.tool_list import parse_definition, serialize_definition
 
 DENY, PROPOSE = Rule.Effect.DENY, Rule.Effect.PROPOSE
 _KINDS = {DENY: "deny", PROPOSE: "propose"}

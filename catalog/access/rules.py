@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
 from acl.models import Space
-from catalog.access.rule_conflicts import EVERYONE, RuleConflict, RuleInWords, find_conflicts
+from catalog.access._rule_conflicts import EVERYONE, RuleConflict, RuleInWords, find_conflicts
 from catalog.models import Capability, Integration, Rule
 
 __all__ = ["RuleConflict", "RuleRefused", "add_rule", "find_warnings", "remove_rule"]

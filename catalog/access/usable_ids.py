@@ -13,11 +13,10 @@ from functools import cache
 from django.db import connection
 
 from acl.platform.prepared_statements import rows_of
-from acl.rights.caller import Caller
-from acl.rights.rights_statement import rights_parameters, rights_sql
+from acl.rights.caller_lookup import Caller
+from acl.rights.statement import rights_parameters, rights_sql
 from catalog.querysets import TABLES
-from catalog.readiness.approval_policy import asks_first_sql
-from catalog.readiness.facts import facts_parameters, for_staff_sql, runs_here_sql
+from catalog.readiness.facts import asks_first_sql, facts_parameters, for_staff_sql, runs_here_sql
 from catalog.readiness.obstacles import Obstacle, obstacle_sql
 from catalog.readiness.readiness import ToolReadiness
 

@@ -13,9 +13,9 @@ from unfold.admin import TabularInline
 
 from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
 from catalog.admin.findings_form import GatedForm
-from catalog.graph.relations import relate, set_members, unrelate
-from catalog.graph.stored_links import MOST_IN_A_PRESET
 from catalog.models import Capability, Edge, Mention, Preset, PresetMember, Trait
+from catalog.relations.relations import relate, set_members, unrelate
+from catalog.relations.stored_links import MOST_IN_A_PRESET
 
 
 class EdgeForm(forms.ModelForm):

@@ -12,7 +12,7 @@ from django.db.models import F, QuerySet
 from django.http import HttpRequest
 
 from acl.admin.admin_base import ReadOnlyAdmin
-from catalog.embedding.embedding_jobs import failed_embeddings, pending_embeddings
+from catalog.embedding.jobs import failed_embeddings, pending_embeddings
 from catalog.models import (
     ApiDocument,
     CatalogVersion,

@@ -1,3 +1,1 @@
 """Effects: what a tool does to the world, worked out from its definition, with the evidence."""
-
-__all__ = ["assessment", "classifier", "foreign_verbs", "verbs"]

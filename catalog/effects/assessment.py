@@ -19,8 +19,6 @@ CORRECTABLE = ("side_effect", "effect_flags")
 
 # Below this confidence the effect is `unknown`.
 KNOWN = 0.6
-# From this confidence a tool of an untrusted server that reads may run without approval.
-SURE = 0.8
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,7 +230,7 @@ def _float32_model() -> str:
 
 
 def _openai() -> Embedder:
-    from catalog.embedding.openai_embedder import OpenAIEmbedder
+    from catalog.embedding._openai_embedder import OpenAIEmbedder
 
     return OpenAIEmbedder(
         url=settings.PEGBOARD_EMBEDDING_URL,

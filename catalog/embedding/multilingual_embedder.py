@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import structlog
 from django.conf import settings
 
+from catalog.embedding._multilingual_package import PACKAGE
 from catalog.embedding.embedder import EmbedderUnavailable, Vectors
-from catalog.embedding.multilingual_package import PACKAGE
 
 # `multilingual_model` is imported where it is used: it loads ONNX and ONNX Runtime, which the
 # process that talks to strangers never needs.

@@ -4,10 +4,13 @@ Each has its own folder below the same root, so that the previous model keeps an
 next one's vectors are built.
 """
 
+import json
 import shutil
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from safetensors.numpy import save_file
 
@@ -20,8 +23,22 @@ from catalog.embedding.model_conversion import (
     recorded_name,
     source_folder,
 )
-from catalog.embedding.model_provenance import read_provenance
 from catalog.embedding.weight_adapter import PLAIN, Adapter, apply_adapter, read_adapter
+
+# The shipped model's provenance: its adapter's name, the scale of its matches, its training.
+
+PROVENANCE_FILE = Path(__file__).parent / "choosing.json"
+
+
+@cache
+def read_provenance() -> dict[str, Any]:
+    """Return the adapter's name, the scale of its matches, and its training record.
+
+    `discovery.select.ranking.scales` uses the scale. Data, settings and figures are for readers.
+    """
+    content: dict[str, Any] = json.loads(PROVENANCE_FILE.read_text("utf-8"))
+    return content
+
 
 _HERE = Path(__file__).parent
 ADAPTER_FILE = _HERE / "choosing.safetensors"

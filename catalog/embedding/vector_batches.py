@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db.models import F, Model, QuerySet
 from django.db.models.functions import Now
 
-from acl.platform.jobs.job_rows import update_unlocked
+from acl.platform.jobs.rows import update_unlocked
 from catalog.embedding.embedder import (
     Embedder,
     EmbedderUnavailable,

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
+from catalog.formats._side_effects import side_effect_declared
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError, decode, parse_json
 from catalog.formats.names import display_name_for, slug_for
-from catalog.formats.side_effects import side_effect_declared
 from catalog.formats.tool import action_name, tool_descriptor
 
 SUFFIX = ".jsonl"

@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from catalog.formats._side_effects import side_effect_declared
 from catalog.formats.categories import COMMUNICATION
 from catalog.formats.declared import DeclaredCapability, build_declared
 from catalog.formats.descriptors import Loaded
 from catalog.formats.entry import Document, Entry
 from catalog.formats.extension import read_listed
-from catalog.formats.side_effects import side_effect_declared
 
 OF_SERVERS = False
 

@@ -2,19 +2,19 @@
 
 from typing import Any
 
-from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject, Loaded
-from catalog.formats.entry import Document, Entry, distinct
-from catalog.formats.files import RefusedError, parse_json, read_text
-from catalog.formats.icon_choice import icon_address
-from catalog.formats.launch_command import container_command
-from catalog.formats.names import display_name_for, slug_for
-from catalog.formats.remote_server import (
+from catalog.formats._launch_command import container_command
+from catalog.formats._remote_server import (
     Header,
     HeaderTemplates,
     build_header_templates,
     parse_transport,
     read_web_address,
 )
+from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject, Loaded
+from catalog.formats.entry import Document, Entry, distinct
+from catalog.formats.files import RefusedError, parse_json, read_text
+from catalog.formats.icon_choice import icon_address
+from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.secret_redaction import normalize_placeholders
 from catalog.formats.tool import read_tools
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from catalog.formats._side_effects import side_effect_declared
 from catalog.formats.declared import DeclaredCapability, build_declared
 from catalog.formats.descriptors import Loaded
 from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError
-from catalog.formats.side_effects import side_effect_declared
 
 OF_SERVERS = False
 

@@ -22,14 +22,14 @@ from catalog.formats import (
     toolhive,
     tools_list,
 )
+from catalog.formats._merge import merge
 from catalog.formats.descriptors import Defect, Loaded
 from catalog.formats.entry import Document
 from catalog.formats.files import RefusedError, parse_json, parse_yaml, read_lines, read_text
-from catalog.formats.merge import merge
 from catalog.formats.names import slug_for
-from catalog.formats.openapi import openapi_format
+from catalog.formats.openapi import document_format
 from catalog.formats.openapi.api_document import looks_like_document
-from catalog.formats.openapi.openapi_format import ReadApi, parse_api
+from catalog.formats.openapi.document_format import ReadApi, parse_api
 from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
 from catalog.formats.source_folders import display_path, find_sources
 
@@ -56,7 +56,7 @@ FORMATS: tuple[SourceFormat, ...] = (
     docker_catalog,
     toolhive,
     server_json,
-    openapi_format,
+    document_format,
     tools_list,
     extension,
     channel,
@@ -145,7 +145,7 @@ def _read_file(
     document.value = _parse(path, root, text, limits)
     if is_manifest:
         return manifest.read(document)
-    if _find_format(document.value) is openapi_format:
+    if _find_format(document.value) is document_format:
         return _read_api(text, document, sole=sole, read_api=read_api)
     return _read_value(document, sole=sole)
 
@@ -160,7 +160,7 @@ def _read_api(text: str, document: Document, *, sole: bool, read_api: ApiReader)
     if not sole:
         document.integration = None
     api = read_api(text, file=document.file, slug=document.integration or "")
-    return openapi_format.load(document, api)
+    return document_format.load(document, api)
 
 
 def _read_value(document: Document, *, sole: bool = True) -> Loaded:

@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any, get_args
 
+from catalog.formats._schema_cleanup import check_schema
+from catalog.formats._side_effects import side_effect_declared
 from catalog.formats.categories import COMMUNICATION
 from catalog.formats.declared import DeclaredCapability, build_declared
 from catalog.formats.descriptors import EdgeDescriptor, IntegrationKind, JSONObject, Kind, Loaded
 from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError, parse_json, read_text, resolve_types
-from catalog.formats.schema_cleanup import check_schema
-from catalog.formats.side_effects import side_effect_declared
 from catalog.formats.skill import FILE_NAME as SKILL_FILE
 from catalog.formats.skill import skill_content, split_front_matter
 

@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from catalog.formats.descriptors import IntegrationDescriptor, Loaded
-from catalog.formats.entry import Document, Entry, distinct
-from catalog.formats.files import RefusedError
-from catalog.formats.launch_command import safe_command
-from catalog.formats.names import display_name_for, slug_for
-from catalog.formats.remote_server import (
+from catalog.formats._launch_command import safe_command
+from catalog.formats._remote_server import (
     Header,
     HeaderTemplates,
     build_header_templates,
     parse_transport,
     read_web_address,
 )
+from catalog.formats.descriptors import IntegrationDescriptor, Loaded
+from catalog.formats.entry import Document, Entry, distinct
+from catalog.formats.files import RefusedError
+from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.secret_redaction import find_placeholders, normalize_placeholders
 
 OF_SERVERS = True

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from catalog.formats._remote_server import read_web_address
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError
 from catalog.formats.names import display_name_for, slug_for
-from catalog.formats.remote_server import read_web_address
 from catalog.formats.secret_redaction import redact_text
 
 OF_SERVERS = True

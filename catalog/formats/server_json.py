@@ -5,19 +5,19 @@ A server.json describes a server and its launch, never its tools.
 
 from typing import Any
 
-from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
-from catalog.formats.entry import Document, Entry, distinct
-from catalog.formats.files import RefusedError
-from catalog.formats.icon_choice import choose_icon
-from catalog.formats.launch_command import is_bundle, launch_command
-from catalog.formats.names import display_name_for, slug_for
-from catalog.formats.remote_server import (
+from catalog.formats._launch_command import is_bundle, launch_command
+from catalog.formats._remote_server import (
     Header,
     HeaderTemplates,
     build_header_templates,
     parse_transport,
     read_web_address,
 )
+from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
+from catalog.formats.entry import Document, Entry, distinct
+from catalog.formats.files import RefusedError
+from catalog.formats.icon_choice import choose_icon
+from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.secret_redaction import find_placeholders, normalize_placeholders
 
 OF_SERVERS = True

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from typing import Any, NamedTuple
 
-from catalog.trust.hidden_characters import count_spelling
+from catalog.formats.hidden_patterns import count_spelling
 
 _HIDDEN_CATEGORIES = frozenset({"Cf", "Cc", "Co", "Cs", "Cn"})
 _ALLOWED_CONTROLS = frozenset("\n\t")

@@ -3,6 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
+from catalog.formats._schema_cleanup import (
+    read_input_schema,
+    read_output_schema,
+    schema_from_arguments,
+)
+from catalog.formats._side_effects import side_effect_of_tool
 from catalog.formats.categories import resolve_category
 from catalog.formats.descriptors import (
     Descriptor,
@@ -14,12 +20,6 @@ from catalog.formats.descriptors import (
 from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError
 from catalog.formats.names import display_name_for, full_name_for, identifier_for, slug_for
-from catalog.formats.schema_cleanup import (
-    read_input_schema,
-    read_output_schema,
-    schema_from_arguments,
-)
-from catalog.formats.side_effects import side_effect_of_tool
 from catalog.formats.text_cleanup import clean_name, clean_text
 
 OF_SERVERS = False

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from catalog.formats._launch_command import container_command
+from catalog.formats._remote_server import parse_transport, read_web_address
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
-from catalog.formats.launch_command import container_command
 from catalog.formats.names import display_name_for, slug_for
-from catalog.formats.remote_server import parse_transport, read_web_address
 from catalog.formats.secret_redaction import normalize_placeholders
 from catalog.formats.tool import read_tools
 

@@ -1,6 +1,6 @@
 """Tables of the catalogue, in one step for a new database."""
 
-import acl.platform.ordered_json
+import acl.platform.stored_json
 import django.contrib.postgres.fields
 import django.core.validators
 import django.db.models.deletion
@@ -141,8 +141,8 @@ class Migration(migrations.Migration):
                     ('category', models.CharField(db_index=True, max_length=60)),
                     ('category_inferred', models.BooleanField(default=False, help_text='Worked out from name and description, not declared.')),
                     ('tags', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=60), blank=True, default=list, size=None)),
-                    ('input_schema', acl.platform.ordered_json.OrderedJSONField(blank=True, null=True)),
-                    ('output_schema', acl.platform.ordered_json.OrderedJSONField(blank=True, null=True)),
+                    ('input_schema', acl.platform.stored_json.OrderedJSONField(blank=True, null=True)),
+                    ('output_schema', acl.platform.stored_json.OrderedJSONField(blank=True, null=True)),
                     ('content', models.TextField(blank=True, help_text="A skill's Markdown.")),
                     ('examples', models.JSONField(blank=True, default=list)),
                     ('required_secrets', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=120), blank=True, default=list, size=None)),
@@ -175,7 +175,7 @@ class Migration(migrations.Migration):
                     'ordering': ['full_name'],
                     'permissions': [('use_capability', 'Can use the capability')],
                     'indexes': [models.Index(condition=models.Q(('core', True), ('pinned', True), _connector='OR'), fields=['id'], name='catalog_always'), models.Index(fields=['integration'], include=('id', 'tokens', 'ai_access', 'state', 'available', 'core', 'pinned', 'kind'), name='catalog_rights')],
-                    'constraints': [models.CheckConstraint(condition=models.Q(django.db.models.lookups.IsNull(acl.platform.ordered_json.AsJsonb(models.F('input_schema')), False), ('input_schema__isnull', True), _connector='OR'), name='input_schema_is_plain'), models.CheckConstraint(condition=models.Q(django.db.models.lookups.IsNull(acl.platform.ordered_json.AsJsonb(models.F('output_schema')), False), ('output_schema__isnull', True), _connector='OR'), name='output_schema_is_plain')],
+                    'constraints': [models.CheckConstraint(condition=models.Q(django.db.models.lookups.IsNull(acl.platform.stored_json.AsJsonb(models.F('input_schema')), False), ('input_schema__isnull', True), _connector='OR'), name='input_schema_is_plain'), models.CheckConstraint(condition=models.Q(django.db.models.lookups.IsNull(acl.platform.stored_json.AsJsonb(models.F('output_schema')), False), ('output_schema__isnull', True), _connector='OR'), name='output_schema_is_plain')],
                 },
             ),
             migrations.CreateModel(

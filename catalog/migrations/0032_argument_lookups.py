@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import migrations, models
 
-from catalog.graph.stored_lookups import refresh_lookups
+from catalog.relations.argument_lookups import refresh_lookups
 
 BATCH = 2000
 ORIGIN = models.CharField(

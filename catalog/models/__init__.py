@@ -5,27 +5,29 @@ from catalog.models.access_tables import (
     CapabilityUserPermission,
     IntegrationGroupPermission,
     IntegrationUserPermission,
+    KeptLimit,
     Rule,
 )
-from catalog.models.api_document import ApiDocument
-from catalog.models.capability import Capability
-from catalog.models.catalog_version import CatalogVersion
-from catalog.models.definition import Definition
-from catalog.models.edge import Edge, Mention, Trait
-from catalog.models.health_check import HealthCheck
+from catalog.models.capability import Capability, RuntimeCapability
+from catalog.models.definition import ApiDocument, Definition, ManifestFile, ServerProposal
+from catalog.models.edge import Edge, Mention, Preset, PresetMember, Trait
+from catalog.models.health_check import HealthCheck, OutgoingHost, Sync
 from catalog.models.icon import IconImage, IconSource
-from catalog.models.index_version import IndexVersion
 from catalog.models.integration import Integration
-from catalog.models.kept_limit import KeptLimit
-from catalog.models.manifest_file import ManifestFile
-from catalog.models.oauth_tables import OAuthClient, OAuthConnection, OAuthRevocation, OAuthSignIn
-from catalog.models.outgoing_host import OutgoingHost
-from catalog.models.preset import Preset, PresetMember
-from catalog.models.proposal import ServerProposal
-from catalog.models.runtime_capability import RuntimeCapability
-from catalog.models.secret import Secret
-from catalog.models.sync_record import Sync
-from catalog.models.vectors import Embedding, EmbeddingModel, LexicalVector
+from catalog.models.oauth_tables import (
+    OAuthClient,
+    OAuthConnection,
+    OAuthRevocation,
+    OAuthSignIn,
+    Secret,
+)
+from catalog.models.vectors import (
+    CatalogVersion,
+    Embedding,
+    EmbeddingModel,
+    IndexVersion,
+    LexicalVector,
+)
 
 __all__ = [
     "ApiDocument",

@@ -1,9 +1,11 @@
 """Grants and rules on integrations and single capabilities."""
 
+from django.conf import settings
+from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import Q
 
-from acl.models import GroupGrantBase, RuleBase, UserGrantBase
+from acl.models import GroupGrantBase, RuleBase, Space, UserGrantBase
 from catalog.models.capability import Capability
 from catalog.models.integration import Integration
 
@@ -58,3 +60,53 @@ class Rule(RuleBase):
 
     def __str__(self) -> str:
         return f"{self.get_effect_display()} {self.integration or self.capability} in {self.space}"
+
+
+# Limits that outlive what they name: they wait until a thing of that name is there again.
+
+
+class KeptLimit(models.Model):
+    """A denying or asking rule about an integration or tool, now gone.
+
+    Without a space it is a limit of the thing itself: its access for AI, or that it is restricted.
+    The database gives it back with the row of that name, whoever inserts it (`0033_kept_limits`).
+    """
+
+    integration = models.CharField(max_length=200, help_text="The slug of what is gone.")
+    action = models.CharField(max_length=200, blank=True, help_text="Empty for the integration.")
+    full_name = models.CharField(max_length=64, blank=True)
+    definition = models.TextField(blank=True, help_text="The tool's texts, to know it again by.")
+    effect = models.SmallIntegerField(
+        choices=[(effect.value, effect.label) for effect in (Rule.Effect.DENY, Rule.Effect.PROPOSE)]
+    )
+    space = models.ForeignKey(Space, models.CASCADE, null=True, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="+")
+    group = models.ForeignKey(Group, models.CASCADE, null=True, related_name="+")
+    created_at = models.DateTimeField(help_text="When the rule was made.")
+    kept_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["integration", "action", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["integration", "action", "effect", "space", "user", "group"],
+                nulls_distinct=False,
+                name="catalog_kept_limit_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(user__isnull=True) | Q(group__isnull=True),
+                name="catalog_kept_limit_one_subject",
+            ),
+            models.CheckConstraint(
+                condition=Q(effect__in=[0, 1]), name="catalog_kept_limit_effect"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        where = f" in {self.space}" if self.space else ""
+        return f"{self.get_effect_display()} {self.target}{where}"
+
+    @property
+    def target(self) -> str:
+        """Return the name of what is gone."""
+        return self.full_name if self.action else self.integration

@@ -10,9 +10,50 @@ from django.db import models
 from django.db.models import F, Q
 from pgvector.django import SparseVectorField, VectorField
 
-from acl.platform.database_triggers import Triggers
+from acl.platform.database_triggers import DatabaseTrigger, Triggers
 from catalog.models.capability import Capability
-from catalog.models.index_version import count_index_change
+
+# Versions of what the candidate index is built from, beside the catalogue's own.
+
+
+class IndexVersion(models.Model):
+    """A counter, one of several, which triggers increment with every change of vectors, words and
+    relations.
+
+    A change takes any counter that is free, so no transaction waits for another one's. Together
+    they are the version: no two states have the same.
+    """
+
+    number = models.PositiveBigIntegerField(default=1)
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
+def count_index_change(table: str, *columns: str) -> DatabaseTrigger:
+    """Declare the trigger of a table that the index is built from (`0023_index_version`)."""
+    updates = f"UPDATE OF {', '.join(columns)}" if columns else "UPDATE"
+    return DatabaseTrigger(
+        f"{table}_indexed",
+        f"AFTER INSERT OR DELETE OR {updates}",
+        "STATEMENT",
+        "catalog_count_index_change",
+    )
+
+
+# The catalogue's version number.
+
+
+class CatalogVersion(models.Model):
+    """A single row, incremented by triggers with every change.
+
+    Caches carry the number in their keys, so no reader sees a mixed or stale state.
+    """
+
+    number = models.PositiveBigIntegerField(default=1)
+
+    def __str__(self) -> str:
+        return str(self.number)
 
 
 class EmbeddingModel(models.Model):

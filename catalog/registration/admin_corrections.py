@@ -9,11 +9,11 @@ from django.db import transaction
 
 from acl.audit.recorder import record
 from catalog.effects.assessment import CORRECTABLE, Evidence
+from catalog.embedding.jobs import send_embeddings
 from catalog.models import Capability, Definition
+from catalog.registration._derived_columns import EFFECT_COLUMNS, fill_in_effects
 from catalog.registration.admission import texts_have_passed
-from catalog.registration.derived_columns import EFFECT_COLUMNS, fill_in_effects
 from catalog.registration.descriptor_rows import write_derived
-from catalog.tasks import send_embeddings
 from catalog.trust.gate import marked_as_reviewed
 
 

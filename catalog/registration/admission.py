@@ -15,7 +15,6 @@ from catalog.models.integration import ReviewState
 from catalog.registration.descriptor_rows import StoredCapabilities, file_of, is_unchanged
 from catalog.registration.tool_renames import find_renames
 from catalog.trust.findings import Finding
-from catalog.trust.fingerprint import digest_text
 from catalog.trust.gate import (
     HeldDefinition,
     Origin,
@@ -37,6 +36,7 @@ from catalog.trust.stored_definition import (
     write_descriptor,
     write_integration,
 )
+from catalog.trust.tool_list import digest_text
 
 Standing = Definition.Standing
 

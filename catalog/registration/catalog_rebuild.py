@@ -8,16 +8,15 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from acl.audit.recorder import record
-from catalog.embedding.embedding_jobs import failed_embeddings, pending_embeddings
-from catalog.embedding.stored_models import register_configured_model
+from catalog.embedding.jobs import failed_embeddings, pending_embeddings, send_embeddings
 from catalog.embedding.vector_batches import chunks
-from catalog.graph.stored_links import refresh_presets
 from catalog.locks import lock_catalog
 from catalog.models import Capability, Embedding, Integration, Preset
-from catalog.registration.category_assignment import assign_categories
-from catalog.registration.derived_columns import DERIVED_COLUMNS, fill_derived_columns
+from catalog.registration._derived_columns import DERIVED_COLUMNS, fill_derived_columns
 from catalog.registration.descriptor_rows import overwrite, write_derived
-from catalog.tasks import send_embeddings
+from catalog.registration.embedding_models import register_configured_model
+from catalog.registration.scratch_catalog import assign_categories
+from catalog.relations.stored_links import refresh_presets
 
 REBUILD_BATCH = 500
 

@@ -18,20 +18,25 @@ from catalog.formats.descriptors import ToolDefect
 from catalog.locks import lock_catalog, lock_definitions
 from catalog.models import Capability, Definition, Integration
 from catalog.models.integration import ReviewState
-from catalog.registration.definition_acceptance import (
+from catalog.registration._parameter_order import restore_order
+from catalog.registration.definition_review import (
     accept_definitions,
     clear_proposal,
     enable_capabilities,
+    list_waiting,
 )
-from catalog.registration.definition_review import list_waiting
-from catalog.registration.parameter_order import restore_order
 from catalog.registration.tool_renames import find_renames, without_renames
 from catalog.trust.findings import Finding, read_findings, requires_review, worst_first
-from catalog.trust.fingerprint import digest_definition, parse_definition
 from catalog.trust.gate import Origin, UnreviewedDefinition, examine
 from catalog.trust.impersonation import find_namesakes, find_shadows
 from catalog.trust.scanner import scan_definition
-from catalog.trust.tool_list import Offered, read_offer, reconstruct_definition
+from catalog.trust.tool_list import (
+    Offered,
+    digest_definition,
+    parse_definition,
+    read_offer,
+    reconstruct_definition,
+)
 
 Standing = Definition.Standing
 MOST_DEFECTS = 200

@@ -9,19 +9,19 @@ from django.db.models import Model, Q
 
 from catalog.effects.assessment import CORRECTABLE, corrected_columns
 from catalog.effects.classifier import declared_effect
-from catalog.embedding.embedding_jobs import request_vectors
+from catalog.embedding.jobs import request_vectors
 from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescriptor, column_values
 from catalog.formats.icon_choice import icon_address
-from catalog.graph.stored_links import refresh_links
-from catalog.graph.stored_lookups import refresh_lookups
-from catalog.icons.declared_icons import assign_icons
+from catalog.icons.declarations import assign_icons
 from catalog.models import Capability, Integration, LexicalVector
-from catalog.registration.derived_columns import (
+from catalog.registration._derived_columns import (
     compute_lexical_terms,
     compute_text_hash,
     fill_derived_columns,
 )
 from catalog.registration.integration_identity import connection_facts, describe_clash, find_clash
+from catalog.relations.argument_lookups import refresh_lookups
+from catalog.relations.stored_links import refresh_links
 from catalog.trust.gate import ReviewedDefinition, ReviewedIntegration, marked_as_reviewed
 
 # Set by the source once; afterwards admins own them.

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from catalog.access.kept_limits import count_kept, give_kept, kept_texts
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability, Definition, Integration
-from catalog.registration.hanging_rows import carry_over, count_hanging, find_hanging
+from catalog.registration._hanging_rows import carry_over, count_hanging, find_hanging
 from catalog.trust.findings import Finding, Severity, read_findings
-from catalog.trust.fingerprint import parse_definition
 from catalog.trust.renames import ALIKE, TWIN, DefinitionFeatures, features_of, find_like
 from catalog.trust.stored_definition import descriptor_of_row, texts_of_descriptor
+from catalog.trust.tool_list import parse_definition
 
 RENAMED, COPIED = "renamed", "copied"
 _CODES = (RENAMED, COPIED)

@@ -3,5 +3,3 @@
 `compact` yields a JSON schema that accepts the same values; `micro` is a notation of its own. Input
 may be malformed: whatever is no schema stays unchanged.
 """
-
-__all__ = ["compact", "micro", "positions"]

@@ -17,15 +17,15 @@ from acl.platform.jobs.task_names import (
     CHECK_INTEGRATIONS,
     SYNC_INTEGRATION,
     SYNC_INTEGRATIONS,
+    send_each,
 )
-from acl.platform.jobs.task_queue import send_each
 from catalog.models import Integration, Sync
-from catalog.servers.cell.cell_announcement import look, tell
+from catalog.servers._definition_sync import BusyError, sync_definitions
+from catalog.servers.cell.announcement import look, tell
 from catalog.servers.client.server_problems import ServerProblemError
-from catalog.servers.connections.connection_params import check_launch
 from catalog.servers.connections.event_loop import connection_loop
 from catalog.servers.connections.health_history import record_health
-from catalog.servers.definition_sync import BusyError, sync_definitions
+from catalog.servers.connections.params import check_launch
 
 logger = logging.getLogger("pegboard.cells")
 # The supervisor waits for 35 seconds (marketplace/operate/embedded/pegboard_programs.py).

@@ -15,7 +15,6 @@ from django.db import connection
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject
 from catalog.models import Definition
 from catalog.trust.findings import Finding, Severity, requires_review, worst_first
-from catalog.trust.fingerprint import digest_definition, digest_text
 from catalog.trust.scanner import scan_definition
 from catalog.trust.stored_definition import (
     INTEGRATION_TEXTS,
@@ -23,6 +22,7 @@ from catalog.trust.stored_definition import (
     texts_of_descriptor,
     write_integration,
 )
+from catalog.trust.tool_list import digest_definition, digest_text
 
 Origin = Definition.Origin
 _SEAL = object()

@@ -15,10 +15,9 @@ from django.db.models import Q
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.names import RESERVED
 from catalog.models import Capability, Integration
-from catalog.trust.confusables import is_disguised, mixes_alphabets, skeleton
+from catalog.trust._text_views import LONGEST, is_disguised, mixes_alphabets, skeleton
 from catalog.trust.findings import Finding, Severity
 from catalog.trust.scanner import TooDeepError, walk_texts
-from catalog.trust.text_views import LONGEST
 
 MOST_NAMES = 20_000
 _IDENTIFIER = re.compile(

@@ -12,10 +12,10 @@ from itertools import chain
 from pathlib import Path
 
 from catalog.formats.descriptors import JSONObject
+from catalog.trust._text_views import LONGEST, views_of
 from catalog.trust.findings import LONGEST_EXCERPT, Finding, Severity, worst_first
 from catalog.trust.hidden_characters import find_hidden
 from catalog.trust.text_differences import visible
-from catalog.trust.text_views import LONGEST, views_of
 
 _FILE = Path(__file__).with_name("phrases.txt")
 _DEFINITION = re.compile(r"([A-Z]+) = (.+)")

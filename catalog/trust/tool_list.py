@@ -1,5 +1,7 @@
 """Tools of a `tools/list` answer: definition, digest and descriptor of each."""
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -9,7 +11,9 @@ from catalog.formats.descriptors import (
     IntegrationDescriptor,
     JSONObject,
     ToolDefect,
+    canonical_json,
     from_columns,
+    ordered_json,
 )
 from catalog.formats.files import is_deeper
 from catalog.formats.names import display_name_for
@@ -17,14 +21,45 @@ from catalog.formats.read_limits import DEFAULT_LIMITS, KB
 from catalog.formats.tools_list import normalize_tools
 from catalog.models import Capability, Integration
 from catalog.trust.findings import Finding, Severity
-from catalog.trust.fingerprint import (
-    canonical_definition,
-    digest_definition,
-    digest_text,
-    parse_definition,
-    pinned_part,
-    serialize_definition,
-)
+
+# Pinning of tools: digests of definitions exactly as their server sent them.
+# Before cleaning, so that only a change by the server changes the digest, never one by Pegboard's
+# reader.
+
+# Everything a model or a policy sees; the rest of a server's answer is ignored.
+PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+
+
+def pinned_part(tool: Mapping[str, Any]) -> JSONObject:
+    """Return the pinned fields of a `tools/list` entry."""
+    return {key: tool[key] for key in PINNED if tool.get(key) is not None}
+
+
+def serialize_definition(definition: Mapping[str, Any]) -> str:
+    """Serialize a definition in its source's order, in ASCII, so that any column keeps it."""
+    return ordered_json(dict(definition), ascii_only=True)
+
+
+def canonical_definition(definition: Mapping[str, Any]) -> str:
+    """Serialize equal definitions equally, whatever the order of their keys."""
+    return canonical_json(dict(definition), ascii_only=True)
+
+
+def digest_definition(definition: Mapping[str, Any]) -> str:
+    """Return the digest of a definition. The order of keys does not change it."""
+    return digest_text(canonical_definition(definition))
+
+
+def parse_definition(text: str) -> JSONObject:
+    """Parse a serialized definition."""
+    definition: JSONObject = json.loads(text) if text else {}
+    return definition
+
+
+def digest_text(text: str) -> str:
+    """Return the digest of a text, such as a canonical definition."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
 
 # Room for both schemas and the description at their limits; larger tools are not stored.
 LARGEST = 256 * KB

@@ -6,12 +6,12 @@ from itertools import starmap
 from typing import Any
 
 from acl.platform.prepared_statements import rows_of
-from acl.rights.caller import Caller
-from acl.rights.rights_statement import rights_parameters, rights_sql
+from acl.rights.caller_lookup import Caller
+from acl.rights.statement import rights_parameters, rights_sql
 from catalog.querysets import TABLES
 from catalog.readiness.facts import facts_parameters, facts_sql, readiness_from
 from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
-from discovery.answer.formats.format_base import Tool
+from discovery.answer.formats.base import Tool
 
 
 @cache

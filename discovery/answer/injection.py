@@ -8,17 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from acl.platform.strict_json import write_json
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.token_counter import token_counter
 from catalog.trust.reviewed_texts import trust_own_schema, trust_own_text
 from discovery.answer import all_tools
-from discovery.answer.formats.format_base import Tool, tools_of
-from discovery.answer.formats.provider_formats import (
-    FORMATS,
-    NO_TOOLS,
-    write_searchable,
-    write_tools,
-)
+from discovery.answer.formats.base import Tool, tools_of
+from discovery.answer.formats.registry import FORMATS, NO_TOOLS, write_searchable, write_tools
 from discovery.answer.modes import AUTO, MOST_DIRECT, ModeChoice, choose_mode, step_down
 from discovery.answer.prompt import (
     render_compact,
@@ -27,8 +22,8 @@ from discovery.answer.prompt import (
     render_discovery,
     render_prompt,
 )
-from discovery.metatools.all_metatools import EXPLORING, META_TOOLS
 from discovery.metatools.metatool import MetaTool
+from discovery.metatools.registry import EXPLORING, META_TOOLS
 from discovery.select.selection import Asked, Selection
 
 

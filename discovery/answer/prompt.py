@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from django.conf import settings
 
-from catalog.lookups.detail_levels import short_description
-from discovery.answer.formats.format_base import Tool, filter_callable, shorten
+from catalog.capabilities.detail_levels import short_description
+from discovery.answer.formats.base import Tool, filter_callable, shorten
 from discovery.answer.token_budget import cut
 from discovery.select.helping_offers import DISCOVERY_TOOL
 from discovery.select.selection import Selected, Selection

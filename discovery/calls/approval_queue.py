@@ -16,11 +16,11 @@ from django.db.models import Q
 
 from acl.actor.chain import CredentialKind
 from acl.audit.recorder import record
-from acl.delegation.authority import ACT_FOR_OTHERS
 from acl.platform.prepared_statements import rows_of
-from acl.rights.rights_statement import rights_sql
+from acl.rights.delegation.authority import ACT_FOR_OTHERS
+from acl.rights.statement import rights_sql
 from catalog.querysets import TABLES
-from discovery.calls.call_state import LEFT_QUEUE, move, unexpired
+from discovery.calls.state import LEFT_QUEUE, move, unexpired
 from discovery.models import Call
 
 

@@ -13,20 +13,14 @@ from django.utils.translation import gettext as _
 
 from acl.actor.request_context import current_chain
 from acl.audit.recorder import record
-from acl.keys.key_lifecycle import KeyHolder
+from acl.keys.lifecycle import KeyHolder
 from acl.models import AccessRequest
 from acl.rights.approvers import Eligibility, approver_of, eligibility_of
+from discovery.calls._permission import permitted
 from discovery.calls.approval_queue import list_leaving, list_waiting
-from discovery.calls.call_arguments import digest_of, render_call
-from discovery.calls.call_permission import permitted
-from discovery.calls.call_queries import target_of
-from discovery.calls.call_state import (
-    BEGIN_WITHIN_SECONDS,
-    LEFT_QUEUE,
-    move,
-    send_on_commit,
-    unexpired,
-)
+from discovery.calls.arguments import digest_of, render_call
+from discovery.calls.queries import target_of
+from discovery.calls.state import BEGIN_WITHIN_SECONDS, LEFT_QUEUE, move, send_on_commit, unexpired
 from discovery.models import Call
 
 State, Way = Call.State, Call.Way

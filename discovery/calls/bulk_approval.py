@@ -7,7 +7,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
-from acl.visible_text.json_text import Rendering
+from acl.visible_text.canonical_json import Rendering
 from discovery.calls.approvals import (
     CannotDecideError,
     MayNotDecideError,
@@ -15,7 +15,7 @@ from discovery.calls.approvals import (
     approve_call,
     reject_call,
 )
-from discovery.calls.call_arguments import digest_of, render_call
+from discovery.calls.arguments import digest_of, render_call
 from discovery.models import Call
 
 # A longer call is approved on its own page, where everything can be opened and compared.

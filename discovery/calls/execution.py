@@ -17,22 +17,25 @@ from django.db.models.functions import Now
 
 from acl.audit.recorder import record
 from acl.models import chain_columns
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability
+from discovery.calls._flow_check import check_flow, explain, must_ask, must_refuse
+from discovery.calls._permission import (
+    failure_by_obstacle,
+    find_usable_capability,
+    waits_for_review,
+)
 from discovery.calls.approval_queue import check_queue_limit, lock_queue_of
 from discovery.calls.argument_check import check_arguments, leave_out_nulls
-from discovery.calls.call_arguments import accept_former_names, hash_of, serialize_arguments
-from discovery.calls.call_permission import find_usable_capability, waits_for_review
-from discovery.calls.call_queries import target_of
-from discovery.calls.call_state import FLOW_REFUSED, NOT_THERE, queue, send_on_commit
-from discovery.calls.call_view import MOST_CONTENT, Execution, describe_call, way_of
-from discovery.calls.call_wait import wait_for_end
-from discovery.calls.flow_check import check_flow, explain, must_ask, must_refuse
+from discovery.calls.arguments import accept_former_names, hash_of, serialize_arguments
 from discovery.calls.near_names import near_names
-from discovery.calls.obstacle_failures import failure_by_obstacle
+from discovery.calls.queries import target_of
 from discovery.calls.quotas import check_quotas
-from discovery.metatools.all_metatools import META_TOOLS
+from discovery.calls.state import FLOW_REFUSED, NOT_THERE, queue, send_on_commit
+from discovery.calls.view import MOST_CONTENT, Execution, describe_call, way_of
+from discovery.calls.waiting import wait_for_end
+from discovery.metatools.registry import META_TOOLS
 from discovery.models import Call, Turn
 
 __all__ = [

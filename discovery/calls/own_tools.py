@@ -5,7 +5,7 @@ Meta-tools execute calls, so calls cannot import them.
 
 from collections.abc import Callable
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.formats.descriptors import JSONObject
 
 Answer = Callable[[Caller, str, JSONObject], JSONObject]

@@ -16,7 +16,7 @@ from django.db.models import Q, QuerySet
 
 from acl.audit.recorder import record
 from acl.platform.clock import database_now
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
 from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.models import Call, Quota

@@ -5,11 +5,11 @@ from celery.signals import worker_ready, worker_shutting_down
 
 from acl.platform.garbage_collection import freeze_loaded_objects
 from acl.platform.jobs.task_names import SWEEP_CALLS
-from discovery.calls.call_audience import running_calls
-from discovery.calls.call_channel import ChannelListener
-from discovery.calls.call_listener import Listener
-from discovery.calls.call_state import send_call
-from discovery.calls.call_sweeper import sweep
+from discovery.calls._audience import running_calls
+from discovery.calls._sweeper import sweep
+from discovery.calls.channel import ChannelListener
+from discovery.calls.listener import Listener
+from discovery.calls.state import send_call
 
 _listener = Listener()
 _clients = ChannelListener(running_calls.hear)

@@ -8,11 +8,11 @@ from uuid import UUID
 from django.db import transaction
 
 from acl.platform.strict_json import write_json
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
-from discovery.calls.flow_check import add_answer, facts_of, texts_of
-from discovery.flows.tool_facts import ToolFacts
-from discovery.flows.turn_memory import ForgottenError, TurnMemory
+from discovery.calls._flow_check import add_answer, facts_of, texts_of
+from discovery.flow_guard.tool_facts import ToolFacts
+from discovery.flow_guard.turn_memory import ForgottenError, TurnMemory
 from discovery.models import Call, Turn
 
 # Of a tool that the user may not use, or that does not exist: the two look alike.

@@ -1,3 +1,1 @@
 """A demonstration week: teams, their turns through the API, and the days these are moved to."""
-
-__all__ = ["cast", "days", "demo_backend"]

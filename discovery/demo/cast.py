@@ -6,9 +6,9 @@ from datetime import timedelta
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
-from acl.accounts.spaces import create_space, ensure_root
-from acl.keys.key_lifecycle import create_key, revoke_key
+from acl.keys.lifecycle import create_key, revoke_key
 from acl.models import ApiKey, Space
+from acl.people.spaces import create_space, ensure_root
 from catalog.access.grants import grant_integrations
 from catalog.models import Integration
 

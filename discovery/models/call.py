@@ -13,10 +13,10 @@ from django.utils.translation import gettext_lazy
 
 from acl.actor.chain import CredentialKind
 from acl.models import ChainColumns, Space
-from acl.platform.jobs.job_rows import JobRow
+from acl.platform.jobs.rows import JobRow
 from acl.platform.stored_json import StoredJSONField
 from acl.platform.strict_json import StrictJSONError, parse_json
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
 from discovery.models.turn import Turn
 

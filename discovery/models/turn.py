@@ -15,7 +15,7 @@ from acl.platform.stored_json import StoredJSONField
 class Turn(ChainColumns):
     """A selection or a plan. The message is stored only if PEGBOARD_KEEP_MESSAGES is set.
 
-    `state` changes only by `discovery.turns.turn_state`, which records the time of each change.
+    `state` changes only by `discovery.turns.records`, which records the time of each change.
     """
 
     class State(models.TextChoices):
@@ -108,3 +108,23 @@ class Turn(ChainColumns):
 
     def __str__(self) -> str:
         return str(self.id)
+
+
+# Progress of the first steps that no other row shows.
+
+
+class FirstRun(models.Model):
+    """Times of a user's first tried message, and of hiding the first steps."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+"
+    )
+    tried_at = models.DateTimeField(null=True, blank=True)
+    hidden_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["pk"]
+        verbose_name = "first run"
+
+    def __str__(self) -> str:
+        return f"first run of {self.user_id}"

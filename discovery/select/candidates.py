@@ -13,28 +13,23 @@ from typing import Any, Literal
 
 from acl.platform.prepared_statements import Table, table_of
 from acl.platform.read_replica import read_replica
-from acl.rights.rights_statement import requestable_sql, rights_sql
+from acl.rights.statement import requestable_sql, rights_sql
 from catalog.embedding.vector_index import VectorIndex
-from catalog.graph.neighbours import FOR_THE_GROUP, LARGEST_CATEGORY, MOST_WITH_A_TAG
 from catalog.querysets import TABLES
-from catalog.search_index.server_means import FEWEST_TOOLS, MOST_TOOLS
+from catalog.relations.neighbours import FOR_THE_GROUP, LARGEST_CATEGORY, MOST_WITH_A_TAG
+from catalog.search_index.rows import FEWEST_TOOLS, MOST_TOOLS
 from discovery.learning import memory
 from discovery.learning.past_use import PastCall, VoteGains
-from discovery.select.candidate_query import CandidateQuery
-from discovery.select.candidate_rows import (
+from discovery.select._candidate_rows import (
     JOINED_ROWS,
     MODEL,
     Candidate,
+    CandidateQuery,
     Candidates,
     columns_sql,
     row_reader,
 )
-from discovery.select.nearest_rows import (
-    KnownTotals,
-    Unanswered,
-    known_totals_sql,
-    nearest_sql,
-)
+from discovery.select._nearest_rows import KnownTotals, Unanswered, known_totals_sql, nearest_sql
 from discovery.select.ranking.fusion import FEWEST_OF_SEVERAL
 from discovery.select.ranking.relation_gains import Link, links_by_shared
 

@@ -3,7 +3,7 @@
 import re
 
 from catalog import lexical
-from discovery.select import glossary
+from discovery.select import _glossary
 
 MOST_CLAUSES = 5
 LONGEST_MESSAGE = 2_000  # characters that are read
@@ -69,7 +69,7 @@ def _tasks(sentence: str) -> list[str]:
 
 def _starts_with_verb(text: str, at: int = 0) -> bool:
     first = _FIRST_WORD.match(text, at)
-    return first is not None and (first[0].lower() in _VERBS or glossary.is_verb(first[0]))
+    return first is not None and (first[0].lower() in _VERBS or _glossary.is_verb(first[0]))
 
 
 def _is_task(clause: str) -> bool:

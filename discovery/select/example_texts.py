@@ -3,19 +3,54 @@
 They are the same for everyone: nothing here depends on a catalogue or a caller.
 """
 
+import hashlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Generic, TypeVar
 
 import numpy as np
 from django.conf import settings
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 
 from acl.platform.redis_circuit import attempt
 from catalog.embedding.configured_embedder import answering_embedder
-from catalog.embedding.embedder import Embedder, EmbedderUnavailable, Vectors
-from discovery.select.example_vectors import digest_of, read_vectors
-from discovery.select.glossary import add_english
+from catalog.embedding.embedder import Embedder, EmbedderUnavailable, Vectors, normalize_rows
+from catalog.embedding.query_vectors import EmbeddedTexts
+from discovery.select._glossary import add_english
+
+# The shipped model's vectors of the example texts, which come with Pegboard as its weights do.
+# Embedding 2,500 texts takes seconds, and nobody's first message should wait for that. A file by
+# another model or of other texts is not used. On other processors the model's int8 arithmetic
+# gives vectors that differ a little; that moves a cosine less than rewording an example would.
+
+VECTORS_FILE = Path(__file__).parent / "example_vectors.safetensors"
+
+
+def digest_of(texts: Sequence[str]) -> str:
+    """Return what names the vectors of these texts."""
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def read_vectors(model: str, digest: str, file: Path = VECTORS_FILE) -> Vectors | None:
+    """Return the vectors by the model, or None if the file has no such ones."""
+    try:
+        with safe_open(file, framework="numpy") as stored:
+            known = set(stored.keys())
+            if (stored.metadata() or {}).get("model") != model or digest not in known:
+                return None
+            return normalize_rows(stored.get_tensor(digest).astype(np.float32))
+    except (OSError, SafetensorError):
+        return None
+
+
+def write_vectors(model: str, by_digest: Mapping[str, Vectors], file: Path = VECTORS_FILE) -> None:
+    """Write vectors with half of their digits, which is more than a cosine shows."""
+    halves = {digest: vectors.astype(np.float16) for digest, vectors in by_digest.items()}
+    save_file(halves, file, metadata={"model": model})
+
 
 Made = TypeVar("Made")
 Reader = Callable[[], list[str]]
@@ -88,3 +123,46 @@ def _embed_once(texts: list[str], embedder: Embedder, digest: str) -> Vectors:
     if seconds:
         attempt(lambda redis: redis.set(key, vectors.tobytes(), ex=seconds), default=None)
     return vectors
+
+
+# The fixed background of evidence: some 700 things that tools commonly do, and 600 everyday
+# things that they could do something with.
+# A message that no usable tool serves is nearer to one of these than to any tool: "order a pizza"
+# is nearer to "order food for delivery" than to a to-do list, and "fold the awning in" to
+# "control, move or repair an awning". Raw cosines cannot tell, since an oddly worded message is
+# far from its own tool, too. The list comes with Pegboard, so that what a caller may not see
+# moves nothing.
+
+# The mean of the nearest three is compared: a single one is there by chance too often.
+NEAREST = 3
+ABILITIES, THINGS = "common_abilities.txt", "common_things.txt"
+
+
+def nearness(texts: EmbeddedTexts | None) -> tuple[float, ...] | None:
+    """Return each text's cosine with the abilities nearest to it; None without their vectors."""
+    abilities = _abilities.get(texts.model) if texts else None
+    return nearness_to(abilities, texts.vectors) if texts and abilities is not None else None
+
+
+def read_abilities() -> list[str]:
+    """Return the texts of the background."""
+    things = (f"Control, move or repair a {thing}" for thing in read_examples(THINGS))
+    return [*read_examples(ABILITIES), *things]
+
+
+def nearness_to(abilities: Vectors, texts: Vectors) -> tuple[float, ...]:
+    """Return each text's mean cosine with the nearest of the abilities."""
+    nearest = np.partition(texts @ abilities.T, -NEAREST, axis=1)[:, -NEAREST:]
+    return tuple(map(float, nearest.mean(axis=1)))
+
+
+def warm_common_abilities() -> None:
+    """Embed the abilities before the first request needs them."""
+    _abilities.warm()
+
+
+def _first(vectors: Sequence[Vectors]) -> Vectors:
+    return vectors[0]
+
+
+_abilities = PerModel((read_abilities,), _first)

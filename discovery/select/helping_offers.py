@@ -16,16 +16,15 @@ from django.utils.translation import gettext as _
 
 from acl.platform.answer_model import Answer, Shown
 from acl.platform.prepared_statements import rows_of
-from acl.rights.caller import Caller
-from acl.rights.rights_statement import rights_parameters, rights_sql
+from acl.rights.caller_lookup import Caller
+from acl.rights.statement import rights_parameters, rights_sql
 from catalog import lexical
 from catalog.embedding.query_vectors import EmbeddedTexts
 from catalog.querysets import TABLES
 from catalog.readiness.facts import MODE_OF_ROW, facts_parameters, facts_sql, readiness_from
-from catalog.readiness.mend_links import LONGEST_WISH, MEND_HELP, mend_link, path_of
 from catalog.readiness.obstacles import can_run_sql
-from catalog.readiness.readiness import ToolReadiness
-from discovery.select.candidate_rows import Candidate
+from catalog.readiness.readiness import LONGEST_WISH, MEND_HELP, ToolReadiness, mend_link, path_of
+from discovery.select._candidate_rows import Candidate
 from discovery.select.unheld_tools import rank_requestable
 
 Kind = Literal["requestable", "listing", "not_working", "discovery", "request"]

@@ -11,20 +11,20 @@ from typing import Annotated, Protocol
 from uuid import UUID
 
 from django.conf import settings
+from prometheus_client import Counter, Histogram
 
 from acl.platform.answer_model import Shown
-from acl.rights.caller import Caller
-from catalog.effects.assessment import FLAGS_HELP
-from catalog.lookups.detail_levels import (
+from acl.rights.caller_lookup import Caller
+from catalog.capabilities.detail_levels import (
     DETAILS,
     Access,
     access_of,
     arguments_at,
     description_at,
 )
+from catalog.effects.assessment import FLAGS_HELP
 from catalog.models import Capability
-from catalog.readiness.mend_links import MEND_HELP, MendLink, path_of
-from catalog.readiness.readiness import Readiness, ToolReadiness
+from catalog.readiness.readiness import MEND_HELP, MendLink, Readiness, ToolReadiness, path_of
 from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
 from discovery.select.helping_offers import HelpOffer
 from discovery.select.ranking.fusion import FEWEST_OF_SEVERAL
@@ -214,7 +214,7 @@ class Selection:
     help: Annotated[
         tuple[HelpOffer, ...], Shown("What could help if nothing fits.", optional=True)
     ] = ()
-    # What its turn keeps to learn from (`discovery/learning/turn_notes.py`).
+    # What its turn keeps to learn from (`discovery/learning/experience_store.py`).
     noted: bytes | None = field(default=None, repr=False)
     workings: Workings | None = field(default=None, repr=False, compare=False)
 
@@ -222,3 +222,27 @@ class Selection:
     def small_talk(self) -> bool:
         """Return True if the message asks for nothing, so that finding nothing is right."""
         return self.fit == "small_talk"
+
+
+# Prometheus metrics of selections.
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+
+_seconds = Histogram(
+    "pegboard_selection_seconds", "Duration of selections, by phase.", ["part"], buckets=_BUCKETS
+)
+_tools = Histogram(
+    "pegboard_selection_tools", "Capabilities selected.", buckets=(0, 1, 2, 3, 5, 8, 10, 15, 25, 50)
+)
+_degraded = Counter("pegboard_selections_degraded", "Selections that were degraded.")
+_saved = Counter("pegboard_selection_tokens_saved", "Estimated tokens that selections saved.")
+
+
+def observe_selection(selection: Selection) -> None:
+    """Record one selection."""
+    for part, milliseconds in selection.timings.items():
+        _seconds.labels(part).observe(milliseconds / 1000)
+    _tools.observe(len(selection.selected))
+    _saved.inc(max(0, selection.tokens_all - selection.tokens_selected))
+    if selection.degraded:
+        _degraded.inc()

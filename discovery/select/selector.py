@@ -14,21 +14,28 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from acl.platform.redis_circuit import redis_circuit
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog import lexical
 from catalog.embedding.embedder import EmbedderLoading, EmbedderUnavailable
 from catalog.embedding.query_vectors import EmbeddedTexts, embed_queries
 from catalog.readiness.facts import tell_approvers
+from discovery.learning.experience_store import Note, write_note
 from discovery.learning.past_use import Vote, bonuses, choose_level, count_votes, gains_by_level
-from discovery.learning.turn_notes import Note, write_note
-from discovery.select.candidate_query import CandidateQuery
-from discovery.select.candidate_rows import Candidate, Candidates
-from discovery.select.common_abilities import nearness
+from discovery.select._candidate_rows import Candidate, CandidateQuery, Candidates
+from discovery.select._indexed_candidates import find_by_index
+from discovery.select._nearest_candidates import find_in_postgres
+from discovery.select._selection_reasons import (
+    MessageWords,
+    evidence_for,
+    message_words,
+    raised_by,
+    reasons_for,
+    reasons_for_needed,
+)
+from discovery.select._vague import is_vague
+from discovery.select.example_texts import nearness
 from discovery.select.helping_offers import DISCOVERY_TOOL, Unmet, find_help
-from discovery.select.indexed_candidates import find_by_index
-from discovery.select.long_message import shorten
-from discovery.select.message import MessageTexts, read
-from discovery.select.nearest_candidates import find_in_postgres
+from discovery.select.message import MessageTexts, read, shorten
 from discovery.select.ranking.competition import (
     Needed,
     Placed,
@@ -43,16 +50,7 @@ from discovery.select.ranking.competition import (
 from discovery.select.ranking.relation_gains import DEPENDS_ON
 from discovery.select.ranking.thresholds import Fit, cut, is_direct
 from discovery.select.selection import Asked, Selected, Selection, Workings
-from discovery.select.selection_reasons import (
-    MessageWords,
-    evidence_for,
-    message_words,
-    raised_by,
-    reasons_for,
-    reasons_for_needed,
-)
 from discovery.select.small_talk import CLEARLY_FITS, is_small_talk
-from discovery.select.vague import is_vague
 
 LENGTH_OF_RANKING = 20
 log = structlog.get_logger(__name__)

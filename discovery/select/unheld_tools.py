@@ -6,14 +6,13 @@ them. Those that they may ask for, because an admin marked the integration, by n
 
 from collections.abc import Callable, Sequence
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog import lexical
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.query_vectors import EmbeddedTexts, embed_queries
-from discovery.select.candidate_query import CandidateQuery
-from discovery.select.candidate_rows import Candidate, Candidates
+from discovery.select._candidate_rows import Candidate, CandidateQuery, Candidates
 from discovery.select.candidates import find_requestable, find_unheld
-from discovery.select.common_abilities import nearness
+from discovery.select.example_texts import nearness
 from discovery.select.message import read
 from discovery.select.ranking.competition import names_in, rank, support_of
 from discovery.select.ranking.thresholds import cut

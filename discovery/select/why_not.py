@@ -14,7 +14,7 @@ from django.utils.translation import gettext_noop, ngettext
 
 from acl.platform.stored_texts import translate_stored
 from catalog.access.explanation import Explanation, explain
-from catalog.access.tool_readiness import load_readiness
+from catalog.access.my_tools import load_readiness
 from catalog.models import Capability
 from catalog.models.integration import ReviewState
 from catalog.querysets import CapabilityQuerySet

@@ -8,9 +8,9 @@ from uuid import NAMESPACE_OID, uuid5
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
-from discovery.metatools.all_metatools import META_TOOLS
+from discovery.metatools.registry import META_TOOLS
 from discovery.models import TaughtMessage
 from discovery.models.taught_message import LONGEST_MESSAGE
 from discovery.select.selection import Asked

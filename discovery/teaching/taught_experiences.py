@@ -13,10 +13,10 @@ from django.db.models import Q
 from pgvector import HalfVector, Vector
 
 from acl.platform.held_locks import try_lock
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, EmbeddingModel
+from discovery.learning.experience_store import NOTHING, Note, read_note
 from discovery.learning.past_use import choice_worth
-from discovery.learning.turn_notes import NOTHING, Note, read_note
 from discovery.models import Experience, TaughtMessage
 from discovery.select.selection import Asked, Selection
 from discovery.select.selector import select_capabilities

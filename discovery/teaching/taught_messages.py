@@ -12,9 +12,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
-from acl.platform.jobs.task_names import LEARN_TAUGHT
-from acl.platform.jobs.task_queue import send_on_commit
-from acl.rights.caller import Caller
+from acl.platform.jobs.task_names import LEARN_TAUGHT, send_on_commit
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, EmbeddingModel
 from discovery.models import TaughtMessage
 from discovery.teaching.message_proposals import clean_message, open_proposals

@@ -5,8 +5,8 @@ from typing import Any
 from django import template
 from django.utils.translation import gettext as _
 
-from discovery.calls.call_view import translate_message
-from discovery.calls.reason_labels import label_reason
+from discovery.calls.state import label_reason
+from discovery.calls.view import translate_message
 
 register = template.Library()
 register.filter("call_message", translate_message)

@@ -4,16 +4,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from discovery.answer.formats.format_base import Tool, tools_of
+from discovery.answer.formats.base import Tool, tools_of
 from discovery.answer.modes import ModeChoice, choose_mode
-from discovery.answer.tiers.category_tier import Category, Summary, write_summary
-from discovery.answer.tiers.full_tier import BETWEEN, FullDetails, write_details
-from discovery.answer.tiers.line_tier import Lines, TierMatch, choose_matches, write_lines
-from discovery.answer.tiers.tier_options import TierOptions
-from discovery.answer.tiers.tier_state import categories_at, read_state
+from discovery.answer.tiers.categories import Category, Summary, write_summary
+from discovery.answer.tiers.definitions import BETWEEN, FullDetails, write_details
+from discovery.answer.tiers.lines import Lines, TierMatch, choose_matches, write_lines
+from discovery.answer.tiers.options import TierOptions
+from discovery.answer.tiers.state import categories_at, read_state
 from discovery.answer.token_budget import cost
 from discovery.select.selection import Asked, Selection
-from discovery.turns.turn_records import select_for_turn
+from discovery.turns.records import select_for_turn
 
 # Extra places for pinned capabilities, which may not match the message at all.
 _PINNED_PLACES = 2

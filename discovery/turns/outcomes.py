@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import pglock
 import structlog
@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from acl.models import chain_columns
 from catalog.models import Capability
-from discovery.flows.turn_memory import forget_turn
+from discovery.flow_guard.turn_memory import forget_turn
 from discovery.learning.experience_store import record_experience
 from discovery.models import Call, Called, Outcome, OutcomeAlert, Turn
 from discovery.turns.outcome_windows import (
@@ -26,9 +26,48 @@ from discovery.turns.outcome_windows import (
     read_window,
     scope_of,
 )
-from discovery.turns.turn_records import TurnEnded, caller_of_turn
-from discovery.turns.turn_state import State, transition
-from discovery.turns.verdicts import Status, Verdict, infer_verdict
+from discovery.turns.records import State, TurnEnded, caller_of_turn, transition
+
+# Verdicts on turns: reported, or inferred from what was called.
+
+Status = Outcome.Status
+SCORES = {Status.SUCCESS: 1.0, Status.PARTIAL: 0.5, Status.FAILED: 0.0}
+
+
+class Verdict(NamedTuple):
+    """A status, its score from 0 to 1, and whether it was reported or inferred."""
+
+    status: Outcome.Status
+    score: float
+    source: Outcome.Source = Outcome.Source.REPORTED
+
+
+def verdict_of_status(status: str) -> Verdict:
+    """Return the verdict of a status, with its default score."""
+    known = Status(status)
+    return Verdict(known, SCORES[known])
+
+
+def verdict_of_score(score: float) -> Verdict:
+    """Return the verdict of a score, with the nearest status; the better one if two are as near."""
+    nearest = min(SCORES, key=lambda status: (abs(SCORES[status] - score), -SCORES[status]))
+    return Verdict(nearest, score)
+
+
+def infer_verdict(*, called: int, offered: int, searches: int) -> Verdict:
+    """Infer the verdict from how many names were called, how many of them had been offered, and how
+    often the model searched for tools."""
+    # Calling an offered tool means the selection was right. Calling another one means the model
+    # found it in some other way. A search without a call found nothing; with neither, no tool was
+    # needed.
+    if offered:
+        status = Status.SUCCESS
+    elif called:
+        status = Status.PARTIAL
+    else:
+        status = Status.FAILED if searches else Status.SUCCESS
+    return Verdict(status, SCORES[status], Outcome.Source.WORKED_OUT)
+
 
 _NEVER_STARTED = (Call.State.REJECTED, Call.State.EXPIRED, Call.State.CANCELLED)
 

@@ -2,13 +2,9 @@
 
 from celery import shared_task
 
-from acl.platform.jobs.job_rows import send_again
+from acl.platform.jobs.rows import send_again
 from acl.platform.jobs.task_names import LOOK_AT_ADDITION, SWEEP_ADDITIONS
-from marketplace.additions.addition_worker import (
-    forget_old_additions,
-    look_at,
-    overdue_additions,
-)
+from marketplace.additions.worker import forget_old_additions, look_at, overdue_additions
 
 
 @shared_task(name=LOOK_AT_ADDITION)  # type: ignore[untyped-decorator]

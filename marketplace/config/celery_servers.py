@@ -10,11 +10,11 @@ __all__ = ["app"]
 PACKAGES = [
     "catalog.servers",
     "catalog.servers.oauth",
-    "discovery.bench",
+    "discovery.chats",
     "catalog.servers.icons",
     "catalog.servers.client_documents",
     "discovery.calls",
-    "discovery.server_requests",
+    "discovery.calls.server_requests",
     "marketplace.installs",
     "marketplace.notifications",
     "marketplace.sources",

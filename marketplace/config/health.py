@@ -20,18 +20,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.http.problems import DATABASE_GONE, SECONDS_TO_RETRY
 from acl.platform.database_failures import was_short_of_room
 from acl.platform.heartbeat import worker_lives
 from acl.platform.read_replica import read_replica
 from acl.platform.redis_circuit import attempt
+from acl.web.problems import DATABASE_GONE, SECONDS_TO_RETRY
 from catalog.embedding.configured_embedder import embedder_problem
 from catalog.embedding.multilingual_embedder import describe_languages
-from catalog.servers.cell.cell_report import read_report
+from catalog.servers.cell.report import read_report
 from marketplace.config.metrics import MayReadMetrics, embedding_counts
-from marketplace.operate.audit_anchor.anchor_state import anchor_problem
-from marketplace.operate.embedded.part_states import describe_broken_part, read_broken_parts
-from marketplace.operate.roles.role_powers import REMEDY, list_excess_rights
+from marketplace.operate.audit_anchor.state import anchor_problem
+from marketplace.operate.embedded.disk_guard import describe_broken_part, read_broken_parts
+from marketplace.operate.roles.grants import REMEDY, list_excess_rights
 
 # Postgres needs free space to finish its work: one WAL segment alone has 16 MB.
 LEAST_FREE_BYTES = 200 * 1024**2

@@ -28,12 +28,12 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from acl.http.request_callers import is_installation_admin
-from acl.http.scopes import HasScope, has_scope
 from acl.models import ApiKey
 from acl.platform.redis_circuit import redis_circuit
+from acl.web.request_callers import is_installation_admin
+from acl.web.scopes import HasScope, has_scope
 from catalog.models import Embedding
-from marketplace.operate.audit_anchor.anchor_state import count_unanchored_entries
+from marketplace.operate.audit_anchor.state import count_unanchored_entries
 
 _requests = Counter("pegboard_requests", "Requests answered.", ["route", "method", "status"])
 _seconds = Histogram(

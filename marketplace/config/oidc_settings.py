@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from acl.accounts.oidc import PROVIDER
+from acl.people.oidc import PROVIDER
 
 
 def group_mapping(pairs: Iterable[str]) -> tuple[tuple[str, str], ...]:

@@ -13,7 +13,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from acl.platform.jobs import task_names
-from acl.platform.replica_connection import ALIAS, replica_database
+from acl.platform.read_replica import ALIAS, replica_database
 from marketplace.config.env import SettingsError, separated
 from marketplace.config.languages import available_languages
 from marketplace.config.logs import logging_config
@@ -23,7 +23,7 @@ from marketplace.config.settings_table import read_settings
 from marketplace.config.value_checks import hosts_with_ports
 from marketplace.operate.embedded.data_folder import known_database_url, known_redis_url
 from marketplace.operate.embedded.gunicorn_config import workers
-from marketplace.operate.roles.role_names import APP, OWNER
+from marketplace.operate.roles.names import APP, OWNER
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 try:
@@ -165,7 +165,7 @@ ALLOWED_HOSTS = list(_env["PEGBOARD_ALLOWED_HOSTS"])
 CSRF_TRUSTED_ORIGINS = list(_env["PEGBOARD_TRUSTED_ORIGINS"])
 
 INSTALLED_APPS = [
-    "acl.pages.admin_site.UnfoldConfig",
+    "acl.web._admin_site.UnfoldConfig",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -195,17 +195,17 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "acl.http.request_ids.RequestIdMiddleware",
-    "acl.http.cpu_budgets.BudgetMiddleware",
-    "acl.http.plain_text.PlainTextMiddleware",
+    "acl.web.problems.RequestIdMiddleware",
+    "acl.web._rate_limits.BudgetMiddleware",
+    "acl.web._plain_text.PlainTextMiddleware",
     "marketplace.config.metrics.MetricsMiddleware",
-    "marketplace.operate.pause.PauseMiddleware",
+    "marketplace.operate._pause.PauseMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",  # before the static files: an image opened alone is a page, too
-    "acl.pages.admin_site.AdminPolicyMiddleware",
+    "acl.web._admin_site.AdminPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "acl.http.language.LanguageMiddleware",
+    "acl.web.problems.LanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -214,7 +214,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "axes.middleware.AxesMiddleware",
-    "acl.http.error_handlers.FailureMiddleware",
+    "acl.web.error_handlers.FailureMiddleware",
 ]
 
 ROOT_URLCONF = "marketplace.config.urls"
@@ -260,7 +260,7 @@ if PEGBOARD_REPLICA_URL and PEGBOARD_REPLICA_STALENESS:
 DATABASE_URL: str = _env["DATABASE_URL"]
 DATABASE_SUPERUSER_URL: str = _env["DATABASE_SUPERUSER_URL"]
 # The role that owns the tables, for migrations, backup and restore; empty if there is only one
-# role (marketplace/operate/roles/owner_role.py).
+# role (marketplace/operate/roles/owner.py).
 DATABASE_OWNER_URL: str = _env["DATABASE_OWNER_URL"]
 if not DATABASE_OWNER_URL and not DATABASE_URL:
     DATABASE_OWNER_URL = known_database_url(PEGBOARD_DATA_DIR, OWNER)
@@ -352,7 +352,7 @@ if PEGBOARD_EVENT_LOG != "off":
 
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
-    "acl.accounts.backends.PasswordBackend",  # by name or e-mail
+    "acl.people._backends.PasswordBackend",  # by name or e-mail
     "guardian.backends.ObjectPermissionBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
@@ -362,7 +362,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "OPTIONS": {"min_length": 10},
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
-    {"NAME": "acl.accounts.service_accounts.PeopleOnly"},
+    {"NAME": "acl.people.service_accounts.PeopleOnly"},
 ]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "today"
@@ -370,22 +370,22 @@ LOGOUT_REDIRECT_URL = "login"
 ANONYMOUS_USER_NAME = None  # guardian's; a user who is nobody must not exist
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25
-AXES_USERNAME_CALLABLE = "acl.accounts.lockout.name_to_lock"
-AXES_CLIENT_IP_CALLABLE = "acl.accounts.lockout.address_to_lock"
-AXES_LOCKOUT_PARAMETERS = "acl.accounts.lockout.lockout_parameters"
+AXES_USERNAME_CALLABLE = "acl.people._lockout.name_to_lock"
+AXES_CLIENT_IP_CALLABLE = "acl.people._lockout.address_to_lock"
+AXES_LOCKOUT_PARAMETERS = "acl.people._lockout.lockout_parameters"
 AXES_RESET_ON_SUCCESS = False  # our adapter does, for the name that was typed
 AXES_VERBOSE = False
 AXES_LOCKOUT_TEMPLATE = "registration/locked.html"
 AXES_SENSITIVE_PARAMETERS = ["login", "code", "oldpassword", "password1", "password2"]
 
-# Accounts are created by invitation only (acl/accounts/invitations.py); allauth signs them in.
-ACCOUNT_ADAPTER = "acl.accounts.adapters.account_adapter.AccountAdapter"
+# Accounts are created by invitation only (acl/people/_invitations.py); allauth signs them in.
+ACCOUNT_ADAPTER = "acl.people.adapters._account.AccountAdapter"
 ACCOUNT_FORMS = {
-    "login": "acl.accounts.sign_in_forms.SignInForm",
-    "reset_password": "acl.accounts.sign_in_forms.ForgottenForm",
+    "login": "acl.people.sign_in_forms.SignInForm",
+    "reset_password": "acl.people.sign_in_forms.ForgottenForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
-ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "acl.accounts.backends.LinkTokens"  # noqa: S105 - a class
+ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "acl.people._backends.LinkTokens"  # noqa: S105 - a class
 ACCOUNT_SIGNUP_FIELDS = ["email*", "username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"  # at sign-in; an address that is added has to be confirmed
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False  # strangers would get mail from us on anyone's word
@@ -399,32 +399,32 @@ ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if _env["PEGBOARD_HTTPS"] else "http"
 # and per account, whichever of its names was typed. So allauth's own count is off. Its other
 # limits stay: attempts per address, and mails per address.
 ACCOUNT_RATE_LIMITS = {"login_failed": None}
-MFA_ADAPTER = "acl.accounts.adapters.code_adapter.CodesAdapter"
+MFA_ADAPTER = "acl.people.adapters._codes.CodesAdapter"
 MFA_FORMS = {
-    "authenticate": "acl.accounts.sign_in_forms.SignInCodeForm",
-    "reauthenticate": "acl.accounts.sign_in_forms.ConfirmingCodeForm",
+    "authenticate": "acl.people.sign_in_forms.SignInCodeForm",
+    "reauthenticate": "acl.people.sign_in_forms.ConfirmingCodeForm",
 }
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Pegboard"
 MFA_TOTP_TOLERANCE = 1  # half a minute of a slow clock or a slow hand, each way
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_ALLOW_UNVERIFIED_EMAIL = True  # nobody can take someone else's address here: no sign-up
-SOCIALACCOUNT_ADAPTER = "acl.accounts.adapters.provider_adapter.ProviderAdapter"
+SOCIALACCOUNT_ADAPTER = "acl.people.adapters._provider.ProviderAdapter"
 SOCIALACCOUNT_PROVIDERS = providers(_env)
 SOCIALACCOUNT_STORE_TOKENS = False
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "acl.http.authentication.KeyAuthentication",
+        "acl.web.authentication.KeyAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["acl.http.scopes.HasScope"],
+    "DEFAULT_PERMISSION_CLASSES": ["acl.web.scopes.HasScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["acl.http.json_content.BoundedJSONParser"],
-    "DEFAULT_THROTTLE_CLASSES": ["acl.http.rate_limits.KeyThrottle"],
-    "DEFAULT_SCHEMA_CLASS": "acl.http.openapi.PegboardSchema",
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "acl.http.json_content.AlwaysJSON",
-    "EXCEPTION_HANDLER": "acl.http.problems.problem_response",
+    "DEFAULT_PARSER_CLASSES": ["acl.web._json_content.BoundedJSONParser"],
+    "DEFAULT_THROTTLE_CLASSES": ["acl.web._rate_limits.KeyThrottle"],
+    "DEFAULT_SCHEMA_CLASS": "acl.web._openapi.PegboardSchema",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "acl.web._json_content.AlwaysJSON",
+    "EXCEPTION_HANDLER": "acl.web.problems.problem_response",
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS = {
@@ -442,20 +442,20 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {  # the same field means a kind in an answer, and any kind in a question
         "Kind": "catalog.models.Capability.Kind",
         "RuntimeKind": "catalog.formats.runtime.RUNTIME_KINDS",
-        "WantedKind": "catalog.lookups.lookup_serializers.KINDS",
-        "Detail": "catalog.lookups.detail_levels.DETAILS",
+        "WantedKind": "catalog.capabilities.lookup_serializers.KINDS",
+        "Detail": "catalog.capabilities.detail_levels.DETAILS",
         "Scope": "acl.models.ApiKey.Scope",
-        "OutcomeScope": "discovery.api.turn_serializers.SCOPES",
+        "OutcomeScope": "discovery.turns.serializers.SCOPES",
         "OutcomeStatus": "discovery.models.Outcome.Status",
         "TurnState": "discovery.models.Turn.State",
         "CallState": "discovery.models.Call.State",
-        "ValueType": "discovery.api.approval_serializers.VALUE_TYPES",
-        "TextPartKind": "discovery.api.approval_serializers.PART_KINDS",
-        "ChangeOfArgument": "discovery.api.approval_serializers.CHANGES",
-        "CallStatus": "discovery.api.metatool_serializers.STATUSES",
+        "ValueType": "discovery.calls.approval_serializers.VALUE_TYPES",
+        "TextPartKind": "discovery.calls.approval_serializers.PART_KINDS",
+        "ChangeOfArgument": "discovery.calls.approval_serializers.CHANGES",
+        "CallStatus": "discovery.calls.serializers.STATUSES",
         "FlowMode": "discovery.models.FlowMode",
         "SourceEnum": "discovery.models.Outcome.Source",
-        "FlowSource": "discovery.api.metatool_serializers.FLOW_SOURCES",
+        "FlowSource": "discovery.calls.serializers.FLOW_SOURCES",
         "InstallationKind": "marketplace.models.Installation.Kind",
         "IntegrationKind": "catalog.models.Integration.Kind",
         "InstallationState": "marketplace.models.Installation.State",
@@ -465,8 +465,8 @@ SPECTACULAR_SETTINGS = {
         "InjectionMode": "discovery.answer.modes.MODES",
         "FitEnum": "discovery.select.ranking.thresholds.FITS",
         "SelectionMode": "discovery.models.Turn.Mode",
-        "Effect": "acl.rights.precedence.EFFECTS",
-        "Decision": "acl.rights.precedence.DECISIONS",
+        "Effect": "acl.rights.precedence_sql.EFFECTS",
+        "Decision": "acl.rights.precedence_sql.DECISIONS",
         "StepKind": "catalog.access.api.access_serializers.KINDS",
     },
 }

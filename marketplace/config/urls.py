@@ -3,18 +3,18 @@
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from acl.http.error_handlers import no_such_call
-from acl.http.openapi_pages import DocsView, SchemaView
-from acl.pages.session_pages import admin_sign_in
-from discovery.gateway.mcp.mcp_view import McpView
-from discovery.gateway.mcp.resource_metadata import resource_metadata
+from acl.people.session_pages import admin_sign_in
+from acl.web.error_handlers import no_such_call
+from acl.web.openapi_pages import DocsView, SchemaView
+from discovery.mcp.server.mcp_view import McpView
+from discovery.mcp.server.resource_metadata import resource_metadata
 from marketplace.config.health import ReadyView, alive
 from marketplace.config.metrics import MetricsView
 
-handler400 = "acl.http.error_handlers.bad_request"
-handler403 = "acl.http.error_handlers.not_allowed"
-handler404 = "acl.http.error_handlers.not_found"
-handler500 = "acl.http.error_handlers.server_error"
+handler400 = "acl.web.error_handlers.bad_request"
+handler403 = "acl.web.error_handlers.not_allowed"
+handler404 = "acl.web.error_handlers.not_found"
+handler500 = "acl.web.error_handlers.server_error"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", alive, name="healthz"),
@@ -28,7 +28,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("acl.urls")),
     path("api/v1/", include("marketplace.urls")),
     re_path(r"^api/v1/", no_such_call),
-    path("scim/v2/", include("acl.scim.scim_urls")),
+    path("scim/v2/", include("acl.people.scim.urls")),
     path("v0.1/", include("marketplace.listings.registry_urls")),
     path("mcp", McpView.as_view(), name="mcp"),
     path("mcp/space/<slug:space>", McpView.as_view(), name="mcp-space"),
@@ -40,9 +40,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="resource-metadata",
     ),
     path(".well-known/oauth-protected-resource/<path:path>", resource_metadata),
-    path("", include("acl.http.oauth_urls")),
+    path("", include("acl.oauth.urls")),
     path("admin/login/", admin_sign_in),  # before the admin's own
     path("admin/", admin.site.urls),
     path("", include("marketplace.page_urls")),
-    path("", include("discovery.pages.site_urls")),
+    path("", include("discovery.page_urls")),
 ]

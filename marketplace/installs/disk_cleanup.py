@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from catalog.models import Integration, Secret
 from catalog.models.integration import ReviewState
 from catalog.servers.connections.server_requests import close_all_but
-from marketplace.installs.packages.package_folders import remove_all_but
+from marketplace.installs.packages.folders import remove_all_but
 from marketplace.models import Installation
 
 State = Installation.State

@@ -12,27 +12,26 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
-from acl.platform.jobs.task_names import CLEAN_UP_INSTALLATIONS
-from acl.platform.jobs.task_queue import send_on_commit
+from acl.platform.jobs.task_names import CLEAN_UP_INSTALLATIONS, send_on_commit
 from catalog.formats.descriptors import IntegrationDescriptor, from_columns
 from catalog.formats.names import slug_for
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
 from catalog.servers.net.address_check import AllowedHosts, check_address
+from marketplace.installs._candidate import from_json
+from marketplace.installs._idempotency import find_earlier, request_digest
 from marketplace.installs.command_confirmation import bounds_of, digest_of_target, to_confirm
-from marketplace.installs.idempotency import find_earlier, request_digest
-from marketplace.installs.install_candidate import from_json
-from marketplace.installs.install_requests import (
+from marketplace.installs.requests import (
     NotPermittedError,
     TargetChangedError,
     begin_update,
     check_program,
     check_target,
 )
-from marketplace.installs.install_state import lock_installed
 from marketplace.installs.shown_connection import ConnectionLine, connection_lines
-from marketplace.installs.tool_differences import tools_digest
-from marketplace.listings.listing_reviews import check_not_held
+from marketplace.installs.state import lock_installed
+from marketplace.installs.store_step import tools_digest
+from marketplace.listings.reviews import check_not_held
 from marketplace.models import Installation, Listing, ListingVersion
 
 

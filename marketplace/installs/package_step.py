@@ -9,16 +9,19 @@ from contextlib import contextmanager
 from threading import BoundedSemaphore
 from typing import Any
 
+from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
 from catalog.formats.package_names import Package, parse_package
 from catalog.models import Integration
-from marketplace.installs.install_state import StoppedError, advance, transition
 from marketplace.installs.packages import mcpb, npm, pypi
-from marketplace.installs.packages.package_client import NoLongerWantedError, Watch, check_size
-from marketplace.installs.packages.package_folders import Place, new_name
-from marketplace.installs.packages.package_result import Artefact, Installed, PackageProblemError
+from marketplace.installs.packages.client import NoLongerWantedError, Watch, check_size
+from marketplace.installs.packages.folders import Place, new_name
+from marketplace.installs.packages.pypi import compile_modules
+from marketplace.installs.packages.result import Artefact, Installed, PackageProblemError
+from marketplace.installs.state import StoppedError, advance, lock_installed, transition
 from marketplace.models import Installation
 
 State = Installation.State
@@ -223,3 +226,39 @@ def _watch(installation: Installation, state: State) -> Watch:
         return bool(mine.update(sent_at=Now()))
 
     return Watch(on_line, is_wanted)
+
+
+# Compilation of a Python package's modules, once its server is ready.
+# Nobody waits for it at installation, and no start may write: without it each start would compile
+# anew what it imports. Until the row names the compiled modules, no start uses them.
+
+
+def compile_package(pk: int) -> None:
+    """Compile the package of an installation that has just become ready, and say so in its rows."""
+    installation = Installation.objects.filter(pk=pk, state=Installation.State.READY).first()
+    package = parse_package(installation.command) if installation else None
+    if installation is None or package is None or package.index != "pypi":
+        return
+    if not installation.place or "compiled" in installation.package:
+        return
+
+    def is_wanted() -> bool:
+        return _served_from(installation.place).exists()
+
+    try:
+        digest = compile_modules(Place(installation.place), Watch(is_wanted=is_wanted))
+    except (PackageProblemError, NoLongerWantedError, OSError):
+        return  # it starts as before
+    _save(installation, digest)
+
+
+def _save(installation: Installation, digest: str) -> None:
+    package = installation.package | {"compiled": digest}
+    with transaction.atomic():
+        lock_installed(installation.integration_id)
+        if digest and _served_from(installation.place).update(package=package):
+            Installation.objects.filter(pk=installation.pk).update(package=package)
+
+
+def _served_from(place: str) -> QuerySet[Integration]:
+    return Integration.objects.filter(package__place=place)

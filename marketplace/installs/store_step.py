@@ -4,14 +4,32 @@ A first installation writes rows that nobody can use while its integration is pe
 replaces the old version and its tools in one transaction.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext_noop
 
-from catalog.formats.descriptors import Loaded, ToolDefect
+from catalog.formats import skill
+from catalog.formats.categories import resolve_category
+from catalog.formats.descriptors import (
+    Defect,
+    Descriptor,
+    IntegrationDescriptor,
+    JSONObject,
+    Kind,
+    Loaded,
+    ToolDefect,
+    column_values,
+    from_columns,
+)
+from catalog.formats.entry import Document
+from catalog.formats.files import RefusedError
+from catalog.formats.names import identifier_for
+from catalog.formats.read_limits import DEFAULT_LIMITS
+from catalog.formats.text_cleanup import clean_text
 from catalog.models import Definition, Integration
 from catalog.registration.admission import hold_integrations, review_integrations
 from catalog.registration.definition_comparison import store_definitions
@@ -22,21 +40,158 @@ from catalog.registration.definition_review import (
     seen_digest,
 )
 from catalog.registration.register import register
-from catalog.trust.fingerprint import parse_definition
-from marketplace.installs.install_candidate import COLUMNS, apply_installation, from_json
-from marketplace.installs.install_state import (
-    StoppedError,
-    advance,
-    lock_installed,
-    lock_integration,
+from catalog.trust.tool_list import (
+    canonical_definition,
+    digest_definition,
+    digest_text,
+    parse_definition,
+    pinned_part,
 )
-from marketplace.installs.listing_contents import (
-    capabilities_from_json,
-    capabilities_to_json,
-    read_contents,
-)
-from marketplace.installs.tool_differences import compare_tools, tools_digest
-from marketplace.models import Installation
+from marketplace.installs._candidate import COLUMNS, apply_installation, from_json
+from marketplace.installs.state import StoppedError, advance, lock_installed, lock_integration
+from marketplace.models import Installation, ListingFile
+
+# Differences between the approved tools and those of another version.
+
+
+def compare_tools(
+    before: Mapping[str, JSONObject], after: Iterable[Mapping[str, Any]]
+) -> list[JSONObject]:
+    """Return added, changed and removed tools by name, with the fields that changed."""
+    offered = {str(tool.get("name", "")): pinned_part(tool) for tool in after}
+    found = []
+    for name in sorted({*before, *offered}):
+        old, new = before.get(name), offered.get(name)
+        if old == new or (old and new and digest_definition(old) == digest_definition(new)):
+            continue
+        what = "added" if old is None else "removed" if new is None else "changed"
+        found.append(
+            {
+                "name": name,
+                "what": what,
+                "fields": _changed_fields(old or {}, new or {}) if what == "changed" else [],
+                "before": old,
+                "after": new,
+            }
+        )
+    return found
+
+
+def tools_digest(tools: Iterable[Mapping[str, Any]]) -> str:
+    """Return the digest to which the approval of a list of tools is bound."""
+    parts = sorted(canonical_definition(pinned_part(tool)) for tool in tools)
+    return digest_text("\n".join(parts))
+
+
+def _changed_fields(old: JSONObject, new: JSONObject) -> list[str]:
+    return sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+
+
+# Capabilities of listings without a server: skills, extensions, channels, voices.
+# None of them is executed; files of skills are only read.
+
+_KINDS: dict[str, Kind] = {
+    "skill": "skill",
+    "extension": "extension",
+    "channel": "channel",
+    "voice": "voice",
+}
+# Text files beside a SKILL.md are added to its content; of others only the names.
+_TEXT_SUFFIXES = (".md", ".txt", ".rst")
+
+
+def read_contents(integration: IntegrationDescriptor) -> Loaded:
+    """Return the capabilities of an integration, from what its source has stored here."""
+    if integration.kind == "skill":
+        return _read_skill(integration)
+    kind = _KINDS.get(integration.kind)
+    if kind is None:
+        reason = f"is a {integration.kind}, which has nothing to install"
+        return Loaded(defects=(Defect(integration.slug, "kind", reason),))
+    title, description = integration.title, integration.description
+    declared = str(integration.source_ref.get("category") or "")
+    category, inferred = resolve_category(declared, name=title, description=description)
+    capability = Descriptor(
+        kind=kind,
+        integration=integration.slug,
+        action=integration.slug,
+        full_name=integration.slug,
+        identifier=identifier_for(kind, integration.slug),
+        display_name=title,
+        description=description,
+        category=category,
+        category_inferred=inferred,
+        tags=tuple(integration.source_ref.get("tags") or ()),
+        required_secrets=integration.required_secrets,
+        # It acts on the outside world, and its source does not say how.
+        side_effect="write",
+        source_ref=dict(integration.source_ref),
+    )
+    return Loaded((integration,), (capability,))
+
+
+def capabilities_to_json(loaded: Loaded) -> list[JSONObject]:
+    """Serialize the capabilities for the installation's row, for a rollback."""
+    return [column_values(one) for one in loaded.capabilities]
+
+
+def capabilities_from_json(
+    integration: IntegrationDescriptor, capabilities: list[JSONObject]
+) -> Loaded:
+    """Restore the capabilities from an installation's row."""
+    return Loaded((integration,), tuple(_restore(one) for one in capabilities))
+
+
+def _restore(values: JSONObject) -> Descriptor:
+    # Rows of earlier releases do not say whether their source declared the effect.
+    is_inferred = values.get("kind") == "tool"
+    return from_columns(Descriptor, {"side_effect_inferred": is_inferred, **values})
+
+
+def _read_skill(integration: IntegrationDescriptor) -> Loaded:
+    """Read the listing's SKILL.md, with the text files beside it."""
+    listing = str(integration.source_ref.get("listing") or "")
+    files = {
+        row.path: bytes(row.content)
+        for row in ListingFile.objects.filter(listing__slug=listing).order_by("path", "pk")
+    }
+    text = files.pop(skill.FILE_NAME, None)
+    if text is None:
+        gone = Defect(integration.slug, skill.FILE_NAME, "is missing: refresh its source")
+        return Loaded(defects=(gone,))
+    document = Document(file=skill.FILE_NAME, value=text.decode(errors="replace"))
+    try:
+        read = skill.read(document)
+    except RefusedError as refused:
+        defect = Defect(integration.slug, refused.field, refused.reason)
+        return Loaded(defects=(defect,))
+    capabilities = tuple(_adapt_skill(one, integration, files) for one in read.capabilities)
+    return Loaded((integration,), capabilities, tuple(document.defects))
+
+
+def _adapt_skill(
+    read: Descriptor, integration: IntegrationDescriptor, files: dict[str, bytes]
+) -> Descriptor:
+    """Return the skill under its listing's name, with the texts of the other files."""
+    content, hidden = read.content, read.hidden_characters
+    for path, raw in files.items():
+        if path.lower().endswith(_TEXT_SUFFIXES):
+            text, more = clean_text(raw.decode(errors="replace"))
+            whole = f"{content}\n\n## {path}\n\n{text.strip()}"
+            if len(whole) <= DEFAULT_LIMITS.content:
+                content, hidden = whole, hidden + more
+    return replace(
+        read,
+        integration=integration.slug,
+        action=integration.slug,
+        full_name=integration.slug,
+        identifier=identifier_for("skill", integration.slug),
+        content=content,
+        hidden_characters=hidden,
+        annotations={**read.annotations, "files": sorted(files)},
+        source_ref={**read.source_ref, **integration.source_ref},
+    )
+
 
 State = Installation.State
 

@@ -2,11 +2,11 @@
 
 from celery import shared_task
 
-from acl.platform.jobs.job_rows import send_again
+from acl.platform.jobs.rows import send_again
 from acl.platform.jobs.task_names import CLEAN_UP_INSTALLATIONS, INSTALL, SWEEP_INSTALLATIONS
-from marketplace.installs.compile_step import compile_package
 from marketplace.installs.disk_cleanup import clean_up
-from marketplace.installs.install_worker import install, overdue_installations
+from marketplace.installs.package_step import compile_package
+from marketplace.installs.worker import install, overdue_installations
 
 # The first wait for vectors or a free slot; each further one is half as long again, up to the last.
 _RETRY_SECONDS, _MOST_RETRY_SECONDS = 0.5, 10.0

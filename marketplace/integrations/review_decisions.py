@@ -7,6 +7,7 @@ from typing import TypeGuard
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import ngettext
 
 from catalog.formats.descriptors import JSONObject
 from catalog.locks import lock_definitions
@@ -22,14 +23,41 @@ from catalog.registration.definition_review import (
 )
 from catalog.registration.tool_renames import Rename, rename_of
 from catalog.trust.findings import Finding, read_findings
-from catalog.trust.fingerprint import digest_text, parse_definition
 from catalog.trust.impersonation import find_namesakes, find_shadows
 from catalog.trust.scanner import scan_definition
 from catalog.trust.text_differences import FieldDifference, compare
-from marketplace.installs.install_requests import approve_install
-from marketplace.installs.tool_differences import tools_digest
-from marketplace.integrations.hanging_words import describe_hanging
+from catalog.trust.tool_list import digest_text, parse_definition
+from marketplace.installs.requests import approve_install
+from marketplace.installs.store_step import tools_digest
 from marketplace.models import Installation
+
+# Words for what hangs on a tool, with its number.
+
+
+def describe_hanging(hangs: Mapping[str, int]) -> list[str]:
+    """Return what hangs on a tool in words, limits first."""
+    return [_words(kind, number) % {"number": number} for kind, number in hangs.items()]
+
+
+def _words(kind: str, number: int) -> str:
+    """Return the words of one kind; each stands here whole, for its translation."""
+    return {
+        "deny": ngettext("%(number)d rule that denies", "%(number)d rules that deny", number),
+        "propose": ngettext(
+            "%(number)d rule that asks first", "%(number)d rules that ask first", number
+        ),
+        "allow": ngettext("%(number)d rule that allows", "%(number)d rules that allow", number),
+        "grants": ngettext("%(number)d grant", "%(number)d grants", number),
+        "presets": ngettext("%(number)d preset", "%(number)d presets", number),
+        "quotas": ngettext("%(number)d quota", "%(number)d quotas", number),
+        "flow_rules": ngettext("%(number)d flow rule", "%(number)d flow rules", number),
+        "examples": ngettext("%(number)d example", "%(number)d examples", number),
+        "learned": ngettext("%(number)d learned use", "%(number)d learned uses", number),
+        "taught": ngettext("%(number)d taught message", "%(number)d taught messages", number),
+        "relations": ngettext("%(number)d relation", "%(number)d relations", number),
+        "settings": ngettext("%(number)d setting", "%(number)d settings", number),
+    }[kind]
+
 
 Standing = Definition.Standing
 SHOWN = (*Definition.WAITING, Standing.GONE, Standing.REJECTED)

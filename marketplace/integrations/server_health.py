@@ -10,11 +10,9 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
-from acl.platform.jobs.task_names import CHECK_INTEGRATION
-from acl.platform.jobs.task_queue import send_now
+from acl.platform.jobs.task_names import CHECK_INTEGRATION, send_now
 from catalog.models import HealthCheck, Integration, OutgoingHost
-from catalog.servers.client.problem_labels import label_problem
-from catalog.servers.client.server_problems import WORDS, Reason
+from catalog.servers.client.server_problems import WORDS, Reason, label_problem
 
 WIDTH, HEIGHT = 480, 56
 _GAP = 2

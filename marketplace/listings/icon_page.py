@@ -7,8 +7,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
-from acl.pages.frame import PageRequest, frame_of
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
+from acl.web.frame import PageRequest, frame_of
 from catalog.models import Capability, IconImage, Integration
 from marketplace.listings.viewer import Viewer, visible_listings
 

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+from catalog.capabilities.detail_levels import short_description
 from catalog.effects.classifier import assess, declared_effect
 from catalog.formats.categories import resolve_category
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject
-from catalog.lookups.detail_levels import short_description
 
 _MOST_TOOLS = 200
 _MOST_DESCRIPTION = 300  # characters of a tool's description

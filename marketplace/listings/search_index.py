@@ -14,11 +14,11 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from pgvector import SparseVector
 
-from acl.platform.jobs.job_rows import overdue
+from acl.platform.jobs.rows import overdue
 from catalog.embedding.configured_embedder import embedder_for
 from catalog.embedding.embedder import EmbedderUnavailable, Vectors
-from catalog.embedding.embedding_jobs import maintained_models
-from catalog.embedding.embedding_text import embedding_text, text_without_order
+from catalog.embedding.jobs import maintained_models
+from catalog.embedding.texts import embedding_text, text_without_order
 from catalog.embedding.vector_batches import VectorTable, chunks
 from catalog.lexical import DIMENSIONS, document_vector
 from catalog.models import EmbeddingModel

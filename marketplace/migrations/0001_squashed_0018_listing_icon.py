@@ -1,13 +1,13 @@
 """Tables of listings, sources and installations, in one step for a new database."""
 
-import acl.platform.ordered_json
+import acl.platform.stored_json
 import django.contrib.postgres.fields
 import django.core.validators
 import django.db.models.deletion
 import django.db.models.functions.datetime
 import django.db.models.lookups
 import django.utils.timezone
-import marketplace.models.listing_vector
+import marketplace.models.listing
 import pgvector.django.halfvec
 import pgvector.django.sparsevec
 import uuid
@@ -173,7 +173,7 @@ class Migration(migrations.Migration):
                     ('offered', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=200), blank=True, default=list, help_text='Bounds that may help, after it crashed.', size=None)),
                     ('place', models.CharField(blank=True, help_text='The folder of its package.', max_length=36)),
                     ('package', models.JSONField(blank=True, default=dict, help_text='How the package was installed.')),
-                    ('tools', acl.platform.ordered_json.OrderedJSONField(blank=True, default=list, help_text='What the server says it has.')),
+                    ('tools', acl.platform.stored_json.OrderedJSONField(blank=True, default=list, help_text='What the server says it has.')),
                     ('changes', models.JSONField(blank=True, default=list, help_text='How that differs from what is installed.')),
                     ('approved_tools', models.CharField(blank=True, help_text='Digest of what was seen.', max_length=64)),
                     ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
@@ -188,7 +188,7 @@ class Migration(migrations.Migration):
                 options={
                     'ordering': ['-created_at', '-pk'],
                     'permissions': [('install_stdio', 'Can install servers that run programs on this machine')],
-                    'constraints': [models.CheckConstraint(condition=models.Q(django.db.models.lookups.IsNull(acl.platform.ordered_json.AsJsonb(models.F('tools')), False), ('tools__isnull', True), _connector='OR'), name='tools_are_plain'), models.UniqueConstraint(condition=models.Q(('state__in', ('configure', 'queued', 'fetching', 'checking', 'connecting', 'listing', 'storing', 'embedding', 'needs_approval'))), fields=('integration',), name='one_installation_at_once'), models.UniqueConstraint(condition=models.Q(('idempotency_key', ''), _negated=True), fields=('by', 'idempotency_key'), name='one_installation_of_a_key')],
+                    'constraints': [models.CheckConstraint(condition=models.Q(django.db.models.lookups.IsNull(acl.platform.stored_json.AsJsonb(models.F('tools')), False), ('tools__isnull', True), _connector='OR'), name='tools_are_plain'), models.UniqueConstraint(condition=models.Q(('state__in', ('configure', 'queued', 'fetching', 'checking', 'connecting', 'listing', 'storing', 'embedding', 'needs_approval'))), fields=('integration',), name='one_installation_at_once'), models.UniqueConstraint(condition=models.Q(('idempotency_key', ''), _negated=True), fields=('by', 'idempotency_key'), name='one_installation_of_a_key')],
                     'indexes': [],
                 },
             ),
@@ -241,7 +241,7 @@ class Migration(migrations.Migration):
                     ('model', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='catalog.embeddingmodel')),
                     ('text_hash', models.CharField(help_text='Of the text as it is now.', max_length=64)),
                     ('vector', pgvector.django.halfvec.HalfVectorField(null=True)),
-                    ('signs', models.GeneratedField(db_persist=True, expression=models.Func(models.F('vector'), function='binary_quantize'), output_field=marketplace.models.listing_vector.SignsField())),
+                    ('signs', models.GeneratedField(db_persist=True, expression=models.Func(models.F('vector'), function='binary_quantize'), output_field=marketplace.models.listing.SignsField())),
                     ('vector_hash', models.CharField(blank=True, help_text='Of the text embedded.', max_length=64)),
                     ('attempts', models.PositiveSmallIntegerField(default=0)),
                     ('failure', models.CharField(blank=True, max_length=300)),

@@ -1,11 +1,14 @@
 """Models of the marketplace."""
 
-from marketplace.models.addition import Addition
-from marketplace.models.audit_anchor import AuditAnchor
-from marketplace.models.event_log import EventLogState, SentCall
-from marketplace.models.installation import Installation, InstallationEvent
-from marketplace.models.listing import Listing, ListingFile, ListingVersion
-from marketplace.models.listing_vector import ListingVector, ListingWords
+from marketplace.models.event_log import AuditAnchor, EventLogState, SentCall
+from marketplace.models.installation import Addition, Installation, InstallationEvent
+from marketplace.models.listing import (
+    Listing,
+    ListingFile,
+    ListingVector,
+    ListingVersion,
+    ListingWords,
+)
 from marketplace.models.notification import NotificationChannel, NotificationDelivery
 from marketplace.models.source import Source
 

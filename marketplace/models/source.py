@@ -5,7 +5,7 @@ from django.core.validators import MaxValueValidator, RegexValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from acl.platform.jobs.job_rows import JobRow
+from acl.platform.jobs.rows import JobRow
 from acl.platform.stored_json import StoredJSONField
 
 

@@ -11,17 +11,15 @@ from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
-from acl.accounts.languages import language_of
 from acl.audit.recorder import record
-from acl.platform.jobs.task_names import NOTIFY
-from acl.platform.jobs.task_queue import send_on_commit
+from acl.people.languages import language_of
+from acl.platform.jobs.task_names import NOTIFY, send_on_commit
 from acl.platform.mail import delivers_mail
-from catalog.servers.net.address_check import AllowedHosts, check_address
-from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
+from catalog.servers.net.address_check import AllowedHosts, EndpointNotAllowedError, check_address
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import seal
 from marketplace.models import NotificationChannel, NotificationDelivery
-from marketplace.notifications.standard_webhook import new_secret
+from marketplace.notifications._standard_webhook import new_secret
 
 Kind, Topic = NotificationChannel.Kind, NotificationChannel.Topic
 MOST_OF_PERSON, MOST_OF_ADMINS = 10, 100

@@ -6,17 +6,20 @@ from typing import Any
 
 from django.utils.translation import override
 
-from acl.accounts.languages import language_of
+from acl.people.languages import language_of
 from catalog.servers.net.guarded_requests import send_bytes
 from catalog.servers.secrets.sealed_values import unseal
 from marketplace.models import NotificationChannel, NotificationDelivery
-from marketplace.notifications.delivery_attempts import (
+from marketplace.notifications._delivery_attempts import (
+    Message,
     NotDeliveredError,
     attempt_delivery,
     message_of,
+    slack_body,
+    teams_body,
+    webhook_body,
 )
-from marketplace.notifications.messages import Message, slack_body, teams_body, webhook_body
-from marketplace.notifications.standard_webhook import signed_headers
+from marketplace.notifications._standard_webhook import signed_headers
 
 Kind = NotificationChannel.Kind
 

@@ -5,16 +5,16 @@ from django.core.mail import EmailMessage
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, override
 
-from acl.accounts.languages import language_of
+from acl.people.languages import language_of
 from acl.platform.mail import delivers_mail
 from marketplace.models import NotificationChannel, NotificationDelivery
-from marketplace.notifications.delivery_attempts import (
+from marketplace.notifications._delivery_attempts import (
+    Message,
     NotDeliveredError,
     attempt_delivery,
     message_of,
 )
-from marketplace.notifications.delivery_rows import claim_due_mails, put_off_mails
-from marketplace.notifications.messages import Message
+from marketplace.notifications._delivery_rows import claim_due_mails, put_off_mails
 
 
 def deliver_mails() -> None:

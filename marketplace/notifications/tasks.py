@@ -2,9 +2,8 @@
 
 from celery import shared_task
 
-from acl.platform.jobs.task_names import DELIVER_MAIL, DELIVER_NOTIFICATION, NOTIFY
-from acl.platform.jobs.task_queue import send_each
-from marketplace.notifications.delivery_rows import (
+from acl.platform.jobs.task_names import DELIVER_MAIL, DELIVER_NOTIFICATION, NOTIFY, send_each
+from marketplace.notifications._delivery_rows import (
     add_deliveries,
     claim_due,
     forget_old,

@@ -7,7 +7,7 @@ from django.contrib.auth.models import Group, User
 
 from catalog.formats.descriptors import Defect, Loaded
 from catalog.registration.register import RegistrationReport, register
-from marketplace.listings.listing_store import StoredListings, store_listings
+from marketplace.listings.store import StoredListings, store_listings
 
 
 @dataclass(frozen=True, slots=True)

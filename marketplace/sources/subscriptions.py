@@ -12,12 +12,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
-from acl.platform.jobs.task_names import REFRESH_SOURCE
-from acl.platform.jobs.task_queue import send_on_commit
+from acl.platform.jobs.task_names import REFRESH_SOURCE, send_on_commit
 from catalog.formats.names import slug_for
 from catalog.models import Integration
 from marketplace.models import Listing, Source
-from marketplace.sources.source_location import check_location
+from marketplace.sources._location import check_location
 
 log = structlog.get_logger(__name__)
 _DEFECTS_ON_A_PAGE = 50

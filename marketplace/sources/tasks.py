@@ -2,10 +2,10 @@
 
 from celery import shared_task
 
-from acl.platform.jobs.job_rows import send_again
+from acl.platform.jobs.rows import send_again
 from acl.platform.jobs.task_names import REFRESH_SOURCE, SWEEP_SOURCES
 from marketplace.models import Source
-from marketplace.sources.source_refresh import due_sources, refresh_source
+from marketplace.sources.refresh import due_sources, refresh_source
 
 
 @shared_task(name=REFRESH_SOURCE)  # type: ignore[untyped-decorator]

@@ -8,7 +8,7 @@ from django import template
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from catalog.servers.client.problem_labels import label_problem
+from catalog.servers.client.server_problems import label_problem
 
 register = template.Library()
 register.filter("problem_label", label_problem)

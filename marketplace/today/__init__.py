@@ -1,3 +1,1 @@
 """Today: what waits for a person, on one page, and their week in figures."""
-
-__all__ = ["pages"]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from acl.keys.key_lifecycle import create_key
-from acl.rights.caller import Caller
+from acl.keys.lifecycle import create_key
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, Integration
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
 from tests.replays import replayed

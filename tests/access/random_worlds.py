@@ -2,7 +2,7 @@
 
 from random import Random
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, RuleFacts, World
 
 USERS, GROUPS, SPACES = range(1, 5), range(1, 4), range(1, 9)

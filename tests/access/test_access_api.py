@@ -8,9 +8,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from acl.accounts.spaces import create_space
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry, GroupPolicy, Space
+from acl.people.spaces import create_space
 from catalog.models import Rule
 from tests.access.people import People, client_of
 from tests.access.worlds import usable

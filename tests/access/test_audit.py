@@ -14,7 +14,7 @@ from django.db import Error, connection, transaction
 
 from acl.audit.log_verification import Checked, check_log
 from acl.audit.recorder import record
-from acl.keys.key_lifecycle import revoke_key
+from acl.keys.lifecycle import revoke_key
 from acl.models import ApiKey, AuditEntry, AuditHead
 from tests.access.audit_log import commit, tamper
 from tests.access.people import People

@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
+from catalog.access._explanation_steps import resolve
+from catalog.access._rights_facts import load_facts
 from catalog.access.explanation import (
     Explanation,
     ExplanationStep,
@@ -13,8 +15,6 @@ from catalog.access.explanation import (
     explain_own,
     list_holders,
 )
-from catalog.access.explanation_steps import resolve
-from catalog.access.rights_facts import load_facts
 from catalog.access.rules import RuleConflict, find_warnings
 from catalog.models import Capability, Rule
 from tests.access.worked_cases import CASES, UNITED_CASES, Case, UnitedCase

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from acl.accounts.spaces import SpaceRefused, create_space, delete_space, move_space, set_open
 from acl.models import Space
-from acl.rights.caller import Caller
-from catalog.lookups.catalog_queries import list_names
+from acl.people.spaces import SpaceRefused, create_space, delete_space, move_space, set_open
+from acl.rights.caller_lookup import Caller
+from catalog.capabilities.catalog_queries import list_names
 from catalog.models import Capability, Integration, Rule
-from discovery.select.candidate_query import CandidateQuery
+from discovery.select._candidate_rows import CandidateQuery
 from tests.access.people import client_of
 from tests.access.worlds import (
     REVIEW,

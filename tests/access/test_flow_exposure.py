@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
-from acl.accounts.spaces import create_space
 from acl.models import Space
-from acl.rights.caller import Caller
+from acl.people.spaces import create_space
+from acl.rights.caller_lookup import Caller
 from catalog.access.change_preview import apply, preview
 from catalog.access.flow_exposure import LEGS, Leg, find_exposures
 from catalog.access.rules import add_rule

@@ -4,12 +4,12 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
-from acl.accounts.groups import GroupRefused
-from acl.accounts.invitations import invite as invite_person
-from acl.accounts.spaces import create_space, ensure_root
 from acl.models import AuditEntry
-from acl.rights.caller import Caller
-from catalog.access.group_merge import merge_groups, preview_merge
+from acl.people._invitations import invite as invite_person
+from acl.people.groups import GroupRefused
+from acl.people.spaces import create_space, ensure_root
+from acl.rights.caller_lookup import Caller
+from catalog.access._group_merge import merge_groups, preview_merge
 from catalog.access.usable_ids import load_access_modes
 from catalog.models import Capability, Rule
 from tests.access.people import People, invite

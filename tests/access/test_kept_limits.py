@@ -123,7 +123,7 @@ def test_admins_see_what_waits_and_lift_it(world: World) -> None:
     deny(world, capability=Capability.objects.get(action="read_note"))
     uninstall(by=world.alice, integration=world.notes)
     browser = Client()
-    browser.force_login(world.alice, "acl.accounts.backends.PasswordBackend")
+    browser.force_login(world.alice, "acl.people._backends.PasswordBackend")
 
     page = browser.get("/access/").content.decode()
     told = browser.get("/api/v1/access/kept-rules").json()

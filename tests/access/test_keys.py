@@ -15,7 +15,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from acl.keys.key_lifecycle import KeyRefused, create_key, holder_of, revoke_key, rotate_key
+from acl.keys.lifecycle import KeyRefused, create_key, holder_of, revoke_key, rotate_key
 from acl.models import ApiKey, AuditEntry
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key

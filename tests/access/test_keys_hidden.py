@@ -13,9 +13,9 @@ from django.views.debug import ExceptionReporter
 from pytest_django.fixtures import Settings
 
 from acl.audit.recorder import record
-from acl.http.authentication import KeyAuthentication
-from acl.keys.key_lifecycle import create_key, revoke_key, rotate_key
+from acl.keys.lifecycle import create_key, revoke_key, rotate_key
 from acl.models import ApiKey
+from acl.web.authentication import KeyAuthentication
 from tests.access.people import People
 from tests.api.conftest import client_with
 from tests.databases import as_superuser
@@ -111,7 +111,9 @@ def test_no_key_is_on_an_error_page(
     client = client_with(raw)
     client.raise_request_exception = False
 
-    with patch("discovery.api.select_api.select_for_turn", side_effect=ValueError("cause")):
+    with patch(
+        "discovery.turns.select_serializers.select_for_turn", side_effect=ValueError("cause")
+    ):
         response = client.post(SELECT, BODY, content_type="application/json")
 
     assert response.status_code == 500

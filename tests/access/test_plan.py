@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
 from tests.access.query_plans import WORKED_OUT_ONCE, is_asked_for_each_row, nodes
 from tests.access.worlds import store

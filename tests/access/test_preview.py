@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acl.models import AuditEntry, GroupPolicy, Space
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.access import change_preview as previewing
 from catalog.access.change_preview import Change, ChangeRefused, Shift, apply, preview
 from catalog.models import Capability, Integration, IntegrationGroupPermission, Rule

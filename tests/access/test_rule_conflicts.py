@@ -6,8 +6,8 @@ Whoever changes the order finds here which losses need other words.
 from itertools import product
 
 from acl.rights.decision import RULE_KINDS, beats, place_of
-from acl.rights.precedence import NO, SUBJECT, TARGET
-from catalog.access.rule_conflicts import RuleInWords, find_conflicts
+from acl.rights.precedence_sql import NO, SUBJECT, TARGET
+from catalog.access._rule_conflicts import RuleInWords, find_conflicts
 
 RULES = [
     RuleInWords(

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group
 
-from acl.accounts.spaces import create_space
 from acl.models import AuditEntry, Space
+from acl.people.spaces import create_space
 from catalog.access.grants import GrantRefused, grant, revoke, set_restricted
 from catalog.access.rules import RuleConflict, RuleRefused, add_rule, find_warnings, remove_rule
 from catalog.models import Rule

@@ -17,11 +17,11 @@ from django.db import connection
 from pytest_django import DjangoDbBlocker
 
 from acl.platform.prepared_statements import Table, table_of
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.lexical import DIMENSIONS
 from catalog.models import Embedding, EmbeddingModel, LexicalVector
 from discovery.select import candidates
-from discovery.select.candidate_query import CandidateQuery
+from discovery.select._candidate_rows import CandidateQuery
 from tests.access.query_plans import WORKED_OUT_ONCE, is_asked_for_each_row, nodes
 from tests.access.worlds import store
 from tests.databases import as_superuser, check_what_was_deferred, taken_back

@@ -3,8 +3,8 @@
 import pytest
 
 from acl.models import Space
-from acl.rights.caller import Caller
-from catalog.access.server_access import may_use_server
+from acl.rights.caller_lookup import Caller
+from catalog.access.servers import may_use_server
 from catalog.models import Rule
 from tests.access.people import People, invite
 from tests.factories import GroupFactory, lay_down

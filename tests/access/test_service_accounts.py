@@ -9,10 +9,10 @@ from django.core.exceptions import ValidationError
 from django.db import Error, transaction
 from django.test import RequestFactory
 
-from acl.accounts.people import person_to_link
-from acl.accounts.service_accounts import ServiceAccountRefused, create_service_account
 from acl.models import AuditEntry, ServiceAccount
-from acl.rights.caller import Caller
+from acl.people.people import person_to_link
+from acl.people.service_accounts import ServiceAccountRefused, create_service_account
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key

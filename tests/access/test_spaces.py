@@ -4,7 +4,8 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
 
-from acl.accounts.spaces import (
+from acl.models import AuditEntry, GroupPolicy, Space
+from acl.people.spaces import (
     SpaceRefused,
     create_space,
     delete_space,
@@ -13,7 +14,6 @@ from acl.accounts.spaces import (
     rename_space,
     set_open,
 )
-from acl.models import AuditEntry, GroupPolicy, Space
 from catalog.models import Rule
 from tests.access.people import People
 from tests.factories import lay_down

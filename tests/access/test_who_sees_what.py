@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acl.models import Space
-from catalog.lookups.catalog_queries import list_names
+from catalog.capabilities.catalog_queries import list_names
 from catalog.models import CatalogVersion, Rule
 from tests.access.people import People, client_of
 from tests.access.ways import WAYS, Way, change, end, hide_something, told

@@ -10,12 +10,12 @@ from django.utils import timezone
 
 from acl.models import GroupPolicy, Space
 from acl.platform.prepared_statements import table_of
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from acl.rights.holders import holders_sql
-from acl.rights.rights_statement import requestable_sql, rights_parameters
+from acl.rights.statement import requestable_sql, rights_parameters
+from catalog.access._explanation_steps import resolve
+from catalog.access._rights_facts import load_facts
 from catalog.access.explanation import explain_many
-from catalog.access.explanation_steps import resolve
-from catalog.access.rights_facts import load_facts
 from catalog.access.usable_ids import load_access_modes
 from catalog.models import (
     Capability,

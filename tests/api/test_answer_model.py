@@ -5,10 +5,10 @@ from typing import Annotated
 
 import pytest
 
-from acl.http.answer_serializer import serializer_for
 from acl.platform.answer_model import SPREAD, Answer, Shown, fields_of, write_answer
-from discovery.answer.selection_answer import SelectAnswer
-from discovery.select.candidate_rows import Candidate, row_reader
+from acl.web.answer_serializer import serializer_for
+from discovery.answer.selection import SelectAnswer
+from discovery.select._candidate_rows import Candidate, row_reader
 from discovery.select.selection import Selected
 
 

@@ -8,7 +8,7 @@ from django.db import OperationalError
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 

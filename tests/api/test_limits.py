@@ -7,8 +7,8 @@ import time_machine
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from acl.http import rate_counts
 from acl.platform.redis_circuit import redis_circuit
+from acl.web import rate_counts
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 

@@ -125,7 +125,7 @@ def test_unknown_call_needs_no_csrf_token() -> None:
 
 
 def test_missing_database_is_told_as_a_passing_problem(key: str) -> None:
-    with patch("acl.http.authentication.holder_of", side_effect=OperationalError("gone: /run/pg")):
+    with patch("acl.web.authentication.holder_of", side_effect=OperationalError("gone: /run/pg")):
         response = client_with(key).post(URL, MAIL, content_type="application/json")
 
     assert response.status_code == 503
@@ -137,7 +137,9 @@ def test_unexpected_failure_says_nothing_of_its_cause(key: str) -> None:
     client = client_with(key)
     client.raise_request_exception = False
 
-    with patch("discovery.api.select_api.select_for_turn", side_effect=ValueError("secret cause")):
+    with patch(
+        "discovery.turns.select_serializers.select_for_turn", side_effect=ValueError("secret cause")
+    ):
         response = client.post(URL, MAIL, content_type="application/json")
 
     assert response.status_code == 500

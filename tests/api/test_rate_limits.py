@@ -15,11 +15,11 @@ import time_machine
 from django.test import Client, RequestFactory
 from pytest_django.fixtures import Settings
 
-from acl.http import rate_counts
 from acl.models import ApiKey
 from acl.platform.client_address import client_address, network_of
+from acl.web import rate_counts
 from marketplace.operate.embedded.data_folder import open_data_folder
-from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
+from marketplace.operate.embedded.redis import EmbeddedRedis
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 

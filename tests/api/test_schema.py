@@ -28,8 +28,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from acl.http import openapi_pages
-from acl.http.strict_serializer import StrictSerializer
+from acl.web import openapi_pages
+from acl.web.strict_serializer import StrictSerializer
 from tests.access.people import People
 from tests.api.conftest import new_key
 from tests.examples import EXAMPLES_OF_PAGES, IS_LONG

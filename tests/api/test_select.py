@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from acl.models import Space
 from catalog.models import Capability
-from discovery.answer.formats.provider_formats import FORMATS
+from discovery.answer.formats.registry import FORMATS
 from discovery.models import Turn
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from marketplace.installs.packages.package_folders import TARBALLS
+from marketplace.installs.packages.folders import TARBALLS
 from tests.atlas.harmless_calls import choose_calls
 from tests.atlas.packages import AtlasPackage
 from tests.atlas.product import Product, Refused

@@ -5,7 +5,7 @@ import pytest
 from catalog.formats.package_names import check_constraint
 from marketplace.listings.offers import offer_of
 from marketplace.listings.package_test import WORKING, read_package_test
-from marketplace.sources.kinds.starter_source import read_findings, starter_listings
+from marketplace.sources.kinds.starter import read_findings, starter_listings
 from tests.atlas.__main__ import choose_packages
 from tests.atlas.packages import AtlasPackage, read_packages
 from tests.atlas.results import KEPT, read_results, write_results

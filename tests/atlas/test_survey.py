@@ -11,11 +11,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from catalog.embedding.embedding_jobs import embed_pending
+from catalog.embedding.jobs import embed_pending
 from catalog.models import Integration
-from catalog.servers.connections.session_pool import ConnectionPool
+from catalog.servers.connections._session_pool import ConnectionPool
 from discovery.models import Call
-from marketplace.installs.install_worker import install
+from marketplace.installs.worker import install
 from marketplace.models import Installation
 from tests.atlas.packages import AtlasPackage
 from tests.atlas.product import Product, Refused

@@ -8,11 +8,11 @@ import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry
 from catalog.models import Integration
 from catalog.servers.connections.event_loop import ConnectionLoop
-from catalog.servers.secrets.secret_store import set_secret
+from catalog.servers.secrets.store import set_secret
 from discovery.models import Call
 from tests.access.people import People
 from tests.api.conftest import client_with

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_django.fixtures import Settings
 
-from acl.accounts.service_accounts import create_service_account
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import ApiKey
+from acl.people.service_accounts import create_service_account
 from acl.rights.approvers import NOBODY_ELSE, Approver, eligibility_of
 from catalog.models import Capability
 from discovery.models import Call

@@ -17,12 +17,12 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from acl.audit.audit_anchors import Anchor, NoAnchorError, read_anchors
+from acl.audit.anchors import Anchor, NoAnchorError, read_anchors
 from acl.audit.recorder import record
 from acl.models import AuditHead
 from marketplace.models import AuditAnchor
-from marketplace.operate.audit_anchor import anchor_sender
-from marketplace.operate.audit_anchor.anchor_sender import record_head
+from marketplace.operate.audit_anchor import sender
+from marketplace.operate.audit_anchor.sender import record_head
 from tests.databases import as_superuser
 
 pytestmark = pytest.mark.django_db
@@ -111,7 +111,7 @@ def test_the_systems_log_takes_it(settings: Settings, monkeypatch: pytest.Monkey
     settings.PEGBOARD_AUDIT_ANCHOR = "syslog"
     write("one")
     with tempfile.TemporaryDirectory() as folder:
-        monkeypatch.setattr(anchor_sender, "_DEVICE", f"{folder}/log")
+        monkeypatch.setattr(sender, "_DEVICE", f"{folder}/log")
         record_head()
         without = AuditAnchor.objects.get().failure
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:

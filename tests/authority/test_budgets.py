@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from acl.http import cpu_budgets, rate_counts
 from acl.platform.redis_circuit import redis_circuit
+from acl.web import _rate_limits, rate_counts
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 from tests.api.conftest import key as key
@@ -32,7 +32,7 @@ def _budget(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     redis_circuit.close()
     clock = iter(range(1_000_000))
     # Read at the beginning and the end of a request.
-    monkeypatch.setattr(cpu_budgets, "thread_time", lambda: next(clock) * COST)
+    monkeypatch.setattr(_rate_limits, "thread_time", lambda: next(clock) * COST)
     with time_machine.travel(NOW, tick=False):
         yield
 

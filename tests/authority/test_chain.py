@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 
 from acl.audit.log_verification import check_log
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import ApiKey, AuditEntry
 from catalog.models import Capability, ServerProposal
 from discovery.models import Call, Outcome, Turn

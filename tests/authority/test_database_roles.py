@@ -10,9 +10,8 @@ from django.db import Error, connection, transaction
 from acl.audit.log_verification import check_log
 from acl.audit.recorder import record
 from acl.models import AuditEntry
-from marketplace.operate.roles.owner_role import as_owner
-from marketplace.operate.roles.role_grants import grant_rights
-from marketplace.operate.roles.role_names import (
+from marketplace.operate.roles.grants import grant_rights, list_excess_rights
+from marketplace.operate.roles.names import (
     ANALYZED,
     APP,
     AUDIT,
@@ -21,7 +20,7 @@ from marketplace.operate.roles.role_names import (
     OWNER,
     READ_ONLY,
 )
-from marketplace.operate.roles.role_powers import list_excess_rights
+from marketplace.operate.roles.owner import as_owner
 from tests.databases import as_superuser, superuser_conninfo
 from tests.factories import UserFactory
 

@@ -1,7 +1,7 @@
 """No sequence of requests increases the reach of an actor.
 
-The oracle is independent of `acl.delegation`: it reads the tables and lists in words everything
-that someone can do with the credentials they hold.
+The oracle is independent of `acl.rights.delegation`: it reads the tables and lists in words
+everything that someone can do with the credentials they hold.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,19 +16,13 @@ from django.db.models.functions import Now
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acl.accounts.invitations import accept, invite
-from acl.accounts.people import (
-    PeopleRefused,
-    add_to_group,
-    deactivate,
-    reactivate,
-    take_out_of_group,
-)
-from acl.accounts.service_accounts import create_service_account
-from acl.delegation import DelegationRefused
-from acl.delegation.key_holder import KeyHolder
-from acl.keys.key_lifecycle import KeyRefused, create_key, holder_of, revoke_key, rotate_key
+from acl.keys.lifecycle import KeyRefused, create_key, holder_of, revoke_key, rotate_key
 from acl.models import ApiKey, Invitation, ServiceAccount
+from acl.people._invitations import accept, invite
+from acl.people.people import PeopleRefused, add_to_group, deactivate, reactivate, take_out_of_group
+from acl.people.service_accounts import create_service_account
+from acl.rights.delegation import DelegationRefused
+from acl.rights.delegation.authority import KeyHolder
 from tests.examples import EXAMPLES_OF_WORLDS
 
 SCOPES = ["select", "discover", "execute", "admin"]

@@ -46,10 +46,10 @@ from catalog.models import (
 )
 from catalog.registration.manifest_reload import reload_manifests
 from catalog.registration.register import register
-from catalog.servers.connections.connection_policy import Policy
-from catalog.servers.connections.session_pool import ConnectionPool
+from catalog.servers.connections._policy import Policy
+from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.oauth import tokens
-from catalog.servers.oauth.token_store import TOKEN, store_value
+from catalog.servers.oauth._client_registration import TOKEN, store_value
 from catalog.servers.secrets.sealed_values import seal
 from discovery.models import Call, ModelRequest
 from marketplace.models import (
@@ -60,7 +60,7 @@ from marketplace.models import (
     Source,
 )
 from marketplace.sources.catalog_import import import_loaded
-from marketplace.sources.kinds.source_kinds import READERS
+from marketplace.sources.kinds.registry import READERS
 from tests.authority.doors import Doors, recorded
 from tests.calls.worker import run_call
 from tests.connection_loops import own_connections
@@ -401,7 +401,8 @@ def test_every_task_is_listed(world: World) -> None:
 
 
 def test_every_format_source_and_command_is_listed() -> None:
-    formats = {one.__name__.rpartition(".")[2] for one in (*FORMATS, skill, catalog_jsonl, runtime)}  # type: ignore[attr-defined]
+    modules = (*FORMATS, skill, catalog_jsonl, runtime)
+    formats = {module.__name__.rpartition(".")[2] for module in modules}  # type: ignore[attr-defined]
     apps = {"acl", "catalog", "discovery", "marketplace"}
     commands = {name for name, app in get_commands().items() if app in apps}
 

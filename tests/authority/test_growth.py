@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from acl.pages.markdown import safe_html
+from acl.web.markdown import safe_html
 from tests.authority.attacks import COMMON, attacks
 from tests.authority.growth import cpu_seconds, growth
 from tests.authority.patterns import HOOK, product_patterns, unicode_patterns, unreadable_calls
@@ -15,7 +15,7 @@ from tests.authority.patterns import HOOK, product_patterns, unicode_patterns, u
 # Computed from our own words: escaped, or read from our own file at import, where the first test
 # finds it.
 WORKED_OUT = {
-    "acl.rights.rights_statement": "names of our own SQL parameters",
+    "acl.rights.statement": "names of our own SQL parameters",
     "catalog.servers.client.variable_rules": "compiled at import from names in that module",
     "marketplace.installs.packages.pypi": "the escaped name of a class",
     "catalog.trust.scanner": "compiled at import from phrases.txt",

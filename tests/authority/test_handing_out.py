@@ -14,9 +14,9 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import transaction
 from django.test import Client
 
-from acl.accounts.invitations import invite
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import ApiKey, Invitation, ServiceAccount
+from acl.people._invitations import invite
 from tests.access.people import People
 from tests.api.conftest import client_with
 from tests.factories import UserFactory

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Definition, Integration
 from catalog.registration.definition_review import (
@@ -15,10 +15,10 @@ from catalog.registration.definition_review import (
     reject_definitions,
     seen_digest,
 )
-from catalog.servers.server_proposals import propose_server
+from catalog.servers.proposals import propose_server
 from catalog.trust.stored_definition import INTEGRATION_TEXTS
-from marketplace.installs.install_requests import approve_install, begin_update, start_install
-from marketplace.installs.proposal_install import install_proposed
+from marketplace.installs._proposals import install_proposed
+from marketplace.installs.requests import approve_install, begin_update, start_install
 from marketplace.installs.store_step import approve_all, store_tools
 from marketplace.models import Installation
 from tests.catalog.conftest import embedder as embedder
@@ -144,15 +144,15 @@ def test_what_someone_proposed_is_reviewed_when_it_is_installed(alice: User) -> 
 # Everything else must go through catalog/trust/gate.py.
 WRITERS = {
     (
-        "catalog/registration/hanging_rows.py",
+        "catalog/registration/_hanging_rows.py",
         "carry_over",
     ): "an admin's own settings of a tool, to its new name; texts only through the gate",
     (
-        "marketplace/configuration/policy_step.py",
+        "marketplace/config_file/_policy_step.py",
         "_apply_tool",
     ): "access and effects of a tool, and no text",
     (
-        "catalog/registration/category_assignment.py",
+        "catalog/registration/scratch_catalog.py",
         "assign_categories",
     ): "a category of our own list",
     (
@@ -166,7 +166,7 @@ WRITERS = {
     ("catalog/registration/descriptor_rows.py", "_capability"): "called by store_capabilities",
     ("catalog/registration/descriptor_rows.py", "_assign"): "called by store_integrations",
     (
-        "catalog/registration/definition_acceptance.py",
+        "catalog/registration/definition_review.py",
         "_accept_texts",
     ): "the text that an admin has approved",
     (
@@ -174,17 +174,17 @@ WRITERS = {
         "_rebuild",
     ): "columns that are worked out, and no text",
     (
-        "discovery/calls/call_queries.py",
+        "discovery/calls/queries.py",
         "blank_lost_names",
     ): "names of calls that are shown, and stores nothing",
     (
-        "discovery/calls/call_queries.py",
+        "discovery/calls/queries.py",
         "_without_lost_name",
     ): "an old call's name, and stores nothing",
-    ("marketplace/installs/install_candidate.py", "put_texts"): "takes ReviewedIntegration only",
-    ("marketplace/installs/install_candidate.py", "_put"): "leaves the texts out",
+    ("marketplace/installs/_candidate.py", "put_texts"): "takes ReviewedIntegration only",
+    ("marketplace/installs/_candidate.py", "_put"): "leaves the texts out",
     (
-        "marketplace/installs/install_requests.py",
+        "marketplace/installs/requests.py",
         "_prepare_integration",
     ): "writes a ReviewedIntegration",
 }

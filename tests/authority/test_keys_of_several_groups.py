@@ -12,7 +12,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from acl.keys.key_lifecycle import create_key, holder_of
+from acl.keys.lifecycle import create_key, holder_of
 from acl.models import ApiKey, Space
 from catalog.models import Capability, Rule
 from discovery.models import Call, Turn

@@ -8,13 +8,13 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.db import connection, transaction
 
-from acl.accounts.invitations import accept, invite, open_invitation
-from acl.accounts.people import PeopleRefused, deactivate
-from acl.delegation import DelegationRefused
-from acl.delegation.key_holder import KeyHolder
-from acl.keys.key_lifecycle import KeyRefused, create_key, holder_of, revoke_key, rotate_key
+from acl.keys.lifecycle import KeyRefused, create_key, holder_of, revoke_key, rotate_key
 from acl.models import ApiKey, AuthorizationCode, Invitation, RegisteredClient
+from acl.people._invitations import accept, invite, open_invitation
+from acl.people.people import PeopleRefused, deactivate
 from acl.platform.clock import database_now
+from acl.rights.delegation import DelegationRefused
+from acl.rights.delegation.authority import KeyHolder
 from tests.access.people import People
 from tests.factories import GroupFactory, UserFactory
 

@@ -7,12 +7,12 @@ from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.test import Client
 
-from acl.accounts.invitations import accept, invite
-from acl.accounts.people import PeopleRefused
-from acl.accounts.service_accounts import ServiceAccountRefused, create_service_account
-from acl.accounts.spaces import SpaceRefused, create_space
-from acl.keys.key_lifecycle import KeyRefused, create_key
-from acl.visible_text.plain_names import check_plain_name
+from acl.keys.lifecycle import KeyRefused, create_key
+from acl.people._invitations import accept, invite
+from acl.people.people import PeopleRefused
+from acl.people.service_accounts import ServiceAccountRefused, create_service_account
+from acl.people.spaces import SpaceRefused, create_space
+from acl.visible_text.pieces import check_plain_name
 
 pytestmark = pytest.mark.django_db
 IMITATIONS = ["\u0430dmin", "ali\u0441e", "alice\u200b", "b\u202eob", "\uff41lice", "al\u0456ce"]

@@ -11,12 +11,12 @@ from django.db import connection
 from django.db.models.functions import Now
 from pytest_django.fixtures import Settings
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import ApiKey, AuditEntry
 from catalog.models import Capability
+from discovery.calls._sweeper import sweep
 from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.approvals import count_waiting
-from discovery.calls.call_sweeper import sweep
 from discovery.calls.execution import execute
 from discovery.models import Call
 from tests.access.people import People, invite

@@ -10,10 +10,15 @@ import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from acl.visible_text.code_points import is_combining, is_written_out
-from acl.visible_text.json_text import render_arguments, text_of
-from acl.visible_text.pieces import join_pieces, show_text, split_into_pieces
-from discovery.calls.call_arguments import serialize_arguments
+from acl.visible_text.canonical_json import render_arguments, text_of
+from acl.visible_text.pieces import (
+    is_combining,
+    is_written_out,
+    join_pieces,
+    show_text,
+    split_into_pieces,
+)
+from discovery.calls.arguments import serialize_arguments
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=12)
 nasty = st.lists(

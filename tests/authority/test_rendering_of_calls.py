@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from acl.keys.key_lifecycle import create_key
-from discovery.calls.call_arguments import digest_of, hash_of, is_unaltered, serialize_arguments
+from acl.keys.lifecycle import create_key
+from discovery.calls.arguments import digest_of, hash_of, is_unaltered, serialize_arguments
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.factories import UserFactory, waiting_call

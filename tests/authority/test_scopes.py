@@ -15,10 +15,10 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from rest_framework.views import APIView
 
-from acl.http.scopes import scopes_of
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import ApiKey
-from discovery.metatools.all_metatools import META_TOOLS
+from acl.web.scopes import scopes_of
+from discovery.metatools.registry import META_TOOLS
 from tests.factories import GroupFactory, UserFactory
 
 pytestmark = pytest.mark.django_db

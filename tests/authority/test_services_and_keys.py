@@ -11,13 +11,13 @@ from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 
 from acl.actor.request_context import note_key, request_context
-from acl.audit.installation_actions import KINDS, SINGLE
+from acl.audit._installation_actions import KINDS, SINGLE
 from acl.audit.recorder import record
-from acl.delegation.key_holder import KeyHolder
-from acl.keys.key_lifecycle import create_key, holder_of
+from acl.keys.lifecycle import create_key, holder_of
 from acl.models import ApiKey, AuditEntry
+from acl.rights.delegation.authority import KeyHolder
 from catalog.models import Integration
-from discovery.calls.call_policy import set_policy
+from discovery.calls._policy import set_policy
 from discovery.models import CallPolicy
 from discovery.models.call import Content
 from marketplace.installs.integration_management import uninstall

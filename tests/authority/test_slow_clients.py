@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from marketplace.operate.embedded.fair_turns import MAX_WAITING, FairQueue
-from marketplace.operate.embedded.intake import (
+from marketplace.operate.embedded._fair_turns import MAX_WAITING, FairQueue
+from marketplace.operate.embedded._intake import (
     BODY_SECONDS,
     HEAD_SECONDS,
     LEAST_BYTES_A_SECOND,

@@ -17,16 +17,16 @@ from catalog.formats.descriptors import IntegrationDescriptor, Loaded
 from catalog.models import Capability, Definition, Integration, Secret, ServerProposal
 from catalog.registration.manifest_reload import reload_manifests
 from catalog.registration.register import register
+from marketplace.installs._proposals import install_proposed
 from marketplace.installs.command_confirmation import to_confirm
-from marketplace.installs.install_requests import (
+from marketplace.installs.integration_management import descriptor_of_listing
+from marketplace.installs.requests import (
     AlreadyInstalledError,
     NameTakenError,
     cancel_install,
     start_install,
 )
-from marketplace.installs.install_worker import install
-from marketplace.installs.integration_management import descriptor_of_listing
-from marketplace.installs.proposal_install import install_proposed
+from marketplace.installs.worker import install
 from marketplace.models import Installation, Listing
 from marketplace.sources.catalog_import import import_loaded
 from tests.catalog.builders import tool

@@ -7,7 +7,7 @@ from catalog.models import Integration
 from catalog.registration.descriptor_rows import store_capabilities
 from catalog.trust.gate import UnreviewedDefinition, admit, review
 from catalog.trust.reviewed_texts import trust_own_text
-from discovery.answer.formats.format_base import Tool
+from discovery.answer.formats.base import Tool
 
 
 def forgetful(one: Descriptor, integration: Integration) -> None:

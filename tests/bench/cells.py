@@ -48,7 +48,7 @@ def main() -> None:
 
 
 async def _measure(figures: Figures, *, in_cell: bool) -> None:
-    from catalog.servers.cell.cell_plan import Cell
+    from catalog.servers.cell.command import Cell
     from catalog.servers.client.mcp_session import Session
     from catalog.servers.client.targets import StdioServer
 

@@ -3,7 +3,7 @@
     python -m tests.bench.compare_ranking ../shared/eval
 
 Prints the table of docs/choosing.md, with the shipped model. Needs no database
-(`discovery.evaluation.training.evidence` says why).
+(`discovery.evaluation.training._evidence` says why).
 """
 
 import argparse
@@ -15,7 +15,7 @@ import numpy as np
 
 from catalog.embedding.model_conversion import convert_model
 from catalog.embedding.onnx_embedder import OnnxEmbedder
-from discovery.evaluation.training.evidence import (
+from discovery.evaluation.training._evidence import (
     Array,
     Question,
     Ranking,
@@ -25,10 +25,9 @@ from discovery.evaluation.training.evidence import (
     measure,
     read_questions,
 )
-from discovery.select.ranking.answer_places import Candidate, choose
 from discovery.select.ranking.fusion import Judged, judge
 from discovery.select.ranking.scales import GENERAL
-from discovery.select.ranking.thresholds import cut
+from discovery.select.ranking.thresholds import Candidate, choose, cut
 
 SETS = ("metatool", "bfcl-pooled", "toollinkos", "seal-tools")
 

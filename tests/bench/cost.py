@@ -153,7 +153,7 @@ def _world(options: argparse.Namespace) -> tuple[list[str], list[str]]:
     """Fill the database; return keys that act for alice, who may use everything, and messages."""
     from django.contrib.auth.models import Group, User
 
-    from acl.keys.key_lifecycle import create_key
+    from acl.keys.lifecycle import create_key
 
     everyone = Group.objects.create(name="everyone")
     User.objects.create_user("alice").groups.add(everyone)
@@ -171,7 +171,7 @@ def _load(folder: Path, group: "Group") -> list[str]:
     """Load a real catalogue; return the first sentences of some of its descriptions."""
     from django.db import connection
 
-    from catalog.embedding.embedding_jobs import embed_pending
+    from catalog.embedding.jobs import embed_pending
     from catalog.formats.loader import load_path
     from catalog.models import Capability
     from catalog.registration.register import register_for_measuring
@@ -192,8 +192,8 @@ def _make_up(tools: int, group: "Group") -> list[str]:
     """Build a world that is open to the group; return messages that something in it fits."""
     from acl.models import GroupPolicy
     from catalog.embedding.configured_embedder import answering_embedder
-    from catalog.graph.stored_links import refresh_links
     from catalog.models import Capability
+    from catalog.relations.stored_links import refresh_links
     from tests.bench.world import build_world
 
     model = answering_embedder().name

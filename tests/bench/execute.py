@@ -29,9 +29,9 @@ import django
 import psutil
 
 from marketplace.operate.embedded.data_folder import open_data_folder
-from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
-from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
 from marketplace.operate.embedded.pegboard_programs import Connections, Web
+from marketplace.operate.embedded.postgres import EmbeddedPostgres
+from marketplace.operate.embedded.redis import EmbeddedRedis
 
 WAYS = ("direct", "by Pegboard")
 ECHO = "import uvicorn; from tests.mcp_client.addresses import app_of_the_sdk as app; {}"
@@ -163,7 +163,7 @@ def _world(echo: int) -> str:
     """Create alice, who may use one tool of the echo server, and a key that acts for her."""
     from django.core.management import call_command
 
-    from acl.keys.key_lifecycle import create_key
+    from acl.keys.lifecycle import create_key
     from tests.factories import (
         CapabilityFactory,
         GroupFactory,

@@ -24,11 +24,11 @@ from rich.console import Console
 from rich.table import Table
 
 from catalog.effects.classifier import assess
-from discovery.flows.flow_guard import Verdict, judge
-from discovery.flows.reading_cipher import KEY_BYTES, ReadingCipher
-from discovery.flows.tool_facts import ToolFacts
-from discovery.flows.turn_readings import TurnReadings
-from discovery.flows.user_words import UserWords
+from discovery.flow_guard.flow_guard import Verdict, judge
+from discovery.flow_guard.tool_facts import ToolFacts
+from discovery.flow_guard.turn_memory import KEY_BYTES, ReadingCipher
+from discovery.flow_guard.turn_readings import TurnReadings
+from discovery.flow_guard.user_words import UserWords
 from tests.bench.value_answers import value_answers
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import django
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 
 SIZE = 5000
 
@@ -46,8 +46,8 @@ def relate_at_random() -> float:
     the seconds that the graph took to build."""
     from django.db import connection
 
-    from catalog.graph.stored_links import refresh_links
     from catalog.models import Capability
+    from catalog.relations.stored_links import refresh_links
 
     dice, rows = random.Random(3), list(Capability.objects.order_by("pk"))
     siblings: dict[int, list[str]] = {}

@@ -12,20 +12,20 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from acl.pages.markdown import safe_html
 from acl.platform.strict_json import write_json
-from acl.visible_text.json_text import render_arguments
+from acl.visible_text.canonical_json import render_arguments
 from acl.visible_text.pieces import show_text
+from acl.web.markdown import safe_html
 from catalog.lexical import query_vector
 from catalog.schemas.compact import compact
 from catalog.schemas.micro import micro
 from catalog.trust.scanner import scan_text
 from catalog.trust.text_differences import compare
 from discovery.calls.near_names import near_names
+from discovery.select._glossary import add_english
+from discovery.select._spelling import correct
 from discovery.select.clauses import split
-from discovery.select.glossary import add_english
 from discovery.select.small_talk import chance_of_small_talk
-from discovery.select.spelling import correct
 
 SIZES = (1_000, 2_000, 4_000, 8_000)
 PUMPS = {

@@ -78,7 +78,7 @@ class _Keys:
 
     def pick(self) -> tuple[str, str]:
         """Return a user name and the key of one of the user's groups."""
-        from acl.keys.key_lifecycle import create_key
+        from acl.keys.lifecycle import create_key
 
         person = self._dice.choice(self._people)
         group = self._dice.choice(list(person.groups.order_by("pk")))

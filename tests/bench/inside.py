@@ -10,8 +10,8 @@ from pathlib import Path
 
 from catalog.embedding.shipped_model import prepare_model
 from marketplace.operate.embedded.data_folder import open_data_folder
-from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
-from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
+from marketplace.operate.embedded.postgres import EmbeddedPostgres
+from marketplace.operate.embedded.redis import EmbeddedRedis
 
 # Creates a database of that name, and returns the environment for it.
 Opened = Callable[[str], dict[str, str]]

@@ -38,7 +38,7 @@ def main() -> None:
     from catalog.embedding.onnx_embedder import OnnxEmbedder
     from catalog.embedding.shipped_model import prepare_model
     from catalog.formats.loader import load_path
-    from marketplace.sources.kinds.starter_source import FOLDER
+    from marketplace.sources.kinds.starter import FOLDER
     from tests.ranking.languages import LANGUAGES
 
     catalogues = [FOLDER / "labelled", *([folder] if folder else [])]
@@ -58,8 +58,8 @@ def measure_languages(
     tools: "Sequence[Descriptor]", embedder: "Embedder", languages: Sequence[str]
 ) -> Recalls:
     """Return recall@1 and recall@5 in per cent, by language."""
-    from catalog.embedding.embedding_text import MOST_EXAMPLES
-    from discovery.evaluation.training.evidence import Asked, by_fusion, find_evidence
+    from catalog.embedding.texts import MOST_EXAMPLES
+    from discovery.evaluation.training._evidence import Asked, by_fusion, find_evidence
     from discovery.select.ranking.scales import scale_of
     from tests.ranking.languages import read_messages
 

@@ -26,8 +26,8 @@ from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.test.utils import override_settings
 
-from acl.rights.caller import Caller
-from catalog.embedding.embedding_jobs import embed_pending
+from acl.rights.caller_lookup import Caller
+from catalog.embedding.jobs import embed_pending
 from catalog.formats.loader import load_path
 from catalog.models import Capability
 from catalog.registration.register import register
@@ -35,11 +35,11 @@ from catalog.registration.scratch_catalog import scratch_catalog
 from discovery.evaluation.labelled_sets import read_queries
 from discovery.evaluation.scores import Labelled, score_ranking
 from discovery.learning.experience_store import record_experience
-from discovery.learning.learning_review import review
+from discovery.learning.review import review
 from discovery.models import Experience, Turn
 from discovery.select.selection import Asked
 from discovery.select.selector import select_capabilities
-from discovery.turns.turn_records import select_for_turn
+from discovery.turns.records import select_for_turn
 from tests.bench.inside import run_inside
 from tests.bench.paraphrases import WAYS
 

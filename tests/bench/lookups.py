@@ -34,13 +34,13 @@ def measure() -> dict[str, Any]:
 
 
 def _by_listing(caller: Any) -> object:
-    from catalog.lookups.catalog_queries import CapabilityFilters, list_capabilities
+    from catalog.capabilities.catalog_queries import CapabilityFilters, list_capabilities
 
     return list_capabilities(caller=caller, filters=CapabilityFilters(category="api"), limit=PAGE)
 
 
 def _by_sql(caller: Any) -> object:
-    from catalog.access.tool_readiness import attach_readiness
+    from catalog.access.my_tools import attach_readiness
     from catalog.models import Capability
 
     fitting = Capability.objects.usable_by(caller).filter(category="api")
@@ -51,7 +51,7 @@ def _by_sql(caller: Any) -> object:
 def _callers() -> list[Any]:
     from django.contrib.auth.models import User
 
-    from acl.rights.caller import Caller
+    from acl.rights.caller_lookup import Caller
 
     links = User.groups.through.objects.order_by("pk").values_list("user_id", "group_id")
     step = max(1, links.count() // CALLS)

@@ -110,8 +110,8 @@ def _fill(size: int) -> None:
     import numpy as np
     from django.db import connection
 
-    from catalog.embedding.stored_models import register_configured_model
     from catalog.models import EmbeddingModel, Integration
+    from catalog.registration.embedding_models import register_configured_model
     from marketplace.listings.search_index import describe_missing
     from marketplace.models import Listing, Source
 

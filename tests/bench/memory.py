@@ -18,14 +18,14 @@ from django.core.management import call_command
 from django.db import connection
 from django.test.utils import override_settings
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.embedding.configured_embedder import answering_embedder
 from catalog.embedding.query_vectors import embed_queries
 from catalog.models import Capability, EmbeddingModel
 from discovery.models import Experience
 from discovery.select.selection import Asked
 from discovery.select.selector import select_capabilities
-from discovery.turns.turn_records import select_for_turn
+from discovery.turns.records import select_for_turn
 from tests.bench.graph import SIZE, caller_of_everything
 from tests.bench.selection import texts
 from tests.bench.world import build_world

@@ -37,7 +37,7 @@ def tell(text: str) -> None:
 
 def _print_definitions() -> None:
     from catalog.token_counter import estimate_tokens
-    from discovery.metatools.all_metatools import EXPLORING, META_TOOLS
+    from discovery.metatools.registry import EXPLORING, META_TOOLS
 
     tell("| meta-tool | tokens |\n|---|--:|")
     for tool in META_TOOLS.values():
@@ -48,8 +48,8 @@ def _print_definitions() -> None:
 
 def _print_indexes(catalogues: Iterable[Path]) -> None:
     from catalog.token_counter import estimate_tokens
-    from discovery.metatools.all_metatools import EXPLORING
-    from marketplace.sources.kinds.starter_source import starter_collection
+    from discovery.metatools.registry import EXPLORING
+    from marketplace.sources.kinds.starter import starter_collection
 
     five = sum(estimate_tokens(tool.as_tool()) for tool in EXPLORING)
     tell("| catalogue | capabilities | categories | all definitions | index | five and index |")
@@ -73,8 +73,8 @@ def _read(path: Path) -> tuple[Descriptor, ...]:
 
 def _index(capabilities: Iterable[Descriptor]) -> dict[str, Any]:
     """Build the answer of `list_categories` with its own code."""
-    from catalog.lookups.catalog_queries import CategorySummary
-    from discovery.gateway.answers.category_answers import category_index
+    from catalog.capabilities.catalog_queries import CategorySummary
+    from discovery.mcp.answers._categories import category_index
 
     named = sorted((each.category, each.full_name) for each in capabilities)
     groups = groupby(named, key=lambda pair: pair[0])

@@ -71,7 +71,7 @@ def _fill(tools: int) -> tuple["Client", list[str]]:
     from django.contrib.auth.models import Group, User
     from django.test import Client
 
-    from acl.keys.key_lifecycle import create_key
+    from acl.keys.lifecycle import create_key
     from acl.models import Space
     from tests.bench.cost import _make_up
 
@@ -87,7 +87,7 @@ def _route_to(url: str) -> None:
     from django.conf import settings
     from django.db import connection, connections
 
-    from acl.platform.replica_connection import ALIAS, replica_database
+    from acl.platform.read_replica import ALIAS, replica_database
 
     given = connection.settings_dict
     session = given["OPTIONS"]["options"]
@@ -105,7 +105,7 @@ def _measure(
 ) -> None:
     from django.conf import settings
 
-    from catalog.search_index.index_cache import index_cache
+    from catalog.search_index.cache import index_cache
 
     def ask() -> None:
         for number in range(REQUESTS):

@@ -124,7 +124,7 @@ def _callers(dice: random.Random, calls: int) -> list[Any]:
     from django.contrib.auth.models import User
 
     from acl.models import Space
-    from acl.rights.caller import Caller
+    from acl.rights.caller_lookup import Caller
 
     spaces: dict[int, list[int]] = {}
     for pk, group in Space.objects.order_by("pk").values_list("pk", "group_id"):
@@ -145,7 +145,7 @@ def _time(callers: list[Any], dice: random.Random) -> dict[str, Any]:
 
     from catalog import lexical
     from catalog.models import EmbeddingModel
-    from discovery.select.candidate_query import CandidateQuery
+    from discovery.select._candidate_rows import CandidateQuery
     from discovery.select.candidates import find_candidates
     from tests.bench.selection import spread
     from tests.bench.world import THINGS

@@ -22,7 +22,7 @@ import numpy as np
 if TYPE_CHECKING:
     from catalog.embedding.embedder import Embedder, Vectors
     from discovery.evaluation.scores import Labelled
-    from discovery.evaluation.training.evidence import Question
+    from discovery.evaluation.training._evidence import Question
     from discovery.select.ranking.scales import Scale
 
 SETS = ("metatool", "bfcl-pooled", "toollinkos", "seal-tools")
@@ -63,9 +63,9 @@ def main() -> None:
     from catalog.embedding.multilingual_model import prepare_multilingual
     from catalog.embedding.onnx_embedder import OnnxEmbedder
     from catalog.embedding.shipped_model import prepare_model
-    from discovery.select.common_abilities import read_abilities
+    from discovery.select.example_texts import read_abilities
     from discovery.select.ranking.scales import GENERAL, scale_of
-    from marketplace.sources.kinds.starter_source import FOLDER
+    from marketplace.sources.kinds.starter import FOLDER
 
     with tempfile.TemporaryDirectory() as model:
         root = Path(model)
@@ -89,11 +89,11 @@ def main() -> None:
 
 def read_set(folder: Path, embedder: "Embedder", abilities: "Vectors") -> list[Message]:
     """Return the messages with a right tool, and their candidates."""
-    from catalog.embedding.embedding_text import MOST_EXAMPLES
+    from catalog.embedding.texts import MOST_EXAMPLES
     from catalog.formats.loader import load_path
     from discovery.evaluation.labelled_sets import read_queries
-    from discovery.evaluation.training.evidence import Asked, embed_reading, find_evidence
-    from discovery.select.common_abilities import nearness_to
+    from discovery.evaluation.training._evidence import Asked, embed_reading, find_evidence
+    from discovery.select.example_texts import nearness_to
     from discovery.select.message import read
 
     capabilities = load_path(folder / "catalog.jsonl").capabilities
@@ -127,9 +127,8 @@ def sent_with(message: Message, scale: "Scale") -> Sent:
     """Return what a scale sends for a message."""
     from catalog import lexical
     from discovery.select.message import read
-    from discovery.select.ranking.answer_places import Candidate, choose
     from discovery.select.ranking.fusion import judge
-    from discovery.select.ranking.thresholds import FLOOR, cut, is_enough, margin
+    from discovery.select.ranking.thresholds import FLOOR, Candidate, choose, cut, is_enough, margin
 
     labelled, question, identifiers, near = message
     judged = judge(question.evidence, question.features, scale)

@@ -18,7 +18,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from catalog.formats.descriptors import Descriptor
-    from discovery.evaluation.training.evidence import Question
+    from discovery.evaluation.training._evidence import Question
     from discovery.select.ranking.scales import Scale
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -34,12 +34,7 @@ def main() -> None:
     from catalog.embedding.onnx_embedder import OnnxEmbedder
     from catalog.embedding.shipped_model import prepare_model
     from discovery.evaluation.labelled_sets import stored_id
-    from discovery.evaluation.training.evidence import (
-        Asked,
-        by_fusion,
-        find_evidence,
-        measure,
-    )
+    from discovery.evaluation.training._evidence import Asked, by_fusion, find_evidence, measure
     from discovery.select.ranking.scales import scale_of
     from tests.ranking.tasks import read_tasks
 
@@ -78,7 +73,7 @@ def _count_first(
     scale: "Scale",
 ) -> int:
     """Count the wanted tools that are among the first ten of their message."""
-    from discovery.evaluation.training.evidence import by_fusion
+    from discovery.evaluation.training._evidence import by_fusion
 
     first = (one.places[np.argsort(-by_fusion(one, scale), kind="stable")[:10]] for one in found)
     return sum(

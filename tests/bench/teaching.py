@@ -22,7 +22,7 @@ from django.test.utils import override_settings
 from discovery.evaluation.labelled_sets import read_queries
 from discovery.evaluation.scores import Labelled
 from discovery.learning import past_use
-from discovery.learning.learning_review import review
+from discovery.learning.review import review
 from discovery.models import Experience, TaughtMessage
 from discovery.teaching.taught_experiences import learn_taught
 from tests.bench.inside import run_inside

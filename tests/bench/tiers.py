@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import django
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 
 ROUNDS = 5
 
@@ -35,7 +35,7 @@ def main() -> None:
 def _ways() -> dict[str, Callable[[Caller], object]]:
     from catalog.access.usable_ids import usable_ids
     from discovery.answer.all_tools import measure
-    from discovery.answer.tiers.tier_state import read_categories, read_state
+    from discovery.answer.tiers.state import read_categories, read_state
 
     return {
         "rights alone": measure,
@@ -49,7 +49,7 @@ def _ways() -> dict[str, Callable[[Caller], object]]:
 def _in_sql(caller: Caller) -> object:
     from django.db import connection
 
-    from acl.rights.rights_statement import rights_parameters, rights_sql
+    from acl.rights.statement import rights_parameters, rights_sql
     from catalog.querysets import TABLES
 
     statement = f"""WITH RECURSIVE {rights_sql(TABLES)}

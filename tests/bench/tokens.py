@@ -82,7 +82,7 @@ def _report(label: str, path: str, written: Mapping[str, Written]) -> dict[str, 
 
 
 def _write(descriptors: Sequence[Descriptor]) -> Written:
-    from catalog.lookups.detail_levels import DETAILS, schema_at
+    from catalog.capabilities.detail_levels import DETAILS, schema_at
 
     rows = [_row(each) for each in descriptors]
     schemas = [row.input_schema for row in rows if has_arguments(row.input_schema)]
@@ -102,8 +102,8 @@ def has_arguments(schema: Mapping[str, Any] | None) -> bool:
 
 def _entry(row: Any, level: Any) -> str:
     """Return the entry as lookups answer it, without its token count."""
-    from catalog.lookups.detail_levels import describe_capability
-    from catalog.lookups.listing_cache import build_entry
+    from catalog.capabilities.detail_levels import describe_capability
+    from catalog.capabilities.listing_cache import build_entry
     from catalog.readiness.readiness import ToolReadiness
 
     body = describe_capability(build_entry(row), readiness=ToolReadiness(), detail=level, row=row)
@@ -112,7 +112,7 @@ def _entry(row: Any, level: Any) -> str:
 
 def _row(descriptor: Descriptor) -> Any:
     from catalog.models import Capability, Integration
-    from catalog.registration.derived_columns import summarize_parameters
+    from catalog.registration._derived_columns import summarize_parameters
 
     names = {each.name for each in Capability._meta.get_fields()} - {"integration"}
     known = {name: getattr(descriptor, name) for name in names if hasattr(descriptor, name)}
@@ -123,7 +123,7 @@ def _row(descriptor: Descriptor) -> Any:
 
 def _catalogues(folder: Path) -> Iterator[tuple[str, Sequence[Descriptor]]]:
     from catalog.formats.loader import load_path
-    from marketplace.sources.kinds.starter_source import starter_collection
+    from marketplace.sources.kinds.starter import starter_collection
 
     for name in SETS:
         yield name, load_path(folder / name / "catalog.jsonl").capabilities

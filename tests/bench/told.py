@@ -16,7 +16,7 @@ from typing import Any
 
 import django
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 
 MESSAGES = 300
 
@@ -37,10 +37,10 @@ def main() -> None:
 def _fill(catalogue: str) -> tuple[Caller, Sequence[Any]]:
     from django.contrib.auth.models import Group, User
 
-    from catalog.embedding.embedding_jobs import embed_pending
+    from catalog.embedding.jobs import embed_pending
     from catalog.formats.loader import load_path
     from catalog.registration.register import register
-    from marketplace.sources.kinds.starter_source import starter_collection
+    from marketplace.sources.kinds.starter import starter_collection
 
     loaded = starter_collection() if catalogue == "starter" else load_path(Path(catalogue))
     group = Group.objects.create(name="all")
@@ -56,7 +56,7 @@ def _messages(path: Path) -> Iterator[str]:
 
 
 def _sentences(capabilities: Sequence[Any]) -> list[str]:
-    from catalog.lookups.detail_levels import short_description
+    from catalog.capabilities.detail_levels import short_description
 
     described = [one.description for one in capabilities if one.description.strip()]
     step = max(1, len(described) // MESSAGES)
@@ -83,10 +83,10 @@ def _written(caller: Caller, level: Any) -> int:
     """Render all tools in a provider's format, with full or shortened schemas."""
     from dataclasses import replace
 
-    from catalog.lookups.detail_levels import schema_at
+    from catalog.capabilities.detail_levels import schema_at
     from catalog.token_counter import estimate_tokens
     from discovery.answer import all_tools
-    from discovery.answer.formats.provider_formats import write_tools
+    from discovery.answer.formats.registry import write_tools
 
     tools = all_tools.read(caller)
     if level != "micro_schema":
@@ -103,7 +103,7 @@ def _written(caller: Caller, level: Any) -> int:
 
 def _tiers(caller: Caller, messages: Iterable[str]) -> dict[str, Any]:
     from discovery.answer.injection import inject_selected, write_found
-    from discovery.answer.tiers.tier_options import TierOptions
+    from discovery.answer.tiers.options import TierOptions
     from discovery.answer.token_budget import cost
     from discovery.select.selection import Asked
     from discovery.select.selector import select_capabilities

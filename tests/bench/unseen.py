@@ -21,7 +21,7 @@ import django
 if TYPE_CHECKING:
     from catalog.embedding.embedder import Embedder
     from catalog.formats.descriptors import Descriptor
-    from discovery.evaluation.training.evidence import Asked, Question
+    from discovery.evaluation.training._evidence import Asked, Question
     from discovery.select.ranking.scales import Scale
 
 LEARNED = ("metatool", "bfcl-pooled", "toollinkos", "seal-tools")
@@ -40,7 +40,7 @@ def main() -> None:
     from catalog.embedding.multilingual_model import prepare_multilingual
     from catalog.embedding.onnx_embedder import OnnxEmbedder
     from catalog.embedding.shipped_model import prepare_model
-    from discovery.evaluation.training.evidence import by_fusion, measure
+    from discovery.evaluation.training._evidence import by_fusion, measure
     from discovery.select.ranking.scales import GENERAL, scale_of
 
     with tempfile.TemporaryDirectory() as folder:
@@ -70,8 +70,8 @@ def main() -> None:
 def _read(
     tools: "Sequence[Descriptor]", asked: "Sequence[Asked]", embedder: "Embedder"
 ) -> "Iterator[Question]":
-    from catalog.embedding.embedding_text import MOST_EXAMPLES
-    from discovery.evaluation.training.evidence import find_evidence
+    from catalog.embedding.texts import MOST_EXAMPLES
+    from discovery.evaluation.training._evidence import find_evidence
 
     wanted = [each for each in asked if each.relevant]
     return find_evidence(tools, wanted, embedder, readings=2 + MOST_EXAMPLES)
@@ -80,8 +80,8 @@ def _read(
 def _sets(shared: Path) -> "dict[str, tuple[Sequence[Descriptor], Sequence[Asked]]]":
     from catalog.formats.loader import load_path
     from discovery.evaluation.labelled_sets import read_queries
-    from discovery.evaluation.training.evidence import Asked
-    from marketplace.sources.kinds.starter_source import FOLDER
+    from discovery.evaluation.training._evidence import Asked
+    from marketplace.sources.kinds.starter import FOLDER
     from tests.ranking.fit_evidence import MESSAGES
     from tests.ranking.languages import read_messages
     from tests.ranking.skills import read_skill_messages
@@ -126,7 +126,7 @@ def _sets(shared: Path) -> "dict[str, tuple[Sequence[Descriptor], Sequence[Asked
 def _labelled(path: Path) -> "list[Asked]":
     from acl.platform.strict_json import parse_json
     from discovery.evaluation.labelled_sets import stored_id
-    from discovery.evaluation.training.evidence import Asked
+    from discovery.evaluation.training._evidence import Asked
 
     rows = map(parse_json, path.read_text("utf-8").splitlines())
     return [Asked(row["query"], [stored_id(each) for each in row["relevant"]]) for row in rows]

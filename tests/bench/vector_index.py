@@ -22,8 +22,8 @@ def place_vectors_like_real_ones() -> None:
     from pgvector.psycopg import register_vector
 
     from catalog.embedding.configured_embedder import answering_embedder
-    from discovery.select.common_abilities import read_abilities
-    from marketplace.sources.kinds.starter_source import starter_collection
+    from discovery.select.example_texts import read_abilities
+    from marketplace.sources.kinds.starter import starter_collection
 
     described = [tool.description for tool in starter_collection().capabilities]
     texts = np.asarray(answering_embedder().embed([*read_abilities(), *described]))
@@ -76,7 +76,7 @@ def recall_of_index(messages: list[str]) -> float:
     from pgvector import HalfVector, Vector
 
     from catalog.embedding.configured_embedder import answering_embedder
-    from discovery.select.nearest_rows import LOOKED_AT, READ
+    from discovery.select._nearest_rows import LOOKED_AT, READ
 
     shares = []
     for vector in answering_embedder().embed(messages):

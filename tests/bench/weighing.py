@@ -19,7 +19,7 @@ from rich.table import Table
 from catalog.embedding.model_conversion import convert_model
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.weight_adapter import PLAIN, read_adapter
-from discovery.evaluation.training.evidence import Question, by_fusion, measure, read_questions
+from discovery.evaluation.training._evidence import Question, by_fusion, measure, read_questions
 from discovery.select.ranking.scales import GENERAL, TRAINED, Scale
 from tests.bench.compare_ranking import SETS
 

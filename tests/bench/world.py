@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from pgvector import SparseVector
 
 from acl.models import GroupPolicy, Space
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog import lexical
 from catalog.models import (
     Capability,

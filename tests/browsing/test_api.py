@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from catalog.models import Integration
 from marketplace.listings.search_index import describe_missing
 from marketplace.models import Source

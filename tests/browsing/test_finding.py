@@ -6,17 +6,17 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from acl.rights.caller import Caller
-from catalog.embedding.stored_models import register_configured_model
+from acl.rights.caller_lookup import Caller
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.lexical import DIMENSIONS
 from catalog.models import EmbeddingModel, Integration
-from marketplace.listings.browse import ListingPage, browse_listings, find_listing
-from marketplace.listings.listing_filters import INSTALLED, KNOWN, UPDATES, ListingQuery
-from marketplace.listings.listing_store import built_in_source, store_offers
+from catalog.registration.embedding_models import register_configured_model
+from marketplace.listings._browse import ListingPage, browse_listings, find_listing
+from marketplace.listings._filters import INSTALLED, KNOWN, UPDATES, ListingQuery
 from marketplace.listings.offers import Offer, offer_of
 from marketplace.listings.package_test import PackageTest
 from marketplace.listings.search_index import describe_missing, embed_listings, pending_listings
+from marketplace.listings.store import built_in_source, store_offers
 from marketplace.listings.viewer import Viewer
 from marketplace.models import Listing, ListingVector, ListingWords, Source
 from tests.catalog.builders import AbsentEmbedder, WordyEmbedder

@@ -8,19 +8,19 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
 from django.test import Client
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Integration
 from marketplace import tasks
-from marketplace.installs.install_requests import ListingHeldError, start_install
 from marketplace.installs.integration_management import descriptor_of_listing
-from marketplace.listings.listing_scanner import scan_stored_listings
-from marketplace.listings.listing_store import built_in_source, store_listings, store_offers
+from marketplace.installs.requests import ListingHeldError, start_install
 from marketplace.listings.offers import Offer, OfferedFile, offer_of
+from marketplace.listings.scanner import scan_stored_listings
 from marketplace.listings.search_index import embed_listings
+from marketplace.listings.store import built_in_source, store_listings, store_offers
 from marketplace.models import Listing, ListingFile, Source
-from marketplace.sources.kinds.starter_source import starter_listings
+from marketplace.sources.kinds.starter import starter_listings
 from tests.factories import IntegrationFactory, ListingFactory, UserFactory, active_model
 
 pytestmark = pytest.mark.django_db

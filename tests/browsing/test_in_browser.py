@@ -5,10 +5,10 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
-from acl.accounts.spaces import create_space
 from acl.models import Space
-from marketplace.installs.install_state import transition
-from marketplace.listings.listing_store import built_in_source
+from acl.people.spaces import create_space
+from marketplace.installs.state import transition
+from marketplace.listings.store import built_in_source
 from marketplace.models import Installation, Listing
 from tests.factories import GroupFactory, IntegrationFactory, ListingFactory
 from tests.pages.conftest import sign_in

@@ -7,14 +7,14 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
-from acl.accounts.spaces import create_space
 from acl.models import Space
+from acl.people.spaces import create_space
 from acl.platform.redis_circuit import attempt
 from catalog.models import Integration, Secret
-from catalog.servers.cell.cell_report import KEY as KEY_OF_CELLS
-from catalog.servers.cell.cell_report import CellReport
+from catalog.servers.cell.report import KEY as KEY_OF_CELLS
+from catalog.servers.cell.report import CellReport
 from catalog.servers.client.launch_rules import command_digest
-from marketplace.installs.install_state import transition
+from marketplace.installs.state import transition
 from marketplace.listings.search_index import describe_listings
 from marketplace.models import Installation, Listing
 from tests.factories import ListingFactory, SourceFactory, UserFactory

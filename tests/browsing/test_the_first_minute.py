@@ -24,10 +24,10 @@ from playwright.sync_api import Page, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from catalog.models import Integration
-from discovery.calls import call_listener, call_state
-from discovery.select.common_abilities import warm_common_abilities
+from discovery.calls import listener, state
+from discovery.select.example_texts import warm_common_abilities
 from discovery.select.small_talk import warm_small_talk
 from marketplace.config.celery_servers import PACKAGES
 from marketplace.models import Installation, Listing
@@ -65,8 +65,8 @@ def worker(
     for package in PACKAGES:
         import_module(f"{package}.tasks")
     with own_connections():
-        monkeypatch.setattr(call_state, "QUEUE", "calls of the first minute")
-        calls = call_listener.Listener(queue="calls of the first minute")
+        monkeypatch.setattr(state, "QUEUE", "calls of the first minute")
+        calls = listener.Listener(queue="calls of the first minute")
         calls.start()
         before = current_app.conf.broker_url, current_app.conf.broker_transport_options
         _use("memory://", {})

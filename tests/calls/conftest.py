@@ -12,9 +12,9 @@ from pytest_django.fixtures import Settings
 
 from acl.platform.redis_circuit import redis_circuit
 from catalog.models import Capability
-from catalog.servers.connections.connection_policy import Policy
+from catalog.servers.connections._policy import Policy
+from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.event_loop import ConnectionLoop
-from catalog.servers.connections.session_pool import ConnectionPool
 from tests.access.people import People, invite
 from tests.connection_loops import own_connections
 from tests.factories import CapabilityFactory, IntegrationFactory, give

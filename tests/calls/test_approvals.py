@@ -8,21 +8,21 @@ from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from pytest_django.fixtures import Settings
 
-from acl.accounts.service_accounts import create_service_account
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry
+from acl.people.service_accounts import create_service_account
 from catalog.models import Capability
+from discovery.calls._sweeper import sweep
 from discovery.calls.approvals import (
     CannotDecideError,
     MayNotDecideError,
     approve_call,
     reject_call,
 )
-from discovery.calls.call_arguments import digest_of
-from discovery.calls.call_queries import TooLateError, cancel_call
-from discovery.calls.call_sweeper import sweep
-from discovery.calls.call_view import describe_call
+from discovery.calls.arguments import digest_of
 from discovery.calls.execution import execute
+from discovery.calls.queries import TooLateError, cancel_call
+from discovery.calls.view import describe_call
 from discovery.models import Call
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key

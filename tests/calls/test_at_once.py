@@ -15,16 +15,16 @@ from pytest_django.fixtures import Settings
 
 from acl.platform.database_failures import retry_on_lost_connection
 from acl.platform.redis_circuit import redis_client
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
-from discovery.calls import call_wait
+from discovery.calls import waiting
 from discovery.calls.approvals import CannotDecideError, approve_call
-from discovery.calls.call_arguments import digest_of
-from discovery.calls.call_listener import Listener
-from discovery.calls.call_state import QUEUE
-from discovery.calls.call_worker import start_call
+from discovery.calls.arguments import digest_of
 from discovery.calls.execution import execute
+from discovery.calls.listener import Listener
 from discovery.calls.quotas import QuotaExceededError, set_quota
+from discovery.calls.state import QUEUE
+from discovery.calls.worker import start_call
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.api.conftest import client_with, new_key
@@ -82,7 +82,7 @@ def test_one_key_is_one_call(
     people: People, tool: Tool, worker: list[UUID], settings: Settings, monkeypatch: Any
 ) -> None:
     settings.PEGBOARD_CALL_WAIT_SECONDS = 20
-    monkeypatch.setattr(call_wait, "_LONG_POLLS", threading.BoundedSemaphore(TIMES))
+    monkeypatch.setattr(waiting, "_LONG_POLLS", threading.BoundedSemaphore(TIMES))
     name, key = tool().full_name, new_key(people.support, "execute")
     body = {"user": "alice", "name": name, "arguments": {"text": "hello"}}
 
@@ -129,7 +129,7 @@ def test_one_yes_is_one_call(people: People, tool: Tool, worker: list[UUID]) -> 
 
     decisions = Counter(at_once(approve))
     at_once(lambda: start_call(call.pk))
-    call = call_wait.wait_for_end(call, 10)
+    call = waiting.wait_for_end(call, 10)
 
     assert decisions == {"approved": 1, "late": TIMES - 1}
     assert (call.state, call.attempts) == ("completed", 1)
@@ -160,11 +160,11 @@ def test_calls_at_once_do_not_exceed_a_quota(people: People, tool: Tool) -> None
 def test_end_is_heard_of_without_redis_too(people: People, tool: Tool, monkeypatch: Any) -> None:
     done = execute(caller=people.caller, full_name=tool().full_name, arguments={"text": "x"})
     call = Call.objects.get(pk=done.call_id)
-    early = call_wait.wait_for_end(call, 0.1)
-    monkeypatch.setattr(call_wait, "_listen", lambda pk, seconds: False)
+    early = waiting.wait_for_end(call, 0.1)
+    monkeypatch.setattr(waiting, "_listen", lambda pk, seconds: False)
 
     with ThreadPoolExecutor(1) as threads:
-        waited = threads.submit(closing(lambda: call_wait.wait_for_end(call, 20)))
+        waited = threads.submit(closing(lambda: waiting.wait_for_end(call, 20)))
         start_call(call.pk)
         heard = waited.result()
 
@@ -184,5 +184,5 @@ def test_a_connection_that_postgres_has_ended_is_replaced(people: People, tool: 
 
     retry_on_lost_connection(partial(start_call, pk))
 
-    call = call_wait.wait_for_end(Call.objects.get(pk=pk), 10)
+    call = waiting.wait_for_end(Call.objects.get(pk=pk), 10)
     assert call.state == Call.State.COMPLETED

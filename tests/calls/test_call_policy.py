@@ -10,11 +10,11 @@ from django.test import Client
 from django.utils import timezone
 
 from acl.models import AuditEntry
-from discovery.calls.call_differences import find_last_approved
-from discovery.calls.call_policy import redact, set_policy
-from discovery.calls.call_queries import find_call
-from discovery.calls.call_sweeper import sweep
-from discovery.calls.call_view import describe_call
+from discovery.calls._policy import redact, set_policy
+from discovery.calls._sweeper import sweep
+from discovery.calls.arguments import find_last_approved
+from discovery.calls.queries import find_call
+from discovery.calls.view import describe_call
 from discovery.models import Call
 from discovery.models.call import Content
 from tests.access.people import People

@@ -12,18 +12,18 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
 from acl.actor.request_context import note_key, request_context
-from acl.keys.key_lifecycle import create_key, holder_of
+from acl.keys.lifecycle import create_key, holder_of
 from acl.models import ApiKey, Space
 from catalog.models import Capability, Integration, Rule
-from catalog.servers.secrets.secret_store import set_secret
+from catalog.servers.secrets.store import set_secret
+from discovery.calls._sweeper import MOST_ATTEMPTS, sweep
 from discovery.calls.approval_queue import list_waiting
 from discovery.calls.approvals import count_waiting
-from discovery.calls.call_queries import find_call
-from discovery.calls.call_state import unexpired
-from discovery.calls.call_sweeper import MOST_ATTEMPTS, sweep
-from discovery.calls.call_view import describe_call
-from discovery.calls.call_wait import wait_for_end
 from discovery.calls.execution import NotFoundError, execute
+from discovery.calls.queries import find_call
+from discovery.calls.state import unexpired
+from discovery.calls.view import describe_call
+from discovery.calls.waiting import wait_for_end
 from discovery.models import Call
 from tests.access.people import People
 from tests.calls.conftest import Tool

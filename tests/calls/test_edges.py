@@ -8,10 +8,10 @@ from uuid import UUID
 import pytest
 from pytest_django.fixtures import Settings
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from catalog.models import Capability, Integration
 from discovery.calls.execution import NotFoundError
-from discovery.gateway.answers.dispatch import call_meta_tool
+from discovery.mcp.answers.dispatch import call_meta_tool
 from discovery.models import Call, Turn
 from discovery.turns.outcomes import report_outcome
 from tests.access.people import People
@@ -64,7 +64,7 @@ def test_call_by_rest_until_it_ends(people: People, tool: Tool, key: str) -> Non
 def test_each_change_of_a_call_is_sent_until_it_ends(
     people: People, tool: Tool, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("discovery.calls.call_wait._LISTEN_SECONDS", 0.01)
+    monkeypatch.setattr("discovery.calls.waiting._LISTEN_SECONDS", 0.01)
     client, body = client_with(key), {"user": "alice", "name": tool().full_name, "arguments": HELLO}
     place = client.post("/api/v1/execute", body, KIND)["Location"]
     stranger = client_with(new_key(people.finance, "execute")).get(f"{place}/events")
@@ -191,7 +191,7 @@ def test_turn_knows_what_was_called_in_it(people: People, tool: Tool) -> None:
 def test_no_credential_reaches_a_server_that_is_not_its_own(
     people: People, key: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from catalog.servers.secrets.secret_store import set_secret
+    from catalog.servers.secrets.store import set_secret
 
     answered(monkeypatch)
     with fine_server() as address, evil_server() as other:

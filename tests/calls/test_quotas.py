@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from acl.models import AuditEntry
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
 from discovery.calls.execution import Execution, execute
 from discovery.calls.quotas import (

@@ -7,13 +7,13 @@ from uuid import UUID
 
 import pytest
 
-from acl.rights.caller import Caller
-from catalog.servers.connections.session_pool import ConnectionPool
+from acl.rights.caller_lookup import Caller
+from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.net.address_check import AllowedHosts
-from discovery.calls import call_worker
-from discovery.calls.call_audience import running_calls
-from discovery.calls.call_queries import cancel_call
+from discovery.calls import worker
+from discovery.calls._audience import running_calls
 from discovery.calls.execution import begin
+from discovery.calls.queries import cancel_call
 from discovery.calls.quotas import QuotaExceededError, count_use, set_quota
 from discovery.models import Call
 from tests.access.people import People
@@ -96,4 +96,4 @@ def _call(people: People, full_name: str, way: str, script: Counting) -> None:
         assert ended.state in ("cancelled", "unknown")
         return
     run_call(begun.call.pk)
-    assert call_worker.State(Call.objects.get(pk=begun.call.pk).state) == "completed"
+    assert worker.State(Call.objects.get(pk=begun.call.pk).state) == "completed"

@@ -1,10 +1,8 @@
 """Pages name the reasons of failed calls in words."""
 
-from catalog.servers.client.problem_labels import LABELS, label_problem
-from catalog.servers.client.server_problems import Reason
-from discovery.calls.call_state import LEFT_QUEUE
-from discovery.calls.reason_labels import LABELS as CALL_LABELS
-from discovery.calls.reason_labels import label_reason
+from catalog.servers.client.server_problems import LABELS, Reason, label_problem
+from discovery.calls.state import LABELS as CALL_LABELS
+from discovery.calls.state import LEFT_QUEUE, label_reason
 
 
 def test_every_reason_has_a_label() -> None:

@@ -7,11 +7,11 @@ from unittest.mock import patch
 import pytest
 from django.contrib.auth.models import User
 
-from acl.delegation.key_holder import KeyHolder
-from acl.keys.key_lifecycle import create_key, holder_of
-from discovery.calls.call_queries import has_made
-from discovery.gateway.mcp import live_call
-from discovery.gateway.mcp.live_call import hear_answer
+from acl.keys.lifecycle import create_key, holder_of
+from acl.rights.delegation.authority import KeyHolder
+from discovery.calls.queries import has_made
+from discovery.mcp.server import _live_call
+from discovery.mcp.server._live_call import hear_answer
 from discovery.models import Call
 from tests.access.people import People
 from tests.factories import waiting_call
@@ -45,7 +45,7 @@ def test_only_the_credential_of_the_call_answers(people: People, maker: str, sen
     )
     call.refresh_from_db()
 
-    with patch.object(live_call, "send_answer") as sent:
+    with patch.object(_live_call, "send_answer") as sent:
         hear_answer(known[sender], {"id": f"{call.pk.hex}.1", "result": {"action": "accept"}})
 
     assert has_made(known[sender], call) == (maker == sender)

@@ -8,7 +8,7 @@ from unittest.mock import patch
 from uuid import UUID
 
 from catalog.servers.connections.server_requests import begin_call
-from discovery.calls import call_worker
+from discovery.calls import worker
 
 SECONDS = 30
 
@@ -32,7 +32,7 @@ def run_call(pk: UUID) -> None:
         sent.append(begin_call(*arguments, **more))
         return sent[-1]
 
-    with patch.multiple(call_worker, begin_call=note, _storing=handed):
-        call_worker.start_call(pk)
+    with patch.multiple(worker, begin_call=note, _storing=handed):
+        worker.start_call(pk)
         if sent:
             handed.work.get(timeout=SECONDS)()

@@ -20,7 +20,7 @@ django.setup()  # the imports below need the tables
 
 from django.conf import settings  # noqa: E402
 
-from catalog.embedding import configured_embedder, embedding_jobs  # noqa: E402
+from catalog.embedding import configured_embedder, jobs  # noqa: E402
 from catalog.embedding.embedder import Vectors  # noqa: E402
 from catalog.embedding.vector_batches import VectorTable  # noqa: E402
 from tests.catalog.builders import WordyEmbedder  # noqa: E402
@@ -57,7 +57,7 @@ configured_embedder._providers[settings.PEGBOARD_EMBEDDER] = configured_embedder
 VectorTable._claim = around(  # type: ignore[method-assign]
     VectorTable._claim, before="before_claim", after="after_claim"
 )
-embedding_jobs._TABLE = replace(
-    embedding_jobs._TABLE,
-    store=around(embedding_jobs._store, before="after_model", after="after_write"),
+jobs._TABLE = replace(
+    jobs._TABLE,
+    store=around(jobs._store, before="after_model", after="after_write"),
 )

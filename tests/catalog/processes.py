@@ -12,7 +12,7 @@ from celery import current_app
 from django.db import connection
 
 from catalog.tasks import embed_capabilities
-from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
+from marketplace.operate.embedded.redis import EmbeddedRedis
 
 PROJECT = Path(__file__).resolve().parents[2]
 PATIENCE = 60  # seconds

@@ -7,10 +7,10 @@ import pytest
 from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 
-from catalog.embedding.embedding_jobs import pending_embeddings
+from catalog.embedding.jobs import pending_embeddings
 from catalog.models import Capability, Embedding, LexicalVector
-from catalog.registration.derived_columns import compute_text_hash
-from marketplace.listings.listing_store import built_in_source
+from catalog.registration._derived_columns import compute_text_hash
+from marketplace.listings.store import built_in_source
 from marketplace.models import Listing
 from tests.catalog.builders import AbsentEmbedder, WordyEmbedder, store, tool
 from tests.catalog.conftest import use

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from catalog.embedding.embedder import TextRefused, Vectors
-from catalog.embedding.embedding_jobs import (
+from catalog.embedding.jobs import (
     claim_overdue_capabilities,
     embed_capabilities,
     embed_pending,

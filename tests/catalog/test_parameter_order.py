@@ -8,16 +8,16 @@ import pytest
 from django.db import DataError, connection, transaction
 from django.test import Client
 
-from acl.rights.caller import Caller
-from catalog.embedding.embedding_jobs import embed_pending
-from catalog.embedding.embedding_text import embedding_text
+from acl.rights.caller_lookup import Caller
+from catalog.embedding.jobs import embed_pending
+from catalog.embedding.texts import embedding_text
 from catalog.formats.descriptors import Descriptor
 from catalog.formats.loader import load_path
 from catalog.models import Capability, Definition, Embedding, Integration
+from catalog.registration._parameter_order import restore_order
 from catalog.registration.definition_comparison import store_definitions
-from catalog.registration.parameter_order import restore_order
 from catalog.registration.register import register
-from discovery.select.candidate_query import CandidateQuery
+from discovery.select._candidate_rows import CandidateQuery
 from discovery.select.candidates import find_candidates
 from marketplace.models import Installation
 from tests.api.conftest import new_key

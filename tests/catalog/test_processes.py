@@ -13,7 +13,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from acl.platform.heartbeat import KEY
-from catalog.embedding.embedding_jobs import failed_embeddings, pending_embeddings
+from catalog.embedding.jobs import failed_embeddings, pending_embeddings
 from catalog.embedding.vector_batches import CRASHED
 from catalog.models import Embedding, EmbeddingModel
 from marketplace.operate.embedded.data_folder import open_data_folder

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.embedding.embedding_jobs import pending_embeddings
+from catalog.embedding.jobs import pending_embeddings
 from catalog.formats.loader import load_path
 from catalog.models import Capability, LexicalVector
 from catalog.registration.register import register

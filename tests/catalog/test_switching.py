@@ -8,15 +8,15 @@ from pytest_django import Settings
 from catalog.embedding import configured_embedder, sentence_transformers_embedder
 from catalog.embedding.configured_embedder import answering_embedder
 from catalog.embedding.embedder import EmbedderLoading, EmbedderUnavailable
-from catalog.embedding.embedding_jobs import embed_pending
+from catalog.embedding.jobs import embed_pending
 from catalog.embedding.query_vectors import embed_queries
-from catalog.embedding.stored_models import (
+from catalog.models import Capability, Embedding, EmbeddingModel
+from catalog.registration.embedding_models import (
     list_model_progress,
     register_configured_model,
     request_missing_vectors,
     switch_when_complete,
 )
-from catalog.models import Capability, Embedding, EmbeddingModel
 from catalog.tasks import sweep_embeddings
 from tests.catalog.builders import WordyEmbedder, store, tool
 from tests.catalog.conftest import use

@@ -8,9 +8,10 @@ from kombu.exceptions import OperationalError
 from pytest_django import Settings
 
 from acl.platform.redis_circuit import redis_circuit
-from catalog.embedding import embedding_jobs
+from catalog.embedding import jobs
+from catalog.embedding.jobs import send_embeddings
 from catalog.models import Capability, Embedding
-from catalog.tasks import embed_capabilities, send_embeddings
+from catalog.tasks import embed_capabilities
 from tests.catalog.builders import store, tool
 
 QUEUE_PATIENCE = 1  # seconds, in place of Celery's six
@@ -26,7 +27,7 @@ def test_small_server_does_not_wait_for_a_thousand_tools_of_another(
     sent: list[list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedded: list[int] = []
-    monkeypatch.setattr(embedding_jobs, "embed_capabilities", embedded.extend)
+    monkeypatch.setattr(jobs, "embed_capabilities", embedded.extend)
     large, small = list(range(1_000)), [5_001, 5_002]
 
     for ids in (large, small):

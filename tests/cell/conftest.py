@@ -11,10 +11,10 @@ from cryptography.fernet import Fernet
 from pytest_django.fixtures import Settings
 
 from catalog.models import Integration
-from catalog.servers.cell.cell_support import cell_problem
+from catalog.servers.cell.support import cell_problem
 from catalog.servers.client.package_digest import code_digest
+from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.event_loop import ConnectionLoop
-from catalog.servers.connections.session_pool import ConnectionPool
 from tests.cell.package_folder import lay_out
 from tests.connection_loops import own_connections
 from tests.factories import IntegrationFactory
@@ -31,7 +31,7 @@ def account(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if kind == "root" and os.geteuid() != 0:
         pytest.skip("Only root makes cells without a user namespace.")
     if kind == "user":
-        monkeypatch.setattr("catalog.servers.cell.cell_command.os.geteuid", lambda: 1_000)
+        monkeypatch.setattr("catalog.servers.cell.command.os.geteuid", lambda: 1_000)
     return kind
 
 

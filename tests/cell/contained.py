@@ -59,7 +59,7 @@ def refuse_namespaces() -> None:
 def main() -> None:
     """Print what is said and done in each mode, without and with the filter."""
     django.setup()
-    from catalog.servers.cell.cell_support import cell_problem
+    from catalog.servers.cell.support import cell_problem
 
     said = {"open": _in_each_mode(), "account": _account()}
     refuse_namespaces()
@@ -87,9 +87,9 @@ def _in_each_mode() -> dict[str, Said]:
 def _start(mode: str) -> Said:
     """Start the hostile server as an installed program is started, and let it try."""
     from catalog.models import Integration
-    from catalog.servers.cell.cell_announcement import look
+    from catalog.servers.cell.announcement import look
     from catalog.servers.client.server_problems import ServerProblemError
-    from catalog.servers.connections.program_cell import cell_of
+    from catalog.servers.connections.params import cell_of
     from tests.cell.package_folder import lay_out
 
     said: Said = {"report": asdict(report := look()), "words": report.words}

@@ -12,7 +12,7 @@ from catalog.formats.archive_members import ArchiveFile, ArchiveLimits, read_mem
 from catalog.formats.files import RefusedError
 from catalog.servers.client import archive_reader, reader_process
 from catalog.servers.client.archive_reader import read_archive
-from marketplace.sources.archives import unpack
+from marketplace.sources._reader import unpack
 from tests.sources.places import tar_of
 
 pytestmark = pytest.mark.processes

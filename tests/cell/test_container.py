@@ -19,8 +19,8 @@ import pytest
 from django.template.loader import render_to_string
 
 from acl.platform.redis_circuit import attempt
-from catalog.servers.cell.cell_report import KEY, CellReport
-from catalog.servers.cell.cell_support import find_bwrap
+from catalog.servers.cell.report import KEY, CellReport
+from catalog.servers.cell.support import find_bwrap
 from catalog.servers.cell.visible_files import parent_options
 from catalog.servers.client.server_problems import Reason
 from marketplace.config import health

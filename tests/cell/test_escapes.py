@@ -13,11 +13,11 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from catalog.models import Integration, OutgoingHost
-from catalog.servers.client.server_limits import MB
 from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.client.targets import MB
+from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.server_requests import call_tool
-from catalog.servers.connections.session_pool import ConnectionPool
 from tests.cell.escapes import ATTEMPTS
 from tests.cell.outside import outside
 from tests.connection_loops import own_connections

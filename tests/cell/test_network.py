@@ -16,7 +16,7 @@ from pytest_django.fixtures import Settings
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Integration
 from catalog.servers.cell.allowed_hosts import HostRules, NotAHostError, parse_hosts
-from catalog.servers.cell.cell_plan import Cell
+from catalog.servers.cell.command import Cell
 from catalog.servers.cell.egress_proxy import CellProxy, parse_request
 from catalog.servers.connections.server_requests import call_tool
 from catalog.servers.net.address_check import AllowedHosts

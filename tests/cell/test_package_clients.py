@@ -10,12 +10,12 @@ from threading import Thread
 import pytest
 from pytest_django.fixtures import Settings
 
-from catalog.servers.cell.cell_support import cell_problem
-from marketplace.installs.packages import client_cell
-from marketplace.installs.packages.index_hosts import find_index_hosts, rules_of
-from marketplace.installs.packages.package_client import Watch, run_client
-from marketplace.installs.packages.package_folders import Place
-from marketplace.installs.packages.package_result import PackageProblemError
+from catalog.servers.cell.support import cell_problem
+from marketplace.installs.packages import _client_cell
+from marketplace.installs.packages._client_cell import find_index_hosts, rules_of
+from marketplace.installs.packages.client import Watch, run_client
+from marketplace.installs.packages.folders import Place
+from marketplace.installs.packages.result import PackageProblemError
 
 pytestmark = pytest.mark.processes
 LOOK = """
@@ -64,7 +64,7 @@ def test_client_reaches_the_indexes_only(
     if problem := cell_problem():
         pytest.skip(f"No cell can be made here: {problem}")
     settings.PEGBOARD_DATA_DIR, settings.PEGBOARD_PACKAGE_HOSTS = tmp_path, ()
-    monkeypatch.setattr(client_cell, "_CONFIGURATIONS", ())
+    monkeypatch.setattr(_client_cell, "_CONFIGURATIONS", ())
     for name in ("PIP_FIND_LINKS", "HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
@@ -144,7 +144,7 @@ def test_client_does_not_run_where_required_cells_cannot_be_made(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.PEGBOARD_CELL, settings.PEGBOARD_DATA_DIR = "required", tmp_path
-    monkeypatch.setattr(client_cell, "cell_problem", lambda: "No namespaces.")
+    monkeypatch.setattr(_client_cell, "cell_problem", lambda: "No namespaces.")
     place = Place("a-package")
     place.make()
 

@@ -12,17 +12,17 @@ from pytest_django.fixtures import Settings
 from catalog.formats.descriptors import canonical_json
 from catalog.formats.files import RefusedError
 from catalog.formats.loader import load_path
-from catalog.formats.openapi import openapi_format
+from catalog.formats.openapi import document_format
 from catalog.formats.openapi.api_document import parse_document
-from catalog.formats.openapi.openapi_format import read_api
-from catalog.servers.cell import cell_support
+from catalog.formats.openapi.document_format import read_api
+from catalog.servers.cell import support
 from catalog.servers.client import api_reader, reader_process
 from catalog.servers.client.api_reader import read_api_file, read_api_text
 from catalog.servers.client.reader_process import MB, ReaderBounds
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from marketplace.models import Source
-from marketplace.sources.source_files import load_file
-from marketplace.sources.source_reader import Reading
+from marketplace.sources._files import load_file
+from marketplace.sources._reader import Reading
 from tests.openapi.documents import AS_YAML, library, new_library, old_library
 
 pytestmark = pytest.mark.processes
@@ -50,7 +50,7 @@ def apart(
     settings.PEGBOARD_CELL = "preferred"
     if request.param == "child":
         monkeypatch.setattr(reader_process, "cell_problem", lambda: NONE)
-    elif problem := cell_support.cell_problem():
+    elif problem := support.cell_problem():
         pytest.skip(f"No cell can be made here: {problem}")
     return str(request.param)
 
@@ -88,7 +88,7 @@ def test_files_of_an_import_are_read_apart_and_those_of_a_source_not_at_all(
     hours = tmp_path / "hours.yaml"
     hours.write_text(AS_YAML)
     here, reading = load_path(hours), Reading(Source())
-    monkeypatch.setattr(openapi_format, "read_document", None)  # nothing is read in this process
+    monkeypatch.setattr(document_format, "read_document", None)  # nothing is read in this process
 
     imported = load_path(hours, read_api=read_api_file)
     offered = load_file(hours, tmp_path, reading)

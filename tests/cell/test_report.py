@@ -4,11 +4,11 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from catalog.models import Integration
-from catalog.servers.cell import cell_announcement
-from catalog.servers.cell.cell_report import CellReport, read_report
+from catalog.servers.cell import announcement
+from catalog.servers.cell.report import CellReport, read_report
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.connections import program_cell
-from catalog.servers.connections.program_cell import cell_of, check_cell
+from catalog.servers.connections import params
+from catalog.servers.connections.params import cell_of, check_cell
 from marketplace.config import health
 
 PROBLEM = "The system refuses cells: no namespaces."
@@ -21,7 +21,7 @@ def mode(
 ) -> str:
     """Each mode on a machine that makes no cells."""
     settings.PEGBOARD_CELL = str(request.param)
-    for module in (program_cell, cell_announcement):
+    for module in (params, announcement):
         monkeypatch.setattr(module, "cell_problem", lambda: PROBLEM)
     return str(request.param)
 
@@ -39,7 +39,7 @@ def test_only_required_cells_stop_a_program(mode: str) -> None:
 
 
 def test_web_tells_what_the_process_that_starts_programs_said(mode: str) -> None:
-    cell_announcement.tell()
+    announcement.tell()
 
     part = health._cells()
 

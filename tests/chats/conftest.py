@@ -11,10 +11,10 @@ from pytest_django.fixtures import Settings
 
 from acl.actor.request_context import request_context
 from catalog.models import Capability
-from discovery.bench.chat_work import go_on
-from discovery.bench.chats import begin_chat
-from discovery.bench.model_sender import send_request
-from discovery.bench.models import WantedModel, set_model
+from discovery.chats.chats import begin_chat
+from discovery.chats.model_sender import send_request
+from discovery.chats.models import WantedModel, set_model
+from discovery.chats.work import go_on
 from discovery.models import ChatMessage, ChatModel, ModelRequest
 from tests.access.people import People, invite
 from tests.chats.fake_models import KEY, MODEL, FakeModel, Serve, serve

@@ -12,9 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
 from catalog.models import Capability
-from discovery.bench.model_sender import send_request
+from discovery.chats.model_sender import send_request
 from discovery.models import Call, Chat, ChatMessage, ChatModel, ModelRequest
-from discovery.prices.model_prices import set_price
+from discovery.prices.model import set_price
 from tests.access.people import People
 from tests.chats.conftest import Bench, admin, connect
 from tests.chats.fake_models import KEY, MODEL, CallTools, Raw, Say, Serve

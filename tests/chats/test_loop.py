@@ -9,8 +9,8 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from catalog.models import Capability
-from discovery.bench.chats import ChatRefusedError, cancel_message, send_message
-from discovery.bench.model_sender import MOST_BYTES, send_request
+from discovery.chats.chats import ChatRefusedError, cancel_message, send_message
+from discovery.chats.model_sender import MOST_BYTES, send_request
 from discovery.models import Call, ChatMessage, ChatUse, ModelRequest, Turn
 from tests.access.people import People
 from tests.chats.conftest import Bench, connect

@@ -6,7 +6,7 @@ from pytest_django.fixtures import Settings
 
 from acl.models import AuditEntry
 from catalog.servers.secrets.sealed_values import rotate_secrets, unseal
-from discovery.bench.models import (
+from discovery.chats.models import (
     MOST_MODELS,
     ModelRefusedError,
     WantedModel,
@@ -14,7 +14,7 @@ from discovery.bench.models import (
     set_model,
 )
 from discovery.models import ChatModel, ModelRequest
-from marketplace.operate.secret_broker.open_permission import may_open
+from marketplace.operate.secret_broker._open_permission import may_open
 from tests.access.people import People
 from tests.chats.conftest import Bench, admin
 from tests.chats.fake_models import KEY

@@ -6,10 +6,10 @@ import pytest
 from pydantic import TypeAdapter
 
 from catalog.trust.reviewed_texts import trust_own_schema, trust_own_text
-from discovery.answer.formats.format_base import Tool
-from discovery.answer.formats.provider_formats import write_tools
-from discovery.bench.providers.provider_apis import APIS
-from discovery.bench.providers.provider_base import CallResult, ModelQuestion, Round
+from discovery.answer.formats.base import Tool
+from discovery.answer.formats.registry import write_tools
+from discovery.chats.providers.base import CallResult, ModelQuestion, Round
+from discovery.chats.providers.registry import APIS
 from tests.chats import fake_models
 from tests.chats.fake_models import MODEL, CallTools, FakeModel
 

@@ -19,10 +19,11 @@ from pytest_django.live_server_helper import LiveServer
 
 from acl.platform.redis_circuit import redis_circuit
 from catalog.models import Capability
-from catalog.servers.connections.session_pool import ConnectionPool
-from discovery.calls import call_listener, call_state
+from catalog.servers.connections._session_pool import ConnectionPool
+from discovery.calls import listener as call_listener
+from discovery.calls import state
 from discovery.calls.approvals import approve_call
-from discovery.calls.call_arguments import digest_of
+from discovery.calls.arguments import digest_of
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.api.conftest import new_key
@@ -93,7 +94,7 @@ def _worker(
     settings.PEGBOARD_CALL_WAIT_SECONDS = 1
     redis_circuit.close()
     with own_connections(lambda: ConnectionPool(limits=QUICK)):
-        monkeypatch.setattr(call_state, "QUEUE", "calls of a client")
+        monkeypatch.setattr(state, "QUEUE", "calls of a client")
         listener = call_listener.Listener(queue="calls of a client")
         listener.start()
         yield

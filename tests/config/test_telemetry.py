@@ -21,7 +21,7 @@ ASK = """
 import os, sys
 import django; django.setup()
 from django.test import Client
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from django.contrib.auth.models import Group
 _, raw = create_key(by=None, name="t", group=Group.objects.get(name="traced"), scopes=["select"],
                     acts_for_users=True)

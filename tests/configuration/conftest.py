@@ -5,9 +5,9 @@ from textwrap import dedent
 import pytest
 from django.contrib.auth.models import Group, User
 
-from acl.accounts.groups import create_group
+from acl.people.groups import create_group
 from catalog.models import Capability
-from marketplace.configuration.apply_service import Applied, apply_text
+from marketplace.config_file.apply_service import Applied, apply_text
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory
 
 

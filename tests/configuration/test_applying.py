@@ -12,9 +12,9 @@ from catalog.access.grants import grant
 from catalog.models import Capability, Integration, Rule
 from catalog.models.integration import ReviewState
 from discovery.models import FlowRule, TrustedValue
-from marketplace.configuration.apply_service import apply_text
-from marketplace.configuration.config_text import ConfigurationRefused, write_document
-from marketplace.configuration.export_service import export_document
+from marketplace.config_file.apply_service import apply_text
+from marketplace.config_file.export_service import export_document
+from marketplace.config_file.text import ConfigurationRefused, write_document
 from tests.configuration.conftest import apply
 from tests.factories import IntegrationFactory, UserFactory
 

@@ -2,11 +2,7 @@
 
 import pytest
 
-from marketplace.configuration.config_text import (
-    ConfigurationRefused,
-    read_document,
-    write_document,
-)
+from marketplace.config_file.text import ConfigurationRefused, read_document, write_document
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from django.db import transaction
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from acl.accounts.groups import create_group
-from acl.accounts.spaces import create_space, rename_space
 from acl.models import Space
+from acl.people.groups import create_group
+from acl.people.spaces import create_space, rename_space
 from catalog.access.grants import grant, set_requestable, set_restricted
 from catalog.access.rules import add_rule
 from catalog.formats.descriptors import IntegrationDescriptor, Loaded
@@ -21,12 +21,12 @@ from catalog.readiness.obstacles import OWN_INTEGRATIONS
 from catalog.registration.admin_corrections import correct_capability
 from catalog.registration.register import register
 from catalog.servers.program_network import set_network
-from catalog.servers.secrets.secret_store import set_own_secrets
-from discovery.flows.flow_rules import set_flow_rule, trust_value
+from catalog.servers.secrets.store import set_own_secrets
+from discovery.flow_guard.rules import set_flow_rule, trust_value
 from discovery.models import FlowRule, TrustedValue
-from marketplace.configuration.apply_service import apply_text
-from marketplace.configuration.config_text import write_document
-from marketplace.configuration.export_service import export_document
+from marketplace.config_file.apply_service import apply_text
+from marketplace.config_file.export_service import export_document
+from marketplace.config_file.text import write_document
 from marketplace.installs.integration_management import set_enabled
 from tests.examples import EXAMPLES_OF_STORIES
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory

@@ -16,7 +16,7 @@ import httpx2
 from django.contrib.auth.models import User
 
 from catalog.models import Integration, OAuthSignIn
-from catalog.servers.client.dialogue import SILENT, Dialogue
+from catalog.servers.client.conversation import SILENT, Dialogue
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import (
     begin_call,
@@ -24,7 +24,7 @@ from catalog.servers.connections.server_requests import (
     close_connection,
     record_call,
 )
-from catalog.servers.oauth.oauth_accounts import accept_callback, begin_sign_in, set_client
+from catalog.servers.oauth.accounts import accept_callback, begin_sign_in, set_client
 from catalog.servers.oauth.sign_in import finish, prepare
 from tests.factories import IntegrationFactory, UserFactory
 

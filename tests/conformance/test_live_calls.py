@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from acl.models import AuditEntry
-from discovery.calls.call_wait import wait_for_end
+from discovery.calls.waiting import wait_for_end
 from discovery.models import Call
 from tests.access.people import People
 from tests.api.conftest import new_key

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from discovery.calls.call_wait import wait_for_end
-from discovery.calls.question_gate import CHECKS, MOST_CHARACTERS, MOST_QUESTIONS
-from discovery.gateway.mcp import mcp_tools
+from discovery.calls._audience import CHECKS, MOST_CHARACTERS, MOST_QUESTIONS
+from discovery.calls.waiting import wait_for_end
+from discovery.mcp.server import _mcp_tools
 from discovery.models import Call
 from tests.access.people import People
 from tests.conformance.newer_client import TASKS, ask_newer
@@ -139,7 +139,7 @@ def _older_verdict(key: str, question: JSON, announced: JSON) -> bool:
 def test_each_question_has_one_verdict_in_all_places(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_tools, "TASK_AFTER_SECONDS", 0)
+    monkeypatch.setattr(_mcp_tools, "TASK_AFTER_SECONDS", 0)
     places = Places(key_of(people))
     cases = [(question, ALL, True) for question in HARMLESS]
     cases += [(*case, False) for refused in REFUSED.values() for case in refused]
@@ -162,7 +162,7 @@ def test_each_question_has_one_verdict_in_all_places(
 def test_only_so_much_is_asked_and_by_whom_is_told(
     people: People, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    monkeypatch.setattr(mcp_tools, "TASK_AFTER_SECONDS", 0)
+    monkeypatch.setattr(_mcp_tools, "TASK_AFTER_SECONDS", 0)
     places = Places(key_of(people))
 
     few = places.ask(place, [form()] * MOST_QUESTIONS, ALL)

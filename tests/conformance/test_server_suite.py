@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from discovery.calls.execution import BegunCall
-from discovery.gateway.mcp import mcp_tools
-from discovery.gateway.mcp.client_side import ClientSide
+from discovery.mcp.server import _mcp_tools
+from discovery.mcp.server._client_side import ClientSide
 from tests.conformance.suite import NEWEST, STABLE, Outcome, program, run_server_suite
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
@@ -55,7 +55,7 @@ def test_server_behind_pegboard_conforms(
     exceptions: Mapping[str, str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(mcp_tools, "wait_seconds_of", _wait_for_quick_tools)
+    monkeypatch.setattr(_mcp_tools, "wait_seconds_of", _wait_for_quick_tools)
     if not program(release).is_file():
         pytest.skip("npm could not fetch the suite: run `make install-tests` with a registry")
 

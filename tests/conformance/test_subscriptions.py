@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from catalog.models import Capability
-from discovery.gateway.mcp import change_stream
+from discovery.calls.server_requests import watches
+from discovery.calls.server_requests.watches import server_watches
+from discovery.mcp.server import _change_stream
 from discovery.models import ServerRequest
-from discovery.server_requests import server_watches as watches
-from discovery.server_requests.server_watches import server_watches
 from tests.access.people import People
 from tests.conformance.older_client import STREAM, OlderClient, Stream, listen
 from tests.factories import take_away
@@ -26,8 +26,8 @@ newer_server_alone = pytest.mark.parametrize("generation", ["modern"])
 @pytest.fixture(autouse=True)
 def _look_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at lists in every silence: how long that takes is not what is tested."""
-    monkeypatch.setattr(change_stream, "_LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(change_stream, "_SILENCE_SECONDS", 0.05)
+    monkeypatch.setattr(_change_stream, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(_change_stream, "_SILENCE_SECONDS", 0.05)
 
 
 @older_server_alone

@@ -11,10 +11,10 @@ from django.db.models.functions import Now
 from acl.models import ApiKey
 from catalog.models import Capability, Integration
 from discovery.calls.approvals import approve_call
-from discovery.calls.call_arguments import digest_of
-from discovery.calls.call_wait import wait_for_end
-from discovery.gateway.mcp import call_tasks, change_stream, mcp_tools
-from discovery.gateway.mcp.live_call import RELATED
+from discovery.calls.arguments import digest_of
+from discovery.calls.waiting import wait_for_end
+from discovery.mcp.server import _change_stream, _mcp_tools, call_tasks
+from discovery.mcp.server._live_call import RELATED
 from discovery.models import Call
 from tests.access.people import People
 from tests.api.conftest import new_key
@@ -171,9 +171,9 @@ def test_newer_client_gets_a_task_where_a_call_takes_long(
     key = key_of(people)
     slow: dict[str, Any] = {"name": "test_slow", "arguments": {"seconds": 1}}
 
-    monkeypatch.setattr(mcp_tools, "TASK_AFTER_SECONDS", LONG)
+    monkeypatch.setattr(_mcp_tools, "TASK_AFTER_SECONDS", LONG)
     quick = ask_newer(key, "tools/call", name="test_simple_text", arguments={})["result"]
-    monkeypatch.setattr(mcp_tools, "TASK_AFTER_SECONDS", 0)
+    monkeypatch.setattr(_mcp_tools, "TASK_AFTER_SECONDS", 0)
     task = ask_newer(key, "tools/call", **slow)["result"]
     plain = ask_newer(key, "tools/call", ENVELOPE, **slow)["result"]
     wait_for_end(Call.objects.get(pk=task["taskId"]), LONG)
@@ -203,7 +203,7 @@ def test_newer_client_gets_a_task_where_a_call_takes_long(
 def test_task_asks_takes_answers_one_by_one_and_goes_on(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_tools, "TASK_AFTER_SECONDS", 0)
+    monkeypatch.setattr(_mcp_tools, "TASK_AFTER_SECONDS", 0)
     key = key_of(people)
     asked: Any = {"name": "test_input_required_result_multi_round", "arguments": {}}
     able: Any = {"extensions": {TASKS: {}}, "elicitation": {}, "sampling": {}, "roots": {}}
@@ -278,8 +278,8 @@ def test_older_server_asks_a_client_of_its_generation_about_its_task(people: Peo
 def test_newer_client_hears_of_its_task_and_answers_an_older_server(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_tools, "TASK_AFTER_SECONDS", 0)
-    monkeypatch.setattr(change_stream, "_SILENCE_SECONDS", 0.05)
+    monkeypatch.setattr(_mcp_tools, "TASK_AFTER_SECONDS", 0)
+    monkeypatch.setattr(_change_stream, "_SILENCE_SECONDS", 0.05)
     key, path = key_of(people), PATH
     able: Any = {"extensions": {TASKS: {}}, "elicitation": {}}
     meta = {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": able}
@@ -307,7 +307,7 @@ def test_newer_client_hears_of_its_task_and_answers_an_older_server(
     answer = {name: {"action": "decline"}, "unknown": {}}
     ask_newer(key, "tasks/update", meta, path=path, taskId=task, inputResponses=answer)
     done = next_of(stream, "completed")
-    monkeypatch.setattr(change_stream, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(_change_stream, "_LOOK_SECONDS", 0.0)
     ApiKey.objects.filter(owner=people.alice).update(revoked_at=Now())
     rest = stream.rest()
 

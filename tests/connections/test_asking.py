@@ -13,13 +13,13 @@ from pytest_django.fixtures import Settings
 from catalog.models import HealthCheck, Integration
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import HttpServer
-from catalog.servers.connections.connection_params import build_server
+from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.event_loop import ConnectionLoop
 from catalog.servers.connections.health_history import MAX_CHECKS, record_health
+from catalog.servers.connections.params import build_server
 from catalog.servers.connections.server_requests import call_tool, check_server, close_connection
-from catalog.servers.connections.session_pool import ConnectionPool
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
-from catalog.servers.secrets.secret_store import set_secret
+from catalog.servers.secrets.store import set_secret
 from catalog.servers.tasks import check_integration
 from tests.connection_loops import own_connections
 from tests.factories import IntegrationFactory, UserFactory
@@ -195,7 +195,7 @@ def test_web_loads_nothing_that_goes_out() -> None:
         "from django.urls import get_resolver; get_resolver().url_patterns\n"
         "from catalog.tasks import embed_capabilities; embed_capabilities.app.tasks\n"
         "print([name for name in sys.modules if name in ('catalog.servers.client.mcp_session',"
-        " 'catalog.servers.connections.session_pool', 'catalog.servers.net.guarded_transport')])"
+        " 'catalog.servers.connections._session_pool', 'catalog.servers.net.guarded_transport')])"
     )
 
     told = subprocess.run(  # noqa: S603 - ours

@@ -9,14 +9,13 @@ import pytest
 from catalog.models import HealthCheck, Integration, Secret
 from catalog.servers.client.failure_classes import FAILURES, Owner, failure_class
 from catalog.servers.client.mcp_session import ToolResult
-from catalog.servers.client.problem_labels import LABELS
-from catalog.servers.client.server_problems import WORDS, Reason, ServerProblemError
+from catalog.servers.client.server_problems import LABELS, WORDS, Reason, ServerProblemError
 from catalog.servers.client.targets import HttpServer
-from catalog.servers.connections import server_requests, session_pool
-from catalog.servers.connections.connection_policy import Policy
+from catalog.servers.connections import _session_pool, server_requests
+from catalog.servers.connections._policy import Policy
+from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.health_history import record_health
 from catalog.servers.connections.server_requests import record_call
-from catalog.servers.connections.session_pool import ConnectionPool
 from tests.factories import IntegrationFactory, UserFactory
 
 DOCS = Path(__file__).parents[2] / "docs" / "outgoing.md"
@@ -85,7 +84,7 @@ def test_only_what_is_evidence_about_the_server_stops_another_callers_call(
 ) -> None:
     policy = Policy(failures=3, rest_seconds=60)
     session = Fails(reason, times=2 * policy.failures)
-    monkeypatch.setattr(session_pool.ConnectionPool, "_session", lambda *_: session)
+    monkeypatch.setattr(_session_pool.ConnectionPool, "_session", lambda *_: session)
 
     async def run() -> tuple[list[Reason], str]:
         pool, target, reasons = ConnectionPool(policy=policy), HttpServer("https://a.example"), []

@@ -10,11 +10,11 @@ import anyio
 import pytest
 from pytest_django.fixtures import Settings
 
-from acl.platform.circuit_breaker import CircuitBreaker
-from catalog.servers.client.server_limits import ServerLimits
+from acl.platform.redis_circuit import CircuitBreaker
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.connections.connection_policy import BackOff, Policy
-from catalog.servers.connections.session_pool import ConnectionPool, close_idle_forever
+from catalog.servers.client.targets import ServerLimits
+from catalog.servers.connections._policy import BackOff, Policy
+from catalog.servers.connections._session_pool import ConnectionPool, close_idle_forever
 from tests.mcp_client.evil_server import QUICK, server, text_of
 
 IMPATIENT = Policy(

@@ -12,7 +12,7 @@ from catalog.servers.client.failure_classes import failure_class
 from catalog.servers.client.mcp_session import ToolResult
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import HttpServer
-from catalog.servers.connections.session_pool import ConnectionPool
+from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.net.address_check import AllowedHosts
 from tests.examples import EXAMPLES
 from tests.mcp_client.http_limits import QUICK

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from marketplace.config.settings_table import SETTINGS
-from marketplace.operate.embedded.embedded_redis import ALLOWED_COMMANDS
+from marketplace.operate.embedded.redis import ALLOWED_COMMANDS
 
 PROJECT = Path(__file__).parents[2]
 COMPOSE = PROJECT / "docker" / "compose.yaml"

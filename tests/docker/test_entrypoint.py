@@ -18,8 +18,8 @@ import pytest
 
 from marketplace.config.value_checks import no_encryption_keys
 from marketplace.operate.embedded.data_folder import open_data_folder
-from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
-from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
+from marketplace.operate.embedded.postgres import EmbeddedPostgres
+from marketplace.operate.embedded.redis import EmbeddedRedis
 from tests.ports import free_port
 
 PROJECT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management import get_commands, load_command_class
 from drf_spectacular.generators import SchemaGenerator
 
-from acl.http.problems import TITLES, TYPE, no_room
+from acl.web.problems import TITLES, TYPE, no_room
 from tests.docs.room_map import APPS, PROJECT
 
 PAGE = PROJECT / "docs" / "reference.md"

@@ -14,7 +14,7 @@ from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from pytest_django.live_server_helper import LiveServer
 
-from acl.audit.audit_anchors import Anchor
+from acl.audit.anchors import Anchor
 from acl.models import AuditHead
 from catalog.embedding.shipped_model import prepare_model
 from tests.api.conftest import new_key

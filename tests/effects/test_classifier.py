@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from catalog.effects.assessment import SURE, Assessment
+from catalog.effects.assessment import Assessment
 from catalog.effects.classifier import assess
 from catalog.formats.descriptors import Descriptor
+from catalog.readiness.facts import SURE
 
 
 def definition(name: str, description: str = "", **more: Any) -> Descriptor:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from marketplace.operate.embedded.data_folder import open_data_folder
-from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
-from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
+from marketplace.operate.embedded.postgres import EmbeddedPostgres
+from marketplace.operate.embedded.redis import EmbeddedRedis
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import Settings
 
-from marketplace.operate.embedded.part_states import BrokenPart, write_broken_parts
+from marketplace.operate.embedded.disk_guard import BrokenPart, write_broken_parts
 from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from psycopg.errors import ReadOnlySqlTransaction
 
 from marketplace.operate.embedded import disk_guard
 from marketplace.operate.embedded.disk_guard import RESERVE, DiskGuard
-from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
+from marketplace.operate.embedded.postgres import EmbeddedPostgres
 
 pytestmark = pytest.mark.processes
 

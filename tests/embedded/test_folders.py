@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from marketplace.operate.embedded.cannot_run import CannotRun
 from marketplace.operate.embedded.data_folder import (
+    CannotRun,
     Lock,
     open_data_folder,
     read_or_create_key,

@@ -9,8 +9,8 @@ import psutil
 import psycopg
 import pytest
 
-from marketplace.operate.embedded.cannot_run import CannotRun
-from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
+from marketplace.operate.embedded.data_folder import CannotRun
+from marketplace.operate.embedded.postgres import EmbeddedPostgres
 
 Start = Callable[..., EmbeddedPostgres]
 pytestmark = pytest.mark.processes

@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import DjangoDbBlocker, Settings
 
-from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres, postgres_programs
+from marketplace.operate.embedded.postgres import EmbeddedPostgres, postgres_programs
 from tests.databases import connected_to_server
 
 pytestmark = pytest.mark.processes

@@ -8,7 +8,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from marketplace.operate.embedded.data_folder import read_or_create_redis_password
-from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
+from marketplace.operate.embedded.redis import EmbeddedRedis
 from tests.catalog.processes import broker_url
 
 pytestmark = pytest.mark.processes

@@ -14,20 +14,16 @@ import psycopg
 import pytest
 from django.db import connection
 
-from marketplace.operate.embedded.child_processes import (
+from marketplace.operate.embedded._child_processes import (
     MINIMAL_ENVIRONMENT,
     start_child,
     stop_child,
     wait_until,
 )
+from marketplace.operate.embedded._server_account import server_account
 from marketplace.operate.embedded.data_folder import read_or_create_password
-from marketplace.operate.embedded.embedded_postgres import (
-    _CLUSTER,
-    EmbeddedPostgres,
-    postgres_programs,
-)
-from marketplace.operate.embedded.server_account import server_account
-from marketplace.operate.roles.role_names import APP, OWNER, TEMPLATE
+from marketplace.operate.embedded.postgres import _CLUSTER, EmbeddedPostgres, postgres_programs
+from marketplace.operate.roles.names import APP, OWNER, TEMPLATE
 from tests.databases import superuser_conninfo
 
 Start = Callable[..., EmbeddedPostgres]

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marketplace.operate.embedded import supervisor as supervisor_module
-from marketplace.operate.embedded.cannot_run import CannotRun
-from marketplace.operate.embedded.child_processes import start_child, stop_child
-from marketplace.operate.embedded.part_states import read_broken_parts
+from marketplace.operate.embedded._child_processes import start_child, stop_child
+from marketplace.operate.embedded.data_folder import CannotRun
+from marketplace.operate.embedded.disk_guard import read_broken_parts
 from marketplace.operate.embedded.supervisor import (
     LONGEST_DELAY,
     Supervisor,

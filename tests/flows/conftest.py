@@ -8,11 +8,11 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from catalog.models import Capability, Integration
-from discovery.calls.call_view import Execution
 from discovery.calls.execution import execute
+from discovery.calls.view import Execution
 from discovery.models import Call, Turn
 from discovery.select.selection import Asked
-from discovery.turns.turn_records import store_turn
+from discovery.turns.records import store_turn
 from tests.access.people import People
 from tests.calls.conftest import loop, people
 from tests.calls.worker import run_call

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from discovery.flows.asked_actions import AskedActions
-from discovery.flows.tool_facts import ToolFacts
-from discovery.flows.value_forms import normalize
+from discovery.flow_guard._asked_actions import AskedActions
+from discovery.flow_guard._spellings import normalize
+from discovery.flow_guard.tool_facts import ToolFacts
 
 
 def tool(name: str, effect: str = "write", **properties: Any) -> ToolFacts:

@@ -11,13 +11,13 @@ from pytest_django.fixtures import Settings
 
 from acl.models import AuditEntry
 from catalog.models import Capability, Integration
-from discovery.calls.call_state import UNKNOWN_OUTCOME
-from discovery.calls.call_sweeper import sweep
-from discovery.flows.turn_memory import TurnMemory
+from discovery.calls._sweeper import sweep
+from discovery.calls.state import UNKNOWN_OUTCOME
+from discovery.flow_guard.turn_memory import TurnMemory
 from discovery.models import Call, FlowRule, TrustedValue, Turn, TurnReading
 from discovery.select.selection import Asked
 from discovery.turns.outcomes import report_outcome
-from discovery.turns.turn_records import describe_turn, store_turn
+from discovery.turns.records import describe_turn, store_turn
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 from tests.factories import IntegrationFactory, UserFactory, give

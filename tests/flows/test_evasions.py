@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from discovery.flows.argument_roles import arguments_of
+from discovery.flow_guard._argument_roles import arguments_of
 from tests.flows.judged_calls import CHATS, OUTSIDE, PAGE, POISON, SEND, ask, make_tool
 
 POST = make_tool("update_document", "write", OUTSIDE)

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from discovery.flows.flow_guard import Verdict, judge
-from discovery.flows.tool_facts import ToolFacts
-from discovery.flows.turn_readings import TurnReadings
-from discovery.flows.user_words import UserWords
+from discovery.flow_guard.flow_guard import Verdict, judge
+from discovery.flow_guard.tool_facts import ToolFacts
+from discovery.flow_guard.turn_readings import TurnReadings
+from discovery.flow_guard.user_words import UserWords
 from tests.flows.judged_calls import (
     CHATS,
     DROP,

@@ -6,13 +6,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.flows.flow_guard import judge
-from discovery.flows.text_tokens import joined, sentence_hashes, tokens_of
-from discovery.flows.token_hashes import hash_of
-from discovery.flows.tool_facts import ToolFacts
-from discovery.flows.turn_readings import TurnReadings
-from discovery.flows.user_words import UserWords
-from discovery.flows.value_forms import (
+from discovery.flow_guard._spellings import (
     addresses_in,
     compact,
     dates_in,
@@ -20,6 +14,12 @@ from discovery.flows.value_forms import (
     numbers_in,
     words_of,
 )
+from discovery.flow_guard._text_tokens import joined, sentence_hashes, tokens_of
+from discovery.flow_guard._token_hashes import hash_of
+from discovery.flow_guard.flow_guard import judge
+from discovery.flow_guard.tool_facts import ToolFacts
+from discovery.flow_guard.turn_readings import TurnReadings
+from discovery.flow_guard.user_words import UserWords
 
 PAGE = ToolFacts("open_page", "read", frozenset({"returns_foreign_text"}), source="web")
 SEND = ToolFacts("send_note", "write", frozenset({"reaches_outside"}), source="mail")

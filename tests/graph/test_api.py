@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry
 from catalog.models import Edge
 from tests.access.people import People, invite

@@ -7,12 +7,12 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry
-from acl.rights.caller import Caller
-from catalog.graph.neighbours import count_edges
-from catalog.graph.relations import find_neighbours, relate, unrelate
+from acl.rights.caller_lookup import Caller
 from catalog.models import Edge
+from catalog.relations.neighbours import count_edges
+from catalog.relations.relations import find_neighbours, relate, unrelate
 from discovery.select.selection import Asked
 from discovery.select.selector import select_capabilities
 from tests.access.people import People, invite

@@ -5,10 +5,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from catalog.formats.descriptors import EdgeDescriptor
-from catalog.graph.relations import PresetTooLarge, relate, set_members
-from catalog.graph.stored_links import MOST_IN_A_PRESET
 from catalog.models import Capability, Edge, Preset, Trait
 from catalog.registration.catalog_rebuild import rebuild_catalog
+from catalog.relations.relations import PresetTooLarge, relate, set_members
+from catalog.relations.stored_links import MOST_IN_A_PRESET
 from tests.factories import CapabilityFactory
 from tests.graph.brought import bring, edges, tool
 

@@ -10,12 +10,17 @@ from django.test.utils import CaptureQueriesContext
 from acl.models import Space
 from catalog.access.rules import add_rule
 from catalog.formats.descriptors import Descriptor
-from catalog.graph.argument_lookups import MOST_WEIGHT, NamedTool, find_lookups
-from catalog.graph.neighbours import count_edges, load_neighbours
-from catalog.graph.relations import relate
-from catalog.graph.stored_lookups import MOST_TOOLS, refresh_lookups
 from catalog.models import Capability, Edge, Rule
 from catalog.models.integration import ReviewState
+from catalog.relations.argument_lookups import (
+    MOST_TOOLS,
+    MOST_WEIGHT,
+    NamedTool,
+    find_lookups,
+    refresh_lookups,
+)
+from catalog.relations.neighbours import count_edges, load_neighbours
+from catalog.relations.relations import relate
 from discovery.select.selection import Asked
 from discovery.select.selector import select_capabilities
 from tests.access.people import invite

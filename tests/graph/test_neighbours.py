@@ -3,11 +3,11 @@
 import pytest
 
 from acl.models import AuditEntry
-from acl.rights.caller import Caller
-from catalog.graph.neighbours import MAX_PER_TYPE, count_edges
-from catalog.graph.relations import EdgeRefused, find_neighbours, relate, unrelate
-from catalog.lookups.catalog_queries import statistics
+from acl.rights.caller_lookup import Caller
+from catalog.capabilities.catalog_queries import statistics
 from catalog.models import Capability, Edge
+from catalog.relations.neighbours import MAX_PER_TYPE, count_edges
+from catalog.relations.relations import EdgeRefused, find_neighbours, relate, unrelate
 from tests.access.people import People, invite
 from tests.factories import CapabilityFactory, IntegrationFactory, give
 

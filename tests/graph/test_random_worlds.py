@@ -8,10 +8,10 @@ from django.db import transaction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acl.rights.caller import Caller
-from catalog.graph.neighbours import count_edges, load_neighbours
-from catalog.graph.stored_links import refresh_links
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, Edge
+from catalog.relations.neighbours import count_edges, load_neighbours
+from catalog.relations.stored_links import refresh_links
 from tests.access.random_worlds import CAPABILITIES, callers_of, random_world
 from tests.access.worlds import store
 from tests.examples import EXAMPLES

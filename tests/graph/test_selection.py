@@ -7,8 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from acl.models import Space
-from catalog.graph.relations import relate
 from catalog.models import Capability, Rule
+from catalog.relations.relations import relate
 from discovery.select.selection import Asked, Selected, Selection
 from discovery.select.selector import select_capabilities
 from tests.access.people import People, invite

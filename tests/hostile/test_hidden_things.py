@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acl.audit.recorder import record
-from acl.keys.key_lifecycle import create_key, revoke_key
+from acl.keys.lifecycle import create_key, revoke_key
 from acl.models import AccessRequest, ApiKey, Space
 from catalog.models import CatalogVersion, Rule
 from discovery.select import selector

@@ -14,10 +14,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from acl.delegation.key_holder import KeyHolder
-from acl.keys.key_lifecycle import create_key, holder_of
+from acl.keys.lifecycle import create_key, holder_of
 from acl.models import ApiKey
 from acl.platform.clock import database_now
+from acl.rights.delegation.authority import KeyHolder
 from tests.factories import GroupFactory, UserFactory
 from tests.hostile.asking import outcomes_of, parts_of, send, words_of
 from tests.hostile.places import Place, places_where

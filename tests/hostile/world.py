@@ -17,12 +17,11 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.utils import timezone
 
-from acl.accounts.invitations import invite
-from acl.accounts.service_accounts import create_service_account
 from acl.audit.recorder import record
-from acl.keys.key_lifecycle import create_key, revoke_key
+from acl.keys.lifecycle import create_key, revoke_key
 from acl.models import AccessRequest, ApiKey, Invitation, Space
-from catalog.graph.relations import relate
+from acl.people._invitations import invite
+from acl.people.service_accounts import create_service_account
 from catalog.models import (
     ApiDocument,
     Capability,
@@ -39,7 +38,8 @@ from catalog.models import (
     ServerProposal,
 )
 from catalog.registration.definition_comparison import store_definitions
-from catalog.runtime.runtime_capabilities import Maker, create_capability
+from catalog.relations.relations import relate
+from catalog.runtime.service import Maker, create_capability
 from discovery.models import (
     Called,
     Chat,
@@ -50,8 +50,8 @@ from discovery.models import (
     OutcomeAlert,
     Turn,
 )
-from marketplace.listings.listing_store import built_in_source
 from marketplace.listings.search_index import describe_missing
+from marketplace.listings.store import built_in_source
 from marketplace.models import (
     Addition,
     Installation,

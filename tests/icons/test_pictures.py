@@ -9,9 +9,8 @@ from catalog.formats.files import RefusedError
 from catalog.formats.icon_choice import SIDE
 from catalog.formats.icon_pixels import PIXEL_BYTES, draw_pixels
 from catalog.servers.client import reader_process
-from catalog.servers.icons import picture_reader
-from catalog.servers.icons.picture_reader import draw_picture
-from catalog.servers.icons.png_writer import write_png
+from catalog.servers.icons import _picture_reader
+from catalog.servers.icons._picture_reader import draw_picture, write_png
 from tests.icons.pictures import RED, animation, bomb, opened, picture, talkative, text_bomb
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
@@ -119,7 +118,7 @@ def test_other_files_are_refused(name: str) -> None:
     ],
 )
 def test_a_broken_reader_yields_no_picture(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
-    monkeypatch.setattr(picture_reader, "read_apart", lambda *_, into, **__: into.write(said))
+    monkeypatch.setattr(_picture_reader, "read_apart", lambda *_, into, **__: into.write(said))
 
     with pytest.raises(RefusedError) as refused:
         draw_picture(b"any")

@@ -10,8 +10,7 @@ from django.contrib.auth.models import User
 
 from acl.platform.redis_circuit import redis_circuit
 from discovery.models import Turn
-from discovery.turns.outcomes import report_outcome
-from discovery.turns.verdicts import verdict_of_status
+from discovery.turns.outcomes import report_outcome, verdict_of_status
 from tests.access.people import People, invite
 from tests.pages.conftest import _folder_of_static_files, _plain_static_files
 

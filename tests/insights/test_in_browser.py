@@ -14,8 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Capability
 from discovery.models import OutcomeAlert, Turn
-from discovery.turns.outcomes import report_outcome
-from discovery.turns.verdicts import verdict_of_status
+from discovery.turns.outcomes import report_outcome, verdict_of_status
 from tests.pages.conftest import (
     admin,
     alice,

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from acl.models import AuditEntry
 from discovery.models import Call, ModelPrice, Turn
-from discovery.prices.model_prices import list_prices, price_of, set_price, shipped_prices
+from discovery.prices.model import list_prices, price_of, set_price, shipped_prices
 from tests.access.people import People, invite
 from tests.api.conftest import client_with, new_key
 from tests.factories import UserFactory, waiting_call

@@ -14,9 +14,9 @@ from pytest_django.fixtures import Settings
 from acl.audit.recorder import record
 from acl.platform.redis_circuit import attempt
 from catalog.models import Capability, Integration, OutgoingHost
-from catalog.servers.cell.cell_report import KEY
+from catalog.servers.cell.report import KEY
 from catalog.servers.program_network import allow_host
-from discovery.insights.risk_report import read_risks
+from discovery.insights._risk_report import read_risks
 from discovery.models import Call
 from tests.access.people import People
 from tests.factories import IntegrationFactory, give

@@ -7,9 +7,7 @@ from django.contrib.auth.models import User
 
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.servers.client.launch_rules import command_digest
-from marketplace.installs.install_requests import (
-    start_install,
-)
+from marketplace.installs.requests import start_install
 from marketplace.models import Installation
 from tests.mcp_client.evil_server import EVIL
 

@@ -8,10 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from acl.keys.key_lifecycle import create_key
-from catalog.embedding.embedding_jobs import embed_pending
+from acl.keys.lifecycle import create_key
+from catalog.embedding.jobs import embed_pending
 from catalog.models import Integration
-from marketplace.installs.install_worker import install
+from marketplace.installs.worker import install
 from marketplace.models import Installation, Listing
 from tests.factories import GroupFactory, ListingFactory, UserFactory
 from tests.mcp_client.evil_server import EVIL

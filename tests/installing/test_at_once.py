@@ -14,23 +14,23 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 
-from acl.rights.caller import Caller
-from catalog.embedding.embedding_jobs import embed_pending
+from acl.rights.caller_lookup import Caller
+from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.locks import definitions_key
 from catalog.models import Capability, Definition, Integration, IntegrationGroupPermission
 from catalog.models.integration import ReviewState
 from marketplace.installs.disk_cleanup import clean_up
-from marketplace.installs.install_requests import (
+from marketplace.installs.integration_management import NotReadyError, set_enabled, uninstall
+from marketplace.installs.packages.folders import servers_folder
+from marketplace.installs.requests import (
     AlreadyInstalledError,
     InProgressError,
     cancel_install,
     retry_install,
 )
-from marketplace.installs.install_state import transition
-from marketplace.installs.install_worker import install
-from marketplace.installs.integration_management import NotReadyError, set_enabled, uninstall
-from marketplace.installs.packages.package_folders import servers_folder
+from marketplace.installs.state import transition
+from marketplace.installs.worker import install
 from marketplace.models import Installation, ListingFile
 from tests.factories import GroupFactory, ListingFactory, UserFactory
 from tests.installing.installs import begin, evil

@@ -19,21 +19,21 @@ from cryptography.fernet import Fernet
 from django.contrib.auth.models import User
 from pytest_django.fixtures import Settings
 
-from catalog.embedding.embedding_jobs import embed_pending
+from catalog.embedding.jobs import embed_pending
 from catalog.formats.files import RefusedError
 from catalog.formats.mcpb import launch_arguments, read_bundle
 from catalog.formats.package_names import NotAPackageError, Package, parse_package
 from catalog.models import Integration
 from catalog.servers.connections.server_requests import call_tool
-from marketplace.additions.addition_requests import add
-from marketplace.additions.addition_worker import look_at
-from marketplace.installs.install_preparation import prepare_install
-from marketplace.installs.install_requests import start_install
-from marketplace.installs.install_worker import install
+from marketplace.additions.requests import add
+from marketplace.additions.worker import look_at
 from marketplace.installs.packages import mcpb
-from marketplace.installs.packages.package_client import Watch
-from marketplace.installs.packages.package_folders import Place
-from marketplace.installs.packages.package_result import PackageProblemError
+from marketplace.installs.packages.client import Watch
+from marketplace.installs.packages.folders import Place
+from marketplace.installs.packages.result import PackageProblemError
+from marketplace.installs.preparation import prepare_install
+from marketplace.installs.requests import start_install
+from marketplace.installs.worker import install
 from marketplace.models import Addition, Installation, Listing
 from tests.connection_loops import own_connections
 from tests.factories import GroupFactory

@@ -3,18 +3,18 @@
 import pytest
 from django.contrib.auth.models import User
 
-from catalog.embedding.embedding_jobs import embed_pending
+from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Capability, Integration
 from catalog.servers.client.launch_rules import CommandNotAllowedError
-from marketplace.installs.install_requests import approve_install, start_install
-from marketplace.installs.install_worker import install
 from marketplace.installs.integration_management import (
     descriptor_of_listing,
     pending_update,
     roll_back,
     start_update,
 )
+from marketplace.installs.requests import approve_install, start_install
+from marketplace.installs.worker import install
 from marketplace.models import Installation, Listing, ListingFile
 from tests.factories import ListingFactory
 

@@ -14,8 +14,8 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from catalog.formats.package_names import Package, check_constraint
-from marketplace.installs.packages.package_client import Watch
-from marketplace.installs.packages.package_folders import Place
+from marketplace.installs.packages.client import Watch
+from marketplace.installs.packages.folders import Place
 from marketplace.installs.packages.pypi import find_dated_bounds, install
 from tests.installing.wheels import add_wheel
 

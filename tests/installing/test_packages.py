@@ -15,31 +15,21 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from acl.rights.caller import Caller
-from catalog.embedding.embedding_jobs import embed_pending
+from acl.rights.caller_lookup import Caller
+from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.package_names import Package, parse_package
 from catalog.models import Capability, Integration
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import StdioServer
 from catalog.servers.connections import server_requests
-from catalog.servers.connections.connection_params import build_server
+from catalog.servers.connections._session_pool import ConnectionPool
+from catalog.servers.connections.params import build_server
 from catalog.servers.connections.server_requests import call_tool, close_connection
-from catalog.servers.connections.session_pool import ConnectionPool
-from catalog.servers.secrets.secret_store import forget_secret, set_secret
+from catalog.servers.secrets.store import forget_secret, set_secret
 from marketplace.installs import package_step
-from marketplace.installs.compile_step import compile_package
+from marketplace.installs._progress import build_progress
 from marketplace.installs.disk_cleanup import clean_up
-from marketplace.installs.install_progress import build_progress
-from marketplace.installs.install_requests import (
-    NotPermittedError,
-    approve_install,
-    confirm_install,
-    retry_install,
-    start_install,
-    to_confirm,
-)
-from marketplace.installs.install_worker import install
 from marketplace.installs.integration_management import (
     pending_update,
     repair,
@@ -47,11 +37,20 @@ from marketplace.installs.integration_management import (
     start_update,
     uninstall,
 )
-from marketplace.installs.package_step import fetch_package, is_in_place
-from marketplace.installs.packages.package_client import client_environment
-from marketplace.installs.packages.package_folders import Place
+from marketplace.installs.package_step import compile_package, fetch_package, is_in_place
+from marketplace.installs.packages.client import client_environment
+from marketplace.installs.packages.folders import Place
 from marketplace.installs.packages.pypi import find_definers, find_required_python
 from marketplace.installs.packages.suggested_bounds import suggest_bounds
+from marketplace.installs.requests import (
+    NotPermittedError,
+    approve_install,
+    confirm_install,
+    retry_install,
+    start_install,
+    to_confirm,
+)
+from marketplace.installs.worker import install
 from marketplace.models import Installation, Listing
 from tests.connection_loops import own_connections
 from tests.factories import GroupFactory, UserFactory

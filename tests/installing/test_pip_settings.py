@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from packaging.tags import platform_tags
 
-from marketplace.installs.packages.package_result import PackageProblemError
-from marketplace.installs.packages.pip_settings import has_index, uv_variables
-from marketplace.installs.packages.python_versions import find_python
-from marketplace.installs.packages.wheel_choice import choose_wheels, find_release
+from marketplace.installs.packages._python_versions import find_python
+from marketplace.installs.packages._uv_client import choose_wheels, find_release
+from marketplace.installs.packages.client import has_index, uv_variables
+from marketplace.installs.packages.result import PackageProblemError
 
 SYSTEM = """
 [global]

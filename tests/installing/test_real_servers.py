@@ -21,20 +21,20 @@ from django.contrib.auth.models import User
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from catalog.embedding.embedding_jobs import embed_pending
+from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Integration
-from catalog.servers.cell.cell_plan import user_of
+from catalog.servers.cell.command import user_of
 from catalog.servers.cell.file_owner import give_folder
 from catalog.servers.connections import server_requests
 from catalog.servers.connections.server_requests import call_tool
 from marketplace.installs.disk_cleanup import clean_up
-from marketplace.installs.install_requests import retry_install, start_install, to_confirm
-from marketplace.installs.install_worker import install
 from marketplace.installs.integration_management import uninstall
-from marketplace.installs.packages.package_folders import TARBALLS
+from marketplace.installs.packages.folders import TARBALLS
+from marketplace.installs.requests import retry_install, start_install, to_confirm
+from marketplace.installs.worker import install
 from marketplace.models import Installation
-from marketplace.sources.kinds.starter_source import starter_listings
+from marketplace.sources.kinds.starter import starter_listings
 from tests.connection_loops import own_connections
 from tests.mcp_client.evil_server import text_of
 

@@ -9,19 +9,19 @@ import pytest
 from django.contrib.auth.models import User
 from pytest_django.fixtures import Settings
 
-from catalog.embedding.embedding_jobs import embed_pending
+from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.package_names import Package
 from catalog.models import Capability
-from catalog.servers.cell.cell_support import cell_problem
-from marketplace.installs.install_requests import start_install, to_confirm
-from marketplace.installs.install_worker import install as install_integration
-from marketplace.installs.packages import pypi, source_wheels
-from marketplace.installs.packages.package_client import Watch
-from marketplace.installs.packages.package_folders import Place, new_name
-from marketplace.installs.packages.package_result import Installed, PackageProblemError
-from marketplace.installs.packages.source_wheels import Source, take_wheel
-from marketplace.installs.packages.tarball_store import store_folder
+from catalog.servers.cell.support import cell_problem
+from marketplace.installs.packages import _source_wheels, pypi
+from marketplace.installs.packages._source_wheels import Source, take_wheel
+from marketplace.installs.packages._tarball_store import store_folder
+from marketplace.installs.packages.client import Watch
+from marketplace.installs.packages.folders import Place, new_name
+from marketplace.installs.packages.result import Installed, PackageProblemError
+from marketplace.installs.requests import start_install, to_confirm
+from marketplace.installs.worker import install as install_integration
 from tests.installing.sdists import add_backend, add_sdist
 from tests.installing.wheels import add_server, add_wheel, tool, use_folder_as_index
 
@@ -66,7 +66,7 @@ def index(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     use_folder_as_index(monkeypatch, folder)
     pins = tmp_path / "backends.lock"
     pins.write_text(add_backend(folder))
-    monkeypatch.setattr(source_wheels, "BACKENDS", pins)
+    monkeypatch.setattr(_source_wheels, "BACKENDS", pins)
     add_wheel(
         folder, "odd-server", "1.0", {"odd_server.py": "def main(): pass\n"},
         needs="odd-lib>=1.0", program="odd-server = odd_server:main",
@@ -170,7 +170,7 @@ def test_build_that_does_not_end_well_is_told(index: Path, does: str) -> None:
 
 
 def test_build_that_sleeps_is_ended(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_wheels, "SECONDS", 2)
+    monkeypatch.setattr(_source_wheels, "SECONDS", 2)
     add_sdist(index, "odd-lib", "1.0", {}, setup=HOSTILE.format(does="time.sleep(600)"))
 
     assert "It took too long" in refusal()

@@ -13,7 +13,7 @@ from acl.platform.redis_circuit import attempt
 from catalog.models import HealthCheck, Integration, Secret
 from catalog.readiness.obstacles import Obstacle
 from catalog.servers.secrets.sealed_values import values_for
-from marketplace.integrations.integration_status import describe_status
+from marketplace.integrations._status import describe_status
 from marketplace.integrations.server_health import HEIGHT, chart_of
 from marketplace.models import Installation, Listing
 from tests.factories import CapabilityFactory, IntegrationFactory, give

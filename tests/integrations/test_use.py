@@ -12,11 +12,7 @@ from django.utils import timezone
 from catalog.models import Capability, Integration
 from discovery.insights.integration_use import list_people_using, use_by_integration
 from discovery.models import Call
-from marketplace.integrations.integration_list import (
-    IntegrationFilters,
-    list_integrations,
-    rows_of,
-)
+from marketplace.integrations.listing import IntegrationFilters, list_integrations, rows_of
 from tests.access.people import People, invite
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, waiting_call
 

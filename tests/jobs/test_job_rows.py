@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from acl.platform.jobs.job_rows import (
+from acl.platform.jobs.rows import (
     claim_overdue,
     lock_unless_taken,
     move,

@@ -7,8 +7,7 @@ from kombu.exceptions import OperationalError
 from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks, Settings
 
 from acl.platform.jobs import task_names
-from acl.platform.jobs.task_names import INSTALL, REVOKE_TOKEN
-from acl.platform.jobs.task_queue import send_each, send_now, send_on_commit
+from acl.platform.jobs.task_names import INSTALL, REVOKE_TOKEN, send_each, send_now, send_on_commit
 from acl.platform.redis_circuit import redis_circuit
 
 Sent = list[tuple[str, list[int]]]

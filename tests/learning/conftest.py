@@ -3,16 +3,16 @@
 import pytest
 from django.conf import settings
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.embedding.configured_embedder import configured_embedder
-from catalog.embedding.embedding_jobs import embed_pending
+from catalog.embedding.jobs import embed_pending
 from catalog.embedding.shipped_model import prepare_model
 from catalog.models import Capability, Embedding, EmbeddingModel
 from discovery.learning.experience_store import record_experience
 from discovery.models import Turn
 from discovery.select.selection import Asked, Selected
 from discovery.select.selector import select_capabilities
-from discovery.turns.turn_records import select_for_turn
+from discovery.turns.records import select_for_turn
 from tests.access.people import People, invite
 from tests.factories import CapabilityFactory, give
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry
 from discovery.models import Experience
 from tests.access.people import People, client_of

@@ -6,17 +6,17 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.embedding.query_vectors import embed_queries
 from catalog.models import EmbeddingModel
 from discovery.learning import experience_store
 from discovery.learning.experience_store import delete_expired
 from discovery.models import Experience, Turn
-from discovery.select.candidate_query import CandidateQuery
+from discovery.select._candidate_rows import CandidateQuery
 from discovery.select.candidates import find_candidates
 from discovery.select.selection import Asked
 from discovery.select.selector import select_capabilities
-from discovery.turns.turn_records import select_for_turn
+from discovery.turns.records import select_for_turn
 from tests.access.people import People
 from tests.factories import UserFactory, take_away
 from tests.learning.conftest import bob_of, one, use

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discovery.learning.experience_store import Note, read_note, write_note
 from discovery.learning.past_use import (
     LEVELS,
     OFF,
@@ -20,7 +21,6 @@ from discovery.learning.past_use import (
     count_votes,
     gains_by_level,
 )
-from discovery.learning.turn_notes import Note, read_note, write_note
 
 MAIL, WIKI, CHAT = 1, 2, 3
 HIGHEST = len(LEVELS) - 1

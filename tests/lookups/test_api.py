@@ -8,7 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from catalog.models import Capability
 from tests.access.people import People, client_of
 from tests.databases import as_superuser

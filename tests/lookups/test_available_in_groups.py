@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from catalog.models import Capability
 from tests.factories import CapabilityFactory, GroupFactory, UserFactory, give
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.lookups.detail_levels import SHORT, short_description
+from catalog.capabilities.detail_levels import SHORT, short_description
 
 
 @pytest.mark.parametrize(

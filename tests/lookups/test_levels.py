@@ -11,9 +11,9 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
+from catalog.capabilities.detail_levels import DETAILS, SHORT
 from catalog.formats.descriptors import canonical_json
-from catalog.lookups.detail_levels import DETAILS, SHORT
 from catalog.models import Capability
 from tests.access.people import People
 

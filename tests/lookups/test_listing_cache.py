@@ -16,9 +16,9 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from redis import Redis
 
 from acl.platform.redis_circuit import redis_circuit, redis_client
-from catalog.lookups import listing_cache
-from catalog.lookups.catalog_queries import list_capabilities, list_categories, list_names
-from catalog.lookups.listing_cache import KEY, ListingCache, ListingEntry
+from catalog.capabilities import listing_cache
+from catalog.capabilities.catalog_queries import list_capabilities, list_categories, list_names
+from catalog.capabilities.listing_cache import KEY, ListingCache, ListingEntry
 from catalog.models import Capability, Integration
 from tests.access.people import People
 from tests.factories import CapabilityFactory

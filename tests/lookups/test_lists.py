@@ -5,7 +5,12 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from catalog.lookups.catalog_queries import CapabilityFilters, Page, list_capabilities, list_names
+from catalog.capabilities.catalog_queries import (
+    CapabilityFilters,
+    Page,
+    list_capabilities,
+    list_names,
+)
 from catalog.models import Capability
 from tests.access.people import People
 from tests.factories import CapabilityFactory, IntegrationFactory, give

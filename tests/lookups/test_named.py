@@ -3,7 +3,7 @@
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from catalog.lookups.catalog_queries import (
+from catalog.capabilities.catalog_queries import (
     build_tree,
     get_batch,
     get_capability,

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from catalog.capabilities.detail_levels import DETAILS, schema_at
 from catalog.formats.descriptors import canonical_json
-from catalog.lookups.detail_levels import DETAILS, schema_at
 from catalog.schemas.compact import compact
 from catalog.schemas.micro import micro
 from tests.lookups.schemas import anything, schemas, values

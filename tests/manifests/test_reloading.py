@@ -8,9 +8,9 @@ from django.test import Client
 from pytest_django import Settings
 
 from acl.models import AuditEntry, Space
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, Edge, Integration, ManifestFile, Rule
-from catalog.registration.manifest_rows import GONE
+from catalog.registration.manifest_reload import GONE
 from tests.catalog.builders import store, tool
 from tests.factories import GroupFactory, UserFactory, give
 from tests.manifests.folders import LAMP, Folders, manifest, one, provider, reasons

@@ -12,7 +12,7 @@ import pytest
 from django.db.models import F
 
 from acl.models import AuditEntry
-from catalog.embedding.embedding_jobs import pending_embeddings
+from catalog.embedding.jobs import pending_embeddings
 from catalog.models import Capability, Embedding, ManifestFile
 from marketplace.operate.embedded.data_folder import open_data_folder
 from tests.catalog.builders import store, tool

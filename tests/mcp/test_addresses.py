@@ -11,12 +11,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
-from acl.accounts.spaces import create_space, ensure_root
+from acl.people.spaces import create_space, ensure_root
 from acl.platform.redis_circuit import redis_circuit
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.access.rules import add_rule
 from catalog.models import Capability, Integration, Rule
-from discovery.metatools.all_metatools import META_TOOLS
+from discovery.metatools.registry import META_TOOLS
 from discovery.models import Call
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key

@@ -14,8 +14,7 @@ from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from acl.models import AuditEntry, ClientConnection, ClientDocument, RegisteredClient
-from acl.oauth import client_documents
-from acl.pages import oauth_pages
+from acl.oauth import client_documents, pages
 from acl.platform.jobs.task_names import READ_CLIENT_DOCUMENT
 from catalog.servers.client_documents.tasks import read_client_document, sweep_client_documents
 from catalog.servers.net import guarded_transport
@@ -45,7 +44,7 @@ State = ClientDocument.State
 @pytest.fixture(autouse=True)
 def _no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set no limit, so that all tests may ask as one person."""
-    monkeypatch.setattr(oauth_pages, "MOST_DOCUMENTS", 10_000)
+    monkeypatch.setattr(pages, "MOST_DOCUMENTS", 10_000)
 
 
 @pytest.fixture(scope="module")
@@ -330,7 +329,7 @@ def test_what_ends_the_worker_every_time_is_given_up(people: People, publisher: 
 
 
 def test_nobody_scans_addresses_through_pegboard(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oauth_pages, "MOST_DOCUMENTS", 2)
+    monkeypatch.setattr(pages, "MOST_DOCUMENTS", 2)
     scanner = browser(UserFactory.create(pk=9_000_017))  # whom no other test has counted
     asked = [request_of(f"{ADDRESS}?{number}") for number in range(4)]
     answers = [scanner.get("/oauth/authorize", one).status_code for one in asked]

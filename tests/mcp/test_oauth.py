@@ -10,10 +10,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from acl.accounts.people import deactivate, reactivate
 from acl.models import ApiKey, AuditEntry, AuthorizationCode, ClientToken, RegisteredClient
-from acl.oauth import registration
-from discovery.metatools.all_metatools import META_TOOLS
+from acl.oauth import _registration
+from acl.people.people import deactivate, reactivate
+from discovery.metatools.registry import META_TOOLS
 from tests.access.people import People
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give
 from tests.mcp.asking import ask, call
@@ -389,11 +389,11 @@ def test_flood_of_registrations_ends(
     answers = [register(address="192.0.2.77").status_code for _ in range(5)]
     assert answers == [201] * 3 + [429] * 2
 
-    monkeypatch.setattr(registration, "MOST_UNCONNECTED", 3)
-    with pytest.raises(registration.RegistrationRefused):
-        registration.register_client(name="x", redirect_uris=[REDIRECT])
+    monkeypatch.setattr(_registration, "MOST_UNCONNECTED", 3)
+    with pytest.raises(_registration.RegistrationRefused):
+        _registration.register_client(name="x", redirect_uris=[REDIRECT])
     RegisteredClient.objects.update(created_at=Now() - timedelta(days=2))
-    registration.register_client(name="x", redirect_uris=[REDIRECT])
+    _registration.register_client(name="x", redirect_uris=[REDIRECT])
     assert RegisteredClient.objects.count() == 1
 
 

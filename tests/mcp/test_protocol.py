@@ -10,8 +10,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from discovery.gateway.mcp import change_stream
-from discovery.metatools.all_metatools import META_TOOLS
+from discovery.mcp.server import _change_stream
+from discovery.metatools.registry import META_TOOLS
 from tests.access.people import People
 from tests.conformance.older_client import STREAM, Stream
 from tests.mcp.asking import (
@@ -191,10 +191,10 @@ def test_session_needs_its_token(people: People) -> None:
 
 
 def test_stream_of_a_session_ends_with_it(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_stream, "_LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(change_stream, "_SILENCE_SECONDS", 0.05)
+    monkeypatch.setattr(_change_stream, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(_change_stream, "_SILENCE_SECONDS", 0.05)
     browser = Client()
-    browser.force_login(people.alice, "acl.accounts.backends.PasswordBackend")
+    browser.force_login(people.alice, "acl.people._backends.PasswordBackend")
     params = {"notifications": {"toolsListChanged": True}, "_meta": ENVELOPE}
     message = {"jsonrpc": "2.0", "id": 5, "method": "subscriptions/listen", "params": params}
     headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "subscriptions/listen", **STREAM}

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acl.models import RegisteredClient
-from acl.oauth.registration import (
+from acl.oauth._registration import (
     RegistrationRefused,
     check_redirect_uri,
     is_registered,

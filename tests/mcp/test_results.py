@@ -9,10 +9,10 @@ from mcp_types import CallToolResult
 
 from catalog.models import Capability, Integration
 from catalog.readiness.readiness import Readiness
-from discovery.calls.call_view import Execution
-from discovery.gateway.mcp.client_side import ClientSide
-from discovery.gateway.mcp.mcp_tools import describe_tool
-from discovery.gateway.mcp.tool_results import result_of_call
+from discovery.calls.view import Execution
+from discovery.mcp.server._client_side import ClientSide
+from discovery.mcp.server._mcp_tools import describe_tool
+from discovery.mcp.server._tool_results import result_of_call
 
 
 def result_of(**result: Any) -> CallToolResult:

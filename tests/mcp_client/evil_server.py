@@ -6,8 +6,7 @@ from pathlib import Path
 import psutil
 
 from catalog.servers.client.mcp_session import ToolResult
-from catalog.servers.client.server_limits import ServerLimits
-from catalog.servers.client.targets import StdioServer
+from catalog.servers.client.targets import ServerLimits, StdioServer
 
 EVIL = Path(__file__).with_name("evil.py")
 QUICK = ServerLimits(

@@ -1,6 +1,6 @@
 """Limits that end a request to a misbehaving server soon."""
 
-from catalog.servers.client.server_limits import ServerLimits
+from catalog.servers.client.targets import ServerLimits
 
 QUICK = ServerLimits(
     connect_seconds=5,

@@ -11,9 +11,8 @@ import pytest
 
 from catalog.servers.client import http_transport
 from catalog.servers.client.mcp_session import Session
-from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.client.targets import HttpServer
+from catalog.servers.client.targets import HttpServer, ServerLimits
 from catalog.servers.net.address_check import AllowedHosts
 from tests.mcp_client.addresses import EvilServer, evil_server, fine_server
 from tests.mcp_client.http_limits import QUICK

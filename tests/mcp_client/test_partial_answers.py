@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.servers.client._readable_json import make_readable, read_line
 from catalog.servers.client.mcp_session import Session, ToolResult, Tools
-from catalog.servers.client.readable_json import make_readable
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.client.strict_messages import read_line
 from catalog.servers.client.targets import HttpServer
 from catalog.servers.net.address_check import AllowedHosts
 from catalog.trust.tool_list import read_tool

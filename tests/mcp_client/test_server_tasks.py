@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from catalog.servers.client.mcp_session import Session
-from catalog.servers.client.server_limits import DEFAULT_LIMITS
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.client.targets import StdioServer
+from catalog.servers.client.targets import DEFAULT_LIMITS, StdioServer
 from tests.mcp.node_client import FOLDER, NODE, SDK
 from tests.mcp_client.evil_server import text_of
 

@@ -13,9 +13,8 @@ import psutil
 import pytest
 
 from catalog.servers.client.mcp_session import Session
-from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.client.targets import StdioServer
+from catalog.servers.client.targets import ServerLimits, StdioServer
 from tests.mcp_client.evil_server import QUICK, our_children, server, text_of
 
 

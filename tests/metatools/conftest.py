@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from acl.platform.redis_circuit import redis_circuit
-from discovery.gateway.answers.dispatch import call_meta_tool
+from discovery.mcp.answers.dispatch import call_meta_tool
 from tests.access.people import People, invite
 
 Call = Callable[..., dict[str, Any]]

@@ -7,8 +7,8 @@ from catalog.models import Integration, Rule
 from catalog.token_counter import estimate_tokens
 from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import NotFoundError
-from discovery.gateway.answers.dispatch import ANSWERS, call_meta_tool
-from discovery.metatools.all_metatools import META_TOOLS
+from discovery.mcp.answers.dispatch import ANSWERS, call_meta_tool
+from discovery.metatools.registry import META_TOOLS
 from discovery.models import Turn
 from tests.access.people import People
 from tests.factories import CapabilityFactory, IntegrationFactory, give, lay_down

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from discovery.metatools.all_metatools import META_TOOLS
+from discovery.metatools.registry import META_TOOLS
 from tests.access.people import People
 from tests.api.conftest import client_with, new_key
 from tests.factories import CapabilityFactory, IntegrationFactory, give

@@ -7,9 +7,9 @@ import pytest
 
 from catalog.readiness.obstacles import OWN_INTEGRATIONS
 from catalog.token_counter import estimate_tokens
-from discovery.metatools.all_metatools import EXPLORING, META_TOOLS
 from discovery.metatools.metatool import MetaTool
-from marketplace.sources.kinds.starter_source import starter_collection
+from discovery.metatools.registry import EXPLORING, META_TOOLS
+from marketplace.sources.kinds.starter import starter_collection
 
 INTEGRATIONS = {"mcp", "tool_discovery"}
 every_tool = pytest.mark.parametrize("tool", META_TOOLS.values(), ids=META_TOOLS)

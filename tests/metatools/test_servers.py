@@ -4,7 +4,7 @@ import pytest
 
 from acl.models import AuditEntry, Space
 from catalog.models import Capability, Integration, Rule, ServerProposal
-from catalog.servers import server_proposals
+from catalog.servers import proposals
 from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import NotFoundError
 from tests.access.people import People
@@ -143,7 +143,7 @@ def test_who_may_not_propose_is_told_that_there_is_no_such_tool(
 def test_proposals_of_one_person_are_bounded(
     call: Call, proposing: Capability, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_proposals, "MOST_OPEN", 2)
+    monkeypatch.setattr(proposals, "MOST_OPEN", 2)
     for number in range(2):
         call(REGISTER, name="Maps", endpoint=f"{ADDRESS}/{number}")
 

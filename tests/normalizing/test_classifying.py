@@ -2,15 +2,15 @@
 
 import pytest
 
-from catalog.formats.categories import canonical_category, infer_category, resolve_category
-from catalog.formats.descriptors import SideEffect
-from catalog.formats.entry import Document, Entry
-from catalog.formats.side_effects import (
+from catalog.formats._side_effects import (
     side_effect_declared,
     side_effect_from_verbs,
     side_effect_of_tool,
 )
-from catalog.registration.derived_columns import summarize_parameters
+from catalog.formats.categories import canonical_category, infer_category, resolve_category
+from catalog.formats.descriptors import SideEffect
+from catalog.formats.entry import Document, Entry
+from catalog.registration._derived_columns import summarize_parameters
 
 
 @pytest.mark.parametrize(

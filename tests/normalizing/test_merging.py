@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from catalog.formats._merge import merge, with_short_name
 from catalog.formats.descriptors import Loaded
 from catalog.formats.loader import load_path
-from catalog.formats.merge import merge, with_short_name
 from tests.normalizing.folders import capability, reasons, write
 
 

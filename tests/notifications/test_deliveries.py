@@ -17,24 +17,19 @@ from acl.rights.access_requests import decline_request
 from catalog.models import Capability, Integration
 from catalog.servers.secrets.sealed_values import rotate_secrets, unseal
 from discovery.calls.approvals import approve_call
-from discovery.calls.call_arguments import digest_of
+from discovery.calls.arguments import digest_of
 from discovery.models import Call, OutcomeAlert
 from marketplace.config.celery import app
 from marketplace.management.commands import up
 from marketplace.models import NotificationChannel, NotificationDelivery
 from marketplace.notifications import tasks
+from marketplace.notifications._delivery_attempts import BACK_OFF
+from marketplace.notifications._delivery_rows import AT_ONCE, add_deliveries, claim_due, is_mail_due
+from marketplace.notifications._standard_webhook import signed_headers
 from marketplace.notifications.channels import NewChannel, add_channel, send_test
-from marketplace.notifications.delivery_attempts import BACK_OFF
-from marketplace.notifications.delivery_rows import (
-    AT_ONCE,
-    add_deliveries,
-    claim_due,
-    is_mail_due,
-)
 from marketplace.notifications.delivery_sender import deliver
 from marketplace.notifications.mail_sender import deliver_mails
-from marketplace.notifications.standard_webhook import signed_headers
-from marketplace.operate.secret_broker.open_permission import may_open
+from marketplace.operate.secret_broker._open_permission import may_open
 from tests.factories import GroupFactory, IntegrationFactory, UserFactory, give, waiting_call
 from tests.notifications.conftest import Receiver
 from tests.ports import free_port

@@ -9,11 +9,11 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from acl.accounts.languages import Origin, keep_language, language_of
+from acl.people.languages import Origin, keep_language, language_of
 from catalog.models import Capability
 from discovery.models import OutcomeAlert
+from marketplace.notifications._delivery_rows import add_deliveries, claim_due, is_mail_due
 from marketplace.notifications.channels import NewChannel, add_channel, send_test
-from marketplace.notifications.delivery_rows import add_deliveries, claim_due, is_mail_due
 from marketplace.notifications.delivery_sender import deliver
 from marketplace.notifications.mail_sender import deliver_mails
 from tests.factories import waiting_call

@@ -8,8 +8,8 @@ from django.contrib.auth.models import Group, User
 from pytest_django.fixtures import Settings
 
 from catalog.models import Integration
+from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.event_loop import ConnectionLoop
-from catalog.servers.connections.session_pool import ConnectionPool
 from tests.connection_loops import own_connections
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
 from tests.mcp_client.http_limits import QUICK

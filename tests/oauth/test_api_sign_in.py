@@ -9,11 +9,11 @@ from django.contrib.auth.models import Group, User
 from pytest_django.fixtures import Settings
 
 from catalog.formats.openapi.api_security import find_sign_in, read_scopes
-from catalog.formats.openapi.openapi_format import parse_api
+from catalog.formats.openapi.document_format import parse_api
 from catalog.models import Integration, OAuthClient, OAuthConnection
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import call_tool
-from catalog.servers.oauth.oauth_accounts import set_client
+from catalog.servers.oauth.accounts import set_client
 from catalog.servers.oauth.tasks import renew_tokens
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give
 from tests.oauth.server import METADATA, OPENID, SignInServer, sign_in_server

@@ -13,13 +13,13 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry
 from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthSignIn, Secret
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import call_tool, check_server
 from catalog.servers.oauth import tokens
-from catalog.servers.oauth.oauth_accounts import MAX_CONCURRENT
+from catalog.servers.oauth.accounts import MAX_CONCURRENT
 from catalog.servers.oauth.tasks import finish_sign_in, renew_tokens, sweep_sign_ins
 from catalog.servers.oauth.tokens import get_bearer_token
 from discovery.models import Call

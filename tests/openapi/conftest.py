@@ -7,7 +7,7 @@ from cryptography.fernet import Fernet
 from django.contrib.auth.models import User
 from pytest_django.fixtures import Settings
 
-from catalog.servers.connections.session_pool import ConnectionPool
+from catalog.servers.connections._session_pool import ConnectionPool
 from tests.catalog.conftest import embedder as embedder
 from tests.connection_loops import own_connections
 from tests.factories import UserFactory

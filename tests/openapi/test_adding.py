@@ -12,10 +12,10 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from acl.models import AuditEntry
-from catalog.embedding.embedding_jobs import embed_pending
+from catalog.embedding.jobs import embed_pending
 from catalog.models import ApiDocument, Capability, Integration, ServerProposal
-from marketplace.additions.addition_worker import KEPT_DAYS, forget_old_additions, look_at
-from marketplace.installs.install_worker import install
+from marketplace.additions.worker import KEPT_DAYS, forget_old_additions, look_at
+from marketplace.installs.worker import install
 from marketplace.models import Addition, Installation, Listing
 from tests.factories import GroupFactory, IntegrationFactory, UserFactory
 from tests.mcp_client.addresses import evil_server, fine_server
@@ -290,8 +290,8 @@ def test_another_thing_of_the_same_name_is_refused(client: Client) -> None:
 def test_changed_document_that_is_added_again_is_an_update(
     client: Client, api: MockApi, readers: Group
 ) -> None:
-    from marketplace.installs.install_requests import start_install
     from marketplace.installs.integration_management import descriptor_of_listing, pending_update
+    from marketplace.installs.requests import start_install
 
     paste(client, f"{api.url}/openapi.json")
     row = looked_at()

@@ -11,10 +11,10 @@ from django.contrib.auth.models import Group, User
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from discovery.calls.execution import execute
 from discovery.models import Call
-from marketplace.additions.addition_worker import look_at
+from marketplace.additions.worker import look_at
 from marketplace.models import Addition
 from tests.calls.worker import run_call
 from tests.openapi.mock import MockApi

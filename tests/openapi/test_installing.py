@@ -9,21 +9,21 @@ import pytest
 from django.contrib.auth.models import Group, User
 
 from acl.models import AuditEntry
-from acl.rights.caller import Caller
-from catalog.embedding.embedding_jobs import embed_pending
+from acl.rights.caller_lookup import Caller
+from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
-from catalog.formats.openapi.openapi_format import read_api
+from catalog.formats.openapi.document_format import read_api
 from catalog.models import ApiDocument, Capability, Definition, Integration, Sync
+from catalog.servers._definition_sync import sync_definitions
 from catalog.servers.client.server_problems import Reason
-from catalog.servers.definition_sync import sync_definitions
-from catalog.servers.secrets.secret_store import set_secret
+from catalog.servers.secrets.store import set_secret
 from discovery.calls.argument_check import ArgumentsRefusedError
-from discovery.calls.call_view import describe_call
 from discovery.calls.execution import execute
-from discovery.gateway.mcp.runnable_tools import listed_tools
+from discovery.calls.view import describe_call
+from discovery.mcp.server.runnable_tools import listed_tools
 from discovery.models import Call
-from marketplace.installs.install_requests import retry_install, start_install
-from marketplace.installs.install_worker import install
+from marketplace.installs.requests import retry_install, start_install
+from marketplace.installs.worker import install
 from marketplace.models import Installation
 from tests.calls.worker import run_call
 from tests.factories import GroupFactory, UserFactory

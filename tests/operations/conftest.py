@@ -6,9 +6,9 @@ from django.db import connection, connections
 from pytest_django.plugin import DjangoDbBlocker
 
 from marketplace.operate.backups import database_swap
-from marketplace.operate.embedded.embedded_postgres import postgres_programs
-from marketplace.operate.roles.owner_role import as_owner
-from marketplace.operate.roles.role_grants import grant_rights
+from marketplace.operate.embedded.postgres import postgres_programs
+from marketplace.operate.roles.grants import grant_rights
+from marketplace.operate.roles.owner import as_owner
 from tests.databases import superuser_conninfo
 from tests.operations.deployment import Deployment, deployed
 

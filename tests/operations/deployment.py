@@ -19,9 +19,9 @@ from django.test import override_settings
 
 from catalog.embedding.shipped_model import prepare_model
 from marketplace.operate.embedded.data_folder import open_data_folder
-from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
-from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
 from marketplace.operate.embedded.pegboard_programs import Connections, Program, Web, Worker
+from marketplace.operate.embedded.postgres import EmbeddedPostgres
+from marketplace.operate.embedded.redis import EmbeddedRedis
 from tests.databases import connected_to_server
 from tests.ports import free_port
 
@@ -130,7 +130,7 @@ def migrated(deployment: Deployment) -> None:
 def _fill() -> str:
     from django.contrib.auth.models import Group
 
-    from acl.keys.key_lifecycle import create_key
+    from acl.keys.lifecycle import create_key
     from tests.factories import UserFactory
 
     call_command("load_starter", verbosity=0)
@@ -149,9 +149,9 @@ def _keep_examples() -> None:
     Both of the first ones would embed 2,500 texts.
     """
     from catalog.embedding.configured_embedder import answering_embedder
-    from discovery.select import common_abilities, small_talk
+    from discovery.select import example_texts, small_talk
 
-    for examples in (small_talk._classifiers, common_abilities._abilities):
+    for examples in (small_talk._classifiers, example_texts._abilities):
         examples._build(answering_embedder().name)
 
 

@@ -12,14 +12,14 @@ from django.core.management import CommandError, call_command
 from django.db.migrations.recorder import MigrationRecorder
 from pytest_django.fixtures import Settings
 
-from acl.rights.caller import Caller
-from catalog.embedding.embedding_jobs import embed_pending
+from acl.rights.caller_lookup import Caller
+from catalog.embedding.jobs import embed_pending
 from catalog.models import Integration, Secret
 from catalog.servers.secrets.sealed_values import seal, unseal
 from discovery.select.selection import Asked
 from discovery.select.selector import select_capabilities
 from marketplace.operate.backups import database_swap
-from marketplace.operate.roles.owner_role import as_owner
+from marketplace.operate.roles.owner import as_owner
 from tests.catalog.builders import store, tool
 from tests.factories import GroupFactory, UserFactory, give
 

@@ -7,12 +7,12 @@ import time_machine
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from acl.accounts.invitations import invite as invite_person
-from acl.keys.key_lifecycle import rotate_key
+from acl.keys.lifecycle import rotate_key
 from acl.models import ApiKey, Invitation
+from acl.people._invitations import invite as invite_person
 from acl.platform.clock import database_now
 from discovery.calls.approvals import CannotDecideError, approve_call
-from discovery.calls.call_arguments import digest_of
+from discovery.calls.arguments import digest_of
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.api.conftest import client_with, new_key

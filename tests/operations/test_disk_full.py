@@ -22,7 +22,7 @@ from psycopg import sql
 from pytest_django import Settings
 from pytest_django.plugin import DjangoDbBlocker
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import ApiKey, AuditEntry
 from acl.platform.database_failures import KEY, SECONDS_TO_RETRY
 from discovery.models import Turn

@@ -10,9 +10,9 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
 from marketplace.management.commands.migrate import FIRST_MIGRATIONS
-from marketplace.operate.embedded.embedded_postgres import postgres_programs
-from marketplace.operate.roles.owner_role import as_owner
-from marketplace.operate.roles.role_grants import grant_rights
+from marketplace.operate.embedded.postgres import postgres_programs
+from marketplace.operate.roles.grants import grant_rights
+from marketplace.operate.roles.owner import as_owner
 from tests.databases import superuser_conninfo
 from tests.hostile.world import build
 

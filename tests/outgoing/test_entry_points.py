@@ -17,10 +17,10 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from acl.models import ClientDocument
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.files import RefusedError
-from catalog.icons.declared_icons import find_or_add
+from catalog.icons.declarations import find_or_add
 from catalog.models import (
     Integration,
     OAuthClient,
@@ -29,24 +29,23 @@ from catalog.models import (
     OAuthSignIn,
 )
 from catalog.servers.client.server_problems import ServerProblemError
-from catalog.servers.client_documents.document_reader import read_document
+from catalog.servers.client_documents._reader import read_document
+from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.server_requests import call_tool
-from catalog.servers.connections.session_pool import ConnectionPool
-from catalog.servers.icons.icon_reader import read_icon
+from catalog.servers.icons._reader import read_icon
 from catalog.servers.net import guarded_transport
-from catalog.servers.net.address_check import AllowedHosts
+from catalog.servers.net.address_check import AllowedHosts, OutgoingError
 from catalog.servers.net.guarded_requests import fetch
 from catalog.servers.net.guarded_transport import GuardedBackend
-from catalog.servers.net.outgoing_errors import OutgoingError
+from catalog.servers.oauth._client_registration import TOKEN, store_value
 from catalog.servers.oauth.authorization_client import OAuthHttp
 from catalog.servers.oauth.sign_in import prepare
-from catalog.servers.oauth.token_store import TOKEN, store_value
 from catalog.servers.oauth.tokens import SOON, renew_token, revoke_token
+from catalog.servers.proposals import ProposalRefusedError, propose_server
 from catalog.servers.secrets.sealed_values import seal
-from catalog.servers.server_proposals import ProposalRefusedError, propose_server
-from marketplace.installs.install_requests import start_install
-from marketplace.sources.source_problem import LocationNotAllowedError
-from marketplace.sources.source_refresh import refresh_source
+from marketplace.installs.requests import start_install
+from marketplace.sources._location import LocationNotAllowedError
+from marketplace.sources.refresh import refresh_source
 from marketplace.sources.subscriptions import add_source
 from tests.connection_loops import own_connections
 from tests.factories import GroupFactory, IntegrationFactory, ListingFactory, SourceFactory

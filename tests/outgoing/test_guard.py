@@ -6,18 +6,16 @@ import pytest
 from catalog.servers.net.address_check import (
     AddressClass,
     AllowedHosts,
-    check_address,
-    classify_address,
-)
-from catalog.servers.net.guarded_requests import Bounds, FetchedDocument, fetch
-from catalog.servers.net.guarded_transport import resolve_host
-from catalog.servers.net.outgoing_errors import (
     AnswerTooLargeError,
     EndpointNotAllowedError,
     NotReachableError,
     OutgoingError,
     TooManyRedirectsError,
+    check_address,
+    classify_address,
 )
+from catalog.servers.net.guarded_requests import Bounds, FetchedDocument, fetch
+from catalog.servers.net.guarded_transport import resolve_host
 from tests.outgoing.addresses import NEVER_ADDRESSES, PRIVATE_ADDRESSES, WRITTEN
 from tests.outgoing.network import OK, SILENCE, Names, RecordingNetwork, transport_on
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
 
 

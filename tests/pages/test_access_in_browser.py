@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from acl.models import Space
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, Rule
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, lay_down
 from tests.pages.conftest import sign_in

@@ -12,11 +12,11 @@ from django.test import Client
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from acl.accounts.service_accounts import create_service_account
-from acl.accounts.spaces import create_space
-from acl.keys.key_lifecycle import holder_of
+from acl.keys.lifecycle import holder_of
 from acl.models import ApiKey, AuditEntry, Space
-from acl.rights.caller import Caller
+from acl.people.service_accounts import create_service_account
+from acl.people.spaces import create_space
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, IntegrationGroupPermission, Rule
 from discovery.models import TurnReading
 from tests.factories import GroupFactory, UserFactory, lay_down

@@ -7,7 +7,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from acl.visible_text.pieces import show_text
-from discovery.calls.call_arguments import digest_of, hash_of, serialize_arguments
+from discovery.calls.arguments import digest_of, hash_of, serialize_arguments
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.factories import UserFactory, take_away, waiting_call

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Capability
-from discovery.calls.call_arguments import hash_of, serialize_arguments
+from discovery.calls.arguments import hash_of, serialize_arguments
 from discovery.models import Call
 from tests.factories import waiting_call
 from tests.pages.conftest import sign_in

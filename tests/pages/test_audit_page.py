@@ -13,12 +13,12 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from acl.audit import audit_log
-from acl.audit.audit_log import PAGE
+from acl.audit import log as audit_log
+from acl.audit import pages as audit_view
 from acl.audit.entry_text import DetailRow, detail_rows
+from acl.audit.log import PAGE
 from acl.audit.recorder import record
 from acl.models import AuditEntry, AuditHead
-from acl.pages import audit_pages as audit_view
 from tests.access.audit_log import commit, tamper
 
 HTMX = {"HX-Request": "true"}

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Capability
-from discovery.calls.call_log_stream import log_streams
+from discovery.calls.log_stream_api import log_streams
 from discovery.models import Call
 from tests.factories import waiting_call
 from tests.pages.conftest import sign_in

@@ -9,8 +9,8 @@ from django.db.models.functions import Now
 from playwright.sync_api import Page, expect
 from pytest_django import Settings
 
-from discovery.bench.model_sender import send_request
-from discovery.bench.models import WantedModel, set_model
+from discovery.chats.model_sender import send_request
+from discovery.chats.models import WantedModel, set_model
 from discovery.models import Call, ModelRequest
 from tests.chats.fake_models import KEY, MODEL, CallTools, FakeModel, Say, serve
 from tests.factories import CapabilityFactory, IntegrationFactory, give

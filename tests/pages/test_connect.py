@@ -15,9 +15,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from acl.accounts.spaces import create_space, ensure_root
+from acl.people.spaces import create_space, ensure_root
 from catalog.models import Integration
-from discovery.gateway.connect.client_setups import CLIENTS, Connection, Setup
+from discovery.mcp.connect._client_setups import CLIENTS, Connection, Setup
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
 
 PAGE = "/tools/connect/"

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from acl.models import AuthorizationCode
-from acl.oauth.registration import register_client
+from acl.oauth._registration import register_client
 from catalog.models import Capability
 from tests.pages.conftest import sign_in
 from tests.screens.looking import serious

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from acl.keys.key_lifecycle import create_key, holder_of
+from acl.keys.lifecycle import create_key, holder_of
 from acl.models import ApiKey
 from catalog.models import Capability, Integration
 from discovery.models import FirstRun

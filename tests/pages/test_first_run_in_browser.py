@@ -13,10 +13,10 @@ from playwright.sync_api import Page, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from catalog.embedding.embedding_jobs import embed_pending
-from catalog.embedding.stored_models import register_configured_model
+from catalog.embedding.jobs import embed_pending
 from catalog.models import Capability
-from marketplace.installs.install_worker import install
+from catalog.registration.embedding_models import register_configured_model
+from marketplace.installs.worker import install
 from marketplace.models import Installation, ListingFile
 from tests.factories import ListingFactory
 from tests.pages.conftest import sign_in

@@ -10,10 +10,10 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from acl.models import AccessRequest, Space
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.access.grant_suggestions import suggest_grants
-from catalog.embedding.stored_models import register_configured_model
 from catalog.models import Capability, CapabilityUserPermission, Integration, Rule
+from catalog.registration.embedding_models import register_configured_model
 from discovery.select.unheld_tools import rank_unheld
 from tests.factories import CapabilityFactory, IntegrationFactory, give, lay_down
 from tests.pages.access_changes import may_use, save

@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 
 from acl.models import GroupPolicy, Space
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.access.grounds import grounds_for
 from catalog.models import Capability, Rule
 from tests.factories import CapabilityFactory, GroupFactory, give, lay_down

@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import resolve
 
-from acl.pages.help_pages import documents
-from acl.pages.help_topics import HELP_TOPICS, topic_of
-from acl.pages.markdown import document_html, heading_id
+from acl.web.help_pages import documents
+from acl.web.help_topics import HELP_TOPICS, topic_of
+from acl.web.markdown import document_html, heading_id
 from tests.factories import GroupFactory, UserFactory
 from tests.screens.pages import ANYTHING, SCREENS
 

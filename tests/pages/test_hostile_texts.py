@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 import pytest
 from django.test import Client
 
-from acl.pages.markdown import safe_html
+from acl.web.markdown import safe_html
 from catalog.models import Capability
 from discovery.calls.shown_parameters import list_parameters
 

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from acl.keys.key_lifecycle import create_key, holder_of, revoke_key
+from acl.keys.lifecycle import create_key, holder_of, revoke_key
 from acl.models import ApiKey, AuditEntry, ServiceAccount
 from tests.factories import GroupFactory, UserFactory
 

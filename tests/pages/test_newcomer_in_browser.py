@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from discovery.models import Call
-from marketplace.additions.addition_worker import look_at
+from marketplace.additions.worker import look_at
 from marketplace.models import Addition
 from tests.calls.worker import run_call
 from tests.catalog.conftest import embedder as embedder

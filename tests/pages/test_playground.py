@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from catalog.models import Capability
-from discovery.answer.formats.provider_formats import FORMATS
+from discovery.answer.formats.registry import FORMATS
 from discovery.models import Turn
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
 

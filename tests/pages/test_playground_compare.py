@@ -10,8 +10,8 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from catalog.models import Capability
 from discovery.models import Turn
-from discovery.pages.answer_differences import compare_places, count_differences
-from discovery.pages.sample_messages import CONVERSATIONS
+from discovery.playground._answer import compare_places, count_differences
+from discovery.playground.sample_messages import CONVERSATIONS
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
 
 MESSAGE = "write an email about meetings"

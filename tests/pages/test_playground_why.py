@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from acl.models import Space
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, Rule
 from discovery.select.selection import Asked
 from discovery.select.selector import select_capabilities

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from acl.audit.recorder import record
-from acl.keys.key_lifecycle import create_key, holder_of, revoke_key
+from acl.keys.lifecycle import create_key, holder_of, revoke_key
 from acl.models import ApiKey
 from tests.pages.conftest import sign_in
 from tests.screens.looking import serious

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from acl.models import AuditEntry
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from discovery.models import TaughtMessage
 from discovery.teaching.message_proposals import open_proposals
 from discovery.teaching.taught_messages import shown_messages

@@ -16,11 +16,11 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import AccessRequest, Invitation
 from catalog.models import Capability, Embedding, EmbeddingModel
 from discovery.models import Call
-from marketplace.additions.addition_worker import look_at
+from marketplace.additions.worker import look_at
 from marketplace.models import Addition
 from tests.calls.worker import run_call
 from tests.catalog.conftest import embedder as embedder

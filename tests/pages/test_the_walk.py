@@ -8,8 +8,8 @@ from django.contrib.auth.models import Group, User
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from acl.accounts.spaces import create_space
 from acl.models import Space
+from acl.people.spaces import create_space
 from catalog.models import Capability, Rule
 from tests.factories import (
     CapabilityFactory,

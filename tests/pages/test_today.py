@@ -10,13 +10,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import AccessRequest, ApiKey, AuditEntry
 from catalog.models import Capability, Definition, Integration
 from catalog.registration.definition_review import seen_digest
-from catalog.trust.fingerprint import canonical_definition, digest_definition
+from catalog.trust.tool_list import canonical_definition, digest_definition
+from discovery.calls.arguments import digest_of
 from discovery.calls.bulk_approval import MOST_LINES
-from discovery.calls.call_arguments import digest_of
 from discovery.models import Call, OutcomeAlert
 from marketplace.models import Installation, Listing
 from tests.factories import (

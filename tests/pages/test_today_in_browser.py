@@ -9,10 +9,10 @@ from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import AccessRequest
 from catalog.models import Capability, Definition
-from catalog.trust.fingerprint import canonical_definition, digest_definition
+from catalog.trust.tool_list import canonical_definition, digest_definition
 from discovery.models import Call, OutcomeAlert
 from marketplace.models import Installation
 from tests.factories import IntegrationFactory, ListingFactory, waiting_call

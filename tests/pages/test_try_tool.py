@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from acl.models import AuditEntry
 from catalog.models import Capability
 from discovery.calls.approvals import approve_call
-from discovery.calls.call_arguments import digest_of
+from discovery.calls.arguments import digest_of
 from discovery.models import Call, ToolExample
 from tests.factories import UserFactory
 

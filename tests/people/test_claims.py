@@ -7,8 +7,8 @@ import pytest
 from django.contrib.auth.models import Group, User
 from pytest_django import Settings
 
-from acl.accounts.adapters.provider_adapter import apply_claims, claimed_values
 from acl.models import AuditEntry
+from acl.people.adapters._provider import apply_claims, claimed_values
 
 
 @pytest.mark.parametrize(

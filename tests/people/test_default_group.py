@@ -4,12 +4,11 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
-from acl.accounts.default_groups import set_joined_by_default
-from acl.accounts.groups import GroupRefused
-from acl.accounts.invitations import accept, invite
-from acl.accounts.provisioned_people import provision_person
-from acl.accounts.service_accounts import create_service_account
 from acl.models import AuditEntry, GroupPolicy
+from acl.people._invitations import accept, invite
+from acl.people._provisioning import provision_person
+from acl.people.groups import GroupRefused, set_joined_by_default
+from acl.people.service_accounts import create_service_account
 from tests.factories import GroupFactory, UserFactory
 
 

@@ -9,8 +9,8 @@ from django.contrib.auth.models import Group, User
 from django.db import connections, transaction
 from django.test import Client
 
-from acl.accounts.spaces import ensure_root
 from acl.models import Space
+from acl.people.spaces import ensure_root
 from tests.api.conftest import client_with, new_key
 from tests.factories import GroupFactory, IntegrationFactory, UserFactory
 

@@ -5,11 +5,11 @@ from django.contrib.auth.models import Group, Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from acl.accounts.groups import GroupRefused, create_group, delete_group, rename_group
-from acl.accounts.member_lists import MOST_ENTRIES, read_list, read_table
-from acl.accounts.people import PeopleRefused
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import ApiKey, AuditEntry, Invitation, Space
+from acl.people._member_lists import MOST_ENTRIES, read_list, read_table
+from acl.people.groups import GroupRefused, create_group, delete_group, rename_group
+from acl.people.people import PeopleRefused
 from catalog.models import Capability, Rule
 from tests.factories import GroupFactory, UserFactory, lay_down
 from tests.people.conftest import mails

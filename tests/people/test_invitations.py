@@ -12,9 +12,9 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from acl.accounts.invitations import accept, invite, withdraw
-from acl.accounts.people import PeopleRefused, deactivate
 from acl.models import AuditEntry, Invitation
+from acl.people._invitations import accept, invite, withdraw
+from acl.people.people import PeopleRefused, deactivate
 from tests.factories import UserFactory
 from tests.people.conftest import is_signed_in, mails, sign_in_as
 
@@ -61,7 +61,7 @@ def test_admin_invites_and_the_link_makes_an_account(
 def test_the_log_of_requests_lets_nobody_in(
     raw: str, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level("INFO", "acl.http.request_ids"):
+    with caplog.at_level("INFO", "acl.web.problems"):
         client.get(f"/invitation/{raw}/")
 
     assert "/invitation/…/" in caplog.text

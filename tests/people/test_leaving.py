@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from acl.accounts.people import add_to_group, deactivate, reactivate, take_out_of_group
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
+from acl.people.people import add_to_group, deactivate, reactivate, take_out_of_group
 from catalog.models import Capability
 from tests.factories import GroupFactory, give
 from tests.people.conftest import sign_in_as

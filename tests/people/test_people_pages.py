@@ -12,9 +12,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from acl.accounts.invitations import invite
-from acl.accounts.service_accounts import create_service_account
 from acl.models import AuditEntry, Invitation
+from acl.people._invitations import invite
+from acl.people.service_accounts import create_service_account
 from tests.factories import GroupFactory, UserFactory
 from tests.people.conftest import SECRET, is_signed_in, sign_in_as
 

@@ -18,9 +18,9 @@ from django.test import Client
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from acl.accounts.default_groups import set_joined_by_default
-from acl.accounts.people import deactivate
 from acl.models import AuditEntry
+from acl.people.groups import set_joined_by_default
+from acl.people.people import deactivate
 from marketplace.config.oidc_settings import group_mapping, providers
 from marketplace.config.settings_table import read_settings
 from tests.factories import GroupFactory

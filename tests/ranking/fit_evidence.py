@@ -11,10 +11,10 @@ import numpy as np
 from acl.platform.strict_json import parse_json
 from catalog import lexical
 from catalog.embedding.embedder import Vectors, embed_documents
-from catalog.embedding.embedding_text import embedding_text
 from catalog.embedding.onnx_embedder import OnnxEmbedder
+from catalog.embedding.texts import embedding_text
 from catalog.formats.loader import load_path
-from discovery.select.common_abilities import nearness_to, read_abilities
+from discovery.select.example_texts import nearness_to, read_abilities
 from discovery.select.message import read
 from discovery.select.ranking.fusion import Evidence, MessageFeatures, judge
 from discovery.select.ranking.scales import scale_of

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from catalog.embedding.embedding_text import embedding_text, text_without_order
+from catalog.embedding.texts import embedding_text, text_without_order
 from tests.ranking.conftest import Tool
 
 

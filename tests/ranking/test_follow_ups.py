@@ -2,8 +2,7 @@
 
 import pytest
 
-from discovery.select.follow_ups import in_context
-from discovery.select.message import read
+from discovery.select.message import in_context, read
 
 
 @pytest.mark.parametrize(

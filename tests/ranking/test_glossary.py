@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from discovery.select.glossary import LANGUAGES, add_english, is_verb, language_of
+from discovery.select._glossary import LANGUAGES, add_english, is_verb, language_of
 from tests.ranking.tool_texts import MESSAGES
 
 

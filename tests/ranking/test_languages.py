@@ -8,24 +8,26 @@ import pytest
 from pytest_django import Settings
 
 from catalog.embedding import multilingual_embedder as languages
+from catalog.embedding._multilingual_package import find_file, read_file, unpack
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.multilingual_model import (
     FOLDER,
+    MAX_TOKENS,
     MODEL_FILE,
     MultilingualEncoder,
+    PieceTokenizer,
     build_multilingual,
     is_prepared_multilingual,
     prepare_multilingual,
     read_map,
+    read_tokenizer,
 )
-from catalog.embedding.multilingual_package import find_file, read_file, unpack
-from catalog.embedding.multilingual_tokenizer import MAX_TOKENS, PieceTokenizer, read_tokenizer
 from catalog.embedding.onnx_embedder import OnnxEmbedder, start_session
 from catalog.embedding.query_vectors import QueryCache, embed_queries
 from catalog.formats.loader import load_path
-from discovery.select.glossary import is_foreign
+from discovery.select._glossary import is_foreign
 from discovery.select.message import read
-from marketplace.sources.kinds.starter_source import FOLDER as STARTER
+from marketplace.sources.kinds.starter import FOLDER as STARTER
 from tests.bench.languages import measure_languages
 from tests.ranking.languages import LANGUAGES, read_messages
 from tests.ranking.tool_texts import MESSAGES

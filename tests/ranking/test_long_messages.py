@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.select.long_message import READ_OF_LONG, shorten
+from discovery.select.message import READ_OF_LONG, shorten
 
 LETTERS = st.text(st.characters(exclude_categories=["Cs"]), min_size=100, max_size=5_000)
 REQUEST = "translate the attached contract and send the file to Paula"

@@ -7,8 +7,8 @@ import httpx
 import numpy as np
 import pytest
 
+from catalog.embedding._openai_embedder import BATCH, OpenAIEmbedder
 from catalog.embedding.embedder import EmbedderUnavailable
-from catalog.embedding.openai_embedder import BATCH, OpenAIEmbedder
 
 Answer = Callable[[httpx.Request], httpx.Response]
 

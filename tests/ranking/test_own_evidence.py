@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from discovery.select.ranking.own_evidence import needs_own_evidence
+from discovery.select.ranking.competition import needs_own_evidence
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Allocation of places."""
 
-from discovery.select.ranking.answer_places import Candidate, choose
+from discovery.select.ranking.thresholds import Candidate, choose
 
 
 def _keys(candidates: list[Candidate], max_tools: int = 10, threshold: float = 0.1) -> list[int]:

@@ -12,11 +12,10 @@ import pytest
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.query_vectors import EmbeddedTexts
 from discovery.select import example_texts
-from discovery.select.common_abilities import read_abilities
-from discovery.select.example_vectors import digest_of, read_vectors, write_vectors
-from discovery.select.glossary import add_english
+from discovery.select._glossary import add_english
+from discovery.select.example_texts import digest_of, read_abilities, read_vectors, write_vectors
 from discovery.select.small_talk import chance_of_small_talk, is_small_talk, read_small_talk
-from marketplace.sources.kinds.starter_source import FOLDER
+from marketplace.sources.kinds.starter import FOLDER
 
 Embed = Callable[..., EmbeddedTexts]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from discovery.select._spelling import correct
 from discovery.select.message import read
-from discovery.select.spelling import correct
 from tests.ranking.tool_texts import MESSAGES
 
 

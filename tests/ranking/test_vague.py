@@ -2,8 +2,8 @@
 
 import pytest
 
-from discovery.select.follow_ups import in_context
-from discovery.select.vague import is_vague
+from discovery.select._vague import is_vague
+from discovery.select.message import in_context
 
 
 @pytest.mark.parametrize(

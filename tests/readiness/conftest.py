@@ -6,9 +6,9 @@ import pytest
 from cryptography.fernet import Fernet
 from pytest_django.fixtures import Settings
 
-from catalog.servers.connections.connection_policy import Policy
+from catalog.servers.connections._policy import Policy
+from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.event_loop import ConnectionLoop
-from catalog.servers.connections.session_pool import ConnectionPool
 from tests.connection_loops import own_connections
 from tests.mcp_client.evil_server import QUICK
 from tests.pages.conftest import _folder_of_static_files, _plain_static_files  # noqa: F401

@@ -1,7 +1,7 @@
 """The approval policy as a caller meets it."""
 
-from acl.rights.caller import Caller
-from catalog.access.tool_readiness import load_readiness
+from acl.rights.caller_lookup import Caller
+from catalog.access.my_tools import load_readiness
 from catalog.models import Capability
 from tests.factories import GroupFactory, UserFactory, give
 

@@ -13,14 +13,10 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
-from catalog.access.grant_matrix import MatrixWindow, access_matrix
+from catalog.access._grant_matrix import MatrixWindow, access_matrix
 from catalog.access.integration_readiness import ADMIN_LABELS
 from catalog.models import Capability
-from marketplace.integrations.integration_list import (
-    IntegrationFilters,
-    list_integrations,
-    rows_of,
-)
+from marketplace.integrations.listing import IntegrationFilters, list_integrations, rows_of
 from tests.api.conftest import new_key
 from tests.factories import UserFactory
 from tests.mcp.asking import ask

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.access.my_tools import find_my_tool
 from catalog.access.usable_ids import usable_ids
 from catalog.models import Integration

@@ -5,8 +5,8 @@ import sys
 import pytest
 from pytest_django.fixtures import Settings
 
-from acl.rights.caller import Caller
-from catalog.access.tool_readiness import load_readiness
+from acl.rights.caller_lookup import Caller
+from catalog.access.my_tools import load_readiness
 from catalog.models import Integration
 from catalog.readiness.obstacles import Obstacle
 from catalog.servers.tasks import check_integration, check_integrations

@@ -21,11 +21,11 @@ from catalog.models import Integration, OAuthConnection
 from catalog.readiness.obstacles import Obstacle, obstacle_sql
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ApiServer, Server, StdioServer
-from catalog.servers.connections.connection_params import build_server
+from catalog.servers.connections._session_pool import ConnectionPool
+from catalog.servers.connections.params import build_server
 from catalog.servers.connections.server_requests import call_tool
-from catalog.servers.connections.session_pool import ConnectionPool
-from catalog.servers.oauth.token_store import TOKEN, store_value
-from catalog.servers.secrets.secret_store import list_secret_states, set_secret
+from catalog.servers.oauth._client_registration import TOKEN, store_value
+from catalog.servers.secrets.store import list_secret_states, set_secret
 from tests.connection_loops import own_connections
 from tests.examples import EXAMPLES
 from tests.factories import IntegrationFactory, UserFactory

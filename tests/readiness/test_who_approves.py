@@ -10,10 +10,10 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import ApiKey
-from acl.rights.caller import Caller
-from catalog.access.tool_readiness import load_readiness
+from acl.rights.caller_lookup import Caller
+from catalog.access.my_tools import load_readiness
 from catalog.models import Capability
 from tests.factories import CapabilityFactory, GroupFactory, UserFactory, give
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from discovery.answer.formats.legal_schema import arguments_schema
+from discovery.answer.formats._legal_schema import arguments_schema
 from tests.rendering.schemas import GOOD, KEYWORDS, ODD
 
 DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}

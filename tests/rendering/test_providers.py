@@ -12,16 +12,11 @@ from pydantic import TypeAdapter
 
 from catalog.formats.names import FULL_NAME
 from catalog.trust.reviewed_texts import trust_own_schema, trust_own_text
-from discovery.answer.formats.format_base import Tool
-from discovery.answer.formats.provider_formats import (
-    FORMATS,
-    renamed,
-    write_searchable,
-    write_tools,
-)
+from discovery.answer.formats.base import Tool
+from discovery.answer.formats.registry import FORMATS, renamed, write_searchable, write_tools
 from discovery.answer.injection import as_tools
-from discovery.metatools.all_metatools import META_TOOLS
-from discovery.pages.playground_forms import OUTPUTS
+from discovery.metatools.registry import META_TOOLS
+from discovery.playground._callers import OUTPUTS
 from tests.rendering.schemas import GOOD
 
 SEARCH = as_tools([META_TOOLS["discover_capabilities"]])[0]

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from catalog.readiness.obstacles import Obstacle
 from catalog.readiness.readiness import ToolReadiness
-from discovery.answer.formats.provider_formats import FORMATS, render_tools
+from discovery.answer.formats.registry import FORMATS, render_tools
 from discovery.answer.prompt import render_prompt
 from discovery.select.selection import Selected, Selection
 from tests.rendering.selections import chosen

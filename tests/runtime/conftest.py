@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from tests.access.people import People, invite
 from tests.factories import UserFactory, active_model
 from tests.pages.conftest import _folder_of_static_files, _plain_static_files

@@ -10,8 +10,8 @@ from django.db.models.functions import Now
 from acl.platform.clock import database_now
 from catalog.access.explanation import explain
 from catalog.access.usable_ids import usable_ids
-from catalog.lifecycle.runtime_state import WrongStateError, approve, promote, retire_expired
-from catalog.lookups.catalog_queries import list_names
+from catalog.capabilities.catalog_queries import list_names
+from catalog.capabilities.runtime_state import WrongStateError, approve, promote, retire_expired
 from catalog.models import Capability, Definition, RuntimeCapability
 from catalog.registration.definition_review import (
     NotReadableError,
@@ -20,7 +20,7 @@ from catalog.registration.definition_review import (
     reject_definitions,
     seen_digest,
 )
-from discovery.answer.tiers.tier_state import read_categories
+from discovery.answer.tiers.state import read_categories
 from tests.access.people import People
 from tests.factories import UserFactory
 from tests.runtime.conftest import HAIKU, HIDDEN, key_of, post, without_name

@@ -9,8 +9,8 @@ from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from acl.keys.key_lifecycle import create_key
-from catalog.lifecycle.runtime_state import retire_expired
+from acl.keys.lifecycle import create_key
+from catalog.capabilities.runtime_state import retire_expired
 from catalog.models import RuntimeCapability
 from catalog.registration.definition_review import list_waiting, reject_definitions, seen_digest
 from tests.access.people import People

@@ -11,10 +11,10 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from acl.models import AuditEntry, GroupPolicy
-from acl.rights.caller import Caller
-from catalog.lifecycle.runtime_state import retire_expired
+from acl.rights.caller_lookup import Caller
+from catalog.capabilities.runtime_state import retire_expired
 from catalog.models import Capability, Definition, Integration, RuntimeCapability
-from discovery.calls.call_sweeper import sweep
+from discovery.calls._sweeper import sweep
 from discovery.select.selection import Asked
 from discovery.select.selector import select_capabilities
 from tests.access.people import People, invite

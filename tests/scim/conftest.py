@@ -7,8 +7,8 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from acl.accounts.groups import create_group
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
+from acl.people.groups import create_group
 
 USER = "urn:ietf:params:scim:schemas:core:2.0:User"
 GROUP = "urn:ietf:params:scim:schemas:core:2.0:Group"

@@ -8,11 +8,11 @@ from django.contrib.auth.models import Group, Permission, User
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from acl.accounts.groups import create_group
-from acl.accounts.languages import Origin, keep_language
-from acl.accounts.people import add_to_group, person_to_link
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import ApiKey, AuditEntry, ServiceAccount
+from acl.people.groups import create_group
+from acl.people.languages import Origin, keep_language
+from acl.people.people import add_to_group, person_to_link
 from tests.factories import UserFactory
 from tests.scim.conftest import GROUP, USER, ScimClient, key_of
 

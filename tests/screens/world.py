@@ -13,21 +13,20 @@ from django.contrib.auth.models import Group, User
 from django.utils import timezone
 from django.utils.http import urlencode
 
-from acl.accounts.invitations import invite
-from acl.accounts.service_accounts import create_service_account
-from acl.accounts.spaces import create_space
 from acl.audit.recorder import record
-from acl.keys.key_lifecycle import create_key, revoke_key
+from acl.keys.lifecycle import create_key, revoke_key
 from acl.models import AccessRequest, ClientDocument, Space
+from acl.oauth._issued_tokens import new_tokens, store_tokens
+from acl.oauth._registration import register_client
 from acl.oauth.connections import connect_client
-from acl.oauth.issued_tokens import new_tokens, store_tokens
-from acl.oauth.registration import register_client
+from acl.people._invitations import invite
+from acl.people.service_accounts import create_service_account
+from acl.people.spaces import create_space
 from acl.platform.strict_json import write_json
 from acl.rights.access_requests import decline_request
-from acl.rights.caller import Caller
-from catalog.embedding.stored_models import register_configured_model
-from catalog.formats.openapi.openapi_format import read_api
-from catalog.lifecycle.runtime_state import retire
+from acl.rights.caller_lookup import Caller
+from catalog.capabilities.runtime_state import retire
+from catalog.formats.openapi.document_format import read_api
 from catalog.models import (
     ApiDocument,
     Capability,
@@ -41,16 +40,17 @@ from catalog.models import (
     ServerProposal,
 )
 from catalog.registration.definition_comparison import store_definitions
-from catalog.runtime.runtime_capabilities import Maker, create_capability
+from catalog.registration.embedding_models import register_configured_model
+from catalog.runtime.service import Maker, create_capability
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.health_history import record_health
-from catalog.servers.icons.png_writer import write_png
+from catalog.servers.icons._picture_reader import write_png
 from discovery.models import Call, Chat, ChatMessage, ChatModel, ModelRequest, TaughtMessage
 from discovery.teaching.message_proposals import import_messages, open_proposals
 from discovery.teaching.taught_messages import Decision, decide
-from marketplace.additions.stored_additions import store_server
-from marketplace.listings.listing_store import store_listings
+from marketplace.additions._listing import store_server
 from marketplace.listings.search_index import describe_missing
+from marketplace.listings.store import store_listings
 from marketplace.models import (
     Addition,
     Installation,
@@ -59,7 +59,7 @@ from marketplace.models import (
     NotificationChannel,
     NotificationDelivery,
 )
-from marketplace.sources.kinds.starter_source import starter_listings
+from marketplace.sources.kinds.starter import starter_listings
 from tests.factories import (
     CapabilityFactory,
     GroupFactory,

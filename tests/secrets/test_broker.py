@@ -24,10 +24,10 @@ from catalog.servers.secrets.sealed_values import seal, unseal, values_for
 from discovery.models import Call
 from marketplace.management.commands import broker as broker_command
 from marketplace.models import Installation
-from marketplace.operate.secret_broker import broker_server
-from marketplace.operate.secret_broker.broker_admission import RequestWindow
-from marketplace.operate.secret_broker.broker_server import SecretBroker
-from marketplace.operate.secret_broker.open_permission import may_open
+from marketplace.operate.secret_broker import server
+from marketplace.operate.secret_broker._admission import RequestWindow
+from marketplace.operate.secret_broker._open_permission import may_open
+from marketplace.operate.secret_broker.server import SecretBroker
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, waiting_call
 
 KEY = Fernet.generate_key().decode()
@@ -50,8 +50,8 @@ def start(settings: Settings, tmp_path: Path) -> Iterator[Callable[..., SecretBr
         return broker
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(broker_server, "may_open", lambda purpose: purpose != "9/all/TOKEN")
-        patch.setattr(broker_server, "opening_keys", lambda: (KEY,))
+        patch.setattr(server, "may_open", lambda purpose: purpose != "9/all/TOKEN")
+        patch.setattr(server, "opening_keys", lambda: (KEY,))
         yield start_broker
     for broker in started:
         broker.shutdown()

@@ -17,7 +17,7 @@ from acl.models import AuditEntry
 from catalog.models import Integration, Secret
 from catalog.servers.secrets.encryption_keys import FILE, SecretUnavailableError
 from catalog.servers.secrets.sealed_values import values_for
-from catalog.servers.secrets.secret_store import (
+from catalog.servers.secrets.store import (
     UnusableSecretError,
     forget_secret,
     list_secret_states,

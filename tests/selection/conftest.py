@@ -6,13 +6,13 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group, User
 
-from acl.rights.caller import Caller
-from catalog.embedding.embedding_jobs import embed_pending
+from acl.rights.caller_lookup import Caller
+from catalog.embedding.jobs import embed_pending
 from catalog.embedding.shipped_model import prepare_model
 from catalog.registration.register import register
 from discovery.select.selection import Asked, Selection
 from discovery.select.selector import select_capabilities
-from marketplace.sources.kinds.starter_source import starter_collection
+from marketplace.sources.kinds.starter import starter_collection
 from tests.replays import replayed
 
 

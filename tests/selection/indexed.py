@@ -11,14 +11,13 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import connection
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.lexical import DIMENSIONS
 from catalog.models import Capability, Edge, Embedding, EmbeddingModel, Trait
-from catalog.search_index import index_cache as caching
-from discovery.select.candidate_query import CandidateQuery
-from discovery.select.candidate_rows import Candidates
+from catalog.search_index import cache as caching
+from discovery.select._candidate_rows import CandidateQuery, Candidates
+from discovery.select._indexed_candidates import find_by_index
 from discovery.select.candidates import find_candidates
-from discovery.select.indexed_candidates import find_by_index
 from tests.access.random_worlds import CAPABILITIES, GROUPS
 
 MODEL = "made-up"
@@ -32,7 +31,7 @@ def index_kept() -> Iterator[caching.IndexCache]:
     cache.enabled = True
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(caching, "_TIMES_ITS_LOADING", 0)
-        patch.setattr("discovery.select.indexed_candidates.index_cache", cache)
+        patch.setattr("discovery.select._indexed_candidates.index_cache", cache)
         yield cache
 
 

@@ -10,15 +10,15 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
-from catalog.embedding.embedding_jobs import embed_pending
-from catalog.graph.relations import relate
+from catalog.embedding.jobs import embed_pending
 from catalog.models import Capability, Integration
+from catalog.relations.relations import relate
 from discovery.select.selection import Asked
-from discovery.turns.turn_plan import Plan, Wanted, plan_turn
-from marketplace.listings.listing_store import store_listings
+from discovery.turns._plan import Plan, Wanted, plan_turn
 from marketplace.listings.search_index import embed_listings
+from marketplace.listings.store import store_listings
 from marketplace.models import Listing
-from marketplace.sources.kinds.starter_source import starter_listings
+from marketplace.sources.kinds.starter import starter_listings
 from tests.factories import CapabilityFactory, IntegrationFactory
 from tests.selection.conftest import Shop, names
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.lexical import query_vector
 from catalog.models import (
     Capability,
@@ -24,9 +24,9 @@ from catalog.models import (
     RuntimeCapability,
     Trait,
 )
-from discovery.select.candidate_query import CandidateQuery
+from discovery.select._candidate_rows import CandidateQuery
+from discovery.select._indexed_candidates import find_by_index
 from discovery.select.candidates import find_candidates
-from discovery.select.indexed_candidates import find_by_index
 from tests.access.people import People, invite
 from tests.access.random_worlds import (
     callers_of,
@@ -196,7 +196,7 @@ def test_hidden_tool_of_a_server_one_may_use_moves_no_rank(people: People) -> No
         Capability.objects.filter(pk=hidden.pk).update(ai_access="execute")
         shown = assert_same_way(query)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("catalog.search_index.server_means.MOST_TOOLS", 2)
+            patch.setattr("catalog.search_index.rows.MOST_TOOLS", 2)
             assert not by_index(replace(query, kind="tool")).servers
 
     assert (after, after_by_sql) == (before, by_sql)

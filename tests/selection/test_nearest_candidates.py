@@ -13,15 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acl.models import Space
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.embedding.vector_index import VectorIndex, create_statement, find_index
 from catalog.models import Capability, EmbeddingModel, Rule
-from discovery.select import nearest_candidates, nearest_rows
-from discovery.select.candidate_query import CandidateQuery
-from discovery.select.candidate_rows import Candidates
+from discovery.select import _nearest_candidates, _nearest_rows
+from discovery.select._candidate_rows import CandidateQuery, Candidates
+from discovery.select._nearest_candidates import count_usable, find_in_postgres, known_callers
+from discovery.select._nearest_rows import Unanswered
 from discovery.select.candidates import find_among_nearest, find_candidates
-from discovery.select.nearest_candidates import count_usable, find_in_postgres, known_callers
-from discovery.select.nearest_rows import Unanswered
 from discovery.select.ranking.relation_gains import SAME_CATEGORY, TAGGED_WITH
 from tests.access.random_worlds import callers_of, random_world
 from tests.access.worlds import store
@@ -109,8 +108,8 @@ def index(query: CandidateQuery) -> VectorIndex:
 def test_hidden_ones_take_no_place(
     query: CandidateQuery, index: VectorIndex, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nearest_rows, "READ", most)
-    monkeypatch.setattr(nearest_rows, "LOOKED_AT", 3)
+    monkeypatch.setattr(_nearest_rows, "READ", most)
+    monkeypatch.setattr(_nearest_rows, "LOOKED_AT", 3)
     known, _ = count_usable(query, index)
     nearest = sorted(find_candidates(query).found, key=lambda one: -(one.cosines[0] or 0))
 
@@ -142,7 +141,7 @@ def test_caller_of_most_gets_them_from_the_second_time_on(
 ) -> None:
     with CaptureQueriesContext(connection) as first:
         whole = find_in_postgres(query)
-    monkeypatch.delattr(nearest_candidates, "find_candidates")
+    monkeypatch.delattr(_nearest_candidates, "find_candidates")
     with CaptureQueriesContext(connection) as second:
         found = find_in_postgres(query)
 
@@ -172,7 +171,7 @@ def test_scan_that_ends_before_it_has_enough_gives_way_to_all_rows(
     whole = find_in_postgres(query)
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL hnsw.max_scan_tuples = 20")
-    monkeypatch.setattr(nearest_rows, "LOOKED_AT", 3)
+    monkeypatch.setattr(_nearest_rows, "LOOKED_AT", 3)
 
     with by_the_index(index), CaptureQueriesContext(connection) as sent:
         known, _ = count_usable(query, index)

@@ -14,11 +14,11 @@ from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import Client
 
-from acl.accounts.people import end_sessions
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
+from acl.people.people import end_sessions
 from acl.platform.held_locks import lock_key, try_lock
 from acl.platform.pooled_connections import PooledError, is_pooled, may_prepare
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
 from catalog.registration.scratch_catalog import scratch_catalog
 from tests.factories import take_away

@@ -22,16 +22,14 @@ from pytest_django.fixtures import Settings
 from acl.models import ReplicaBeat
 from acl.platform import read_replica as routing
 from acl.platform.prepared_statements import table_of
-from acl.platform.read_replica import read_replica
-from acl.platform.replica_connection import ALIAS, replica_database
+from acl.platform.read_replica import ALIAS, read_replica, replica_database
 from catalog.embedding.vector_index import VectorIndex
 from catalog.models import Capability, EmbeddingModel
-from discovery.select.candidate_query import CandidateQuery
-from discovery.select.candidate_rows import Candidates
+from discovery.select._candidate_rows import CandidateQuery, Candidates
+from discovery.select._indexed_candidates import find_by_index
+from discovery.select._nearest_candidates import count_usable
+from discovery.select._nearest_rows import Unanswered
 from discovery.select.candidates import _statement, find_among_nearest, find_candidates
-from discovery.select.indexed_candidates import find_by_index
-from discovery.select.nearest_candidates import count_usable
-from discovery.select.nearest_rows import Unanswered
 from tests.access.people import People, client_of, invite
 from tests.access.query_plans import nodes
 from tests.factories import give, take_away

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from acl.models import ServiceAccount, Space
 from catalog.access.grants import set_requestable
-from catalog.embedding.embedding_jobs import embed_pending
+from catalog.embedding.jobs import embed_pending
 from catalog.models import Capability, Integration, Rule
 from discovery.select.helping_offers import HelpOffer
 from tests.factories import CapabilityFactory, IntegrationFactory, give

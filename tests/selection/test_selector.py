@@ -14,7 +14,7 @@ from catalog.models import Capability, Integration
 from discovery.models import Turn
 from discovery.select.selection import Asked
 from discovery.select.selector import select_capabilities
-from discovery.turns.turn_records import select_for_turn
+from discovery.turns.records import select_for_turn
 from tests.selection.conftest import Shop, names
 
 

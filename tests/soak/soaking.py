@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 
 import psutil
 
-from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.client.targets import StdioServer
-from catalog.servers.connections.connection_policy import Policy
-from catalog.servers.connections.session_pool import ConnectionPool
+from catalog.servers.client.targets import ServerLimits, StdioServer
+from catalog.servers.connections._policy import Policy
+from catalog.servers.connections._session_pool import ConnectionPool
 from tests.mcp_client.evil_server import server
 
 # The expected error of each mode; None if it answers in between.

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from catalog.servers.client.server_limits import MB, ServerLimits
 from catalog.servers.client.server_problems import Reason
-from catalog.servers.connections.connection_policy import Policy
+from catalog.servers.client.targets import MB, ServerLimits
+from catalog.servers.connections._policy import Policy
 from tests.mcp_client.evil_server import QUICK
 from tests.soak.soaking import GREEDY, MODES, Pace, soak
 

@@ -7,7 +7,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from marketplace.models import Source
-from marketplace.sources.source_refresh import refresh_source
+from marketplace.sources.refresh import refresh_source
 from tests.sources.places import SAMPLES, Place, place
 
 

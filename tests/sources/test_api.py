@@ -16,15 +16,15 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks, Settings
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry
-from acl.platform.jobs.job_rows import claim_overdue
+from acl.platform.jobs.rows import claim_overdue
 from acl.platform.jobs.task_names import REFRESH_SOURCE, SWEEP_SOURCES
 from catalog.models import Integration
 from catalog.servers.net.address_check import AllowedHosts
 from catalog.servers.net.guarded_requests import FetchedDocument, fetch
 from marketplace.models import Listing, Source
-from marketplace.sources.source_refresh import MOST_ATTEMPTS, due_sources, refresh_source
+from marketplace.sources.refresh import MOST_ATTEMPTS, due_sources, refresh_source
 from tests.factories import GroupFactory, ListingFactory, SourceFactory, UserFactory
 from tests.outgoing.addresses import NEVER_ADDRESSES, PRIVATE_ADDRESSES, WRITTEN
 from tests.outgoing.network import Names, RecordingNetwork, transport_on

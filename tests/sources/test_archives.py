@@ -12,7 +12,7 @@ import pytest
 
 from catalog.formats.archive_members import ArchiveLimits
 from catalog.formats.files import RefusedError
-from marketplace.sources.archives import strip_top_folder, unpack
+from marketplace.sources._reader import strip_top_folder, unpack
 from tests.sources.places import MB, tar_of
 
 SMALL = ArchiveLimits(members=50, total=3 * MB, file=MB, ratio=100)

@@ -9,11 +9,11 @@ from pytest_django.fixtures import Settings
 
 from catalog.formats.files import RefusedError
 from catalog.models import Integration
-from marketplace.listings.listing_store import built_in_source, store_listings
+from marketplace.listings.store import built_in_source, store_listings
 from marketplace.models import Listing, ListingFile, Source
-from marketplace.sources import source_location
-from marketplace.sources.kinds import plugin_source
-from marketplace.sources.kinds.starter_source import starter_listings
+from marketplace.sources import _location
+from marketplace.sources.kinds import plugins
+from marketplace.sources.kinds.starter import starter_listings
 from tests.sources.conftest import Read
 from tests.sources.places import SAMPLES, Place, tar_of, tar_of_folder
 
@@ -178,7 +178,7 @@ def test_renamed_plugin_keeps_its_address_and_what_is_installed(folder: Path, re
 def test_repositories_of_plugins_are_fetched_a_few_at_a_time_and_commits_once(
     server: Place, folder: Path, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plugin_source, "MOST_ARCHIVES", 2)
+    monkeypatch.setattr(plugins, "MOST_ARCHIVES", 2)
     skill = {"r-1/deep/skills/minutes/SKILL.md": SKILL.format("minutes")}
     server.documents["/a.tar.gz"] = tar_of(skill)
     server.documents["/b.tar.gz"] = tar_of({"r-1/SKILL.md": SKILL.format("letters")})
@@ -205,7 +205,7 @@ def test_repositories_of_plugins_are_fetched_a_few_at_a_time_and_commits_once(
         if "read later" not in one["reason"]
     }
     assert told["c"] == "Nothing was found at this address."
-    assert told["d"] == source_location.NO_ARCHIVE
+    assert told["d"] == _location.NO_ARCHIVE
     assert told["e"] == "leads out of the repository"
 
 
@@ -220,7 +220,7 @@ def test_repositories_of_plugins_are_fetched_a_few_at_a_time_and_commits_once(
     ],
 )
 def test_repository_is_an_archive(address: str, ref: str, archive: str) -> None:
-    assert source_location.archive_url(address, ref=ref) == archive
+    assert _location.archive_url(address, ref=ref) == archive
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_repository_is_an_archive(address: str, ref: str, archive: str) -> None:
 )  # fmt: skip
 def test_what_is_no_repository_has_no_archive(address: str) -> None:
     with pytest.raises(RefusedError):
-        source_location.archive_url(address)
+        _location.archive_url(address)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from marketplace.models import Source
-from marketplace.sources.source_refresh import refresh_source
+from marketplace.sources.refresh import refresh_source
 from tests.pages.conftest import (
     _folder_of_static_files as _folder_of_static_files,
 )

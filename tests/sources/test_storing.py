@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 
 from catalog.formats.descriptors import IntegrationDescriptor
-from marketplace.listings.listing_store import store_listings
+from marketplace.listings.store import store_listings
 from marketplace.models import ListingVersion
 from tests.databases import as_superuser
 

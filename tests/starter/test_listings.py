@@ -10,7 +10,7 @@ import pytest
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.names import SLUG
 from marketplace.listings.offers import offer_of
-from marketplace.sources.kinds.starter_source import starter_collection, starter_listings
+from marketplace.sources.kinds.starter import starter_collection, starter_listings
 
 SAMPLES = Path(__file__).resolve().parents[3] / "shared" / "samples" / "mcp-tools-list"
 LISTINGS = starter_listings()

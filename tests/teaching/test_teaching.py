@@ -6,10 +6,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, EmbeddingModel
 from discovery.learning.experience_store import delete_expired
-from discovery.learning.learning_review import reset
+from discovery.learning.review import reset
 from discovery.models import Experience, TaughtMessage
 from discovery.select.selection import Asked
 from discovery.select.selector import select_capabilities

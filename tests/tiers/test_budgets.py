@@ -14,11 +14,11 @@ from pytest_django import Settings
 from catalog.readiness.obstacles import Obstacle
 from catalog.readiness.readiness import ToolReadiness
 from catalog.token_counter import token_counter
-from discovery.answer.tiers.category_tier import FIRST, LAST, Category, write_summary
-from discovery.answer.tiers.full_tier import write_details
-from discovery.answer.tiers.line_tier import TierMatch, choose_matches, write_lines
-from discovery.answer.tiers.tier_options import TierOptions
-from discovery.answer.tiers.tier_state import StoredFacts
+from discovery.answer.tiers.categories import FIRST, LAST, Category, write_summary
+from discovery.answer.tiers.definitions import write_details
+from discovery.answer.tiers.lines import TierMatch, choose_matches, write_lines
+from discovery.answer.tiers.options import TierOptions
+from discovery.answer.tiers.state import StoredFacts
 from discovery.select.selection import Selected
 from tests.examples import EXAMPLES_OF_TEXTS
 from tests.rendering.schemas import GOOD, ODD

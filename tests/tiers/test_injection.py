@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 from acl.models import Space
 from catalog.models import Integration, Rule
 from catalog.token_counter import token_counter
-from discovery.answer.formats.provider_formats import write_tools
+from discovery.answer.formats.registry import write_tools
 from discovery.answer.injection import Injection, inject_everything
 from tests.access.people import People
 from tests.factories import CapabilityFactory, lay_down

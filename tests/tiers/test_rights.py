@@ -7,10 +7,10 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
 from discovery.answer import all_tools
-from discovery.answer.tiers.tier_state import categories_at, read_state
+from discovery.answer.tiers.state import categories_at, read_state
 from tests.access.random_worlds import GROUPS, USERS, random_world
 from tests.access.worlds import store
 from tests.examples import EXAMPLES

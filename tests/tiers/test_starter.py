@@ -4,13 +4,13 @@ import json
 import statistics
 
 from catalog.token_counter import token_counter
-from discovery.answer.tiers.tier_options import TierOptions
+from discovery.answer.tiers.options import TierOptions
 from discovery.select.selection import Asked
 from discovery.turns.discover import discover
-from marketplace.sources.kinds import starter_source
+from marketplace.sources.kinds import starter
 from tests.selection.conftest import Shop, shop  # noqa: F401 - a fixture
 
-MESSAGES = starter_source.FOLDER / "labelled" / "queries.jsonl"
+MESSAGES = starter.FOLDER / "labelled" / "queries.jsonl"
 
 
 def test_tiers_stay_within_their_tokens(shop: Shop) -> None:  # noqa: F811

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from discovery.evaluation.training.calibration import fit_scale, reliability
-from discovery.evaluation.training.evidence import Array, Question
+from discovery.evaluation.training._calibration import fit_scale, reliability
+from discovery.evaluation.training._evidence import Array, Question
 from discovery.select.ranking.scales import GENERAL, TRAINED
 
 dice = np.random.default_rng(5)

@@ -9,7 +9,7 @@ from catalog.embedding.model_conversion import convert_model
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.formats.loader import load_path
 from discovery.evaluation.labelled_sets import BadSet, read_ids, read_queries
-from discovery.evaluation.training.pairs import (
+from discovery.evaluation.training._pairs import (
     LONGEST_JOINED,
     REQUESTS,
     has_messages,
@@ -27,7 +27,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> CachingEmbedder:
 @pytest.fixture
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Disable the joining of messages."""
-    monkeypatch.setattr("discovery.evaluation.training.pairs.JOINED", 0.0)
+    monkeypatch.setattr("discovery.evaluation.training._pairs.JOINED", 0.0)
 
 
 def _tool_of(reading: str) -> str:
@@ -82,7 +82,7 @@ def test_some_messages_get_another_one_before_or_behind(
     rain, mail = MESSAGES[1][0], f"{MESSAGES[0][0]}."
 
     def said(joined: float) -> set[str]:
-        monkeypatch.setattr("discovery.evaluation.training.pairs.JOINED", joined)
+        monkeypatch.setattr("discovery.evaluation.training._pairs.JOINED", joined)
         pairs = (labelled_pairs(folder, base, seed=seed, most=100) for seed in range(20))
         return {one.message for some in pairs for one in some if "weather" in one.right.lower()}
 
@@ -94,7 +94,7 @@ def test_some_messages_get_another_one_before_or_behind(
 def test_catalogue_without_messages_takes_those_that_were_written_for_it(
     base: CachingEmbedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("discovery.evaluation.training.pairs.REQUESTS", tmp_path / "requests")
+    monkeypatch.setattr("discovery.evaluation.training._pairs.REQUESTS", tmp_path / "requests")
     (tmp_path / "requests").mkdir()
     folder = write_set(tmp_path / "home", messages=False)
     with pytest.raises(BadSet, match="does not exist"):

@@ -13,7 +13,6 @@ from django.test import override_settings
 from catalog.embedding import configured_embedder
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.model_conversion import MODEL_FILE, model_name
-from catalog.embedding.model_provenance import read_provenance
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.shipped_model import (
     ADAPTER_FILE,
@@ -21,6 +20,7 @@ from catalog.embedding.shipped_model import (
     model_folder,
     prepare_model,
     prepared_folder,
+    read_provenance,
 )
 from catalog.embedding.weight_adapter import PLAIN, adapter_name, read_adapter
 from discovery.select.ranking.scales import GENERAL, scale_of, shipped_scale

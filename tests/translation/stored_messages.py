@@ -1,7 +1,7 @@
 """Messages that are stored with values in them: `python -m tests.translation.stored_messages`.
 
 Found in the code: what is handed to something that stores a text, itself or by a name. The list is
-written to `acl/platform/stored_messages.py`, from which pages and `make messages` know them.
+written to `acl/platform/_stored_messages.py`, from which pages and `make messages` know them.
 """
 
 import ast
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 APPS = ("acl", "catalog", "discovery", "marketplace")
-MODULE = Path("acl/platform/stored_messages.py")
+MODULE = Path("acl/platform/_stored_messages.py")
 # Functions and classes that store a text, with its position, and the keywords for texts.
 STORING = {
     "AmbiguousKeysError": 0,

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import translation
 
 from acl.platform.stored_texts import translate_stored
-from catalog.servers.cell.cell_report import CellReport
+from catalog.servers.cell.report import CellReport
 from marketplace.operate.embedded.text_catalogues import CATALOGUES
 from tests.factories import GroupFactory, UserFactory
 from tests.translation.used_texts import used_texts

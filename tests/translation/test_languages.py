@@ -9,10 +9,10 @@ from django.template import engines
 from django.test import Client, override_settings
 from django.utils import translation
 
-from acl.platform.stored_messages import MESSAGES
+from acl.platform._stored_messages import MESSAGES
 from acl.platform.stored_texts import translate_stored
-from acl.rights.precedence import NO, PROPOSE, SPACE
-from catalog.access.rule_conflicts import RuleInWords, find_conflicts
+from acl.rights.precedence_sql import NO, PROPOSE, SPACE
+from catalog.access._rule_conflicts import RuleInWords, find_conflicts
 from marketplace.config.languages import available_languages
 from marketplace.operate.embedded.text_catalogues import compile_catalogues
 from tests.translation.stored_messages import find_messages

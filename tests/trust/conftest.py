@@ -3,9 +3,9 @@
 import pytest
 from django.contrib.auth.models import Group, User
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import ServerProposal
-from catalog.servers.server_proposals import propose_server
+from catalog.servers.proposals import propose_server
 from tests.pages.conftest import (  # noqa: F401 - fixtures
     _folder_of_static_files,
     _plain_static_files,

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, Definition, Integration
 from catalog.registration.definition_comparison import StoredDefinitions, store_definitions
 from catalog.registration.definition_review import approve_definitions, seen_digest

@@ -7,10 +7,9 @@ from django.test import Client
 
 from catalog.models import Capability, Embedding
 from catalog.registration.definition_comparison import store_definitions
-from catalog.trust.fingerprint import parse_definition
-from catalog.trust.tool_list import reconstruct_definition
+from catalog.trust.tool_list import parse_definition, reconstruct_definition
 from discovery.calls.execution import NeedsApprovalError
-from discovery.gateway.answers.dispatch import call_meta_tool
+from discovery.mcp.answers.dispatch import call_meta_tool
 from discovery.models import Call
 from tests.access.people import People, client_of, invite
 from tests.access.ways import WAYS, Way, told

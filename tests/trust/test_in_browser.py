@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import ServerProposal
-from catalog.servers.server_proposals import propose_server
+from catalog.servers.proposals import propose_server
 from tests.factories import IntegrationFactory
 from tests.pages.conftest import sign_in
 from tests.screens.looking import LONG, WIDE_AND_NARROW, show_in, troubles

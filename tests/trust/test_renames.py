@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from acl.models import AuditEntry
 from catalog.formats.loader import load_value
 from catalog.models import Capability, Rule
+from catalog.registration._hanging_rows import CARRIED, LEFT, RELATIONS, count_hanging
 from catalog.registration.definition_review import approve_definitions, seen_digest
-from catalog.registration.hanging_rows import CARRIED, LEFT, RELATIONS, count_hanging
 from catalog.registration.register import register
 from catalog.registration.tool_renames import rename_of
 from catalog.trust.renames import ALIKE, TWIN, features_of, find_like, likeness

@@ -3,7 +3,7 @@
 import pytest
 
 from catalog.models import Capability
-from catalog.trust.confusables import is_disguised, mixes_alphabets, skeleton
+from catalog.trust._text_views import is_disguised, mixes_alphabets, skeleton
 from catalog.trust.impersonation import find_namesakes
 from tests.factories import CapabilityFactory, IntegrationFactory, give
 from tests.trust.reviewed_server import World

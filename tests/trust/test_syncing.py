@@ -19,12 +19,12 @@ from acl.platform.held_locks import lock_key
 from catalog.locks import sync_key, try_sync_lock
 from catalog.models import Capability, Definition, Integration, Sync
 from catalog.registration.definition_comparison import store_definitions
+from catalog.servers._definition_sync import MAX_SYNCS, BusyError, sync_definitions
 from catalog.servers.call_needs import load_call_needs
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.connections import definition_check, server_requests
-from catalog.servers.connections.definition_check import SyncDebouncer
+from catalog.servers.connections import _definition_check, server_requests
+from catalog.servers.connections._definition_check import SyncDebouncer
 from catalog.servers.connections.server_requests import call_tool
-from catalog.servers.definition_sync import MAX_SYNCS, BusyError, sync_definitions
 from tests.connection_loops import own_connections
 from tests.factories import IntegrationFactory, UserFactory, active_model
 from tests.mcp_client.evil_server import text_of
@@ -89,13 +89,13 @@ class TwoFaced:
 def faces(settings: Settings, tmp_path: Path) -> Iterator[TwoFaced]:
     settings.PEGBOARD_LAUNCHERS = (sys.executable,)
     active_model()
-    with own_connections(definition_check.build_connections):
+    with own_connections(_definition_check.build_connections):
         yield TwoFaced(tmp_path, UserFactory.create())
 
 
 def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     announced: list[tuple[str, ...]] = []
-    monkeypatch.setattr(definition_check, "schedule_sync", lambda *said: announced.append(said))
+    monkeypatch.setattr(_definition_check, "schedule_sync", lambda *said: announced.append(said))
     return announced
 
 
@@ -227,7 +227,7 @@ def _connection() -> dict[str, Any]:
 def test_many_words_of_a_server_are_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[int, str]] = []
     monkeypatch.setattr(
-        "catalog.servers.connections.definition_check.send_now", lambda _, *what: sent.append(what)
+        "catalog.servers.connections._definition_check.send_now", lambda _, *what: sent.append(what)
     )
 
     async def say() -> None:

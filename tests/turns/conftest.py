@@ -3,10 +3,9 @@
 import pytest
 
 from acl.platform.redis_circuit import redis_circuit
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from discovery.models import Turn
-from discovery.turns.outcomes import OutcomeReport, report_outcome
-from discovery.turns.verdicts import verdict_of_status
+from discovery.turns.outcomes import OutcomeReport, report_outcome, verdict_of_status
 from tests.access.people import People, invite
 
 

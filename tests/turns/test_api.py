@@ -10,9 +10,8 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.models import Capability
 from discovery.models import Outcome, Turn
-from discovery.turns.outcomes import report_outcome
-from discovery.turns.turn_records import TurnEnded, note_discovery
-from discovery.turns.verdicts import infer_verdict, verdict_of_score
+from discovery.turns.outcomes import infer_verdict, report_outcome, verdict_of_score
+from discovery.turns.records import TurnEnded, note_discovery
 from tests.access.people import People, invite
 from tests.api.conftest import client_with, new_key
 from tests.factories import take_away

@@ -10,10 +10,9 @@ from django.test import override_settings
 from acl.platform.redis_circuit import redis_client
 from discovery.models import Outcome, OutcomeAlert, Turn
 from discovery.select.selection import Asked
+from discovery.turns._plan import Wanted, plan_turn
 from discovery.turns.outcome_windows import read_stored_samples, read_window, scope_of, window_of
-from discovery.turns.outcomes import report_outcome
-from discovery.turns.turn_plan import Wanted, plan_turn
-from discovery.turns.verdicts import verdict_of_status
+from discovery.turns.outcomes import report_outcome, verdict_of_status
 from tests.access.people import People, invite
 from tests.turns.conftest import MAIL
 

@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from discovery.models import Turn
-from discovery.turns.turn_state import ENDED, TRANSITIONS, State, list_steps, transition
+from discovery.turns.records import ENDED, TRANSITIONS, State, list_steps, transition
 from tests.access.people import People
 
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)

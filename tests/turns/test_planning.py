@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from django.test import override_settings
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
 from discovery.models import Outcome, Turn
 from discovery.select.selection import Asked, Selection
 from discovery.select.selector import select_capabilities
-from discovery.turns.turn_plan import Plan, Wanted, plan_turn
+from discovery.turns._plan import Plan, Wanted, plan_turn
 from tests.access.people import People
 from tests.turns.conftest import MAIL, NONSENSE, report
 

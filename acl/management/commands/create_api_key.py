@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.core.management.base import BaseCommand, CommandError
 
-from acl.keys.key_lifecycle import KeyRefused, create_key
+from acl.keys.lifecycle import KeyRefused, create_key
 from acl.models import ApiKey
 from acl.platform.clock import database_now
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
-from acl.accounts.people import turn_codes_off
+from acl.people.people import turn_codes_off
 
 
 class Command(BaseCommand):

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import Progress
 
-from acl.audit.audit_anchors import Anchor, NoAnchorError, compare_with_anchors, read_anchors
+from acl.audit.anchors import Anchor, NoAnchorError, compare_with_anchors, read_anchors
 from acl.audit.log_verification import Checked, check_log
 
 DIGEST = re.compile(r"[0-9a-f]{64}")

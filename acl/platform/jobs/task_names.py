@@ -4,7 +4,16 @@ A process sends a task by its name, so that the web process imports nothing that
 named `servers.…` run in the process that holds the connections (CELERY_TASK_ROUTES).
 """
 
-from typing import Final, NewType
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, Final, NewType
+
+import structlog
+from celery import current_app
+from django.db import transaction
+from kombu.exceptions import KombuError
+
+from acl.platform.redis_circuit import attempt
 
 TaskName = NewType("TaskName", str)
 
@@ -54,3 +63,34 @@ DELIVER_MAIL: Final = TaskName("marketplace.deliver_mail")
 SWEEP_LISTINGS: Final = TaskName("marketplace.sweep_listings")
 FORGET_EXPERIENCES: Final = TaskName("discovery.forget_experiences")
 LEARN_TAUGHT: Final = TaskName("discovery.learn_taught")
+
+
+# Sending tasks to the workers, by name.
+# Sending may fail: the row that a task is about stays, and its sweep sends the task again.
+
+log = structlog.get_logger(__name__)
+
+
+def send_on_commit(task: TaskName, *arguments: Any) -> None:
+    """Send a task once the transaction is committed, so that the worker finds its row."""
+    transaction.on_commit(partial(send_now, task, *arguments), robust=True)
+
+
+def send_now(task: TaskName, *arguments: Any) -> bool:
+    """Send a task; return False, without raising or blocking, if the queue is down."""
+    return send_each(task, [arguments])
+
+
+def send_each(task: TaskName, calls: Iterable[Sequence[Any]]) -> bool:
+    """Send a task once for each sequence of arguments; return False if the queue is down."""
+    calls = list(calls)
+    # Ping first: Celery itself would block for seconds.
+    if not calls or not attempt(lambda redis: bool(redis.ping()), default=False):
+        return False
+    try:
+        for arguments in calls:
+            current_app.send_task(task, list(arguments))
+    except (KombuError, OSError):
+        log.warning("queue unavailable", task=task, exc_info=True)
+        return False
+    return True

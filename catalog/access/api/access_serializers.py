@@ -4,10 +4,10 @@ from typing import Any, get_args
 
 from rest_framework import serializers
 
-from acl.http.api_views import CallerSerializer
-from acl.http.strict_serializer import StrictSerializer, Text
 from acl.rights.decision import Ground
-from acl.rights.precedence import DECISIONS, EFFECTS
+from acl.rights.precedence_sql import DECISIONS, EFFECTS
+from acl.web.api_views import CallerSerializer
+from acl.web.strict_serializer import StrictSerializer, Text
 
 KINDS: tuple[str, ...] = get_args(Ground)
 PAGE: dict[str, Any] = {"default": 1, "min_value": 1, "max_value": 1_000_000}

@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from acl.models import Space
+from catalog.access._grant_matrix import MatrixWindow
 from catalog.access.change_preview import Change
-from catalog.access.grant_matrix import MatrixWindow
 from catalog.access.pages.change_text import find_things
 from catalog.models import Capability, Integration, Rule
 

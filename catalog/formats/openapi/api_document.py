@@ -11,7 +11,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.files import RefusedError, parse_json, parse_yaml, resolve_types
 from catalog.formats.icon_choice import icon_address
-from catalog.formats.openapi.swagger import convert_swagger
+from catalog.formats.openapi._swagger import convert_swagger
 from catalog.formats.read_limits import MB, Limits
 
 # Documents of large services have ten megabytes and a million YAML elements.

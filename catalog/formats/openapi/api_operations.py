@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.files import RefusedError
 from catalog.formats.header_names import DeclaredBy, can_be_sent, header_key
+from catalog.formats.openapi._api_schemas import SchemaReader, plain_text
 from catalog.formats.openapi.api_document import METHODS, MOST_OPERATIONS, ApiDocument
 from catalog.formats.openapi.api_names import (
     LONGEST_ACTION,
@@ -23,7 +24,6 @@ from catalog.formats.openapi.api_names import (
     argument_for,
     unique_name,
 )
-from catalog.formats.openapi.api_schemas import SchemaReader, plain_text
 from catalog.formats.openapi.api_security import (
     UNDECLARED,
     credential_names,

@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.header_names import DeclaredBy, can_be_sent, header_key
+from catalog.formats.openapi._api_schemas import plain_text
 from catalog.formats.openapi.api_document import ApiDocument
 from catalog.formats.openapi.api_names import secret_for
-from catalog.formats.openapi.api_schemas import plain_text
 
 _COOKIE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
 _QUERY = re.compile(r"[A-Za-z0-9_.\[\]-]{1,100}")

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import Progress
 
 from catalog.embedding.embedder import EmbedderUnavailable
-from catalog.embedding.embedding_jobs import embed_pending, pending_embeddings
-from catalog.embedding.stored_models import (
+from catalog.embedding.jobs import embed_pending, pending_embeddings
+from catalog.registration.embedding_models import (
     list_model_progress,
     register_configured_model,
     request_missing_vectors,

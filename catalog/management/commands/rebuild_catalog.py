@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand
 from rich.console import Console
 from rich.progress import Progress
 
-from catalog.embedding.embedding_jobs import pending_embeddings
+from catalog.embedding.jobs import pending_embeddings
 from catalog.registration.catalog_rebuild import rebuild_catalog
 
 

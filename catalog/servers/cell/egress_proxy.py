@@ -15,11 +15,15 @@ from types import TracebackType
 import anyio
 import httpcore2
 
-from catalog.servers.cell.cell_plan import Cell, proxy_variables
-from catalog.servers.cell.egress_log import egress_log
-from catalog.servers.net.address_check import AllowedHosts, is_ip_literal, is_public_name
+from catalog.servers.cell.allowed_hosts import egress_log
+from catalog.servers.cell.command import Cell, proxy_variables
+from catalog.servers.net.address_check import (
+    AllowedHosts,
+    OutgoingError,
+    is_ip_literal,
+    is_public_name,
+)
 from catalog.servers.net.guarded_transport import GuardedBackend
-from catalog.servers.net.outgoing_errors import OutgoingError
 
 _HEAD_BYTES = 32_768
 _HEAD_SECONDS = 15.0

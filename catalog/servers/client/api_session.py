@@ -26,22 +26,22 @@ from catalog.formats.openapi.api_requests import (
     shape_json,
 )
 from catalog.formats.openapi.api_security import CredentialsMissingError, credentials_for
+from catalog.servers.client._sdk_errors import explain_compressed, rate_limited
 from catalog.servers.client.api_reader import read_api_text
 from catalog.servers.client.http_transport import read_retry_after
 from catalog.servers.client.mcp_session import ToolResult, Tools
-from catalog.servers.client.sdk_errors import explain_compressed, rate_limited
-from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.client.targets import ApiServer
-from catalog.servers.net.address_check import AllowedHosts, check_address
-from catalog.servers.net.guarded_requests import Bounds, fetch_document
-from catalog.servers.net.guarded_transport import GuardedTransport
-from catalog.servers.net.outgoing_errors import (
+from catalog.servers.client.targets import DEFAULT_LIMITS, ApiServer, ServerLimits
+from catalog.servers.net.address_check import (
+    AllowedHosts,
     AnswerTooLargeError,
     CompressedAnswerError,
     EndpointNotAllowedError,
     OutgoingError,
+    check_address,
 )
+from catalog.servers.net.guarded_requests import Bounds, fetch_document
+from catalog.servers.net.guarded_transport import GuardedTransport
 
 _DOCUMENT = Bounds(most_bytes=LIMITS.file, seconds=60)
 _AGENT = "Pegboard"

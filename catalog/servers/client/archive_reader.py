@@ -21,7 +21,7 @@ from catalog.formats.descriptors import Defect
 from catalog.formats.files import RefusedError
 from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.reader_program import LONGEST_LINE
-from catalog.servers.cell.cell_support import cells_wanted
+from catalog.servers.cell.support import cells_wanted
 from catalog.servers.client.reader_process import MB, ReaderBounds, read_apart
 from catalog.servers.client.server_problems import ServerProblemError
 

@@ -3,9 +3,10 @@
 Neither says to which call it belongs, so a connection with a conversation has one call at a time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar, get_args
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar, get_args
 
 import anyio
 import mcp_types as types
@@ -14,8 +15,52 @@ from mcp.shared.dispatcher import ProgressFnT
 from pydantic import BaseModel, ValidationError
 
 from catalog.formats.descriptors import JSONObject
-from catalog.servers.client.dialogue import SILENT, CannotAskError, Dialogue
 from catalog.servers.client.server_problems import Reason, ServerProblemError
+
+# The client behind a call: its capabilities, its answers, and what it hears meanwhile.
+
+
+class CannotAskError(Exception):
+    """The client cannot be asked this, or has not answered. The message is for the server."""
+
+
+class Audience(Protocol):
+    """The client of a running call. Both methods are called on the connections' loop."""
+
+    def tell(self, method: str, params: JSONObject) -> None:
+        """Pass on a notification. It may be dropped."""
+
+    async def ask(self, method: str, params: JSONObject) -> JSONObject:
+        """Return the client's result. Raises CannotAskError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """The client's side of a call. `capabilities` are those that it announced, as in MCP.
+
+    `answers` are its `inputResponses` and `requestState`, where it goes on with a call. Only a
+    client with an `audience` can be reached while the call runs, and asked only if it `can_answer`
+    then: newer ones are asked between requests. One that `can_go_on` makes the next request itself
+    where a newer server asks for it. `log_level` is what it wants of the server's log,
+    and empty for nothing.
+    """
+
+    capabilities: frozenset[str] = frozenset()
+    answers: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    audience: Audience | None = field(default=None, repr=False)
+    can_answer: bool = False
+    can_go_on: bool = False
+    log_level: str = ""
+
+    @property
+    def needs_lane(self) -> bool:
+        """Return True if the server may send what does not say to which call it belongs."""
+        return self.audience is not None and (self.can_answer or self.log_level != "")
+
+
+# Nobody is there: a call by the API, or one that was approved later.
+SILENT = Dialogue()
+
 
 Answer = TypeVar("Answer", bound=BaseModel)
 _ANSWERS: dict[str, type[BaseModel]] = {

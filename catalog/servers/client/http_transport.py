@@ -13,12 +13,11 @@ from mcp.client.auth.utils import extract_field_from_www_auth
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from catalog.servers.client.readable_json import ReadableTransport
-from catalog.servers.client.sdk_errors import tells_of_lost_session
-from catalog.servers.client.server_limits import ServerLimits
+from catalog.servers.client._readable_json import ReadableTransport
+from catalog.servers.client._sdk_errors import tells_of_lost_session
+from catalog.servers.client._traffic import MonitoredTransport, Refusal, Traffic
 from catalog.servers.client.server_problems import Reason
-from catalog.servers.client.targets import HttpServer
-from catalog.servers.client.traffic import MonitoredTransport, Refusal, Traffic
+from catalog.servers.client.targets import HttpServer, ServerLimits
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.net.guarded_transport import GuardedTransport
 

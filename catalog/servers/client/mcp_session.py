@@ -20,18 +20,16 @@ from pydantic import TypeAdapter
 
 from catalog.formats.descriptors import ToolDefect
 from catalog.formats.icon_choice import choose_icon
-from catalog.servers.client.conversation import Conversation, progress_to
-from catalog.servers.client.dialogue import SILENT, Dialogue
+from catalog.servers.client._partial_answers import listed_in, read_listed
+from catalog.servers.client._sdk_errors import explain, is_forgotten_session
+from catalog.servers.client._stdio_transport import stdio_streams
+from catalog.servers.client._traffic import Traffic
+from catalog.servers.client.conversation import SILENT, Conversation, Dialogue, progress_to
 from catalog.servers.client.http_transport import http_streams
-from catalog.servers.client.partial_answers import listed_in, read_listed
 from catalog.servers.client.resource_watchers import Hear, ResourceWatchers, listen
-from catalog.servers.client.sdk_errors import explain, is_forgotten_session
-from catalog.servers.client.server_limits import DEFAULT_LIMITS, ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.server_tasks import call_as_task, takes_tasks, task_only_names
-from catalog.servers.client.stdio_transport import stdio_streams
-from catalog.servers.client.targets import HttpServer, StdioServer
-from catalog.servers.client.traffic import Traffic
+from catalog.servers.client.targets import DEFAULT_LIMITS, HttpServer, ServerLimits, StdioServer
 from catalog.servers.net.address_check import AllowedHosts
 
 _ANY_RESULT: TypeAdapter[Any] = TypeAdapter(dict[str, Any])

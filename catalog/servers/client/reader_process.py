@@ -23,16 +23,15 @@ from typing import IO, Any, Literal
 
 from catalog.formats import reader_program
 from catalog.formats.files import RefusedError
-from catalog.servers.cell.cell_command import build_command, interpreter
-from catalog.servers.cell.cell_plan import PROXY_PORT, READER_USER, Cell
-from catalog.servers.cell.cell_support import (
+from catalog.servers.cell.command import PROXY_PORT, READER_USER, Cell, build_command, interpreter
+from catalog.servers.cell.seccomp_filter import compile_filter
+from catalog.servers.cell.support import (
     cell_groups,
     cell_problem,
     cells_required,
     cells_wanted,
     find_bwrap,
 )
-from catalog.servers.cell.seccomp_filter import compile_filter
 from catalog.servers.cell.visible_files import program_files
 from catalog.servers.client import process_guard
 from catalog.servers.client.server_problems import Reason, ServerProblemError
@@ -42,8 +41,7 @@ _ROOT = Path(reader_program.__file__).parents[2]
 # Of Pegboard itself, what the formats of documents import.
 _OWN = (
     *("catalog/__init__.py", "catalog/formats", "acl/__init__.py", "acl/platform/__init__.py"),
-    *("acl/platform/strict_json.py", "catalog/trust/__init__.py", "catalog/trust/findings.py"),
-    "catalog/trust/hidden_characters.py",
+    "acl/platform/strict_json.py",
 )
 _START = (
     "import sys; sys.path[:0] = sys.argv[1:]; "

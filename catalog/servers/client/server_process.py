@@ -10,17 +10,15 @@ from typing import Any
 import anyio
 from anyio.abc import Process
 
-from catalog.servers.cell.cell_command import build_command
-from catalog.servers.cell.cell_plan import HOME, PROXY_PORT, Cell
-from catalog.servers.cell.cell_support import cell_groups, find_bwrap
+from catalog.servers.cell.command import HOME, PROXY_PORT, Cell, build_command
 from catalog.servers.cell.egress_proxy import CellProxy
 from catalog.servers.cell.file_owner import prepare_files
 from catalog.servers.cell.seccomp_filter import compile_filter
+from catalog.servers.cell.support import cell_groups, find_bwrap
 from catalog.servers.client import process_guard
 from catalog.servers.client.package_digest import COMPILED, code_digest
-from catalog.servers.client.server_limits import ServerLimits
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.client.targets import StdioServer
+from catalog.servers.client.targets import ServerLimits, StdioServer
 
 _BASE_ENVIRONMENT = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
 _LIMITS = ("memory_bytes", "processes", "cpu_seconds", "cpu_cores", "file_bytes", "open_files")

@@ -4,15 +4,15 @@ from celery import shared_task
 
 from acl.models import ClientDocument
 from acl.oauth.client_documents import OPEN, forget_unconnected_documents
-from acl.platform.jobs.job_rows import overdue, send_again
+from acl.platform.jobs.rows import overdue, send_again
 from acl.platform.jobs.task_names import READ_CLIENT_DOCUMENT, SWEEP_CLIENT_DOCUMENTS
-from catalog.servers.client_documents import document_reader
+from catalog.servers.client_documents import _reader
 
 
 @shared_task(name=READ_CLIENT_DOCUMENT)  # type: ignore[untyped-decorator]
 def read_client_document(pk: int) -> None:
     """Read a document that waits."""
-    document_reader.read_document(pk)
+    _reader.read_document(pk)
 
 
 @shared_task(name=SWEEP_CLIENT_DOCUMENTS)  # type: ignore[untyped-decorator]

@@ -2,5 +2,3 @@
 
 `session_pool` opens, bounds and renews them and knows no database. Tasks call `server_requests`.
 """
-
-__all__ = ["connection_params", "event_loop", "health_history", "server_requests"]

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
-from catalog.servers.connections.definition_check import build_connections
-from catalog.servers.connections.session_pool import ConnectionPool, close_idle_forever
+from catalog.servers.connections._definition_check import build_connections
+from catalog.servers.connections._session_pool import ConnectionPool, close_idle_forever
 
 T = TypeVar("T")
 _STOPPING_SECONDS = 20

@@ -9,34 +9,31 @@ from typing import Any
 
 import anyio
 
-from acl.platform.jobs.task_names import CHECK_INTEGRATION
-from acl.platform.jobs.task_queue import send_now
+from acl.platform.jobs.task_names import CHECK_INTEGRATION, send_now
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.icon_choice import icon_address
 from catalog.formats.openapi.api_operations import HTTP
-from catalog.icons.declared_icons import set_icon
+from catalog.icons.declarations import set_icon
 from catalog.models import Capability, Integration, Secret
 from catalog.servers.call_needs import CallNeeds, load_call_needs
-from catalog.servers.client.dialogue import SILENT, Dialogue
+from catalog.servers.client.conversation import SILENT, Dialogue
 from catalog.servers.client.failure_classes import failure_class
 from catalog.servers.client.mcp_session import ToolResult, Tools
 from catalog.servers.client.resource_watchers import Hear
-from catalog.servers.client.server_limits import DEFAULT_LIMITS
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.client.targets import ApiServer, HttpServer, Server
-from catalog.servers.connections.connection_params import (
+from catalog.servers.client.targets import DEFAULT_LIMITS, ApiServer, HttpServer, Server
+from catalog.servers.connections._definition_check import check_pin
+from catalog.servers.connections._redaction import RedactedAudience, SecretRedactor
+from catalog.servers.connections._session_pool import ConnectionPool, key_for
+from catalog.servers.connections.event_loop import connection_loop
+from catalog.servers.connections.health_history import record_health
+from catalog.servers.connections.params import (
     build_server,
     needs_personal_access,
     sent_tokens,
     with_document,
 )
-from catalog.servers.connections.definition_check import check_pin
-from catalog.servers.connections.event_loop import connection_loop
-from catalog.servers.connections.health_history import record_health
-from catalog.servers.connections.redaction import RedactedAudience, SecretRedactor
-from catalog.servers.connections.session_pool import ConnectionPool, key_for
-from catalog.servers.oauth.scope_step_up import step_up
-from catalog.servers.oauth.tokens import expire_token
+from catalog.servers.oauth.tokens import expire_token, step_up
 from catalog.servers.secrets.sealed_values import UsedValues, values_for
 
 _BETWEEN_CHECKS = 30.0

@@ -1,3 +1,1 @@
 """Reading of declared icons, in the outgoing worker: fetched, drawn anew in a cell, and stored."""
-
-__all__ = ["icon_reader"]

@@ -8,13 +8,14 @@ from typing import Any
 import anyio
 import httpx2
 
-from catalog.servers.net.address_check import AllowedHosts, check_address
-from catalog.servers.net.guarded_transport import MB, GuardedTransport
-from catalog.servers.net.outgoing_errors import (
+from catalog.servers.net.address_check import (
+    AllowedHosts,
     EndpointNotAllowedError,
     NotReachableError,
     TooManyRedirectsError,
+    check_address,
 )
+from catalog.servers.net.guarded_transport import MB, GuardedTransport
 
 # Headers that may follow a redirect to another origin: nothing that identifies us.
 _SAFE_HEADERS = frozenset({"accept", "user-agent", "if-none-match", "if-modified-since"})

@@ -15,14 +15,12 @@ import httpx2
 from catalog.servers.net.address_check import (
     AddressClass,
     AllowedHosts,
-    check_address,
-    classify_address,
-)
-from catalog.servers.net.outgoing_errors import (
     AnswerTooLargeError,
     CompressedAnswerError,
     EndpointNotAllowedError,
     NotReachableError,
+    check_address,
+    classify_address,
 )
 
 MB = 1024 * 1024

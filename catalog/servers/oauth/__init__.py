@@ -4,5 +4,3 @@ It talks to the server, the authorization server this names, and the endpoints t
 `catalog.servers.net` checks each address; redirects are not followed. Codes, verifiers, tokens and
 client secrets must not leak.
 """
-
-__all__ = ["oauth_accounts", "own_account", "scope_step_up", "sign_in_error", "tokens"]

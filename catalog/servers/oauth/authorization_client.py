@@ -6,9 +6,8 @@ from typing import Any
 import anyio
 import httpx2
 
-from catalog.servers.net.address_check import AllowedHosts, check_address
+from catalog.servers.net.address_check import AllowedHosts, NotReachableError, check_address
 from catalog.servers.net.guarded_transport import GuardedTransport
-from catalog.servers.net.outgoing_errors import NotReachableError
 
 _SECONDS = 15.0
 _MOST_BYTES = 256 * 1024

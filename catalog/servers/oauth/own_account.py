@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from catalog.formats.openapi.api_security import CLIENT_CREDENTIALS, find_sign_in
 from catalog.models import Integration, OAuthClient, OAuthConnection
 from catalog.servers.net.address_check import check_address
-from catalog.servers.oauth.api_endpoints import installed_scopes
+from catalog.servers.oauth._api_endpoints import installed_scopes
+from catalog.servers.oauth._client_registration import bind_manual_client
 from catalog.servers.oauth.authorization_client import OAuthHttp
-from catalog.servers.oauth.client_registration import bind_manual_client
 from catalog.servers.oauth.tokens import SOON, ends_before, request_token, store_token
 
 

@@ -9,19 +9,18 @@ from django.utils.translation import gettext_noop
 from mcp.client.auth.oauth2 import PKCEParameters
 
 from acl.audit.recorder import record
-from acl.platform.jobs.job_rows import move
+from acl.platform.jobs.rows import move
 from catalog.models import Integration, OAuthConnection, OAuthSignIn
-from catalog.servers.net.outgoing_errors import OutgoingError
-from catalog.servers.oauth.api_endpoints import discover_api
+from catalog.servers.net.address_check import OutgoingError
+from catalog.servers.oauth._api_endpoints import discover_api
+from catalog.servers.oauth._client_registration import Client, client_at, client_for
+from catalog.servers.oauth._endpoint_discovery import OAuthEndpoints, discover
 from catalog.servers.oauth.authorization_client import OAuthHttp
-from catalog.servers.oauth.client_registration import Client, client_at, client_for
-from catalog.servers.oauth.endpoint_discovery import OAuthEndpoints, discover
-from catalog.servers.oauth.scope_step_up import scope_to_ask
 from catalog.servers.oauth.sign_in_error import SignInError
-from catalog.servers.oauth.tokens import exchange_code, store_token
+from catalog.servers.oauth.tokens import exchange_code, scope_to_ask, store_token
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import seal, unseal
-from catalog.servers.secrets.secret_store import forget_sign_in_problem
+from catalog.servers.secrets.store import forget_sign_in_problem
 
 State = OAuthSignIn.State
 _KNOWN = (SignInError, OutgoingError, SecretUnavailableError)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from celery import shared_task
 
 from acl.platform.clock import database_now
-from acl.platform.jobs.job_rows import overdue
+from acl.platform.jobs.rows import overdue
 from acl.platform.jobs.task_names import (
     CHECK_INTEGRATION,
     FINISH_SIGN_IN,
@@ -15,8 +15,8 @@ from acl.platform.jobs.task_names import (
     REVOKE_TOKEN,
     SWEEP_REVOCATIONS,
     SWEEP_SIGN_INS,
+    send_now,
 )
-from acl.platform.jobs.task_queue import send_now
 from catalog.models import OAuthConnection, OAuthRevocation, OAuthSignIn
 from catalog.models.oauth_tables import SIGN_IN_LASTS
 from catalog.servers.oauth import tokens

@@ -12,11 +12,18 @@ from mcp.shared.auth import OAuthToken
 from acl.platform.clock import database_now
 from acl.platform.strict_json import parse_json
 from catalog.models import Integration, OAuthConnection, OAuthRevocation, Secret
-from catalog.servers.net.outgoing_errors import OutgoingError
+from catalog.servers.client.http_transport import merge_scopes
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.net.address_check import OutgoingError
+from catalog.servers.oauth._client_registration import (
+    TOKEN,
+    Client,
+    client_at,
+    load_value,
+    store_value,
+)
 from catalog.servers.oauth.authorization_client import OAuthHttp
-from catalog.servers.oauth.client_registration import Client, client_at
 from catalog.servers.oauth.sign_in_error import SignInError
-from catalog.servers.oauth.token_store import TOKEN, load_value, store_value
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import unseal
 
@@ -237,3 +244,29 @@ def _client(row: OAuthRevocation) -> Client:
         opened = unseal(bytes(row.sealed_client), purpose=row.client_purpose)
         secret = json.loads(opened).get("secret", "")
     return Client(row.client_id, row.auth_method, secret)
+
+
+# Step-up: scopes that a server demands beyond the account's (RFC 6750, section 3.1).
+# The next sign-in requests all earlier scopes and the new ones, once. If the server still
+# refuses, another sign-in would not help, so none is suggested.
+
+
+def step_up(
+    integration: Integration, problem: ServerProblemError, *, user_id: int | None
+) -> ServerProblemError:
+    """Record the scopes for the next sign-in; return the problem to report."""
+    wanted, row = problem.detail, find_connection(integration, user_id)
+    if row is None or not set(wanted.split()) - set(row.asked_scope.split()):
+        return ServerProblemError(Reason.SCOPE_REFUSED, wanted, sent=problem.sent)
+    scope = merge_scopes(row.asked_scope, row.wanted_scope, wanted)[:2000]
+    OAuthConnection.objects.filter(pk=row.pk).update(wanted_scope=scope)
+    return problem
+
+
+def scope_to_ask(integration: Integration, user_id: int | None, offered: str) -> str:
+    """Return the scopes to request: offered by the server, or demanded by its tools."""
+    row = OAuthConnection.objects.filter(integration=integration, user=user_id).first()
+    if row is None:
+        return offered
+    # A new sign-in must not lose scopes granted earlier, even if the server does not list them.
+    return merge_scopes(offered, row.asked_scope, row.wanted_scope)

@@ -11,18 +11,16 @@ from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods
 
-from acl.pages.frame import Frame, PageRequest, frame_of, render_page
+from acl.web.frame import Frame, PageRequest, frame_of, render_page
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
-from catalog.servers.secrets.personal_secrets import (
-    PersonalSecrets,
-    find_my_secrets,
-    list_my_secrets,
-)
-from catalog.servers.secrets.secret_store import (
+from catalog.servers.secrets.store import (
     MOST_CHARACTERS,
     MOST_OF_NAME,
+    PersonalSecrets,
     UnusableSecretError,
+    find_my_secrets,
     forget_secret,
+    list_my_secrets,
     set_secret,
 )
 

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db.models import Model, QuerySet
 
 from catalog.models import Integration, OAuthRevocation, Secret
-from catalog.models.secret import SecretsInUse
+from catalog.models.oauth_tables import SecretsInUse
 from catalog.servers.secrets.broker_client import Refusal, SealedValue, ask_broker, refused
 from catalog.servers.secrets.encryption_keys import (
     opening_keys,

@@ -3,5 +3,3 @@
 Lists are sorted by full name: the same tools give the same bytes, which keeps a provider's prompt
 cache valid.
 """
-
-__all__ = ["format_base", "provider_formats"]

@@ -11,8 +11,8 @@ from hashlib import sha256
 from typing import Any
 
 from catalog.formats.descriptors import JSONObject
-from discovery.answer.formats.format_base import Tool, describe
-from discovery.answer.formats.legal_schema import arguments_schema
+from discovery.answer.formats._legal_schema import arguments_schema
+from discovery.answer.formats.base import Tool, describe
 
 MOST_TOOLS = 10_000
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from discovery.answer.formats.format_base import Tool, describe
-from discovery.answer.formats.legal_schema import arguments_schema
+from discovery.answer.formats._legal_schema import arguments_schema
+from discovery.answer.formats.base import Tool, describe
 
 MOST_TOOLS = 128
 

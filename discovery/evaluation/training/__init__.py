@@ -1,3 +1,1 @@
 """Training the default encoder on labelled sets, by hand. A running Pegboard needs none of it."""
-
-__all__ = ["fit", "recipe"]

@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.shipped_model import prepare_model
-from discovery.select.common_abilities import read_abilities
-from discovery.select.example_vectors import VECTORS_FILE, digest_of, write_vectors
+from discovery.select.example_texts import VECTORS_FILE, digest_of, read_abilities, write_vectors
 from discovery.select.small_talk import read_small_talk
 
 

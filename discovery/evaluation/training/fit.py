@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from catalog.embedding.weight_adapter import DOWN, UP
-from discovery.evaluation.training.pairs import Pair
+from discovery.evaluation.training._pairs import Pair
 
 # Names of the model's linear layers; its pooler is not used.
 LAYERS, UNUSED = ["query", "key", "value", "dense"], "pooler.*"

@@ -23,7 +23,7 @@ from catalog.embedding.multilingual_model import (
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.shipped_model import prepare_model
 from discovery.evaluation.labelled_sets import read_queries
-from discovery.evaluation.training.pairs import REQUESTS
+from discovery.evaluation.training._pairs import REQUESTS
 
 # Every fourth of the messages that were written for the training: twice as many change nothing.
 EVERY = 4

@@ -16,16 +16,16 @@ from catalog.embedding.model_conversion import SOURCE_SHA256, convert_model, sou
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.weight_adapter import Adapter, read_adapter, write_adapter
 from discovery.evaluation.labelled_sets import BadSet
-from discovery.evaluation.training.calibration import fit_scale, reliability
-from discovery.evaluation.training.fit import Recipe, fit
-from discovery.evaluation.training.leave_one_out import (
+from discovery.evaluation.training._calibration import fit_scale, reliability
+from discovery.evaluation.training._leave_one_out import (
     HeldOutSet,
     build_row,
     build_table,
     evaluate_held_out,
     scale_without,
 )
-from discovery.evaluation.training.pairs import find_messages_file, has_messages, labelled_pairs
+from discovery.evaluation.training._pairs import find_messages_file, has_messages, labelled_pairs
+from discovery.evaluation.training.fit import Recipe, fit
 from discovery.select.ranking.scales import GENERAL, Scale
 
 _TOOLS = ("sentence-transformers", "torch", "transformers", "peft", "accelerate", "datasets")

@@ -6,15 +6,15 @@ from typing import Any
 from django.http import Http404, StreamingHttpResponse
 from django.views.decorators.http import require_GET
 
-from acl.pages.frame import PageRequest
 from acl.platform.csv_lines import csv_lines
-from discovery.insights.call_use import By, read_call_use
-from discovery.insights.current_windows import list_windows
-from discovery.insights.lost_searches import list_lost_turns
-from discovery.insights.pages.insights_pages import build_report, list_group_figures, name_spaces
+from acl.web.frame import PageRequest
+from discovery.insights._call_use import By, read_call_use
+from discovery.insights._lost_searches import list_lost_turns
+from discovery.insights._scope import list_windows
+from discovery.insights._tool_use import read_tool_use
 from discovery.insights.pages.insights_query import InsightsQuery, with_query
 from discovery.insights.pages.measures import MEASURES, Measure, list_rows
-from discovery.insights.tool_use import read_tool_use
+from discovery.insights.pages.overview import build_report, list_group_figures, name_spaces
 from discovery.turns.outcomes import list_alerts
 
 MOST = 10_000

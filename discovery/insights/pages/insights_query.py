@@ -13,10 +13,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from acl.pages.frame import Frame, PageRequest, frame_of, render_page
-from discovery.insights.insights_scope import InsightsScope
-from discovery.models.model_price import LONGEST_PATTERN
-from discovery.prices.model_prices import Price, list_prices, price_of
+from acl.web.frame import Frame, PageRequest, frame_of, render_page
+from discovery.insights._scope import InsightsScope
+from discovery.models.chat import LONGEST_PATTERN
+from discovery.prices.model import Price, list_prices, price_of
 
 
 @dataclass(frozen=True, slots=True)

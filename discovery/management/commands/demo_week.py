@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 from acl.models import ApiKey
+from discovery.demo.backend import UNANSWERABLE, Backend, DemoError, DemoResult, PlannedTurn
 from discovery.demo.cast import Team, create_teams, demo_groups, revoke_keys
 from discovery.demo.days import move_rows, times_of_week
-from discovery.demo.demo_backend import UNANSWERABLE, Backend, DemoError, DemoResult, PlannedTurn
 from discovery.evaluation.labelled_sets import read_queries
 from discovery.evaluation.scores import Labelled
 from discovery.models import Turn

@@ -12,7 +12,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from acl.platform.pooled_connections import PooledError
-from discovery.evaluation.labelled_evaluation import Evaluation, evaluate
+from discovery.evaluation.labelled_run import Evaluation, evaluate
 from discovery.evaluation.labelled_sets import BadSet
 
 

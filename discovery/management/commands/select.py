@@ -11,8 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.table import Table
 
-from acl.rights.caller import Caller
-from acl.rights.caller_lookup import CallerRefused, caller_for
+from acl.rights.caller_lookup import Caller, CallerRefused, caller_for
 from discovery.select.selection import Asked, Selection
 from discovery.select.selector import select_capabilities
 

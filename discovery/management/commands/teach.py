@@ -9,8 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.table import Table
 
-from acl.rights.caller import Caller
-from acl.rights.caller_lookup import CallerRefused, caller_for
+from acl.rights.caller_lookup import Caller, CallerRefused, caller_for
 from discovery.models import TaughtMessage
 from discovery.teaching.message_proposals import (
     import_messages,

@@ -2,15 +2,42 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from catalog.models import Capability
 from catalog.readiness.obstacles import Obstacle
-from discovery.select.candidate_rows import Candidate, Candidates
-from discovery.select.ranking import answer_places, relation_gains
+from discovery.select._candidate_rows import Candidate, Candidates
+from discovery.select.ranking import relation_gains, thresholds
 from discovery.select.ranking.fusion import NAMED, Evidence, Judged, MessageFeatures, judge
-from discovery.select.ranking.own_evidence import needs_own_evidence
 from discovery.select.ranking.scales import scale_of
 from discovery.select.ranking.thresholds import is_enough, margin
+
+# Capabilities that need evidence of their own: those that delete or pay.
+# A wrong one does harm that cannot be undone, so no relation brings it into an answer.
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_PAYS = frozenset(
+    """buy charge checkout donate order pay payment payout payouts purchase refund remit rent
+    sell subscribe tip transfer wire withdraw""".split()  # noqa: SIM905
+)
+
+
+class Described(Protocol):
+    """Evidence from the name and the metadata of a capability."""
+
+    @property
+    def action(self) -> str: ...
+    @property
+    def side_effect(self) -> str: ...
+
+
+def needs_own_evidence(capability: Described) -> bool:
+    """Return True if it deletes, or if it changes something and its name says that it pays."""
+    if capability.side_effect == Capability.SideEffect.DELETE:
+        return True
+    words = (word.lower() for word in _WORD.findall(capability.action))
+    return capability.side_effect != Capability.SideEffect.READ and not _PAYS.isdisjoint(words)
+
 
 # Names as people and models write them: two parts or more. Possessive quantifiers and the
 # lookbehind make each run of letters scan once; otherwise 8,000 letters would be scanned 8,000
@@ -161,7 +188,7 @@ def give_places(
     """Place ranked candidates with their twins, and up to two dependencies or companions, in `most`
     places. `least` is the lowest score that is worth one."""
     competing = [_competitor(place, item) for place, item in enumerate(ranked)]
-    line = answer_places.line_up(competing, max_tools=most, threshold=least)
+    line = thresholds.line_up(competing, max_tools=most, threshold=least)
     placed = _placed(ranked, line[:most])
     if not candidates.links or boost == 0:
         return placed, []
@@ -173,10 +200,10 @@ def give_places(
     return placed, needed
 
 
-def _placed(ranked: Sequence[Ranked], line: Sequence[answer_places.Chosen]) -> Placed:
+def _placed(ranked: Sequence[Ranked], line: Sequence[thresholds.Chosen]) -> Placed:
     return [
         (ranked[chosen.candidate.key], [ranked[other] for other in chosen.alternatives])
-        for chosen in answer_places.by_relevance(line)
+        for chosen in thresholds.by_relevance(line)
     ]
 
 
@@ -211,8 +238,8 @@ def _is_named(candidate: Candidate, names: set[str]) -> bool:
     )
 
 
-def _competitor(place: int, item: Ranked) -> answer_places.Candidate:
-    return answer_places.Candidate(
+def _competitor(place: int, item: Ranked) -> thresholds.Candidate:
+    return thresholds.Candidate(
         key=place,
         score=item.score,
         clause_scores=item.judged.clause_scores,

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from catalog.graph.argument_lookups import MOST_WEIGHT
+from catalog.relations.argument_lookups import MOST_WEIGHT
 
 DEPENDS_ON, COMPOSED_WITH = "DEPENDS_ON", "COMPOSED_WITH"
 TAGGED_WITH, SAME_CATEGORY = "TAGGED_WITH", "SAME_CATEGORY"

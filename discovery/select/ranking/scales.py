@@ -3,7 +3,7 @@
 from functools import cache
 from typing import NamedTuple
 
-from catalog.embedding.model_provenance import read_provenance
+from catalog.embedding.shipped_model import read_provenance
 from discovery.select.ranking.thresholds import SHARE_OF_ODDS
 
 _LARGEST_SHARE = 0.7

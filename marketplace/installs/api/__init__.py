@@ -1,3 +1,1 @@
 """REST endpoints of installations."""
-
-__all__ = ["installation_api", "installation_serializers", "installation_steps"]

@@ -7,12 +7,12 @@ from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from acl.http.api_views import AdminView
-from acl.http.refusals import Conflict, refusals_as_problems
-from acl.http.request_callers import installation_admin
-from marketplace.installs import install_requests, integration_management
+from acl.web.api_views import AdminView
+from acl.web.problems import Conflict, refusals_as_problems
+from acl.web.request_callers import installation_admin
+from marketplace.installs import integration_management, requests
 from marketplace.installs.api import installation_serializers as bodies
-from marketplace.installs.api.installation_requests import (
+from marketplace.installs.api.installation_serializers import (
     IDEMPOTENCY,
     PROBLEMS,
     REFUSALS,
@@ -50,9 +50,7 @@ class CancelView(StepView):
     def post(self, request: Request, pk: UUID) -> Response:
         """Cancel the installation and remove what it has written."""
         by, installation = installation_admin(request), get_installation(pk)
-        return self.build_response(
-            install_requests.cancel_install(by=by, installation=installation), pk
-        )
+        return self.build_response(requests.cancel_install(by=by, installation=installation), pk)
 
 
 class RetryView(StepView):
@@ -70,7 +68,7 @@ class RetryView(StepView):
         wanted = validate(bodies.RetrySerializer, request.data)
         by, installation = installation_admin(request), get_installation(pk)
         with refusals_as_problems(REFUSALS):
-            is_done = install_requests.retry_install(
+            is_done = requests.retry_install(
                 by=by, installation=installation, constraints=wanted.get("constraints")
             )
         return self.build_response(is_done, pk)
@@ -93,7 +91,7 @@ class ApproveView(StepView):
             return self.build_response(False, pk)
         wanted = validate(bodies.ApproveToolsSerializer, request.data)
         with refusals_as_problems(REFUSALS):
-            is_done = install_requests.approve_seen_install(
+            is_done = requests.approve_seen_install(
                 by=by, installation=installation, seen=wanted["seen"]
             )
         return self.build_response(is_done, pk)
@@ -114,7 +112,7 @@ class ConfirmView(StepView):
         wanted = validate(bodies.ConfirmSerializer, request.data)
         by, installation = installation_admin(request), get_installation(pk)
         with refusals_as_problems(REFUSALS):
-            is_done = install_requests.confirm_install(
+            is_done = requests.confirm_install(
                 by=by, installation=installation, confirmed=wanted["confirmed"]
             )
         return self.build_response(is_done, pk)

@@ -4,13 +4,3 @@ Only the outgoing worker imports this: package clients connect to indexes, and w
 they fetch is untrusted. No code of a package runs before its server starts: no build, no install
 script.
 """
-
-__all__ = [
-    "mcpb",
-    "npm",
-    "package_client",
-    "package_folders",
-    "package_result",
-    "pypi",
-    "suggested_bounds",
-]

@@ -16,24 +16,19 @@ from django.conf import settings
 
 from acl.platform.strict_json import write_json
 from catalog.formats.package_names import Package
-from catalog.servers.cell.cell_command import interpreter
-from marketplace.installs.packages import tarball_unpacker
-from marketplace.installs.packages.npm_plan import Tarball, plan_tarballs
-from marketplace.installs.packages.package_client import Watch, run_client
-from marketplace.installs.packages.package_folders import Place
-from marketplace.installs.packages.package_result import (
-    Artefact,
-    Installed,
-    PackageProblemError,
-    read_json,
-)
-from marketplace.installs.packages.tarball_store import (
+from catalog.servers.cell.command import interpreter
+from marketplace.installs.packages import _tarball_unpacker
+from marketplace.installs.packages._npm_plan import Tarball, plan_tarballs
+from marketplace.installs.packages._tarball_store import (
     add_to_store,
     find_stored,
     is_known,
     note_known,
     store_folder,
 )
+from marketplace.installs.packages.client import Watch, run_client
+from marketplace.installs.packages.folders import Place
+from marketplace.installs.packages.result import Artefact, Installed, PackageProblemError, read_json
 
 _LOCK = "package-lock.json"
 _LONGEST_LOCK = 20_000_000
@@ -142,7 +137,7 @@ def _unpack(place: Place, watch: Watch, files: Sequence[tuple[Tarball, Path]]) -
 
 @cache
 def _unpacker() -> str:
-    return Path(tarball_unpacker.__file__).read_text(encoding="utf-8")
+    return Path(_tarball_unpacker.__file__).read_text(encoding="utf-8")
 
 
 def _npm(place: Place, watch: Watch, arguments: Sequence[str]) -> str:

@@ -14,14 +14,12 @@ from pathlib import Path
 
 from catalog.formats.package_names import Package
 from catalog.servers.client.package_digest import code_digest
-from marketplace.installs.packages.package_client import Watch, run_client
-from marketplace.installs.packages.package_folders import Place
-from marketplace.installs.packages.package_result import Artefact, Installed, PackageProblemError
-from marketplace.installs.packages.python_versions import find_python
-from marketplace.installs.packages.source_wheels import SourceWheels
-from marketplace.installs.packages.uv_client import (
+from marketplace.installs.packages._python_versions import find_python
+from marketplace.installs.packages._source_wheels import SourceWheels
+from marketplace.installs.packages._uv_client import (
     WantsPythonError,
     bin_of,
+    find_release,
     find_required_python,
     make_environment,
     normal_name,
@@ -31,7 +29,9 @@ from marketplace.installs.packages.uv_client import (
     version_of,
     write_file,
 )
-from marketplace.installs.packages.wheel_choice import find_release
+from marketplace.installs.packages.client import Watch, run_client
+from marketplace.installs.packages.folders import Place
+from marketplace.installs.packages.result import Artefact, Installed, PackageProblemError
 
 __all__ = [
     "find_definers",

@@ -1,3 +1,1 @@
 """Pages of integrations, for admins."""
-
-__all__ = ["integration_urls"]

@@ -12,22 +12,22 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
-from acl.pages.frame import PageRequest, frame_of, render_page
-from acl.pages.staff_pages import admins_only, posted
+from acl.web.frame import PageRequest, frame_of, render_page
+from acl.web.staff_pages import admins_only, posted
 from catalog.access.grants import set_requestable
 from catalog.models import Integration
 from catalog.servers.client.launch_rules import CommandNotAllowedError
-from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
+from catalog.servers.net.address_check import EndpointNotAllowedError
 from discovery.insights.integration_use import list_people_using
 from marketplace.installs import integration_management
-from marketplace.installs.install_requests import (
+from marketplace.installs.requests import (
     AlreadyInstalledError,
     NotPermittedError,
     TargetChangedError,
     retry_install,
 )
 from marketplace.integrations.server_health import check_now, health_of
-from marketplace.listings.listing_reviews import review_of
+from marketplace.listings.reviews import review_of
 from marketplace.models import Installation
 
 _REFUSED = (

@@ -13,12 +13,12 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q
 
 from catalog.formats.openapi.api_choice import FIRST_LIMIT, ApiChoice
-from catalog.servers.net.outgoing_errors import EndpointNotAllowedError
-from marketplace.additions.addition_requests import add
+from catalog.servers.net.address_check import EndpointNotAllowedError
 from marketplace.additions.recognition import LONGEST_DOCUMENT, NotRecognisedError
-from marketplace.installs.install_preparation import Prepared, prepare_install
-from marketplace.installs.install_requests import AlreadyInstalledError, start_install
-from marketplace.listings.listing_operations import OperationChoice, choose_operations, with_choice
+from marketplace.additions.requests import add
+from marketplace.installs.preparation import Prepared, prepare_install
+from marketplace.installs.requests import AlreadyInstalledError, start_install
+from marketplace.listings.details import OperationChoice, choose_operations, with_choice
 from marketplace.models import Addition, Installation, Listing
 
 _SECONDS = 90

@@ -13,8 +13,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
-from marketplace.configuration.apply_service import Applied, apply_text
-from marketplace.configuration.config_text import MOST_CHARACTERS, ConfigurationRefused
+from marketplace.config_file.apply_service import Applied, apply_text
+from marketplace.config_file.text import MOST_CHARACTERS, ConfigurationRefused
 
 PENDING = 2
 

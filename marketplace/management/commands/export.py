@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from marketplace.configuration.config_text import write_document
-from marketplace.configuration.export_service import export_document
+from marketplace.config_file.export_service import export_document
+from marketplace.config_file.text import write_document
 
 
 class Command(BaseCommand):

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
-from catalog.embedding.embedding_jobs import pending_embeddings
+from catalog.embedding.jobs import pending_embeddings
 from catalog.formats.descriptors import Renaming
 from catalog.formats.loader import load_path
 from catalog.formats.read_limits import DEFAULT_LIMITS

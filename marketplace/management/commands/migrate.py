@@ -17,8 +17,8 @@ from django.db.migrations.recorder import MigrationRecorder
 from psycopg.errors import LockNotAvailable
 
 from acl.platform.pooled_connections import is_pooled
-from marketplace.operate.roles.owner_role import as_owner
-from marketplace.operate.roles.role_grants import grant_rights
+from marketplace.operate.roles.grants import grant_rights
+from marketplace.operate.roles.owner import as_owner
 
 _LOCK_MILLISECONDS = 1000
 _TRIES = 30

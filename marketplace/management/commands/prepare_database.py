@@ -9,8 +9,8 @@ import psycopg
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from marketplace.operate.roles.role_names import TEMPLATE
-from marketplace.operate.roles.role_preparation import (
+from marketplace.operate.roles.names import TEMPLATE
+from marketplace.operate.roles.preparation import (
     LoginRole,
     Statement,
     create_database_statement,

@@ -12,15 +12,15 @@ from rich.console import Console
 from rich.progress import Progress
 
 from marketplace.management.steps import show_progress
-from marketplace.operate.backups.backup_archive import BackupDamagedError
-from marketplace.operate.backups.backup_service import (
+from marketplace.operate.backups.archive import BackupDamagedError
+from marketplace.operate.backups.database_swap import CreateDatabaseDeniedError
+from marketplace.operate.backups.postgres_programs import ProgramFailedError
+from marketplace.operate.backups.service import (
     RestoreRefusedError,
     RestoreResult,
     check_backup,
     restore_backup,
 )
-from marketplace.operate.backups.database_swap import CreateDatabaseDeniedError
-from marketplace.operate.backups.postgres_programs import ProgramFailedError
 
 _REFUSED = (BackupDamagedError, CreateDatabaseDeniedError, RestoreRefusedError)
 

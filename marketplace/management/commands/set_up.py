@@ -13,7 +13,7 @@ from catalog.embedding.configured_embedder import obvious_embedder_problem
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.multilingual_model import is_prepared_multilingual, prepare_multilingual
 from catalog.embedding.shipped_model import is_prepared, prepare_float32_model, prepare_model
-from marketplace.operate.embedded.cannot_run import CannotRun
+from marketplace.operate.embedded.data_folder import CannotRun
 from marketplace.operate.embedded.first_setup import (
     check_database,
     collect_static_files,
@@ -22,7 +22,7 @@ from marketplace.operate.embedded.first_setup import (
 )
 from marketplace.operate.embedded.supervisor import Supervisor
 from marketplace.operate.embedded.text_catalogues import CATALOGUES, compile_catalogues
-from marketplace.operate.roles.role_powers import REMEDY, list_excess_rights
+from marketplace.operate.roles.grants import REMEDY, list_excess_rights
 
 
 class Command(BaseCommand):

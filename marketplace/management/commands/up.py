@@ -12,18 +12,16 @@ import redis
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from catalog.servers.cell.cell_announcement import look
+from catalog.servers.cell.announcement import look
 from catalog.servers.secrets.encryption_keys import SEALING_KEY_FILE, add_key, key_file
-from marketplace.operate.embedded.cannot_run import CannotRun
 from marketplace.operate.embedded.data_folder import (
+    CannotRun,
     Lock,
     open_broker_folder,
     open_data_folder,
     read_or_create_key,
 )
 from marketplace.operate.embedded.disk_guard import DiskGuard
-from marketplace.operate.embedded.embedded_postgres import EmbeddedPostgres
-from marketplace.operate.embedded.embedded_redis import EmbeddedRedis
 from marketplace.operate.embedded.key_cover import UNCOVERED, cover_keys
 from marketplace.operate.embedded.pegboard_programs import (
     Broker,
@@ -34,6 +32,8 @@ from marketplace.operate.embedded.pegboard_programs import (
     check_port,
     set_up,
 )
+from marketplace.operate.embedded.postgres import EmbeddedPostgres
+from marketplace.operate.embedded.redis import EmbeddedRedis
 from marketplace.operate.embedded.supervisor import (
     Supervisor,
     ignoring_signals,

@@ -20,7 +20,7 @@ from catalog.embedding.vector_index import (
     size_of,
 )
 from catalog.models import EmbeddingModel
-from marketplace.operate.roles.owner_role import as_owner
+from marketplace.operate.roles.owner import as_owner
 
 _MEMORY = re.compile(r"[1-9]\d{0,4}[MG]B")
 

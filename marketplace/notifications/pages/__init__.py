@@ -1,3 +1,1 @@
 """Pages of notification channels: a person's own, and those that admins keep for groups."""
-
-__all__ = ["notification_urls"]

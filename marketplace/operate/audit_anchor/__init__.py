@@ -1,3 +1,1 @@
 """The audit anchor: copies of the audit log's head, kept outside the database."""
-
-__all__ = ["anchor_state"]

@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from acl.platform.jobs.task_names import NOTE_AUDIT_HEAD
-from marketplace.operate.audit_anchor.anchor_sender import record_head
+from marketplace.operate.audit_anchor.sender import record_head
 
 
 @shared_task(name=NOTE_AUDIT_HEAD)  # type: ignore[untyped-decorator]

@@ -12,8 +12,8 @@ import psycopg
 from django.db import connection, connections
 from psycopg import sql
 
-from marketplace.operate.pause import CHECK_INTERVAL_SECONDS, pause_requests
-from marketplace.operate.roles.role_names import TEMPLATE
+from marketplace.operate._pause import CHECK_INTERVAL_SECONDS, pause_requests
+from marketplace.operate.roles.names import TEMPLATE
 
 # A session that has been idle for this long is not in the middle of a request.
 _IDLE_SECONDS = 4 * CHECK_INTERVAL_SECONDS

@@ -13,7 +13,7 @@ from typing import IO
 
 from django.db import connection
 
-from marketplace.operate.embedded.embedded_postgres import postgres_programs
+from marketplace.operate.embedded.postgres import postgres_programs
 
 OnTable = Callable[[str], None]
 # Settings of a DATABASE_URL, and the libpq variables for them.

@@ -11,8 +11,14 @@ import secrets
 from pathlib import Path
 from urllib.parse import quote
 
-from marketplace.operate.embedded.cannot_run import CannotRun
-from marketplace.operate.roles.role_names import APP, OWNER
+from marketplace.operate.roles.names import APP, OWNER
+
+# Startup errors, worded for the person who runs Pegboard.
+
+
+class CannotRun(Exception):
+    """Pegboard cannot start or continue. The message is one sentence that says what to do."""
+
 
 # Socket paths are limited to 107 characters; our longest name in the folder has 20.
 # Other characters would need a different quoting in each URL.

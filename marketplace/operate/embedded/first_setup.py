@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.db import OperationalError, connection
 
 from catalog.models import Capability
-from marketplace.operate.embedded.cannot_run import CannotRun
+from marketplace.operate.embedded.data_folder import CannotRun
 
 FIRST_GROUP = "everyone"  # its members may use the starter collection
 

@@ -14,12 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-from marketplace.operate.embedded.graceful_stop import drop_new_connections_on_shutdown
+from marketplace.operate.embedded._graceful_stop import drop_new_connections_on_shutdown
 
-worker_class = "marketplace.operate.embedded.graceful_stop.DrainingWorker"
+worker_class = "marketplace.operate.embedded._graceful_stop.DrainingWorker"
 logger_class = "marketplace.config.server_log.ServerLog"
 workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
-# Long-polling requests use threads too: discovery/calls/call_wait.py allows them half.
+# Long-polling requests use threads too: discovery/calls/waiting.py allows them half.
 threads = 8
 # The code is loaded once and shared by the workers; connections are opened after the fork.
 preload_app = True
@@ -56,8 +56,8 @@ def post_worker_init(worker: Any) -> None:
 
     from acl.platform.garbage_collection import freeze_loaded_objects
     from catalog.embedding.configured_embedder import start_embedder
-    from catalog.search_index.index_cache import index_cache
-    from discovery.select.common_abilities import warm_common_abilities
+    from catalog.search_index.cache import index_cache
+    from discovery.select.example_texts import warm_common_abilities
     from discovery.select.small_talk import warm_small_talk
 
     with _seen_alive(worker):

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import psutil
 
-from catalog.servers.cell.cell_command import build_command
-from catalog.servers.cell.cell_plan import Cell
-from catalog.servers.cell.cell_support import cells_wanted, find_bwrap
+from catalog.servers.cell.command import Cell, build_command
+from catalog.servers.cell.support import cells_wanted, find_bwrap
 from catalog.servers.secrets.encryption_keys import BROKER_FOLDER
 
 # Packages and what programs keep.

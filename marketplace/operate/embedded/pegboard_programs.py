@@ -13,8 +13,8 @@ from pathlib import Path
 
 import psutil
 
-from marketplace.operate.embedded.cannot_run import CannotRun
-from marketplace.operate.embedded.child_processes import start_child, stop_child, wait_until
+from marketplace.operate.embedded._child_processes import start_child, stop_child, wait_until
+from marketplace.operate.embedded.data_folder import CannotRun
 from marketplace.operate.embedded.key_cover import innermost
 
 # Longer than gunicorn's graceful timeout of 30 s (gunicorn_config.py).

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from marketplace.operate.embedded.part_states import BrokenPart, write_broken_parts
+from marketplace.operate.embedded.disk_guard import BrokenPart, write_broken_parts
 
 TICK_SECONDS = 0.5
 LONGEST_DELAY = 60.0  # seconds between two starts of a part that does not come back

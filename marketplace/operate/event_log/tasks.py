@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from acl.platform.jobs.task_names import SEND_EVENTS
-from marketplace.operate.event_log.event_sender import send_events
+from marketplace.operate.event_log.sender import send_events
 
 
 @shared_task(name=SEND_EVENTS)  # type: ignore[untyped-decorator]

@@ -1,3 +1,1 @@
 """The secrets broker: the one process with the encryption keys, which opens a secret at a time."""
-
-__all__ = ["broker_server"]

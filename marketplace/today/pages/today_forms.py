@@ -1,27 +1,94 @@
 """Forms of Today: each decides the chosen rows of a section, and answers in its place."""
 
+from dataclasses import dataclass
+from pathlib import Path
+
 from django import forms
+from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_GET, require_POST
 
+from acl.keys.forms import ReplaceForm
 from acl.models import AccessRequest
-from acl.pages.frame import PageRequest
-from acl.pages.key_forms import ReplaceForm
-from acl.pages.staff_pages import admins_only
 from acl.rights.access_requests import RequestAnswered, decline_request
+from acl.web.frame import PageRequest, frame_of, render_page
+from acl.web.staff_pages import admins_only
 from catalog.models import Integration
+from discovery.playground.first_steps_page import start_page_checklist
 from marketplace.integrations.server_health import check_now
-from marketplace.today.ending_keys import replace_keys
-from marketplace.today.open_alerts import mark_alerts
-from marketplace.today.pages.today_page import Told, answer
-from marketplace.today.pending_calls import MOST, cancel_each, decide_each
-from marketplace.today.pending_definitions import decide_definitions
-from marketplace.today.pending_updates import start_updates
-from marketplace.today.section import Decisions, read_keys
+from marketplace.operate.embedded.disk_guard import describe_broken_part, read_broken_parts
+from marketplace.today._ending_keys import NewKey, replace_keys
+from marketplace.today._pending_calls import MOST, cancel_each, decide_each
+from marketplace.today._pending_definitions import decide_definitions
+from marketplace.today._pending_updates import start_updates
+from marketplace.today._section import Decisions, read_keys
+from marketplace.today._week import read_week
+from marketplace.today._work import list_todays_work, mark_alerts
+
+# Today: the page, and the answer of its forms. With htmx, an answer is the page's main part.
+
+LIFETIME = "90"  # days of a new key, unless another time is chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The outcome of a form, shown in its section."""
+
+    section: str
+    done: str = ""
+    problems: tuple[str, ...] = ()
+    note: str = ""
+    chosen: tuple[str, ...] = ()
+    undo: tuple[str, ...] = ()  # keys of the alerts to bring back
+    keys: tuple[NewKey, ...] = ()
+
+
+@login_required
+@require_GET
+def today(request: PageRequest) -> HttpResponse:
+    """Show what waits for the person, and their week."""
+    return _show(request, chosen_all=request.GET.get("all", ""))
+
+
+def answer(request: PageRequest, told: Told) -> HttpResponse:
+    """Show the outcome in its section, or, without htmx, on the page it leads back to."""
+    if request.htmx or not told.done or told.problems or told.keys:
+        return _show(request, told=told)
+    messages.success(request, told.done)
+    return redirect("today")
+
+
+def _show(request: PageRequest, *, told: Told | None = None, chosen_all: str = "") -> HttpResponse:
+    frame = frame_of(request)
+    context = {
+        "work": list_todays_work(person=request.user, caller=frame.everywhere),
+        "week": read_week(request.user),
+        "first_run": start_page_checklist(request, frame, tried=False),
+        "broken_parts": _describe_broken_parts() if request.user.is_staff else [],
+        "told": told,
+        "chosen_all": chosen_all,
+        "replacing": ReplaceForm(initial={"lifetime": LIFETIME}),
+    }
+    template = "today/today.html" + ("#work" if request.htmx else "")
+    # htmx shows no answer with the status of an error.
+    refused = told is not None and told.problems and not request.htmx
+    response = render_page(request, template, context, frame=frame, status=422 if refused else 200)
+    if told is not None and told.keys:
+        patch_cache_control(response, no_store=True)
+    return response
+
+
+def _describe_broken_parts() -> list[str]:
+    parts = read_broken_parts(Path(settings.PEGBOARD_DATA_DIR))
+    return [describe_broken_part(name, part) for name, part in parts.items()]
+
 
 _REASON = gettext_lazy("Give a reason, so that the requester knows what to do.")
 

@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from marketplace.today.pages import today_forms, today_page
+from marketplace.today.pages import today_forms
+from marketplace.today.pages import today_forms as today_page
 
 urlpatterns = [
     path("today/", today_page.today, name="today"),

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from django.contrib.auth.models import User
 
-from acl.rights.caller import Caller
+from acl.rights.caller_lookup import Caller
 from catalog import lexical
 from catalog.embedding.query_vectors import embed_queries
 from catalog.models import Capability, Embedding, IntegrationGroupPermission
-from discovery.select.candidate_query import CandidateQuery
+from discovery.select._candidate_rows import CandidateQuery
 from discovery.select.candidates import find_candidates
 
 NEAREST = 10

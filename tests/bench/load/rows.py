@@ -13,7 +13,7 @@ from typing import Any
 
 from django.contrib.auth.models import Group, User
 
-from acl.keys.key_lifecycle import create_key
+from acl.keys.lifecycle import create_key
 from tests.bench.execute import ECHO, SERVE, TOOL, _direct, _world
 from tests.bench.load.arrivals import Client, Load, send_at_rate
 from tests.bench.load.product import Product
@@ -140,7 +140,7 @@ def _approve_tools(port: int) -> None:
         list_waiting,
         seen_digest,
     )
-    from catalog.servers.definition_sync import sync_definitions
+    from catalog.servers._definition_sync import sync_definitions
 
     _wait_for_port(port)
     echo = Integration.objects.get(slug="echo")
@@ -163,9 +163,8 @@ def _wait_for_port(port: int) -> None:
 
 def install(product: Product, callers: Callers, seconds: float) -> Row:
     """Add 200 tools while people select; measure the time until all have vectors."""
-    from catalog.embedding.embedding_jobs import pending_embeddings
+    from catalog.embedding.jobs import pending_embeddings, send_embeddings
     from catalog.models import Capability
-    from catalog.tasks import send_embeddings
     from tests.catalog.builders import store, tool
 
     before = _at(product, 10, seconds, lambda at: _numbered(at, "before"), callers)

@@ -1,0 +1,1 @@
+"""People: accounts, groups, invitations and sign-in, and what an identity provider provisions."""

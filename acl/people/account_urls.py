@@ -1,0 +1,89 @@
+"""URLs of sign-in and account pages: the wanted ones of allauth.
+
+The names are those that allauth looks up. Its other pages have no URL, so they do not exist:
+no sign-up, no sign-in by mail.
+"""
+
+from allauth.account import views as allauth_account
+from allauth.mfa.base import views as allauth_codes
+from allauth.socialaccount import views as allauth_provider
+from django.contrib.auth.views import LogoutView
+from django.urls import path, re_path
+
+from acl.oauth import pages
+from acl.people import account_pages, session_pages
+from acl.people.oidc import PROVIDER
+from acl.web import help_pages
+
+# Some places have two names: ours, and the one that allauth asks for.
+urlpatterns = [
+    path("sign-in/", session_pages.SignIn.as_view(), name="account_login"),
+    path("sign-in/", session_pages.SignIn.as_view(), name="login"),
+    path("sign-in/code/", allauth_codes.authenticate, name="mfa_authenticate"),
+    path("sign-in/forgotten/", allauth_account.password_reset, name="account_reset_password"),
+    path(
+        "sign-in/forgotten/sent/",
+        allauth_account.password_reset_done,
+        name="account_reset_password_done",
+    ),
+    re_path(
+        r"^sign-in/forgotten/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$",
+        account_pages.PasswordReset.as_view(),
+        name="account_reset_password_from_key",
+    ),
+    path(
+        "sign-in/forgotten/done/",
+        allauth_account.password_reset_from_key_done,
+        name="account_reset_password_from_key_done",
+    ),
+    path(f"sign-in/{PROVIDER}/", session_pages.provider_sign_in, name="provider-sign-in"),
+    re_path(
+        rf"^sign-in/(?P<provider_id>{PROVIDER})/callback/$",
+        session_pages.provider_callback,
+        name="openid_connect_callback",
+    ),
+    path(
+        f"sign-in/{PROVIDER}/cancelled/",
+        allauth_provider.login_cancelled,
+        name="socialaccount_login_cancelled",
+    ),
+    path("sign-out/", LogoutView.as_view(), name="logout"),
+    path("sign-out/", LogoutView.as_view(), name="account_logout"),
+    path("invitation/<str:raw>/", account_pages.accept_invitation, name="invitation"),
+    path("account/", account_pages.account, name="account"),
+    path("account/", account_pages.account, name="mfa_index"),
+    path("account/language/", session_pages.choose_language, name="choose-language"),
+    path("help/", help_pages.help_page, name="help"),
+    path("help/<slug:name>/", help_pages.help_page, name="help-page"),
+    path("oauth/authorize", pages.authorize, name="oauth-authorize"),
+    path("account/assistants/", pages.assistants, name="assistants"),
+    path("account/confirm/", allauth_account.reauthenticate, name="account_reauthenticate"),
+    path("account/confirm/code/", allauth_codes.reauthenticate, name="mfa_reauthenticate"),
+    path("account/email/", account_pages.Addresses.as_view(), name="account_email"),
+    re_path(
+        r"^account/email/(?P<key>[-:\w]+)/$",
+        allauth_account.confirm_email,
+        name="account_confirm_email",
+    ),
+    path(
+        "account/password/", account_pages.PasswordChange.as_view(), name="account_change_password"
+    ),
+    path(
+        "account/password/first/", account_pages.PasswordSet.as_view(), name="account_set_password"
+    ),
+    path("account/codes/", account_pages.CodesOn.as_view(), name="mfa_activate_totp"),
+    path("account/codes/off/", account_pages.CodesOff.as_view(), name="mfa_deactivate_totp"),
+    path(
+        "account/codes/lost/", account_pages.RecoveryCodes.as_view(), name="mfa_view_recovery_codes"
+    ),
+    path(
+        "account/codes/lost/new/",
+        account_pages.NewRecoveryCodes.as_view(),
+        name="mfa_generate_recovery_codes",
+    ),
+    path(
+        "account/connections/",
+        account_pages.Connections.as_view(),
+        name="socialaccount_connections",
+    ),
+]

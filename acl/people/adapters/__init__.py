@@ -1,0 +1,1 @@
+"""Adapters of django-allauth: accounts, sign-in codes and OpenID Connect providers."""

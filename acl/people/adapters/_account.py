@@ -1,0 +1,168 @@
+"""Account rules for django-allauth: invitation only, our texts, mails sent in the background."""
+
+from functools import partial
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core import context as current
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import override
+
+from acl.audit.recorder import record
+from acl.people._lockout import forget_wrong_passwords
+from acl.people.languages import follow_language, language_of
+from acl.platform.client_address import client_address
+from acl.platform.mail import send_later
+
+# Changes of an account, by allauth's name of the mail about it: the action in the audit log, and
+# the sentence for the owner. Where the action is empty, allauth reports the change only once it is
+# stored, and the view writes the entry.
+CHANGES = {
+    "account/email/password_changed": ("person.password_changed", _("Your password was changed.")),
+    "account/email/password_set": ("person.password_set", _("A password was set.")),
+    "account/email/password_reset": ("person.password_reset", _("Your password was reset.")),
+    "account/email/email_changed": (
+        "person.email_changed",
+        _("Your primary e-mail address was changed."),
+    ),
+    "account/email/email_deleted": ("person.email_removed", _("An e-mail address was removed.")),
+    "mfa/email/totp_activated": ("", _("Two-factor authentication was turned on.")),
+    "mfa/email/totp_deactivated": (
+        "person.two_factor_off",
+        _("Two-factor authentication was turned off."),
+    ),
+    "mfa/email/recovery_codes_generated": (
+        "",
+        _("New recovery codes were created. The old ones no longer work."),
+    ),
+    "socialaccount/email/account_connected": (
+        "person.connected",
+        _("A provider account was connected. It can now be used to sign in."),
+    ),
+    "socialaccount/email/account_disconnected": (
+        "person.disconnected",
+        _("A provider account was disconnected. It can no longer be used to sign in."),
+    ),
+}
+# Messages after a change. For changes that are not listed, the page itself shows the result.
+SENTENCES = {
+    "account/messages/password_changed.txt": _("Your password was changed."),
+    "account/messages/password_set.txt": _("Your password was set."),
+    "account/messages/email_confirmation_sent.txt": _("We have sent you a confirmation link."),
+    "account/messages/email_confirmed.txt": _("The address was confirmed."),
+    "account/messages/email_confirmation_failed.txt": _("The address belongs to another account."),
+    "account/messages/email_deleted.txt": _("The address was removed."),
+    "account/messages/primary_email_set.txt": _("Your primary address was changed."),
+    "account/messages/unverified_primary_email.txt": _("Confirm the address first."),
+    "account/messages/cannot_delete_primary_email.txt": _("Make another address primary first."),
+    "mfa/messages/totp_activated.txt": _("Two-factor authentication is on."),
+    "mfa/messages/totp_deactivated.txt": _("Two-factor authentication is off."),
+    "socialaccount/messages/account_connected.txt": _("The account was connected."),
+    "socialaccount/messages/account_connected_updated.txt": _("The account is already connected."),
+    "socialaccount/messages/account_connected_other.txt": _(
+        "It is connected to another account here."
+    ),
+    "socialaccount/messages/account_disconnected.txt": _("The account was disconnected."),
+}
+WRONG = _("The user name or password is wrong.")
+
+
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
+    """Adapter for allauth's accounts."""
+
+    error_messages = {
+        **DefaultAccountAdapter.error_messages,
+        "username_password_mismatch": WRONG,
+        "email_password_mismatch": WRONG,
+        "too_many_login_attempts": _("Too many attempts. Wait a few minutes, then try again."),
+        "enter_current_password": _("The password is wrong."),
+        "incorrect_password": _("The password is wrong."),
+        "incorrect_code": _("This code is wrong or has expired. Each code works only once."),
+        "duplicate_email": _("You have already added this address."),
+        "email_taken": _("This address belongs to another account."),
+        "max_email_addresses": _("You cannot add more than %d addresses."),
+        "username_taken": _("This name is already taken."),
+        "rate_limited": _("Too many attempts. Wait a few minutes, then try again."),
+    }
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        """Return False: people need an invitation."""
+        return False
+
+    def is_ajax(self, request: HttpRequest) -> bool:
+        """Return False: our pages always answer with HTML, whatever the client accepts."""
+        return False
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """Return the address for allauth's limits; a socket has none."""
+        return client_address(request) or "unknown"
+
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
+        """Authenticate by name and password. A deactivated person is answered like a stranger."""
+        user = super().authenticate(request, **credentials)
+        if not isinstance(user, User) or not user.is_active:
+            return None
+        forget_wrong_passwords(request, credentials)
+        return user
+
+    def get_password_change_redirect_url(self, request: HttpRequest) -> str:
+        return reverse("account")
+
+    def post_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse:
+        """Show pages in the person's language from now on."""
+        answer: HttpResponse = super().post_login(request, user, **kwargs)
+        follow_language(request, answer, user)
+        return answer
+
+    def respond_user_inactive(self, request: HttpRequest, user: User) -> HttpResponse:
+        """Answer a deactivated person who signs in by a provider like a stranger."""
+        return render(request, "account/signup_closed.html", status=403)
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Write the mail now, and send it in the background."""
+        host = current.request.get_host()
+        send_later(self.render_mail(template_prefix, email, {"host": host, **context}))
+
+    def send_password_reset_mail(self, user: User, email: str, context: dict[str, Any]) -> None:
+        """Write and send the mail in the background: timing must not tell who has an account."""
+        facts = {
+            "username": user.get_username(),
+            "host": current.request.get_host(),
+            "password_reset_url": context["password_reset_url"],
+        }
+        send_later(partial(self.render_mail, "account/email/password_reset_key", email, facts))
+
+    def send_notification_mail(
+        self,
+        template_prefix: str,
+        user: User,
+        context: dict[str, Any] | None = None,
+        email: str | None = None,
+    ) -> None:
+        """Record the change in the audit log, and notify the owner."""
+        action, sentence = CHANGES[template_prefix]
+        if action:
+            record(by=user, action=action, target=user.get_username())
+        about = {"sentence": sentence, "at": timezone.now(), "user": user, **(context or {})}
+        if to := email or user.email:
+            with override(language_of(user)):
+                self.send_mail("account/email/notice", to, about)
+
+    def add_message(
+        self,
+        request: HttpRequest,
+        level: int,
+        message_template: str | None = None,
+        message_context: dict[str, Any] | None = None,
+        extra_tags: str = "",
+        message: str | None = None,
+    ) -> None:
+        """Show our own text for a message, or none."""
+        if sentence := message or SENTENCES.get(message_template or ""):
+            messages.add_message(request, level, sentence, extra_tags=extra_tags)

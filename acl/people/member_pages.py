@@ -1,0 +1,96 @@
+"""Page to add many people to a group at once: pasted, shown, then added or invited."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import Group
+from django.db import transaction
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.cache import add_never_cache_headers
+from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.views.decorators.http import require_http_methods
+
+from acl.people._member_lists import (
+    MOST_CHARACTERS,
+    ReadList,
+    add_all,
+    invite_all,
+    read_list,
+    read_table,
+)
+from acl.people.pages import send_invitation
+from acl.people.people import PeopleRefused
+from acl.platform.mail import delivers_mail
+from acl.web.frame import PageRequest
+from acl.web.staff_pages import admins_only, posted, render_access
+from acl.web.text_upload import TextFileField
+
+
+class MembersForm(forms.Form):
+    """A pasted list, a file, or both; `step` is "add" once the admin has seen what it means."""
+
+    people = forms.CharField(
+        required=False,
+        max_length=MOST_CHARACTERS,
+        error_messages={"max_length": gettext_lazy("The list is too long.")},
+    )
+    file = TextFileField(required=False)
+    step = forms.ChoiceField(required=False, choices=[("", ""), ("add", "add")])
+    invite = forms.BooleanField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        """Join the pasted list and the file's."""
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        texts = (data.get("people") or "", read_table(data.get("file") or ""))
+        data["list"] = "\n".join(filter(None, texts))
+        if len(data["list"]) > MOST_CHARACTERS:
+            self.add_error("people", gettext("The list is too long."))
+        return data
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def add_members(request: PageRequest, pk: int) -> HttpResponse:
+    """Show the form; POST shows who is meant, and a second one adds and invites them."""
+    group = get_object_or_404(Group, pk=pk)
+    files = request.FILES if request.method == "POST" else None
+    form, seen = MembersForm(posted(request), files), None
+    if request.method == "POST" and form.is_valid():
+        try:
+            seen = read_list(form.cleaned_data["list"], group)
+            if form.cleaned_data["step"] and not seen.is_empty:
+                return _add(request, group, seen, invites=form.cleaned_data["invite"])
+        except PeopleRefused as refused:
+            form.add_error("people", str(refused))
+    context = {"group": group, "form": form, "seen": seen, "mailed": delivers_mail()}
+    context["list"] = form.cleaned_data.get("list", "") if seen else ""
+    status = 422 if form.errors else 200
+    return render_access(request, "members.html", context, tab="groups", status=status)
+
+
+def _add(request: PageRequest, group: Group, seen: ReadList, *, invites: bool) -> HttpResponse:
+    """Add the people and invite the addresses, or nobody; the links are shown this once."""
+    addresses = seen.addresses if invites else ()
+    with transaction.atomic():
+        add_all(by=request.user, group=group, people=seen.people)
+        sent = invite_all(by=request.user, group=group, addresses=addresses)
+        links = [(one, send_invitation(request, one, raw)) for one, raw in sent]
+    if seen.people:
+        messages.success(request, _added(group, len(seen.people)))
+    if not links:
+        return redirect("access-group", group.pk)
+    context = {"group": group, "links": links, "mailed": delivers_mail()}
+    response = render_access(request, "members_invited.html", context, tab="groups")
+    add_never_cache_headers(response)
+    return response
+
+
+def _added(group: Group, number: int) -> str:
+    said = ngettext(
+        "%(number)s person was added to %(group)s.",
+        "%(number)s people were added to %(group)s.",
+        number,
+    )
+    return said % {"number": number, "group": group.name}

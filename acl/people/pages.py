@@ -1,0 +1,220 @@
+"""Pages of people, for admins: the list, invitations, deactivation, and groups."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.contrib.auth.models import Group, User
+from django.core.mail import EmailMessage
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
+from django.utils.translation import gettext as _
+from django.utils.translation import override
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from acl.models import Invitation
+from acl.people import people as service
+from acl.people._invitations import invite, list_open, withdraw
+from acl.people.forms import SHOWN, GroupForm, InviteForm, PeopleForm
+from acl.people.languages import language_of
+from acl.people.people import PeopleRefused, list_people
+from acl.platform.mail import delivers_mail, send_later
+from acl.web.frame import PageRequest, frame_of, render_page
+from acl.web.staff_pages import admins_only
+
+# Mails with the links of invitations.
+
+
+def send_invitation(request: HttpRequest, invitation: Invitation, raw: str) -> str:
+    """Mail the link once the transaction is committed, and return it."""
+    link = request.build_absolute_uri(reverse("invitation", args=[raw]))
+    context = {"invitation": invitation, "link": link, "host": request.get_host()}
+    with override(language_of(None)):  # what they read is known once they have signed in
+        subject = render_to_string("account/email/invitation_subject.txt", context).strip()
+        body = render_to_string("account/email/invitation_message.txt", context)
+    send_later(EmailMessage(subject, body, to=[invitation.email]))
+    return link
+
+
+PER_PAGE = 50
+
+
+@admins_only
+@require_GET
+def people_list(request: PageRequest) -> HttpResponse:
+    """List people and open invitations."""
+    form = PeopleForm(request.GET)
+    filters = form.filters()
+    page = Paginator(list_people(filters), PER_PAGE).get_page(form.page_number())
+    context = {
+        "form": form,
+        "shown": SHOWN,
+        "groups": Group.objects.order_by("name", "pk"),
+        "people": page,
+        "filtered": any((filters.words, filters.group, filters.show)),
+        "invitations": list_open(),
+    }
+    template = "people/list.html" + ("#found" if request.htmx else "")
+    return render_page(request, template, context, frame=frame_of(request))
+
+
+@admins_only
+@require_GET
+def person(request: PageRequest, pk: int) -> HttpResponse:
+    """Show a person, with the possible actions."""
+    return _person_page(request, _find(pk), GroupForm())
+
+
+@admins_only
+@require_POST
+def join_group(request: PageRequest, pk: int) -> HttpResponse:
+    """Add the person to a group."""
+    one, form = _find(pk), GroupForm(request.POST)
+    if not form.is_valid():
+        return _person_page(request, one, form)
+    group = form.cleaned_data["group"]
+    done = _("%(user)s was added to %(group)s and may now use its tools.") % {
+        "user": one.username,
+        "group": group.name,
+    }
+    return _change(
+        request, one, lambda: service.add_to_group(by=request.user, person=one, group=group), done
+    )
+
+
+@admins_only
+@require_POST
+def leave_group(request: PageRequest, pk: int, group_pk: int) -> HttpResponse:
+    """Take the person out of a group."""
+    one, group = _find(pk), get_object_or_404(Group, pk=group_pk)
+    done = _("%(user)s was removed from %(group)s and may no longer use its tools.") % {
+        "user": one.username,
+        "group": group.name,
+    }
+    return _change(
+        request,
+        one,
+        lambda: service.take_out_of_group(by=request.user, person=one, group=group),
+        done,
+    )
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def deactivate(request: PageRequest, pk: int) -> HttpResponse:
+    """Ask for confirmation, or carry out the action."""
+    one = _find(pk)
+    if request.method != "POST":
+        context = {"person": one}
+        template = "people/deactivate.html"
+        return render_page(request, template, context, frame=frame_of(request))
+    done = (
+        _("%(user)s was deactivated. Its keys are refused from now on.")
+        if _is_program(one)
+        else _("%(user)s was deactivated and signed out everywhere.")
+    ) % {"user": one.username}
+    return _change(request, one, lambda: service.deactivate(by=request.user, person=one), done)
+
+
+@admins_only
+@require_POST
+def reactivate(request: PageRequest, pk: int) -> HttpResponse:
+    """Reactivate a person."""
+    one = _find(pk)
+    done = (
+        _("%(user)s was reactivated. Its keys work again.")
+        if _is_program(one)
+        else _("%(user)s was reactivated and may sign in again.")
+    ) % {"user": one.username}
+    return _change(request, one, lambda: service.reactivate(by=request.user, person=one), done)
+
+
+@admins_only
+@require_POST
+def codes_off(request: PageRequest, pk: int) -> HttpResponse:
+    """Turn off two-factor authentication for a person who lost phone and recovery codes."""
+    one = _find(pk)
+    done = _("Two-factor authentication is off for %(user)s.") % {"user": one.username}
+    return _change(request, one, lambda: service.turn_codes_off(by=request.user, person=one), done)
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def invite_person(request: PageRequest) -> HttpResponse:
+    """Show the form; then mail the link, and show it this once."""
+    form = InviteForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        try:
+            invitation, raw = invite(
+                by=request.user, email=data["email"], groups=data["groups"], role=data["role"]
+            )
+        except PeopleRefused as problem:
+            form.add_error("email", str(problem))
+        else:
+            return _invited(request, invitation, raw)
+    context = {
+        "form": form,
+        "groups": Group.objects.order_by("name", "pk"),
+        "chosen": set(form["groups"].value() or ()),
+        "may_invite_admins": request.user.is_superuser,
+    }
+    status = 422 if form.errors else 200
+    template = "people/invite.html"
+    return render_page(request, template, context, frame=frame_of(request), status=status)
+
+
+@admins_only
+@require_POST
+def withdraw_invitation(request: PageRequest, pk: int) -> HttpResponse:
+    """Withdraw an invitation, so that its link no longer works."""
+    invitation = get_object_or_404(Invitation, pk=pk)
+    withdraw(by=request.user, invitation=invitation)
+    messages.success(
+        request, _("The invitation to %(email)s was withdrawn.") % {"email": invitation.email}
+    )
+    return redirect("people-list")
+
+
+def _invited(request: PageRequest, invitation: Invitation, raw: str) -> HttpResponse:
+    link = send_invitation(request, invitation, raw)
+    context = {"invitation": invitation, "link": link, "mailed": delivers_mail()}
+    template = "people/invited.html"
+    response = render_page(request, template, context, frame=frame_of(request))
+    add_never_cache_headers(response)
+    return response
+
+
+def _is_program(one: User) -> bool:
+    return hasattr(one, "service_account")
+
+
+def _find(pk: int) -> User:
+    return get_object_or_404(list_people(service.PeopleFilter()), pk=pk)
+
+
+def _change(request: PageRequest, one: User, change: Callable[[], None], done: str) -> HttpResponse:
+    """Make the change, show its outcome as a message, and return to the person."""
+    try:
+        change()
+    except PeopleRefused as problem:
+        messages.error(request, str(problem))
+    else:
+        messages.success(request, done)
+    return redirect("person", one.pk)
+
+
+def _person_page(request: PageRequest, one: User, form: GroupForm) -> HttpResponse:
+    context = {
+        "person": one,
+        "form": form,
+        "others": Group.objects.exclude(user=one).order_by("name", "pk"),
+        "myself": one.pk == request.user.pk,
+        "may_change": request.user.is_superuser or not one.is_superuser,
+    }
+    status = 422 if form.errors else 200
+    template = "people/person.html"
+    return render_page(request, template, context, frame=frame_of(request), status=status)

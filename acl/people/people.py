@@ -1,0 +1,200 @@
+"""People: who there is, who may sign in, and which groups they belong to.
+
+Leaving a group or being deactivated holds from the next request on: rights are asked of the
+database each time, and so is whether a session's owner is active. A deactivated person's sessions
+are removed all the same, or they would come back to life with the person.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from django.contrib.auth import SESSION_KEY
+from django.contrib.auth.models import Group, User
+from django.contrib.sessions.models import Session
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from acl.audit.recorder import record
+from acl.models import Invitation
+from acl.oauth.connections import end_connections_of
+from acl.rights.delegation import (
+    Actor,
+    DelegationRefused,
+    check_group,
+    check_groups,
+    check_member,
+    check_person,
+    person_behind,
+)
+
+
+class PeopleRefused(Exception):
+    """Refused change: the admin may not make it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleFilter:
+    """Filters of the list of people."""
+
+    words: str = ""
+    group: str = ""
+    show: str = ""
+
+
+def list_people(filters: PeopleFilter) -> QuerySet[User]:
+    """Return matching people and service accounts by name, with `two_factor` and groups."""
+    codes = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
+    found = User.objects.annotate(two_factor=Exists(codes)).prefetch_related("groups")
+    found = found.select_related("service_account", "language")
+    if filters.words:
+        fields = ("username", "first_name", "last_name", "email")
+        likes = (Q(**{f"{field}__icontains": filters.words}) for field in fields)
+        found = found.filter(_any(likes))
+    if filters.group:
+        found = found.filter(groups__name=filters.group)
+    if filters.show:
+        found = found.filter(**SHOWN[filters.show])
+    return found.order_by("username", "pk")
+
+
+SHOWN: dict[str, dict[str, object]] = {
+    "active": {"is_active": True},
+    "inactive": {"is_active": False},
+    "admins": {"is_staff": True},
+    "no-codes": {"is_active": True, "two_factor": False, "service_account": None},
+    "never": {"last_login": None, "service_account": None},
+    "programs": {"service_account__isnull": False},
+}
+
+
+def is_address_taken(email: str) -> bool:
+    """Return True if an account has the address, confirmed or not."""
+    return (
+        User.objects.filter(email__iexact=email).exists()
+        or EmailAddress.objects.filter(email=email.lower()).exists()
+    )
+
+
+def is_name_taken(name: str) -> bool:
+    """Return True if some account has the name, in any case, or has it as its address: pages and
+    the audit log would show two accounts that look like one."""
+    return User.objects.filter(username__iexact=name).exists() or is_address_taken(name)
+
+
+def person_to_link(verified: Iterable[str]) -> User | None:
+    """Return the account, locked, that a provider may open by these addresses.
+
+    The address must be confirmed here as well, and the account must not be staff's: whoever can
+    make an address at the provider would else be an admin here. A program signs in nowhere.
+    """
+    addresses = [address.lower() for address in verified]
+    people = User.objects.select_for_update(of=("self",)).filter(
+        pk__in=EmailAddress.objects.filter(email__in=addresses, verified=True).values("user"),
+        is_active=True,
+        is_staff=False,
+        is_superuser=False,
+        service_account=None,
+    )
+    return people.order_by("pk").first()
+
+
+@transaction.atomic
+def deactivate(*, by: Actor, person: User) -> None:
+    """Deactivate a person: end their sessions and the invitations they sent."""
+    if (actor := person_behind(by)) is not None and actor.pk == person.pk:
+        raise PeopleRefused(_("You cannot deactivate yourself. Ask another admin."))
+    _check_power(by, person)
+    if not User.objects.filter(pk=person.pk, is_active=True).update(is_active=False):
+        return
+    sessions = end_sessions(person)
+    sent = Invitation.objects.filter(by=person, accepted_at=None, withdrawn_at=None)
+    details = {"sessions": sessions, "invitations": sent.update(withdrawn_at=Now())}
+    record(by=by, action="person.deactivated", target=person.username, details=details)
+
+
+@transaction.atomic
+def reactivate(*, by: Actor, person: User) -> None:
+    """Reactivate a person, with the groups that they had."""
+    _check_power(by, person)
+    if User.objects.filter(pk=person.pk, is_active=False).update(is_active=True):
+        record(by=by, action="person.reactivated", target=person.username)
+
+
+@transaction.atomic
+def add_to_group(*, by: Actor, person: User, group: Group) -> None:
+    """Add a person to a group, with effect from the next request."""
+    _check_power(by, person, joins=[group])
+    if not person.groups.filter(pk=group.pk).exists():
+        person.groups.add(group)
+        _record_group(by, "person.joined_group", person, group)
+
+
+@transaction.atomic
+def take_out_of_group(*, by: Actor, person: User, group: Group) -> None:
+    """Remove a person from a group, with effect from the next request."""
+    try:
+        check_member(by, person)
+        check_group(by, group)
+    except DelegationRefused as refused:
+        raise PeopleRefused(str(refused)) from refused
+    if person.groups.filter(pk=group.pk).exists():
+        person.groups.remove(group)
+        _record_group(by, "person.left_group", person, group)
+
+
+@transaction.atomic
+def turn_codes_off(*, by: User | None, person: User) -> None:
+    """Turn off the codes of a person who lost phone and recovery codes.
+
+    `by` is None for the command, which is for the case that the only admin lost theirs.
+    """
+    if by is not None:
+        if by.pk == person.pk:
+            raise PeopleRefused(
+                _("Turn off your own two-factor authentication under Your account.")
+            )
+        _check_power(by, person)
+    removed, _by_model = Authenticator.objects.filter(user=person).delete()
+    if removed:
+        record(by=by, action="person.two_factor_off", target=person.username)
+
+
+def end_sessions(person: User) -> int:
+    """Delete all sessions of a person, end their connected clients, and return the number of
+    sessions.
+
+    The user id is inside the session data, so all sessions are read. Deactivation is rare.
+    """
+    running = Session.objects.filter(expire_date__gt=Now()).iterator()
+    theirs = [
+        session.pk
+        for session in running
+        if session.get_decoded().get(SESSION_KEY) == str(person.pk)
+    ]
+    Session.objects.filter(pk__in=theirs).delete()
+    end_connections_of(person)
+    return len(theirs)
+
+
+def _check_power(by: Actor, person: User, *, joins: Iterable[Group] = ()) -> None:
+    """Raise PeopleRefused if the person has more power than `by`, or would gain more."""
+    try:
+        check_person(by, person)
+        check_groups(by, joins)
+    except DelegationRefused as refused:
+        raise PeopleRefused(str(refused)) from refused
+
+
+def _record_group(by: Actor, action: str, person: User, group: Group) -> None:
+    record(by=by, action=action, target=person.username, details={"group": group.name})
+
+
+def _any(conditions: Iterable[Q]) -> Q:
+    found = Q()
+    for condition in conditions:
+        found |= condition
+    return found

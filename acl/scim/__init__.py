@@ -1,3 +1,0 @@
-"""SCIM 2.0: people and groups, managed by an identity provider's client with a key."""
-
-__all__ = ["scim_urls"]

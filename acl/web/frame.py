@@ -1,0 +1,118 @@
+"""The frame of every page: navigation, and the person's current group."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_cache_control, patch_vary_headers
+from django.utils.functional import Promise
+from django_htmx.middleware import HtmxDetails
+
+from acl.models import ApiKey
+from acl.rights.caller_lookup import Caller
+
+# Extension points: what other apps add to these pages, registered when the apps are loaded.
+# This app imports none of those above it, and its pages show places, counts and lists of theirs.
+
+Counts = Callable[[User], Mapping[str, int]]
+Context = Callable[[User], Mapping[str, Any]]
+KeyExample = Callable[[HttpRequest, ApiKey, str, User], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An entry of the rail."""
+
+    url_name: str
+    label: str | Promise
+    icon: str
+    order: int
+    covers: bool = True  # pages below its address, too
+    key: str = ""  # goes there after "g"
+    for_staff: bool = False
+
+
+@dataclass(slots=True)
+class Extensions:
+    """Registry of extensions; `extensions` is its only instance."""
+
+    places: tuple[Place, ...] = ()
+    count_waiting: Counts = lambda _user: {}
+    account_context: Context = lambda _user: {}
+    key_example: KeyExample = lambda _request, _key, _raw, _user: ""
+
+    def add_places(self, *places: Place) -> None:
+        """Add entries to the rail."""
+        self.places = tuple(sorted({*self.places, *places}, key=lambda place: place.order))
+
+    def places_for(self, *, staff: bool) -> tuple[Place, ...]:
+        """Return the entries of the rail for staff, or for everyone else."""
+        return tuple(place for place in self.places if staff or not place.for_staff)
+
+
+extensions = Extensions()
+
+
+SESSION_GROUP = "group"
+
+
+class PageRequest(HttpRequest):
+    """Request of a signed-in person, after our middleware."""
+
+    user: User
+    htmx: HtmxDetails
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Navigation for the viewer: their groups, the chosen one, and the places they may go to."""
+
+    user_id: int
+    groups: tuple[Group, ...]
+    group: Group | None
+    places: tuple[Place, ...] = ()
+    waiting: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def caller(self) -> Caller | None:
+        """The caller of the page; None if the person is in no group."""
+        return Caller(self.user_id, self.group.pk) if self.group else None
+
+    @property
+    def everywhere(self) -> Caller | None:
+        """The person in all their groups together, for what is theirs and no group's."""
+        groups = [group.pk for group in self.groups]
+        return Caller(self.user_id, groups[0], None, tuple(groups[1:])) if groups else None
+
+
+def frame_of(request: PageRequest) -> Frame:
+    """Return the frame, by one statement, and one more for admins.
+
+    A group that the person has left is no longer the chosen one.
+    """
+    groups = tuple(request.user.groups.order_by("name", "pk"))
+    chosen = request.session.get(SESSION_GROUP)
+    group = next((group for group in groups if group.name == chosen), groups[0] if groups else None)
+    places = extensions.places_for(staff=request.user.is_staff)
+    waiting = extensions.count_waiting(request.user) if request.user.is_staff else {}
+    return Frame(request.user.pk, groups, group, places, waiting)
+
+
+def render_page(
+    request: PageRequest,
+    template: str,
+    context: Mapping[str, object],
+    *,
+    frame: Frame,
+    status: int = 200,
+) -> HttpResponse:
+    """Render the page, or a part of it where the template's name ends in `#partial`."""
+    whole = {**context, "frame": frame}
+    response = render(request, template, whole, status=status)
+    # A part and its page have the same address: no cache may give one for the other.
+    patch_vary_headers(response, ["HX-Request"])
+    patch_cache_control(response, private=True, no_cache=True)
+    return response

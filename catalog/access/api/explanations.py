@@ -1,0 +1,134 @@
+"""API of explanations: why a caller may use something, all they may use, and who may use it."""
+
+from typing import Any
+
+from django.contrib.auth.models import Group
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers as rest
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.models import ApiKey
+from acl.rights.caller_lookup import Caller
+from acl.rights.delegation.authority import KeyHolder
+from acl.web.problems import CONTENT_TYPE
+from acl.web.request_callers import caller_in_question, is_admin, own_group, principal_of
+from acl.web.strict_serializer import ProblemSerializer
+from catalog.access.api import access_serializers as serializers
+from catalog.access.explanation import Explanation, explain, explain_own, list_holders, list_reach
+from catalog.access.group_scope import capabilities_of
+from catalog.models import Capability
+
+NOT_FOUND = (404, CONTENT_TYPE)
+
+
+# People may ask about themselves, keys about the people they act for, admins about others.
+ASKING = (ApiKey.Scope.DISCOVER, ApiKey.Scope.ADMIN)
+
+
+class ExplainView(APIView):
+    """The explanation of an access decision."""
+
+    required_scope = ASKING
+
+    @extend_schema(
+        operation_id="explain_access",
+        tags=["Access"],
+        summary="Explain why a caller may or may not use a capability",
+        parameters=[serializers.ExplainQuerySerializer],
+        responses={200: serializers.ExplanationSerializer, NOT_FOUND: ProblemSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """Return the deciding rule, grant or default, and everything else that was considered.
+
+        404 if the capability does not exist or the caller may not know of it.
+        """
+        wanted = _read(request, serializers.ExplainQuerySerializer)
+        explanation = _explain_for(request, _caller(request, wanted), wanted["capability"])
+        if explanation is None:
+            raise Http404
+        return Response(serializers.ExplanationSerializer(explanation).data)
+
+
+class ReachView(APIView):
+    """All capabilities of a caller."""
+
+    required_scope = ASKING
+
+    @extend_schema(
+        operation_id="list_reach",
+        tags=["Access"],
+        summary="List what a caller may use, and why",
+        parameters=[serializers.ReachQuerySerializer],
+        responses={200: serializers.ReachSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """Return a page of the caller's capabilities, by full name."""
+        wanted = _read(request, serializers.ReachQuerySerializer)
+        caller = _caller(request, wanted)
+        reach = list_reach(caller=caller, words=wanted["query"], page=wanted["page"])
+        return Response(serializers.ReachSerializer(reach).data)
+
+
+class HoldersView(APIView):
+    """The holders of a capability."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="list_holders",
+        tags=["Access"],
+        summary="List who may use a capability, where, and why",
+        parameters=[serializers.HoldersQuerySerializer],
+        responses={200: serializers.HoldersSerializer, NOT_FOUND: ProblemSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """Return a page of holders, by group, space and name. A key sees its own group only."""
+        wanted = _read(request, serializers.HoldersQuerySerializer)
+        capabilities = Capability.objects.select_related("integration")
+        group = own_group(request, wanted["group"])
+        if group is not None:
+            capabilities = capabilities.filter(pk__in=capabilities_of(group).values("pk"))
+        found = capabilities.filter(full_name=wanted["capability"]).first()
+        chosen = _group(group, wanted["group"])
+        if found is None:
+            raise Http404
+        holders = list_holders(capability=found, group=chosen, page=wanted["page"])
+        return Response(serializers.HoldersSerializer(holders).data)
+
+
+def _read(request: Request, form: type[rest.Serializer]) -> dict[str, Any]:
+    serializer = form(data=request.query_params.dict())
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)
+
+
+def _caller(request: Request, wanted: dict[str, Any]) -> Caller:
+    named = {name: wanted.get(name) or "" for name in ("user", "group", "space")}
+    return caller_in_question(request, **named)
+
+
+def _explain_for(request: Request, caller: Caller, full_name: str) -> Explanation | None:
+    """Return the whole explanation to admins, and only their own to others.
+
+    A key with the scope is an admin of what its group has.
+    """
+    if not is_admin(request):
+        return explain_own(caller=caller, full_name=full_name)
+    group = caller.group_id if isinstance(principal_of(request), KeyHolder) else None
+    if group is not None and not capabilities_of(group).filter(full_name=full_name).exists():
+        return explain_own(caller=caller, full_name=full_name)
+    return explain(caller=caller, full_name=full_name)
+
+
+def _group(own: int | None, name: str) -> Group | None:
+    """Return the group to filter by, or None for all."""
+    if own is None and not name:
+        return None
+    groups = Group.objects.filter(name=name) if name else Group.objects.all()
+    group = (groups.filter(pk=own) if own is not None else groups).first()
+    if group is None:
+        raise Http404
+    return group

@@ -1,0 +1,248 @@
+"""Explain pages: why a person may use something, all they may use, and who may use it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import Group, User
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET
+
+from acl.audit.recorder import record_look
+from acl.models import Space
+from acl.rights.caller_lookup import Caller
+from acl.rights.precedence_sql import LADDER
+from acl.web.frame import PageRequest, frame_of, render_page
+from acl.web.staff_pages import admins_only, part_of, render_access
+from catalog.access._group_overview import build_tree, find_targets, walk_tree
+from catalog.access.explanation import (
+    Explanation,
+    ExplanationStep,
+    Holder,
+    explain,
+    explain_own,
+    list_holders,
+    list_reach,
+)
+from catalog.access.grant_suggestions import Fix, find_fix
+from catalog.access.my_tools import find_my_tool
+from catalog.access.pages.access_forms import ExplainForm, SearchForm
+from catalog.access.pages.change_text import sentence, write_changes
+from catalog.models import Capability
+from catalog.readiness.readiness import MendLink
+
+MOST_PEOPLE = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """A possible source of the decision, in order of precedence."""
+
+    label: str
+    kind: str  # gate, space, grant, default, own
+    steps: tuple[ExplanationStep, ...]
+    decides: bool
+    asked: bool  # nothing before it has decided
+
+
+@dataclass(frozen=True, slots=True)
+class HolderLink:
+    """A holder, with the URL of the explanation."""
+
+    holder: Holder
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainSubject:
+    """The person asked about, and the choices of group and space."""
+
+    person: User | None
+    group: Group | None
+    space: Space | None
+    groups: Sequence[Group]
+    own: frozenset[int]  # of the groups, those that the person belongs to
+
+    @property
+    def caller(self) -> Caller | None:
+        if self.person is None or self.group is None:
+            return None
+        return Caller(self.person.pk, self.group.pk, self.space.pk if self.space else None)
+
+
+@admins_only
+@require_GET
+def explain_page(request: PageRequest) -> HttpResponse:
+    """Explain a decision for a person, group, space and capability."""
+    form = ExplainForm(request.GET)
+    who = _resolve_subject(form)
+    data = form.cleaned_data
+    name = data.get("capability", "")
+    told = explain(caller=who.caller, full_name=name) if who.caller and name else None
+    if told and who.person:
+        _record_look(request, who.person, "explain")
+    context = {
+        "form": form,
+        "who": who,
+        "branches": list(walk_tree(build_tree(who.group))) if who.group else [],
+        "people": _people(data.get("user", "")),
+        "names": [one.full_name for one in find_targets(name, integrations=False).capabilities],
+        "told": told,
+        "mend": _mend_for_reader(request, who, told) if told else None,
+        "rungs": rungs_of(told) if told else (),
+        "fix": _fix(who, name, told) if told else None,
+        "back": request.get_full_path(),
+        "about": Capability.objects.filter(full_name=name).select_related("integration").first(),
+        "nobody": bool(data.get("user")) and who.person is None,
+        "nothing": bool(name) and who.caller is not None and told is None,
+    }
+    return render_access(request, part_of(request, "explain.html", "told"), context, tab="explain")
+
+
+@admins_only
+@require_GET
+def reach(request: PageRequest, pk: int) -> HttpResponse:
+    """List everything a person may use in a group and space, and why."""
+    person = get_object_or_404(User, pk=pk)
+    form = SearchForm(request.GET)
+    who = _resolve_subject(ExplainForm({**request.GET.dict(), "user": person.username}))
+    caller = who.caller
+    found = (
+        list_reach(caller=caller, words=form.words(), page=form.page_number()) if caller else None
+    )
+    _record_look(request, person, "reach")
+    context = {
+        "person": person,
+        "who": who,
+        "branches": list(walk_tree(build_tree(who.group))) if who.group else [],
+        "form": form,
+        "found": found,
+    }
+    return render_access(request, part_of(request, "reach.html", "found"), context, tab="explain")
+
+
+@admins_only
+@require_GET
+def holders(request: PageRequest, full_name: str) -> HttpResponse:
+    """List who may use a capability, where, and why."""
+    capability = get_object_or_404(
+        Capability.objects.select_related("integration"), full_name=full_name
+    )
+    groups = list(Group.objects.order_by("name", "pk"))
+    chosen = next((one for one in groups if str(one.pk) == request.GET.get("group")), None)
+    page = SearchForm(request.GET).page_number()
+    found = list_holders(capability=capability, group=chosen, page=page)
+    context = {
+        "capability": capability,
+        "groups": groups,
+        "chosen": chosen,
+        "found": found,
+        "rows": _with_addresses(found.items, capability),
+    }
+    return render_access(request, part_of(request, "holders.html", "found"), context, tab="explain")
+
+
+@login_required
+@require_GET
+def why(request: PageRequest, full_name: str) -> HttpResponse:
+    """Explain to a person why they have a tool; 404 for tools they do not have."""
+    frame = frame_of(request)
+    mine = find_my_tool(caller=frame.caller, full_name=full_name) if frame.caller else None
+    told = explain_own(caller=frame.caller, full_name=full_name) if frame.caller else None
+    if mine is None or told is None:
+        raise Http404
+    context = {"mine": mine, "told": told, "mend": told.mend, "rungs": rungs_of(told)}
+    return render_page(request, "access/why.html", context, frame=frame)
+
+
+def rungs_of(told: Explanation) -> tuple[Rung, ...]:
+    """Return the ladder of precedence: preconditions, spaces upwards, grants, default, own setting.
+
+    The capability's own setting is always considered.
+    """
+    first = told.steps[0]
+    rungs: list[Rung] = []
+    for label, kind, steps in _list_rungs(told):
+        found = any(rung.decides for rung in rungs)
+        decides = any(step.decides for step in steps) if kind == "own" else first in steps
+        rungs.append(Rung(label, kind, steps, decides, asked=not found or kind == "own"))
+    return tuple(rungs)
+
+
+def _list_rungs(told: Explanation) -> list[tuple[str, str, tuple[ExplanationStep, ...]]]:
+    def of(*kinds: str) -> tuple[ExplanationStep, ...]:
+        return tuple(step for step in told.steps if step.kind in kinds)
+
+    spaces = [
+        (place.name, "space", tuple(step for step in of("rule") if step.distance == distance))
+        for distance, place in enumerate(told.path)
+    ]
+    by_kind = {
+        "rule": spaces,
+        "grant": [(_("Grants"), "grant", of("grant"))],
+        "default": [(_("Group default"), "default", of("default"))],
+    }
+    rungs = [(_("Requirements"), "gate", of("nobody", "switched-off"))]
+    rungs += [rung for kind in LADDER for rung in by_kind[kind]]
+    own = of("own")
+    return [*rungs, (_("The tool's own setting"), "own", own)] if own else rungs
+
+
+def _mend_for_reader(
+    request: PageRequest, who: ExplainSubject, told: Explanation
+) -> MendLink | None:
+    is_own = who.person is not None and who.person.pk == request.user.pk
+    return told.mend if is_own else told.mend_by_admin
+
+
+def _fix(who: ExplainSubject, name: str, told: Explanation) -> tuple[Fix, str, str] | None:
+    """Return the smallest change that gives the tool, as a sentence and as lines of a form."""
+    capability = Capability.objects.select_related("integration").filter(full_name=name).first()
+    if who.person is None or who.caller is None or capability is None:
+        return None
+    fix = find_fix(person=who.person, caller=who.caller, capability=capability, told=told)
+    if fix is None:
+        return None
+    return fix, "; ".join(map(sentence, fix.changes)), write_changes(fix.changes)
+
+
+def _resolve_subject(form: ExplainForm) -> ExplainSubject:
+    """Resolve the person; default to their first group."""
+    form.full_clean()
+    data = form.cleaned_data
+    person = User.objects.filter(username=data.get("user") or "").first()
+    own = frozenset(person.groups.values_list("pk", flat=True)) if person else frozenset()
+    groups = sorted(Group.objects.order_by("name", "pk"), key=lambda group: group.pk not in own)
+    named = data.get("group")
+    group = next((group for group in groups if group.pk == named), None)
+    group = group or next((group for group in groups if group.pk in own), None)
+    spaces = Space.objects.filter(group=group, pk=data.get("space") or 0)
+    return ExplainSubject(person, group, spaces.first() if group else None, groups, own)
+
+
+def _with_addresses(holders: Sequence[Holder], capability: Capability) -> list[HolderLink]:
+    """Add the URL of the explanation to each holder."""
+    places = Space.objects.filter(
+        group__name__in={one.group for one in holders}, slug__in={one.space for one in holders}
+    ).select_related("group")
+    keys = {(place.group.name, place.slug): place for place in places}
+    rows = []
+    for holder in holders:
+        asked = {"user": holder.user, "capability": capability.full_name}
+        if (place := keys.get((holder.group, holder.space))) is not None:
+            asked |= {"group": str(place.group_id), "space": str(place.pk)}
+        rows.append(HolderLink(holder, f"{reverse('access-explain')}?{urlencode(asked)}"))
+    return rows
+
+
+def _record_look(request: PageRequest, person: User, kind: str) -> None:
+    record_look(by=request.user, subject=person.pk, name=person.get_username(), kind=kind)
+
+
+def _people(typed: str) -> list[str]:
+    people = User.objects.filter(username__icontains=typed).order_by("username")
+    return list(people.values_list("username", flat=True)[:MOST_PEOPLE])

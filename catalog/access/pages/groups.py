@@ -1,0 +1,131 @@
+"""Pages of groups: members, grants and spaces."""
+
+from django.contrib import messages
+from django.contrib.auth.models import Group
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods
+
+from acl.people.spaces import SpaceRefused, create_space
+from acl.web.frame import PageRequest
+from acl.web.staff_pages import admins_only, part_of, posted, render_access
+from catalog.access._group_overview import (
+    build_tree,
+    find_targets,
+    list_grants,
+    list_groups,
+    list_members,
+    list_rules,
+    walk_tree,
+)
+from catalog.access.change_preview import Change
+from catalog.access.pages.access_forms import SearchForm, SpaceForm, TargetForm
+from catalog.access.pages.change_text import reference, write_change
+from catalog.access.pages.changes import render_preview
+from catalog.models import Capability, Integration
+
+
+@admins_only
+@require_GET
+def groups(request: PageRequest) -> HttpResponse:
+    """List groups by name."""
+    form = SearchForm(request.GET)
+    found = list_groups(words=form.words(), page=form.page_number())
+    template = part_of(request, "groups.html", "found")
+    return render_access(request, template, {"form": form, "found": found}, tab="groups")
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def group(request: PageRequest, pk: int) -> HttpResponse:
+    """Show a group; POST creates a space in it."""
+    one = get_object_or_404(Group.objects.select_related("policy"), pk=pk)
+    form = SpaceForm(posted(request), group=one)
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        try:
+            space = create_space(
+                by=request.user, group=one, parent=data["parent"], name=data["name"]
+            )
+        except SpaceRefused as problem:
+            form.add_error("name", str(problem))
+        else:
+            messages.success(
+                request, _("Space %(name)s added. It has no rules yet.") % {"name": space.name}
+            )
+            return redirect("access-space", space.pk)
+    return _group_page(request, one, form)
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def give(request: PageRequest, pk: int) -> HttpResponse:
+    """Choose what to grant to the group; POST previews the grant."""
+    one = get_object_or_404(Group, pk=pk)
+    form = TargetForm(posted(request))
+    if request.method == "POST" and form.is_valid():
+        change = Change(verb="grant", target=form.cleaned_data["target"], group=one)
+        return render_preview(request, [change], back=_address(one))
+    words = request.POST.get("target_q", request.GET.get("target_q", ""))
+    context = {"group": one, "form": form, "found": find_targets(words), "words": words}
+    status = 422 if form.errors else 200
+    return render_access(request, "give.html", context, tab="groups", status=status)
+
+
+@admins_only
+@require_GET
+def suggest_targets(request: PageRequest) -> HttpResponse:
+    """Suggest integrations and capabilities while an admin types."""
+    words = request.GET.get("target_q", "")[:200]
+    context = {"found": find_targets(words), "chosen": request.GET.get("target", "")}
+    return render_access(request, "_targets.html", context, tab="groups")
+
+
+@admins_only
+@require_GET
+def suggest_capabilities(request: PageRequest) -> HttpResponse:
+    """Suggest full names of capabilities while an admin types."""
+    found = find_targets(request.GET.get("capability", "")[:200], integrations=False)
+    names = [capability.full_name for capability in found.capabilities]
+    return render_access(request, "_names.html", {"names": names}, tab="explain")
+
+
+def _group_page(request: PageRequest, one: Group, form: SpaceForm) -> HttpResponse:
+    search = SearchForm(request.GET)
+    words = search.words()
+    grants = list_grants(one, words=words, page=search.page_number())
+    members, member_count = list_members(one)
+    tree = build_tree(one)
+    policy = getattr(one, "policy", None)
+    is_open = policy is not None and policy.open_default
+    context = {
+        "group": one,
+        "is_open": is_open,
+        "is_joined": policy is not None and policy.joined_by_default,
+        "default_line": write_change(Change(verb="close" if is_open else "open", group=one)),
+        "members": members,
+        "member_count": member_count,
+        "tree": tree,
+        "branches": list(walk_tree(tree)),
+        "grants": grants,
+        "given": [_with_revocation(one, target) for target in grants.integrations],
+        "given_singly": [_with_revocation(one, target) for target in grants.capabilities],
+        "rules": list_rules(one, words) if words else [],
+        "search": search,
+        "form": form,
+        "back": request.get_full_path(),
+    }
+    status = 422 if form.errors else 200
+    return render_access(request, "group.html", context, tab="groups", status=status)
+
+
+def _with_revocation(
+    one: Group, target: Integration | Capability
+) -> tuple[Integration | Capability, str]:
+    """Return a granted target with the line that revokes it."""
+    return target, f"revoke|{reference(one)}|{reference(target)}||"
+
+
+def _address(one: Group) -> str:
+    return f"/access/groups/{one.pk}/"

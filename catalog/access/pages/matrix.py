@@ -1,0 +1,85 @@
+"""The matrix page: grants of integrations to groups, and defaults."""
+
+from django.contrib import messages
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from acl.web.frame import PageRequest
+from acl.web.staff_pages import admins_only, part_of, render_access
+from catalog.access._grant_matrix import Matrix, access_matrix
+from catalog.access.kept_limits import lift, list_kept
+from catalog.access.pages.access_forms import MatrixForm
+from catalog.access.pages.change_text import REVERSE
+
+MOST_KEPT = 100
+# Names of checkboxes, by what checking one does; unchecking does the reverse.
+BOXES = ("grant", "open", "restrict")
+
+
+@admins_only
+@require_GET
+def matrix(request: PageRequest) -> HttpResponse:
+    """Show a window of the matrix."""
+    form = MatrixForm(request.GET)
+    shown = access_matrix(form.window())
+    context: dict[str, object] = {"form": form, "matrix": shown, "was": checked_boxes(shown)}
+    context["kept"] = list_kept()[:MOST_KEPT]
+    return render_access(request, part_of(request, "matrix.html", "board"), context, tab="matrix")
+
+
+@admins_only
+@require_POST
+def lift_kept(request: PageRequest, pk: int) -> HttpResponse:
+    """Lift a limit that waits for what it names."""
+    kept = get_object_or_404(list_kept(), pk=pk)
+    lift(by=request.user, kept=kept)
+    told = _("The limit on %(name)s was lifted. What comes back under this name is free of it.")
+    messages.success(request, told % {"name": kept.target})
+    return redirect("access")
+
+
+def checked_boxes(matrix: Matrix) -> dict[str, str]:
+    """Return the initially checked boxes of the window, by name."""
+    grants = [
+        f"group-{cell.column.group.pk}|integration-{row.integration.pk}"
+        for row in matrix.rows
+        for cell in row.cells
+        if cell.granted
+    ]
+    opened = [f"group-{column.group.pk}|" for column in matrix.columns if column.is_open]
+    restricted = [
+        f"|integration-{r.integration.pk}" for r in matrix.rows if r.integration.restricted
+    ]
+    return {
+        "grant": " ".join(grants),
+        "open": " ".join(opened),
+        "restrict": " ".join(restricted),
+    }
+
+
+def read_boxes(posted: QueryDict) -> str:
+    """Return the changes as lines: the difference between initial and submitted boxes.
+
+    `pending` holds changes made on other windows. `all` names a row or column whose button was
+    pressed without JavaScript.
+    """
+    lines = posted.get("pending", "").splitlines()
+    if "all" in posted:
+        return "\n".join(lines + _toggle_all(posted, posted.get("all", "")))
+    for on in BOXES:
+        was, now = set(posted.get(f"was_{on}", "").split()), set(posted.getlist(on))
+        lines += [f"{on}|{box}||" for box in sorted(now - was)]
+        lines += [f"{REVERSE[on]}|{box}||" for box in sorted(was - now)]  # type: ignore[index]
+    return "\n".join(lines)
+
+
+def _toggle_all(posted: QueryDict, name: str) -> list[str]:
+    """Grant a whole row or column, or revoke it if everything was granted."""
+    groups = [name] if name.startswith("group") else posted.get("groups_shown", "").split()
+    rows = [name] if name.startswith("integration") else posted.get("rows_shown", "").split()
+    boxes = [f"{group}|{row}" for group in groups for row in rows]
+    was = set(posted.get("was_grant", "").split())
+    missing = [box for box in boxes if box not in was]
+    return [f"grant|{box}||" for box in missing] or [f"revoke|{box}||" for box in boxes]

@@ -1,0 +1,185 @@
+"""Pages of a space: own and inherited rules; rename, move and delete."""
+
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.contrib.auth.models import Group
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from acl.models import Space
+from acl.people.spaces import SpaceRefused, delete_space, move_space, rename_space
+from acl.rights import precedence_sql
+from acl.web.frame import PageRequest
+from acl.web.staff_pages import admins_only, posted, render_access
+from catalog.access._group_overview import Level, find_targets, list_levels
+from catalog.access._rule_conflicts import RuleConflict
+from catalog.access.change_preview import Change
+from catalog.access.pages.access_forms import RuleForm
+from catalog.access.pages.change_text import find_things, write_change
+from catalog.access.pages.changes import find_rule_warnings, render_preview
+from catalog.access.rules import RuleRefused
+from catalog.models import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """A rule, and the line that deletes it."""
+
+    rule: Rule
+    line: str
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def space(request: PageRequest, pk: int) -> HttpResponse:
+    """Show a space's own and inherited rules; POST previews a new rule."""
+    one = _space(pk)
+    searched = request.GET if "effect" in request.GET else None
+    form = RuleForm(searched if request.method != "POST" else posted(request))
+    if request.method == "POST" and form.is_valid():
+        return render_preview(request, [form.change(one)], back=_address(one))
+    return _space_page(request, one, form)
+
+
+@admins_only
+@require_GET
+def warnings(request: PageRequest, pk: int) -> HttpResponse:
+    """Return warnings about the rule in the form, for htmx."""
+    context = {"warnings": _warnings(_space(pk), RuleForm(request.GET))}
+    return render_access(request, "space.html#warnings", context, tab="groups")
+
+
+@admins_only
+@require_POST
+def rename(request: PageRequest, pk: int) -> HttpResponse:
+    """Rename the space."""
+    one = _space(pk)
+    try:
+        renamed = rename_space(by=request.user, space=one, name=request.POST.get("name", ""))
+    except SpaceRefused as problem:
+        return _space_page(request, _space(pk), RuleForm(), refused=str(problem))
+    messages.success(request, _("Space renamed to %(name)s.") % {"name": renamed.name})
+    return redirect(_address(one))
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def move(request: PageRequest, pk: int) -> HttpResponse:
+    """Show which rules a new parent would change; POST moves the space."""
+    one = _space(pk)
+    given = f"space-{request.POST.get('parent') or request.GET.get('parent', '')}"
+    parent = (
+        _others(one).filter(pk__in=[found.pk for found in find_things([given]).values()]).first()
+    )
+    if parent is None:
+        return _space_page(request, one, RuleForm(), refused=_("Choose the parent space."))
+    if request.method == "POST":
+        try:
+            move_space(by=request.user, space=one, parent=parent)
+        except SpaceRefused as problem:
+            return _space_page(request, _space(pk), RuleForm(), refused=str(problem))
+        messages.success(
+            request,
+            _("%(space)s moved to %(parent)s.") % {"space": one.name, "parent": parent.name},
+        )
+        return redirect(_address(one))
+    before = _rules(list_levels(one)[1:])
+    after = _rules(list_levels(parent))
+    context = {
+        "space": one,
+        "parent": parent,
+        "loses": [rule for rule in before if rule not in after],
+        "gains": [rule for rule in after if rule not in before],
+    }
+    return render_access(request, "move.html", context, tab="groups")
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: PageRequest, pk: int) -> HttpResponse:
+    """Show what deleting the space affects; POST deletes it."""
+    one = _space(pk)
+    if one.parent is None:
+        return _space_page(request, one, RuleForm(), refused=_("You cannot delete the root space."))
+    if request.method == "POST":
+        try:
+            delete_space(by=request.user, space=one)
+        except SpaceRefused as problem:
+            return _space_page(request, one, RuleForm(), refused=str(problem))
+        messages.success(request, _("%(space)s and its rules were deleted.") % {"space": one.name})
+        return redirect("access-group", one.group_id)
+    children = Space.objects.filter(parent=one).order_by("name", "pk")
+    context = {"space": one, "rules": list_levels(one)[0].rules, "children": children}
+    return render_access(request, "delete.html", context, tab="groups")
+
+
+def _space_page(
+    request: PageRequest, one: Space, form: RuleForm, *, refused: str = ""
+) -> HttpResponse:
+    levels = list_levels(one)
+    words = form.data.get("target_q", "")
+    context = {
+        "space": one,
+        "path": [level.space for level in reversed(levels)],
+        "levels": [(level, _build_rule_rows(level)) for level in levels],
+        "form": form,
+        "found": find_targets(words),
+        "words": words,
+        "roles": Group.objects.order_by("name", "pk"),
+        "parents": Space.objects.filter(group=one.group_id)
+        .exclude(pk=one.pk)
+        .order_by("name", "pk"),
+        "warnings": _warnings(one, form),
+        "refused": refused,
+        "back": _address(one),
+        "precedence": [_(sentence) for sentence in precedence_sql.IN_WORDS],
+    }
+    wrong = refused or (request.method == "POST" and form.errors)
+    return render_access(request, "space.html", context, tab="groups", status=422 if wrong else 200)
+
+
+def _warnings(one: Space, form: RuleForm) -> list[RuleConflict]:
+    """Return warnings about the rule, or [] while the form is incomplete."""
+    if not form.is_valid():
+        return []
+    try:
+        return find_rule_warnings(form.change(one), one, form.cleaned_data["effect"])
+    except RuleRefused:
+        return []
+
+
+def _build_rule_rows(level: Level) -> list[RuleRow]:
+    return [RuleRow(rule, _deletion_line(rule)) for rule in level.rules]
+
+
+def _deletion_line(rule: Rule) -> str:
+    deletion = Change(
+        verb="unrule",
+        target=rule.integration or rule.capability,
+        user=rule.user,
+        group=rule.group,
+        space=rule.space,
+        effect=Rule.Effect(rule.effect),
+    )
+    return write_change(deletion)
+
+
+def _rules(levels: list[Level]) -> list[Rule]:
+    return [rule for level in levels for rule in level.rules]
+
+
+def _others(one: Space) -> "QuerySet[Space]":
+    """Return possible parents; the service refuses descendants."""
+    return Space.objects.filter(group=one.group_id).exclude(pk=one.pk)
+
+
+def _space(pk: int) -> Space:
+    return get_object_or_404(Space.objects.select_related("group", "parent"), pk=pk)
+
+
+def _address(one: Space) -> str:
+    return f"/access/spaces/{one.pk}/"

@@ -1,0 +1,1 @@
+"""Capabilities as callers read them: lists, one with its details, categories, the full listing."""

@@ -1,0 +1,158 @@
+"""Embedding jobs.
+
+An `Embedding` row is pending while its `vector_hash` differs from its `text_hash`. It is written in
+the capability's transaction, so losing a queue or worker loses nothing. Jobs are idempotent:
+repeated, late or reordered ones end in the same rows.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import structlog
+from django.conf import settings
+from django.db import connection
+from django.db.models import Q, QuerySet
+
+from acl.platform.jobs.rows import claim_overdue, overdue, update_unlocked
+from acl.platform.jobs.task_names import EMBED_CAPABILITIES, send_each
+from catalog.embedding.configured_embedder import (
+    configured_embedder,
+    configured_embedder_name,
+    embedder_for,
+)
+from catalog.embedding.embedder import EmbedderUnavailable, Vectors
+from catalog.embedding.texts import embedding_text
+from catalog.embedding.vector_batches import VectorTable, chunks
+from catalog.models import Embedding, EmbeddingModel
+
+log = structlog.get_logger(__name__)
+
+# What is sent together stands in the queue once.
+IDS_PER_TASK = 2_000
+
+
+def request_vectors(hashes: Mapping[int, str]) -> list[int]:
+    """Write the text hash of each capability for every model; return the changed ones.
+
+    Runs in the caller's transaction.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_REQUEST_VECTORS, [list(hashes), list(hashes.values())])
+        return sorted({capability for (capability,) in cursor.fetchall()})
+
+
+# ORDER BY: all writers lock capabilities in the same order, so that they cannot deadlock.
+_REQUEST_VECTORS = """
+INSERT INTO catalog_embedding AS e
+  (capability_id, model_id, text_hash, vector_hash, attempts, failure, sent_at)
+SELECT c.id, m.id, c.hash, '', 0, '', now()
+FROM unnest(%s::bigint[], %s::text[]) AS c (id, hash) CROSS JOIN catalog_embeddingmodel m
+ORDER BY c.id, m.id
+ON CONFLICT (capability_id, model_id) DO UPDATE
+  SET text_hash = EXCLUDED.text_hash, attempts = 0, failure = '', sent_at = now()
+  WHERE e.text_hash <> EXCLUDED.text_hash
+RETURNING capability_id
+"""
+
+
+def pending_embeddings() -> QuerySet[Embedding]:
+    """Return the pending rows that may be tried again."""
+    return _TABLE.pending()
+
+
+def failed_embeddings() -> QuerySet[Embedding]:
+    """Return the rows given up after too many attempts; a changed text resets them."""
+    return _TABLE.failed()
+
+
+def embed_capabilities(ids: Sequence[int], model_id: int | None = None) -> int:
+    """Embed the pending rows of these capabilities; return the number of vectors written."""
+    models = maintained_models() if model_id is None else EmbeddingModel.objects.filter(pk=model_id)
+    return sum(_embed_by(model, ids) for model in models)
+
+
+def embed_pending(*, progress: Callable[[int, int], None] | None = None) -> int:
+    """Embed all pending rows in this process; return the number of vectors written.
+
+    Raises EmbedderUnavailable.
+    """
+    configured_embedder()
+    waiting = pending_embeddings().filter(model__in=maintained_models()).order_by("capability_id")
+    ids = list(waiting.values_list("capability_id", flat=True).distinct())
+    written = done = 0
+    for some in chunks(ids, settings.PEGBOARD_EMBEDDING_BATCH):
+        written += embed_capabilities(some)
+        done += len(some)
+        if progress:
+            progress(done, len(ids))
+    return written
+
+
+def maintained_models() -> QuerySet[EmbeddingModel]:
+    """Return the active and the configured model: only these get new vectors."""
+    configured = Q(name=configured_embedder_name())
+    return EmbeddingModel.objects.filter(configured | Q(active=True)).order_by("-active", "pk")
+
+
+def _embed_by(model: EmbeddingModel, ids: Sequence[int]) -> int:
+    rows = pending_embeddings().filter(model=model, capability__in=ids)
+    if not rows.exists():
+        return 0
+    new_first = rows.order_by("attempts", "capability_id").values_list("pk", "attempts")
+    try:
+        return _TABLE.embed(list(new_first), embedder_for(model.name))
+    except EmbedderUnavailable as problem:
+        log.warning("embedder unavailable", model=model.name, reason=str(problem))
+        update_unlocked(rows, failure=str(problem)[:300])
+        return 0
+
+
+def _read(keys: list[int]) -> list[Embedding]:
+    claimed = Embedding.objects.filter(pk__in=keys).select_related("capability__integration")
+    return list(claimed.order_by("capability_id"))
+
+
+def _store(embeddings: Sequence[Embedding], vectors: Vectors) -> int:
+    """Write each vector unless its text has changed since it was read."""
+    rows = [
+        (_vector_literal(vector), embedding.text_hash, embedding.pk, embedding.text_hash)
+        for embedding, vector in zip(embeddings, vectors, strict=True)
+    ]
+    with connection.cursor() as cursor:
+        cursor.executemany(_STORE, rows)
+        return int(cursor.rowcount)
+
+
+_STORE = """
+UPDATE catalog_embedding SET vector = %s::vector, vector_hash = %s, attempts = 0, failure = ''
+WHERE id = %s AND text_hash = %s
+"""
+
+
+def claim_overdue_capabilities(limit: int) -> list[int]:
+    """Return capabilities that have been pending too long, and mark their rows as sent."""
+    rows = pending_embeddings().filter(overdue(), model__in=maintained_models())
+    keys = claim_overdue(rows.order_by("sent_at", "pk")[:limit])
+    claimed = Embedding.objects.filter(pk__in=keys)
+    return list(
+        claimed.order_by("capability_id").values_list("capability_id", flat=True).distinct()
+    )
+
+
+def record_crashes() -> int:
+    """Record the reason for rows whose last attempt crashed the process."""
+    return _TABLE.record_crashes()
+
+
+def _vector_literal(vector: Vectors) -> str:
+    return "[" + ",".join(map(repr, vector.tolist())) + "]"
+
+
+_TABLE = VectorTable(
+    Embedding, read=_read, text=lambda row: embedding_text(row.capability), store=_store
+)
+
+
+def send_embeddings(ids: Sequence[int]) -> None:
+    """Enqueue embeddings. If the queue is down, the sweep does it later."""
+    some_at_a_time = chunks(ids, IDS_PER_TASK)
+    send_each(EMBED_CAPABILITIES, ([list(some)] for some in some_at_a_time))

@@ -1,0 +1,104 @@
+"""Columns derived from a capability's definition."""
+
+import hashlib
+
+from pgvector import SparseVector
+
+from catalog.effects.assessment import CORRECTABLE, corrected_columns
+from catalog.effects.classifier import assess
+from catalog.embedding.texts import text_without_order
+from catalog.formats.descriptors import JSONObject, canonical_json
+from catalog.lexical import DIMENSIONS, document_vector
+from catalog.models import Capability
+from catalog.token_counter import estimate_tokens
+
+EFFECT_COLUMNS = ("effect_confidence", "effect_evidence", *CORRECTABLE)
+DERIVED_COLUMNS = ("tokens", "fingerprint", "parameters_summary", *EFFECT_COLUMNS)
+
+_SUMMARY_CHARACTERS = 200
+
+
+def fill_derived_columns(capability: Capability) -> None:
+    """Set the derived columns."""
+    capability.tokens = estimate_definition_tokens(capability)
+    capability.fingerprint = compute_fingerprint(capability)
+    capability.parameters_summary = summarize_parameters(capability.input_schema)
+    fill_in_effects(capability)
+
+
+def fill_in_effects(capability: Capability) -> None:
+    """Set the side effect and the flags with their evidence, except what an admin corrected."""
+    before = capability.effect_evidence or {}
+    kept = corrected_columns(before)
+    declared = capability.declared_effect
+    if "side_effect" in kept:
+        declared = capability.side_effect
+    found = assess(capability, declared=declared)
+    capability.side_effect, capability.effect_confidence = found.effect, found.confidence
+    if "effect_flags" not in kept:
+        capability.effect_flags = found.flag_names
+    corrections = {name: before[name] for name in kept}
+    capability.effect_evidence = found.evidence_as_json() | corrections
+
+
+def estimate_definition_tokens(capability: Capability) -> int:
+    """Estimate the tokens of the full definition."""
+    definition = {
+        "name": capability.full_name,
+        "description": capability.description,
+        "input_schema": capability.input_schema,
+    }
+    return estimate_tokens(definition)
+
+
+def compute_fingerprint(capability: Capability) -> str:
+    """Return a hash equal for the same definition on another integration."""
+    definition = [
+        capability.action,
+        capability.description,
+        capability.input_schema,
+        capability.output_schema,
+        capability.content,
+    ]
+    return _digest(canonical_json(definition))
+
+
+def compute_text_hash(capability: Capability) -> str:
+    """Return the hash of the embedded text, whatever the order of its parameters."""
+    return _digest(text_without_order(capability))
+
+
+def compute_lexical_terms(capability: Capability) -> SparseVector:
+    """Return the capability's BM25 vector as stored."""
+    return SparseVector(document_vector(capability), DIMENSIONS)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def summarize_parameters(schema: JSONObject | None) -> str:
+    """List parameter names in schema order; optional ones get a question mark: `query, limit?`."""
+    properties = (schema or {}).get("properties")
+    if not isinstance(properties, dict):
+        return ""
+    required = (schema or {}).get("required")
+    needed = (
+        {name for name in required if isinstance(name, str)}
+        if isinstance(required, list)
+        else set()
+    )
+    names = [name if name in needed else f"{name}?" for name in properties]
+    return _join_within_limit(names)
+
+
+def _join_within_limit(names: list[str]) -> str:
+    """Join as many names as fit, plus the number of the rest."""
+    text = ", ".join(names)
+    if len(text) <= _SUMMARY_CHARACTERS:
+        return text
+    shown = len(names)
+    while shown and len(text) > _SUMMARY_CHARACTERS:
+        shown -= 1
+        text = f"{', '.join(names[:shown])} (+{len(names) - shown} more)"
+    return text if shown else f"{len(names)} parameters"

@@ -1,0 +1,1 @@
+"""Relations between capabilities: stored when definitions change, read per caller."""

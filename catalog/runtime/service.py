@@ -1,0 +1,371 @@
+"""Creating, replacing and retiring capabilities at runtime.
+
+Each group has an integration for each kind, restricted and granted to this group only. So rights,
+readiness, selection and holders treat these capabilities like all others.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+
+from acl.audit.recorder import record
+from acl.platform.clock import database_now
+from acl.rights.caller_lookup import Caller
+from catalog.capabilities.runtime_state import (
+    IS_OVER,
+    LIVE,
+    NOT_OVER,
+    State,
+    expire,
+    is_shared,
+    move,
+    retire,
+)
+from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, IntegrationKind, Loaded
+from catalog.formats.runtime import normalize_runtime
+from catalog.locks import lock_catalog
+from catalog.models import Capability, Definition, Integration, RuntimeCapability
+from catalog.registration.register import register
+from catalog.trust.findings import Finding, read_findings
+from catalog.trust.gate import Origin
+
+MOST_PER_GROUP = 500
+USUAL_LIFE = timedelta(days=30)
+# Fields of a request, as the reader of manifests calls them in its defects.
+_FIELDS = {
+    "displayName": "display_name",
+    "inputSchema": "input_schema",
+    "requiredTools": "required_tools",
+    "hasSideEffects": "has_side_effects",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The integration of a group's capabilities of one kind."""
+
+    suffix: str
+    kind: IntegrationKind
+    title: str
+
+
+_PLACES = {
+    "skill": _Place("skills", "skill", "Skills"),
+    "voice": _Place("voices", "voice", "Voice providers"),
+    # `builtin` is for what Pegboard itself answers.
+    "emergent-tool": _Place("tools", "extension", "Tools"),
+}
+
+
+class RefusedDefinitionError(Exception):
+    """A field of the definition is not valid."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(reason)
+        self.field = field
+
+
+class ConflictError(Exception):
+    """The name is taken, the group has too many, or others use the capability."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Owner and group of a capability to create, and the key that asks."""
+
+    owner: User
+    group: Group
+    key_id: int | None
+
+
+@transaction.atomic
+def create_capability(
+    *, maker: Maker, kind: str, name: str, fields: Mapping[str, Any], expires_at: datetime | None
+) -> RuntimeCapability:
+    """Store a new capability of the group as far as it passes the gate."""
+    loaded = _read(maker.group, kind, {**fields, "kind": kind, "name": name})
+    one = loaded.capabilities[0]
+    namesakes = RuntimeCapability.objects.filter(full_name=one.full_name)
+    # Before the catalogue write lock: `retire` takes the lock on definitions, which comes first.
+    for over in namesakes.filter(IS_OVER, state__in=LIVE):
+        expire(over)
+    lock_catalog()
+    if (row := namesakes.first()) is not None:
+        _check_free(row)
+    if _count_live(maker.group) >= MOST_PER_GROUP:
+        raise ConflictError(f"The group has {MOST_PER_GROUP} of them: retire some first.")
+    integration = _register(maker.owner, maker.group, loaded)
+    row, _ = RuntimeCapability.objects.update_or_create(
+        full_name=one.full_name,
+        defaults={
+            "integration": integration,
+            "name": one.action,
+            "group": maker.group,
+            "owner": maker.owner,
+            "key_id": maker.key_id,
+            "state": State.PROPOSED,
+            "expires_at": expires_at or database_now() + USUAL_LIFE,
+        },
+    )
+    _record("capability.propose", maker.owner, row, one)
+    return row
+
+
+@transaction.atomic
+def replace_capability(
+    *,
+    owner: int,
+    groups: tuple[int, ...],
+    full_name: str,
+    fields: Mapping[str, Any],
+    expires_at: datetime | None,
+) -> RuntimeCapability:
+    """Replace the definition of one's own capability; the same one again changes nothing.
+
+    A new definition is proposed again. One that others use cannot be replaced: they were given
+    the approved text.
+    """
+    lock_catalog()
+    own = _usable_own(owner, groups)
+    row = own.select_for_update(of=("self",)).get(full_name=full_name)
+    kind = kind_of(row.integration)
+    loaded = _read(row.group, kind, {**fields, "kind": kind, "name": row.name})
+    one = loaded.capabilities[0]
+    end = row.expires_at if row.expires_at is None else expires_at or row.expires_at
+    if _is_stored(row, one):
+        if end == row.expires_at:
+            return row
+        RuntimeCapability.objects.filter(pk=row.pk).update(expires_at=end, changed_at=Now())
+    else:
+        _check_unshared(row)
+        _register(row.owner, row.group, loaded)
+        move(row, State.PROPOSED, expires_at=end)
+    _record("capability.replace", row.owner, row, one)
+    row.refresh_from_db()
+    return row
+
+
+@transaction.atomic
+def retire_capability(*, owner: int, groups: tuple[int, ...], full_name: str) -> None:
+    """Retire one's own capability."""
+    # Not locked: `retire` takes the lock on definitions first, and compares.
+    row = _usable_own(owner, groups).get(full_name=full_name)
+    if not retire(by=row.owner, row=row):
+        raise RuntimeCapability.DoesNotExist
+
+
+def _usable_own(owner: int, groups: tuple[int, ...]) -> QuerySet[RuntimeCapability]:
+    rows = RuntimeCapability.objects.select_related("integration", "group", "owner")
+    return rows.filter(NOT_OVER, owner=owner, group__in=groups, state__in=LIVE)
+
+
+def _read(group: Group, kind: str, fields: Mapping[str, Any]) -> Loaded:
+    """Read a definition into the group's integration. Any defect refuses it."""
+    place = _PLACES[kind]
+    slug = f"team{group.pk}-{place.suffix}"
+    loaded = normalize_runtime(dict(fields), integration=slug)
+    for defect in loaded.defects:
+        raise RefusedDefinitionError(_FIELDS.get(defect.field, defect.field), defect.reason)
+    described = IntegrationDescriptor(
+        slug=slug,
+        kind=place.kind,
+        title=f"{place.title} of {group.name}"[:200],
+        description="Made at runtime by members of the group.",
+        source_ref={"format": "runtime", "group": group.pk},
+    )
+    return replace(loaded, integrations=(described,))
+
+
+def _register(by: User | None, group: Group, loaded: Loaded) -> Integration:
+    """Pass the definition through the gate; return its integration."""
+    described = loaded.integrations[0]
+    is_new = not Integration.objects.filter(slug=described.slug).exists()
+    report = register(
+        loaded,
+        by=by,
+        source=described.slug,
+        origin=Origin.RUNTIME,
+        came_from=f"runtime:{group.pk}",
+        # Later an admin may have revoked this grant: only a new integration gets it.
+        group=group if is_new else None,
+    )
+    for defect in report.defects:
+        # What is held for review is stored as proposed; everything else was left out.
+        if defect.field != "review":
+            raise RefusedDefinitionError(_FIELDS.get(defect.field, defect.field), defect.reason)
+    integration = Integration.objects.get(slug=described.slug)
+    if is_new:
+        # In the same transaction: open groups never see it.
+        Integration.objects.filter(pk=integration.pk).update(restricted=True)
+    return integration
+
+
+def _check_free(row: RuntimeCapability) -> None:
+    """Raise ConflictError unless the row was retired and its name may be used again."""
+    if row.state != State.RETIRED:
+        raise ConflictError("Your group has a capability of this name: choose another.")
+    if row.withdrawn:
+        raise ConflictError("An admin retired the capability of this name: choose another.")
+    if is_shared(row):
+        raise ConflictError("Rights of other groups name this capability: choose another name.")
+
+
+def _check_unshared(row: RuntimeCapability) -> None:
+    if row.state == State.PROMOTED or is_shared(row):
+        raise ConflictError(
+            "Others use it as it was approved: create one of another name, or ask an admin to"
+            " retire this one."
+        )
+
+
+def _is_stored(row: RuntimeCapability, one: Descriptor) -> bool:
+    """Return True if the last definition sent is this one, in use or waiting or rejected."""
+    at = Q(integration=row.integration_id)
+    pending = (*Definition.WAITING, Definition.Standing.REJECTED)
+    waiting = Definition.objects.filter(at, name=row.name, standing__in=pending).first()
+    if waiting is not None:
+        return waiting.proposed_hash == one.definition_hash
+    stored = Capability.objects.filter(at, identifier=one.identifier, available=True)
+    return stored.filter(definition_hash=one.definition_hash).exists()
+
+
+def _count_live(group: Group) -> int:
+    return RuntimeCapability.objects.filter(group=group, state__in=LIVE).count()
+
+
+def kind_of(integration: Integration) -> str:
+    """Return the kind of the runtime capabilities in this integration."""
+    return next(kind for kind, place in _PLACES.items() if place.kind == integration.kind)
+
+
+def _record(action: str, by: User | None, row: RuntimeCapability, one: Descriptor) -> None:
+    details = {"group": row.group.name, "definition": one.definition_hash}
+    record(by=by, action=action, target=row.full_name, details=details)
+
+
+# Runtime capabilities as their owners and admins see them, with status and review.
+
+STATUSES = (*RuntimeCapability.State.values, "expired")
+# Over for good; the owner may make a new one of the name.
+ENDED = ("retired", "expired")
+ReviewStatus = Literal["", "waiting", "rejected"]
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeEntry:
+    """A runtime capability with its definition's review. `definition` is the digest of the text
+    in use; "" while it waits for its first review."""
+
+    row: RuntimeCapability
+    full_name: str
+    kind: str
+    status: str
+    owner: str
+    group: str
+    definition: str
+    review: ReviewStatus
+    findings: list[Finding]
+    created_at: datetime
+    expires_at: datetime | None
+    capability: Capability | None
+
+    @property
+    def can_be_approved(self) -> bool:
+        """Return True if its definition is in use and not yet approved as a runtime capability."""
+        return self.status in {"proposed", "tried"} and bool(self.definition) and not self.review
+
+    @property
+    def can_be_promoted(self) -> bool:
+        """Return True if further groups can get it."""
+        return self.status in {"approved", "promoted"}
+
+    @property
+    def has_ended(self) -> bool:
+        """Return True if nobody can use it any more."""
+        return self.status in ENDED
+
+
+def list_all() -> QuerySet[RuntimeCapability]:
+    """Return all runtime capabilities, for admins."""
+    rows = RuntimeCapability.objects.select_related("integration", "group", "owner")
+    return rows.with_status().order_by("full_name", "pk")
+
+
+def list_own(*, owner: int, groups: tuple[int, ...]) -> QuerySet[RuntimeCapability]:
+    """Return what this owner made in these groups."""
+    return list_all().filter(owner=owner, group__in=groups)
+
+
+def list_visible(caller: Caller) -> QuerySet[RuntimeCapability]:
+    """Return what the caller's group made: their own, and what they may use of the others'."""
+    usable = Capability.objects.usable_by(caller, unavailable=True).values("full_name")
+    theirs = list_all().filter(group=caller.group_id)
+    return theirs.filter(Q(owner=caller.user_id) | Q(full_name__in=usable))
+
+
+def read_entries(rows: Iterable[RuntimeCapability]) -> list[RuntimeEntry]:
+    """Return the entries of rows with a status, with two statements for all of them."""
+    found = list(rows)
+    capabilities = _capabilities(found)
+    definitions = _pending(found)
+    return [
+        _entry(
+            row,
+            capabilities.get((row.integration_id, row.name)),
+            definitions.get((row.integration_id, row.name)),
+        )
+        for row in found
+    ]
+
+
+def read_entry(row: RuntimeCapability) -> RuntimeEntry:
+    """Return the entry of a row as it is stored now."""
+    return read_entries([list_all().get(pk=row.pk)])[0]
+
+
+def _entry(
+    row: RuntimeCapability, capability: Capability | None, pending: Definition | None
+) -> RuntimeEntry:
+    in_use = capability is not None and capability.state == "approved"
+    return RuntimeEntry(
+        row=row,
+        full_name=row.full_name,
+        kind=kind_of(row.integration),
+        status=row.status,  # type: ignore[attr-defined]
+        owner=row.owner.username if row.owner else "",
+        group=row.group.name,
+        definition=capability.definition_hash if capability and in_use else "",
+        review=_review(pending),
+        findings=read_findings(pending.findings) if pending else [],
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        capability=capability,
+    )
+
+
+def _review(pending: Definition | None) -> ReviewStatus:
+    if pending is None:
+        return ""
+    return "rejected" if pending.standing == Definition.Standing.REJECTED else "waiting"
+
+
+def _capabilities(rows: list[RuntimeCapability]) -> dict[tuple[int, str], Capability]:
+    found = Capability.objects.filter(
+        integration__in={row.integration_id for row in rows}, action__in={row.name for row in rows}
+    )
+    return {(one.integration_id, one.action): one for one in found}
+
+
+def _pending(rows: list[RuntimeCapability]) -> dict[tuple[int, str], Definition]:
+    found = Definition.objects.filter(
+        integration__in={row.integration_id for row in rows},
+        name__in={row.name for row in rows},
+        standing__in=(*Definition.WAITING, Definition.Standing.REJECTED),
+    )
+    return {(one.integration_id, one.name): one for one in found}

@@ -1,0 +1,202 @@
+"""The bytes of a server's JSON as a strict parser can read them.
+
+A message is lost as a whole if one character of it is none: a lone surrogate, a byte of another
+charset, a schema nested too deep for any parser. Each becomes something readable in its place.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+import httpx2
+from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCResponse
+from mcp_types import jsonrpc_message_adapter as adapter
+from mcp_types.jsonrpc import PARSE_ERROR
+
+from acl.platform.strict_json import StrictJSONError, check_value, parse_json
+from catalog.formats.charsets import charset_of, decode_text
+
+# A parser of Rust stops at 200 levels; what Pegboard keeps ends far above.
+DEEPEST = 150
+# Streams that were opened within this time count for the pause before the next one.
+_PACING_SECONDS = 600.0
+_LONGEST_PAUSE = 60.0
+_LONE = re.compile(rb"\\u[dD][89a-fA-F]")
+_ESCAPES = re.compile(
+    rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"  # a pair: one character
+    rb"|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+    rb"|(\\.)",
+    re.DOTALL,
+)
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+
+
+def make_readable(data: bytes, content_type: str = "") -> bytes:
+    """Return JSON in UTF-8, without lone surrogates and without what is nested too deep."""
+    if charset_of(content_type) != "utf-8" or not _is_plain(data):
+        data = decode_text(data, content_type).encode(errors="replace")
+    if _LONE.search(data):
+        data = _ESCAPES.sub(lambda found: found[1] or found[2] or rb"\ufffd", data)
+    if data.count(b"[") + data.count(b"{") > DEEPEST:
+        data = _prune(data)
+    return data
+
+
+def _is_plain(data: bytes) -> bool:
+    try:
+        return not data.decode().startswith("\ufeff")
+    except UnicodeDecodeError:
+        return False
+
+
+def _prune(data: bytes) -> bytes:
+    """Put `null` in the place of each value below the deepest level."""
+    kept, depth, begun, end = list[bytes](), 0, 0, 0
+    for token in _TOKENS.finditer(data):
+        bracket = data[token.start() : token.start() + 1]
+        if bracket in b"[{":
+            depth += 1
+            if depth == DEEPEST + 1:
+                kept.append(data[end : token.start()])
+                begun = token.start()
+        elif bracket in b"]}":
+            depth -= 1
+            if depth == DEEPEST:
+                kept.append(b"null")
+                end = token.end()
+    kept.append(data[end:] if depth <= DEEPEST else data[begun:])
+    return b"".join(kept)
+
+
+class ReadableTransport(httpx2.AsyncBaseTransport):
+    """A transport whose answers in JSON, and events of it, are readable."""
+
+    def __init__(
+        self, inner: httpx2.AsyncBaseTransport, *, most_line: int, pause: float = 1.0
+    ) -> None:
+        self._inner = inner
+        self._most_line = most_line
+        self._pause = pause
+        self._opened_at: list[float] = []
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send the request, and make its answer readable."""
+        if request.method == "GET":
+            await self._pace()
+        response = await self._inner.handle_async_request(request)
+        kind = response.headers.get("content-type", "")
+        plain = kind.partition(";")[0].strip().lower()
+        body: httpx2.AsyncByteStream
+        if plain == "text/event-stream":
+            body = _Events(response.stream, kind, self._most_line)
+        elif "json" in plain:
+            body = _Whole(response.stream, kind)
+        else:
+            return response
+        headers = [
+            (name, value)
+            for name, value in response.headers.raw
+            if name.lower() not in (b"content-length", b"content-type")
+        ]
+        headers.append((b"content-type", plain.encode("latin-1", errors="replace")))
+        return httpx2.Response(
+            response.status_code, headers=headers, stream=body, extensions=response.extensions
+        )
+
+    async def _pace(self) -> None:
+        """Wait before a stream is opened again: the server says when, and may say at once."""
+        now = anyio.current_time()
+        self._opened_at = [at for at in self._opened_at if now - at < _PACING_SECONDS]
+        if again := len(self._opened_at):
+            await anyio.sleep(min(_LONGEST_PAUSE, self._pause * 2.0 ** (again - 1)))
+        self._opened_at.append(anyio.current_time())
+
+    async def aclose(self) -> None:
+        """Close the transport beneath."""
+        await self._inner.aclose()
+
+
+class _Whole(httpx2.AsyncByteStream):
+    """A body to be read as a whole, within the limit of the transport beneath."""
+
+    def __init__(self, inner: Any, kind: str) -> None:
+        self._inner = inner
+        self._kind = kind
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield make_readable(b"".join([part async for part in self._inner]), self._kind)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Events(httpx2.AsyncByteStream):
+    """A stream of events, made readable line by line. Longer lines pass as they are."""
+
+    def __init__(self, inner: Any, kind: str, most: int) -> None:
+        self._inner = inner
+        self._kind = kind
+        self._most = most
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        rest = b""
+        async for part in self._inner:
+            *lines, rest = (rest + part).split(b"\n")
+            for line in lines:
+                yield make_readable(line, self._kind) + b"\n"
+            if len(rest) > self._most:  # the reader of the events refuses it
+                yield rest
+                rest = b""
+        if rest:
+            yield rest
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+# MCP messages parsed as strict JSON.
+# The SDK's parser accepts `NaN`, infinities and duplicate keys. A response containing one becomes
+# an error response, so the caller learns at once and nothing of it is stored.
+
+# Deep enough for tools' schemas. What is nested deeper was left out, and the tool names it.
+_MAX_DEPTH = DEEPEST + 1
+
+
+def read_line(line: bytes) -> JSONRPCMessage:
+    """Parse the message in a line, or raise ValueError."""
+    line = make_readable(line)
+    message = adapter.validate_json(line, by_name=False)
+    try:
+        parse_json(line, max_depth=_MAX_DEPTH, any_text=True)
+    except StrictJSONError as problem:
+        return _to_error_response(message, problem)
+    return _admit_task(message)
+
+
+def check_message(message: JSONRPCMessage) -> JSONRPCMessage:
+    """Return the message, or an error response if it holds values outside JSON.
+
+    For transports that parse themselves; duplicate keys were already merged there.
+    """
+    content = message.result if isinstance(message, JSONRPCResponse) else None
+    try:
+        # A NUL character in a tool's result is allowed; it stays escaped.
+        check_value(content, max_depth=_MAX_DEPTH, nul=True)
+    except StrictJSONError as problem:
+        return _to_error_response(message, problem)
+    return _admit_task(message)
+
+
+def _admit_task(message: JSONRPCMessage) -> JSONRPCMessage:
+    """Give a created task the content that the SDK expects of every answer to a call."""
+    if isinstance(message, JSONRPCResponse) and isinstance(message.result.get("task"), dict):
+        message.result.setdefault("content", [])
+    return message
+
+
+def _to_error_response(message: JSONRPCMessage, problem: StrictJSONError) -> JSONRPCMessage:
+    if not isinstance(message, JSONRPCResponse):
+        raise problem
+    error = ErrorData(code=PARSE_ERROR, message=f"not valid JSON: {problem}")
+    return JSONRPCError(jsonrpc="2.0", id=message.id, error=error)

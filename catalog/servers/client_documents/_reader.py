@@ -1,0 +1,104 @@
+"""Reading of a client's metadata document: fetch through the guarded door, check, store.
+
+Talks to addresses that strangers name, and that a page of theirs can make a person's browser ask
+for. So requests go to public hosts only, also where an operator allows private ones, carry nothing
+of ours, and follow no redirect. A failure says the same about all that cannot be reached.
+"""
+
+import re
+from datetime import timedelta
+
+import httpx2
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+from django.utils.translation import gettext_noop
+
+from acl.models import ClientDocument, RegisteredClient
+from acl.oauth.client_documents import DocumentRefused, check_document_address, read_metadata
+from acl.platform.jobs.rows import GAVE_UP_MESSAGE, move
+from acl.platform.strict_json import StrictJSONError, parse_json
+from catalog.servers.net.address_check import AllowedHosts, AnswerTooLargeError, OutgoingError
+from catalog.servers.net.guarded_requests import Bounds, FetchedDocument, fetch
+
+State = ClientDocument.State
+MOST_BYTES = 5 * 1024  # what the draft recommends
+SHORTEST, USUAL, LONGEST = timedelta(minutes=5), timedelta(hours=1), timedelta(days=1)
+REFUSAL_KEPT = timedelta(seconds=15)  # until the person has seen it; then they may try again
+_MOST_ATTEMPTS = 3
+_DEEPEST = 4
+_BOUNDS = Bounds(most_bytes=MOST_BYTES, seconds=10, redirects=0)
+_ACCEPT = {"accept": "application/json"}
+_JSON = re.compile(r"application/(?:[a-z0-9.-]{1,60}\+)?json")
+_MAX_AGE = re.compile(r"(?:^|[,\s])max-age=(\d{1,9})(?![\w\"])")
+
+
+def read_document(pk: int) -> None:
+    """Read a waiting document; store its client, or why it is refused. Safe to run twice."""
+    row = ClientDocument.objects.filter(pk=pk, state=State.WAITING).first()
+    counted = {"attempts": F("attempts") + 1, "sent_at": Now()}
+    if row is None or not move(row, State.READING, seen=("state", "attempts"), **counted):
+        return
+    row.attempts += 1
+    if row.attempts > _MOST_ATTEMPTS:
+        _refuse(row, GAVE_UP_MESSAGE)
+        return
+    try:
+        found = _fetch(row.address)
+        name, uris = read_metadata(row.address, _json_of(found))
+    except DocumentRefused as refused:
+        _refuse(row, str(refused))
+    else:
+        _store(row, name, uris, _lifetime(found.headers))
+
+
+def _fetch(address: str) -> FetchedDocument:
+    check_document_address(address)
+    try:
+        found = fetch(address, headers=_ACCEPT, bounds=_BOUNDS, allowed=AllowedHosts())
+    except AnswerTooLargeError:
+        raise DocumentRefused(gettext_noop("The document is larger than 5 kB.")) from None
+    except OutgoingError:
+        raise DocumentRefused(
+            gettext_noop(
+                "The address could not be read. It must answer at once, and publicly. If Pegboard "
+                "has no access to the internet, an admin can turn such documents off."
+            )
+        ) from None
+    if found.status != 200:
+        raise DocumentRefused(gettext_noop("There is no document at the address."))
+    return found
+
+
+def _json_of(found: FetchedDocument) -> object:
+    kind = found.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not _JSON.fullmatch(kind):
+        raise DocumentRefused(gettext_noop("The document is not sent as JSON."))
+    try:
+        return parse_json(found.body, max_depth=_DEEPEST)
+    except StrictJSONError:
+        raise DocumentRefused(gettext_noop("The document is not valid JSON.")) from None
+
+
+def _lifetime(headers: httpx2.Headers) -> timedelta:
+    """Return how long a document is used without being read again, within our own limits."""
+    told = headers.get("cache-control", "").lower()
+    if "no-store" in told or "no-cache" in told:
+        return SHORTEST
+    found = _MAX_AGE.search(told)
+    wanted = timedelta(seconds=int(found[1])) if found else USUAL
+    return min(max(wanted, SHORTEST), LONGEST)
+
+
+@transaction.atomic
+def _store(row: ClientDocument, name: str, uris: list[str], lifetime: timedelta) -> None:
+    """Store the client. Its connections stay; a redirect URI that is gone works no more."""
+    told = {"name": name, "redirect_uris": uris}
+    client, _ = RegisteredClient.objects.update_or_create(client_id=row.address, defaults=told)
+    columns = {"client": client, "kept_until": Now() + lifetime, "problem": ""}
+    move(row, State.READY, seen=("state", "attempts"), **columns)
+
+
+def _refuse(row: ClientDocument, message: str) -> None:
+    columns = {"problem": message[:300], "kept_until": Now() + REFUSAL_KEPT}
+    move(row, State.FAILED, seen=("state", "attempts"), **columns)

@@ -1,0 +1,109 @@
+"""Verification, before a call, that a tool's definition is still the approved one.
+
+It uses the call's own connection, since a server may tell each connection something else. The
+answer is cached for `PEGBOARD_VERIFY_SECONDS`. A change triggers a sync, and so does a server's
+notification of one.
+"""
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+from django.conf import settings
+
+from acl.platform.jobs.task_names import SYNC_INTEGRATION, send_now
+from catalog.models import Sync
+from catalog.servers.client.mcp_session import Tools
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.client.targets import Server
+from catalog.servers.connections._session_pool import ConnectionPool
+from catalog.trust.tool_list import digest_tools
+
+# A server that changes a dozen tools sends a dozen notifications.
+WAIT_SECONDS = 2.0
+MOST_WAIT_SECONDS = 3_600.0
+
+
+class SyncDebouncer:
+    """A debouncer: one sync for all notifications within a moment.
+
+    Notifications that arrive after it was sent start the next one. A list that goes on changing is
+    read less and less often, an hour apart at last: what changed meanwhile is one difference. No
+    call waits for it, since each compares the tool's definition before. It runs on the connections'
+    event loop, so it never blocks and reads no database.
+    """
+
+    def __init__(self, wait_seconds: float = WAIT_SECONDS) -> None:
+        self._wait_seconds = wait_seconds
+        self._scheduled: set[int] = set()
+        # The last wait of each integration, and when it ended.
+        self._waited: dict[int, tuple[float, float]] = {}
+
+    def __call__(self, key: str, cause: str = "announced") -> None:
+        """Schedule a sync of a connection's server."""
+        integration = int(key.split("/")[0])
+        if integration in self._scheduled:
+            return
+        self._scheduled.add(integration)
+        loop = asyncio.get_running_loop()
+        wait = self._next_wait(integration, loop.time())
+        self._waited[integration] = wait, loop.time() + wait
+        loop.call_later(wait, self._send, integration, cause)
+
+    def _next_wait(self, integration: int, now: float) -> float:
+        """Return the wait: doubled if the last one has hardly ended, the shortest after a quiet
+        time."""
+        waited, ended_at = self._waited.get(integration, (0.0, 0.0))
+        if waited and now - ended_at < 2 * waited:
+            return min(MOST_WAIT_SECONDS, 2 * waited)
+        return self._wait_seconds
+
+    def _send(self, integration: int, cause: str) -> None:
+        self._scheduled.discard(integration)
+        loop = asyncio.get_running_loop()
+        loop.run_in_executor(None, send_now, SYNC_INTEGRATION, integration, cause)
+
+
+schedule_sync = SyncDebouncer()
+
+
+@dataclass(slots=True)
+class _ListedDigests:
+    """The digests last listed on one connection."""
+
+    digests: dict[str, str] = field(default_factory=dict)
+    at: float = float("-inf")
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+_listed: WeakKeyDictionary[ConnectionPool, dict[str, _ListedDigests]] = WeakKeyDictionary()
+
+
+async def check_pin(pool: ConnectionPool, key: str, server: Server, name: str, pin: str) -> None:
+    """Raise ServerProblemError, sending no call, unless the tool is the approved one."""
+    listed = _listed.setdefault(pool, {}).setdefault(key, _ListedDigests())
+    async with listed.lock:
+        if time.monotonic() - listed.at >= settings.PEGBOARD_VERIFY_SECONDS:
+            tools = await pool.tools(key, server)
+            listed.digests = await asyncio.to_thread(_digests, tools)
+            listed.at = time.monotonic()
+        digest = listed.digests.get(name)
+    if digest != pin:
+        schedule_sync(key, Sync.Cause.CALL)
+        raise ServerProblemError(Reason.CHANGED)
+
+
+def build_connections() -> ConnectionPool:
+    """Build connections that schedule a sync when a server reports changed tools."""
+
+    def changed(key: str) -> None:
+        _listed.get(connections, {}).pop(key, None)
+        schedule_sync(key)
+
+    connections = ConnectionPool(changed=changed)
+    return connections
+
+
+def _digests(tools: Tools) -> dict[str, str]:
+    return digest_tools(tools.tools)

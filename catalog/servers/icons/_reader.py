@@ -1,0 +1,136 @@
+"""Reading of due icons: lease, fetch through the guarded door, draw in a cell, store.
+
+Talks to addresses that strangers declare, so requests carry nothing of ours, follow redirects
+within their origin only, and end early. A failure shows on the integration's page alone.
+"""
+
+import base64
+import binascii
+import hashlib
+from datetime import timedelta
+from urllib.parse import unquote_to_bytes
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
+
+from acl.platform.jobs.rows import GAVE_UP_MESSAGE, lock_unless_taken
+from catalog.formats.files import RefusedError
+from catalog.models import IconImage, IconSource, Integration
+from catalog.servers.icons._picture_reader import draw_picture
+from catalog.servers.net.address_check import OutgoingError
+from catalog.servers.net.guarded_requests import Bounds, fetch
+
+State = IconSource.State
+MOST_BYTES = 512 * 1024
+AT_ONCE = 20  # of a sweep: a registry of thousands is read in the course of a day
+FRESH = timedelta(days=30)
+KEPT_UNUSED = timedelta(days=1)
+_LEASE = timedelta(minutes=5)
+_LONGEST_WAIT_DAYS = 30
+_MOST_CRASHES = 3
+_BOUNDS = Bounds(most_bytes=MOST_BYTES, seconds=15, redirects=3, same_origin=True)
+_ACCEPT = {"accept": "image/png, image/webp, image/jpeg, image/gif, image/x-icon;q=0.8"}
+SHOWN = ("clear", "approved")  # reviews of listings that everyone sees
+_TEXTS = ("text/html", "text/plain", "application/json")
+
+
+def due_icons() -> list[int]:
+    """Return the keys of some icons that are due, those of integrations first."""
+    due = _readable().filter(due_at__lte=Now())
+    used = Exists(Integration.objects.filter(icon=OuterRef("pk")))
+    first = due.annotate(used=used).order_by("-used", "due_at", "pk")
+    return list(first.values_list("pk", flat=True)[:AT_ONCE])
+
+
+def read_icon(pk: int) -> None:
+    """Read an icon that is due; store its picture, or why there is none. Safe to run twice."""
+    row = _lease(pk)
+    if row is None:
+        return
+    if row.attempts > _MOST_CRASHES and row.state == State.WAITING:
+        _fail(row, message=GAVE_UP_MESSAGE)
+        return
+    try:
+        _store(row, draw_picture(_content(row)))
+    except RefusedError as refused:
+        _fail(row, message=f"The picture {refused.reason}.")
+    except OutgoingError as problem:
+        _fail(row, message=str(problem))
+
+
+def forget_unused_icons() -> None:
+    """Delete addresses that nothing declares any more, and pictures that no address has."""
+    before = Now() - KEPT_UNUSED
+    # Listings are in an app above this one; their table refers to this one's.
+    unused = IconSource.objects.filter(integrations=None, listings=None, created_at__lt=before)
+    unused.delete()
+    IconImage.objects.filter(sources=None, created_at__lt=before).delete()
+
+
+def _readable() -> QuerySet[IconSource]:
+    """Return icons that may be read.
+
+    Nothing is asked of an address that only an unconfirmed import or a held listing has.
+    """
+    in_place = Q(address__startswith="data:")
+    if not settings.PEGBOARD_FETCH_ICONS:
+        return IconSource.objects.filter(in_place)
+    confirmed = Integration.objects.filter(icon=OuterRef("pk"), unconfirmed=False)
+    offered = IconSource.objects.filter(pk=OuterRef("pk"), listings__review__in=SHOWN)
+    return IconSource.objects.filter(in_place | Exists(confirmed) | Exists(offered))
+
+
+def _lease(pk: int) -> IconSource | None:
+    """Take a row that is due and count the attempt, so that nobody else reads it meanwhile.
+
+    Whoever ends the worker every time is read less and less often.
+    """
+    with transaction.atomic():
+        row = lock_unless_taken(_readable().filter(pk=pk, due_at__lte=Now()))
+        if row is None:
+            return None
+        wait = _LEASE * 4 ** min(row.attempts, 6)
+        IconSource.objects.filter(pk=pk).update(attempts=F("attempts") + 1, due_at=Now() + wait)
+        row.attempts += 1
+        return row
+
+
+def _content(row: IconSource) -> bytes:
+    """Return the file. Raises RefusedError or OutgoingError."""
+    if row.is_data:
+        return _decode(row.address)
+    found = fetch(row.address, headers=_ACCEPT, bounds=_BOUNDS)
+    kind = found.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if found.status != 200 or kind in _TEXTS:
+        raise RefusedError("is not at its address")
+    if kind.startswith("image/svg"):
+        raise RefusedError("is a vector graphic, which is not drawn")
+    return found.body
+
+
+def _decode(address: str) -> bytes:
+    _, _, text = address.partition(",")
+    try:
+        return base64.b64decode(unquote_to_bytes(text), validate=True)
+    except (binascii.Error, ValueError):
+        raise RefusedError("is not written as base64") from None
+
+
+def _store(row: IconSource, content: bytes) -> None:
+    image, _ = IconImage.objects.get_or_create(
+        digest=hashlib.sha256(content).hexdigest(), defaults={"content": content}
+    )
+    _update(row, state=State.READY, problem="", image=image, attempts=0, due_at=Now() + FRESH)
+
+
+def _fail(row: IconSource, *, message: str) -> None:
+    """Store why, and when it is tried again. A picture of an earlier time stays."""
+    days = min(2 ** (row.attempts - 1), _LONGEST_WAIT_DAYS)
+    wait = timedelta(days=days)
+    _update(row, state=State.FAILED, problem=message[:300], due_at=Now() + wait)
+
+
+def _update(row: IconSource, **columns: object) -> None:
+    IconSource.objects.filter(pk=row.pk).update(read_at=Now(), **columns)

@@ -1,0 +1,133 @@
+"""OAuth sign-in pages: begin, progress and callback.
+
+The `state` of a sign-in is stored only in the session of the browser that began it.
+"""
+
+from secrets import compare_digest
+from urllib.parse import quote
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_GET, require_POST
+
+from acl.web.frame import PageRequest, frame_of, render_page
+from catalog.models import Integration, OAuthSignIn
+from catalog.servers.oauth.accounts import (
+    CannotSignInError,
+    accept_callback,
+    begin_sign_in,
+    forget_account,
+)
+from catalog.servers.pages.my_secrets import personal_secrets_or_404
+from catalog.servers.secrets.encryption_keys import SecretUnavailableError
+
+SESSION = "sign_ins"
+_MOST_AT_ONCE = 5
+
+
+@login_required
+@require_POST
+def sign_in(request: PageRequest, slug: str) -> HttpResponse:
+    """Begin a sign-in with a personal account."""
+    mine = personal_secrets_or_404(request, frame_of(request), slug)
+    return begin(request, mine.integration, request.user, back=reverse("my-secret", args=[slug]))
+
+
+@login_required
+@require_POST
+def sign_out(request: PageRequest, slug: str) -> HttpResponse:
+    """Delete the personal account."""
+    mine = personal_secrets_or_404(request, frame_of(request), slug)
+    is_revoked = forget_account(by=request.user, integration=mine.integration, user=request.user)
+    if is_revoked is not None:
+        messages.success(
+            request, _("Your account is disconnected.") + " " + describe_revocation(is_revoked)
+        )
+    return redirect("my-secret", slug)
+
+
+def describe_revocation(is_revoked: bool) -> str:
+    """Describe the state of a deleted account at its server."""
+    if is_revoked:
+        return _("Pegboard asks the server to revoke its access.")
+    return _("The server cannot revoke access. Revoke it there yourself.")
+
+
+@sensitive_variables("state")
+def begin(
+    request: PageRequest, integration: Integration, user: User | None, *, back: str
+) -> HttpResponse:
+    """Begin a sign-in, remember it in the session, and redirect to its progress."""
+    callback = request.build_absolute_uri(reverse("account-callback"))
+    try:
+        begun, state = begin_sign_in(
+            by=request.user, integration=integration, user=user, redirect_uri=callback
+        )
+    except CannotSignInError as problem:
+        messages.warning(request, str(problem))
+        return redirect(back)
+    sign_ins = dict(list(request.session.get(SESSION, {}).items())[-_MOST_AT_ONCE + 1 :])
+    request.session[SESSION] = {**sign_ins, str(begun.public_id): state}
+    return redirect("account-progress", begun.public_id)
+
+
+@login_required
+@require_GET
+def progress(request: PageRequest, public_id: str) -> HttpResponse:
+    """Show the progress of a sign-in to whoever began it; 404 for others."""
+    rows = OAuthSignIn.objects.select_related("integration")
+    row = get_object_or_404(rows, public_id=public_id, by=request.user)
+    state = request.session.get(SESSION, {}).get(str(public_id), "")
+    waits = row.state == OAuthSignIn.State.WAITING and not row.is_over
+    context = {
+        "sign_in": row,
+        "integration": row.integration,
+        "there": f"{row.authorization_url}&state={quote(state)}" if waits and state else "",
+        "host": row.authorization_url.split("/")[2] if waits else "",
+        "moves": row.state in ("preparing", "finishing") and not row.is_over,
+    }
+    template = "connections/sign_in.html" + ("#progress" if request.htmx else "")
+    return render_page(request, template, context, frame=frame_of(request))
+
+
+@login_required
+@require_GET
+@sensitive_variables("state", "code")
+def callback(request: PageRequest) -> HttpResponse:
+    """Process the redirect back. The state must be the session's own."""
+    given = request.GET
+    state = given.get("state", "")
+    begun = _find_sign_in(request, state)
+    if begun is None:
+        raise Http404
+    try:
+        row = accept_callback(
+            by=request.user,
+            state=state,
+            code=given.get("code", ""),
+            issuer=given.get("iss", "")[:2_000],
+            error=given.get("error", "")[:200],
+        )
+    except SecretUnavailableError as problem:
+        messages.warning(request, str(problem))
+        return redirect("account-progress", begun)
+    request.session[SESSION] = {
+        name: other for name, other in request.session[SESSION].items() if name != begun
+    }
+    if row is None:
+        messages.warning(request, _("This sign-in has expired. Start again."))
+    return redirect("account-progress", begun)
+
+
+def _find_sign_in(request: PageRequest, state: str) -> str | None:
+    sign_ins: dict[str, str] = request.session.get(SESSION, {})
+    for public_id, own in sign_ins.items():
+        if state and compare_digest(own.encode(), state.encode()):
+            return public_id
+    return None

@@ -1,0 +1,79 @@
+"""Tier 0: the categories in which a caller has capabilities, with counts and some names."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby, zip_longest
+from operator import attrgetter
+
+from catalog.capabilities.listing_cache import ListingEntry
+from discovery.answer.token_budget import fits, largest
+from discovery.metatools.registry import META_TOOLS
+
+MOST_NAMES = 4
+FIRST = "Categories of what you can use:"
+LAST = f"Use {META_TOOLS['discover_capabilities'].name} to find more in any of them."
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A category with the number of its capabilities and the names of the first ones."""
+
+    category: str
+    count: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The tier's text, and the number of categories that did not fit."""
+
+    text: str
+    left_out: int
+
+
+def group_by_category(entries: Iterable[ListingEntry]) -> tuple[Category, ...]:
+    """Group capabilities by category, largest first."""
+    by_category = attrgetter("category")
+    # Names alternate between integrations, which says more than many names of one integration.
+    grouped = groupby(sorted(entries, key=attrgetter("category", "full_name")), by_category)
+    found = [_category(name, list(group)) for name, group in grouped]
+    return tuple(sorted(found, key=lambda one: (-one.count, one.category)))
+
+
+def write_summary(categories: Sequence[Category], budget: int) -> Summary:
+    """Write as many categories as fit, first without names, and a line on how to find more."""
+    if not categories:
+        return Summary("", 0)
+    whole = len(categories)
+    kept = largest(whole, lambda number: fits(_text(categories[:number], 0, whole), budget))
+    if kept is None:
+        return Summary(LAST if fits(LAST, budget) else "", whole)
+    rounds = MOST_NAMES * kept if kept == whole else 0
+    names = largest(rounds, lambda number: fits(_text(categories[:kept], number, whole), budget))
+    return Summary(_text(categories[:kept], names or 0, whole), whole - kept)
+
+
+def _text(categories: Sequence[Category], names: int, whole: int) -> str:
+    """Write the text with `names` names in all, dealt to the categories in turn."""
+    rounds, further = divmod(names, len(categories)) if categories else (0, 0)
+    lines = [_line(one, rounds + (place < further)) for place, one in enumerate(categories)]
+    if left := whole - len(categories):
+        lines.append(f"- {left} more {'category' if left == 1 else 'categories'}")
+    return "\n".join([FIRST, *lines, LAST])
+
+
+def _line(category: Category, most: int) -> str:
+    title, shown = " ".join(category.category.split()), category.names[:most]
+    if not shown:
+        return f"- {title} ({category.count})"
+    left = category.count - len(shown)
+    more = f" (+{left} more)" if left else ""
+    return f"- {title}: {', '.join(shown)}{more} ({category.count})"
+
+
+def _category(name: str, entries: Sequence[ListingEntry]) -> Category:
+    slug = attrgetter("integration")
+    groups = [list(group) for _, group in groupby(sorted(entries, key=slug), slug)]
+    alternating = chain.from_iterable(zip_longest(*(group[:MOST_NAMES] for group in groups)))
+    names = [entry.full_name for entry in alternating if entry is not None]
+    return Category(name, len(entries), tuple(names[:MOST_NAMES]))

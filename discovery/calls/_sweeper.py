@@ -1,0 +1,82 @@
+"""The sweeper: resends, gives up, withdraws, expires and deletes calls by the database's clock."""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Now
+
+from acl.platform.jobs.rows import GAVE_UP, GAVE_UP_MESSAGE, claim_overdue, overdue
+from catalog.capabilities.runtime_state import note_tried
+from discovery.calls._policy import apply_policies
+from discovery.calls.approval_queue import withdraw_calls
+from discovery.calls.state import NOT_BEGUN, UNKNOWN_OUTCOME, move, unexpired
+from discovery.flow_guard.turn_memory import forget_old_turns
+from discovery.models import Call
+
+State = Call.State
+MOST_ATTEMPTS = 3
+# Time to connect, wait for a slot, and call: longer than any call that is still alive takes.
+_GRACE_SECONDS = 60
+_MOST_AT_ONCE = 1000
+
+
+def sweep() -> list[str]:
+    """Run all steps; return the ids of calls to send again."""
+    _expire()
+    withdraw_calls()
+    _give_up()
+    _note_tried()
+    _delete_old()
+    apply_policies(most=_MOST_AT_ONCE)
+    forget_old_turns()
+    return _claim_overdue()
+
+
+def _expire() -> None:
+    for call in _list_calls(Q(state__in=(State.WAITING, State.QUEUED)) & ~unexpired()):
+        waited = call.state == State.WAITING
+        why = "Nobody approved it in time." if waited else "It could not be started in time."
+        move(call, State.EXPIRED, reason=NOT_BEGUN, message=f"{why} Nothing has been run.")
+
+
+def _give_up() -> None:
+    """Resolve calls whose worker died: retry reads, mark the outcome of all others as unknown."""
+    longest = max(settings.PEGBOARD_CALL_SECONDS, settings.PEGBOARD_PROGRESS_SECONDS)
+    seconds = settings.PEGBOARD_CALL_SECONDS + longest + _GRACE_SECONDS
+    asking = seconds + settings.PEGBOARD_ASK_SECONDS  # a person may be thinking
+    lost = Q(state=State.RUNNING, started_at__lt=Now() - timedelta(seconds=seconds)) & (
+        Q(dialogue=None) | Q(started_at__lt=Now() - timedelta(seconds=asking))
+    )
+    for call in _list_calls(lost):
+        if call.side_effect != "read":
+            move(call, State.UNKNOWN, reason=GAVE_UP, message=UNKNOWN_OUTCOME)
+        elif call.attempts < MOST_ATTEMPTS:
+            move(call, State.QUEUED, sent_at=Now() - timedelta(days=1))
+        else:
+            move(call, State.FAILED, reason=GAVE_UP, message=GAVE_UP_MESSAGE)
+
+
+def _claim_overdue() -> list[str]:
+    queued = Call.objects.filter(overdue(), state=State.QUEUED).order_by("sent_at")
+    return [str(key) for key in claim_overdue(queued[:_MOST_AT_ONCE])]
+
+
+def _note_tried() -> None:
+    """Mark runtime capabilities as tried once a call of their present definition completed."""
+    completed = Call.objects.filter(
+        capability=OuterRef("pk"),
+        definition_hash=OuterRef("definition_hash"),
+        state=State.COMPLETED,
+    )
+    note_tried(Exists(completed))
+
+
+def _delete_old() -> None:
+    days = timedelta(days=settings.PEGBOARD_CALL_DAYS)
+    old = Call.objects.filter(ended_at__lt=Now() - days).values("pk")[:_MOST_AT_ONCE]
+    Call.objects.filter(pk__in=list(old.values_list("pk", flat=True))).delete()
+
+
+def _list_calls(which: Q) -> list[Call]:
+    return list(Call.objects.filter(which).order_by("created_at", "pk")[:_MOST_AT_ONCE])

@@ -1,0 +1,119 @@
+"""Pages of My tools: the list, one tool, and access requests."""
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_GET, require_http_methods
+
+from acl.models import AccessRequest
+from acl.rights.access_requests import TooManyRequests, request_access
+from acl.web.frame import PageRequest, frame_of, render_page
+from acl.web.markdown import safe_html
+from catalog.access.my_tools import ToolFilters, find_my_tool, list_my_tools
+from catalog.models import Capability
+from discovery.calls.shown_parameters import list_parameters
+
+KINDS = [("", gettext_lazy("All kinds")), *Capability.Kind.choices]
+SHOWN = [
+    ("", gettext_lazy("All tools")),
+    ("runs", gettext_lazy("Runs without approval")),
+    ("asks", gettext_lazy("Needs approval")),
+    ("missing", gettext_lazy("Not working")),
+]
+
+
+class ToolsForm(forms.Form):
+    """Filters of My tools; invalid values are ignored."""
+
+    q = forms.CharField(required=False, max_length=200)
+    category = forms.CharField(required=False, max_length=60)
+    kind = forms.ChoiceField(required=False, choices=KINDS)
+    show = forms.ChoiceField(required=False, choices=SHOWN)
+    page = forms.IntegerField(required=False, min_value=1, max_value=1_000_000)
+
+    def filters(self) -> ToolFilters:
+        """Return the filters as the service takes them."""
+        self.full_clean()
+        data = self.cleaned_data
+        return ToolFilters(
+            words=data.get("q", ""),
+            category=data.get("category", ""),
+            kind=data.get("kind", ""),
+            show=data.get("show", ""),
+            page=data.get("page") or 1,
+        )
+
+
+class RequestForm(forms.ModelForm):
+    """An access request in the person's own words."""
+
+    class Meta:
+        model = AccessRequest
+        fields = ["wish"]
+        error_messages = {
+            "wish": {"required": gettext_lazy("Describe in a few words what you need.")}
+        }
+
+
+LONGEST_WISH = 200  # of a text prefilled by the URL
+
+
+@login_required
+@require_GET
+def my_tools(request: PageRequest) -> HttpResponse:
+    """Show the tools that the person may use, by category."""
+    frame = frame_of(request)
+    form = ToolsForm(request.GET)
+    if frame.caller is None:
+        return render_page(request, "no_group.html", {"title": _("My tools")}, frame=frame)
+    found = list_my_tools(caller=frame.caller, wanted=form.filters())
+    template = "tools/my_tools.html" + ("#found" if request.htmx else "")
+    return render_page(request, template, {"form": form, "found": found}, frame=frame)
+
+
+@login_required
+@require_GET
+def tool(request: PageRequest, full_name: str) -> HttpResponse:
+    """Show one capability, as a page or in the panel beside the list."""
+    frame = frame_of(request)
+    mine = find_my_tool(caller=frame.caller, full_name=full_name) if frame.caller else None
+    if mine is None:
+        raise Http404
+    capability = mine.capability
+    context = {
+        "mine": mine,
+        "parameters": list_parameters(capability.input_schema),
+        "content": safe_html(capability.content),
+    }
+    template = "tools/tool.html" + ("#detail" if request.htmx else "")
+    return render_page(request, template, context, frame=frame)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def requests(request: PageRequest) -> HttpResponse:
+    """Show the person's access requests, and a form for another."""
+    frame = frame_of(request)
+    if frame.caller is None:
+        context = {"title": _("Request access")}
+        return render_page(request, "no_group.html", context, frame=frame)
+    # The marketplace links here with the name of the missing tool.
+    wish = request.GET.get("wish", "")[:LONGEST_WISH]
+    form = RequestForm(request.POST or None, initial={"wish": wish})
+    if request.method == "POST" and form.is_valid():
+        try:
+            request_access(by=request.user, caller=frame.caller, wish=form.cleaned_data["wish"])
+        except TooManyRequests as problem:
+            form.add_error("wish", str(problem))
+        else:
+            messages.success(request, _("Your request was sent. An admin will review it."))
+            return redirect("requests")
+    mine = AccessRequest.objects.select_related("group", "answered_by")
+    mine = mine.filter(user=request.user)[:50]
+    asked = {"form": form, "requests": mine}
+    status = 422 if form.errors else 200
+    return render_page(request, "tools/requests.html", asked, frame=frame, status=status)

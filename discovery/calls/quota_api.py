@@ -1,0 +1,133 @@
+"""REST API of quotas, for admins."""
+
+from typing import Any, TypeVar
+
+from django.contrib.auth.models import Group, User
+from django.db.models import Model, QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.generics import get_object_or_404
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from acl.web.api_views import AdminView
+from acl.web.problems import Unprocessable
+from acl.web.request_callers import installation_admin
+from acl.web.strict_serializer import Flag, Number, StrictSerializer, Text
+from catalog.models import Capability
+from discovery.calls.quotas import (
+    QuotaRefusedError,
+    count_use,
+    delete_quota,
+    list_quotas,
+    set_quota,
+)
+from discovery.models import Quota
+
+MOST_LIMIT = 10**12
+Row = TypeVar("Row", bound=Model)
+
+
+class SetQuotaSerializer(StrictSerializer):
+    """A quota; what is left out does not narrow it."""
+
+    user = Text(max_length=150, default="", allow_blank=True, help_text="The name of a user.")
+    group = Text(max_length=150, default="", allow_blank=True, help_text="The name of a group.")
+    tool = Text(max_length=64, default="", allow_blank=True, help_text="A full name.")
+    each_person = Flag(default=False, help_text="Count for each person separately.")
+    measure = serializers.ChoiceField(Quota.Measure.choices)
+    soft = Number(min_value=0, max_value=MOST_LIMIT, default=None, allow_null=True)
+    hard = Number(min_value=0, max_value=MOST_LIMIT, default=None, allow_null=True)
+
+
+class QuotaSerializer(serializers.Serializer[Any]):
+    """A quota with today's use."""
+
+    id = serializers.IntegerField(source="quota.pk")
+    text = serializers.CharField(source="quota.text", help_text="As refusals name it.")
+    user = serializers.CharField(source="quota.user.username", default=None, allow_null=True)
+    group = serializers.CharField(source="quota.group.name", default=None, allow_null=True)
+    tool = serializers.CharField(source="quota.capability.full_name", default=None, allow_null=True)
+    each_person = serializers.BooleanField(source="quota.each_person")
+    measure = serializers.ChoiceField(Quota.Measure.choices, source="quota.measure")
+    soft = serializers.IntegerField(source="quota.soft", allow_null=True)
+    hard = serializers.IntegerField(source="quota.hard", allow_null=True)
+    used = serializers.IntegerField(
+        help_text="Today; of each person's quota, by whoever used most."
+    )
+
+
+class QuotaListSerializer(serializers.Serializer[Any]):
+    """All quotas."""
+
+    quotas = QuotaSerializer(many=True)
+
+
+class QuotasView(AdminView):
+    """Quotas: list and set."""
+
+    @extend_schema(
+        operation_id="list_quotas",
+        tags=["Calls"],
+        summary="List quotas",
+        responses={200: QuotaListSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """List all quotas with today's use."""
+        uses = count_use(list(list_quotas()), user_id=None)
+        return Response(QuotaListSerializer({"quotas": uses}).data)
+
+    @extend_schema(
+        operation_id="set_quota",
+        tags=["Calls"],
+        summary="Set a quota",
+        request=SetQuotaSerializer,
+        responses={200: QuotaSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Set a quota, in place of one with the same subject and measure."""
+        body = SetQuotaSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        wanted = body.validated_data
+        try:
+            quota = set_quota(
+                by=installation_admin(request),
+                measure=wanted["measure"],
+                soft=wanted["soft"],
+                hard=wanted["hard"],
+                user=_named(User.objects.filter(is_active=True), "user", "username", wanted),
+                group=_named(Group.objects.all(), "group", "name", wanted),
+                capability=_named(Capability.objects.all(), "tool", "full_name", wanted),
+                each_person=wanted["each_person"],
+            )
+        except QuotaRefusedError as refused:
+            raise Unprocessable(str(refused)) from None
+        [use] = count_use([quota], user_id=None)
+        return Response(QuotaSerializer(use).data)
+
+
+class QuotaView(AdminView):
+    """A quota."""
+
+    @extend_schema(
+        operation_id="delete_quota",
+        tags=["Calls"],
+        summary="Delete a quota",
+        responses={204: None},
+    )
+    def delete(self, request: Request, pk: int) -> Response:
+        """Delete the quota; calls are no longer limited by it."""
+        delete_quota(by=installation_admin(request), quota=get_object_or_404(list_quotas(), pk=pk))
+        return Response(status=204)
+
+
+def _named(rows: QuerySet[Row], field: str, column: str, wanted: dict[str, Any]) -> Row | None:
+    """Return the row that a field names, or None if it is empty."""
+    name = wanted[field]
+    if not name:
+        return None
+    found = rows.filter(**{column: name}).first()
+    if found is None:
+        raise ValidationError({field: ["There is none of this name."]})
+    return found

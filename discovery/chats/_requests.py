@@ -1,0 +1,233 @@
+"""Requests of a message: the first, those with results, and the comparison with all tools."""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Any
+
+from django.conf import settings
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from acl.platform.jobs.rows import move
+from acl.platform.jobs.task_names import ASK_MODEL, send_on_commit
+from acl.platform.strict_json import write_json
+from catalog.token_counter import token_counter
+from discovery.answer import all_tools
+from discovery.answer.formats.base import Tool
+from discovery.answer.formats.registry import renamed
+from discovery.answer.injection import inject_everything
+from discovery.chats.providers.base import ModelQuestion, Round
+from discovery.chats.providers.registry import APIS
+from discovery.flow_guard.turn_memory import forget_turn
+from discovery.models import Chat, ChatMessage, ChatModel, ModelRequest
+from discovery.select.selection import Asked
+
+# Reasons for which a message gets no answer, and what to do about each, in words.
+
+
+class Problem(StrEnum):
+    """Reasons, as they are stored. Three are codes of outgoing requests."""
+
+    KEY_REFUSED = "key_refused"
+    KEY_UNAVAILABLE = "key_unavailable"
+    UNKNOWN_MODEL = "unknown_model"
+    RATE_LIMITED = "rate_limited"
+    REFUSED = "refused"
+    UNAVAILABLE = "unavailable"
+    MALFORMED = "malformed"
+    NOT_ALLOWED = "endpoint_not_allowed"
+    NOT_REACHED = "endpoint_not_reachable"
+    TOO_LARGE = "answer_too_large"
+    NO_MODEL = "no_model"
+    CANCELLED = "cancelled"
+    LOST = "lost"
+    TOO_MANY_STEPS = "too_many_steps"
+    TOO_LONG = "too_long"
+    TOKENS_USED_UP = "tokens_used_up"
+    TOO_MANY_TOOLS = "too_many_tools"
+
+
+_WORDS = {
+    Problem.KEY_REFUSED: gettext_noop("The provider refused the key. An admin can set it again."),
+    Problem.KEY_UNAVAILABLE: gettext_noop("The key cannot be opened. An admin can set it again."),
+    Problem.UNKNOWN_MODEL: gettext_noop(
+        "The provider does not know this model, or the address is wrong."
+    ),
+    Problem.RATE_LIMITED: gettext_noop(
+        "The provider's rate limit is reached. Wait a moment, then send the message again."
+    ),
+    Problem.REFUSED: gettext_noop("The provider refused the request."),
+    Problem.UNAVAILABLE: gettext_noop(
+        "The provider is unavailable. Send the message again in a moment."
+    ),
+    Problem.MALFORMED: gettext_noop("The provider's answer cannot be read."),
+    Problem.NOT_ALLOWED: gettext_noop(
+        "The model's address is not allowed. An admin can use a public https address, or allow "
+        "its host in PEGBOARD_ALLOWED_PRIVATE_HOSTS."
+    ),
+    Problem.NOT_REACHED: gettext_noop("The model could not be reached or did not answer in time."),
+    Problem.TOO_LARGE: gettext_noop("The provider's answer is too large."),
+    Problem.NO_MODEL: gettext_noop(
+        "The model of this chat was removed, or you may no longer use it."
+    ),
+    Problem.CANCELLED: gettext_noop("You cancelled this message."),
+    Problem.LOST: gettext_noop("The request was lost. Send the message again."),
+    Problem.TOO_MANY_STEPS: gettext_noop(
+        "The model kept calling tools without an answer, so it was stopped."
+    ),
+    Problem.TOO_LONG: gettext_noop("This chat is too long for another request. Begin a new one."),
+    Problem.TOKENS_USED_UP: gettext_noop(
+        "You have used up today's tokens of this model. They begin anew at 00:00 UTC."
+    ),
+    Problem.TOO_MANY_TOOLS: gettext_noop(
+        "All your tools are more than this model takes at once, so nothing was sent."
+    ),
+}
+
+
+def describe_problem(reason: str) -> str:
+    """Return the reason in the reader's language; "" without one."""
+    return _(_WORDS[Problem(reason)]) if reason in _WORDS else ""
+
+
+Purpose, State = ModelRequest.Purpose, ModelRequest.State
+MOST_BODY = 4_000_000  # characters of one request
+_MOST_EARLIER = 10
+
+
+class TooLongError(Exception):
+    """The request would be larger than any model takes."""
+
+
+def earlier_of(chat: Chat, *, before: int | None = None) -> list[tuple[str, str]]:
+    """Return the last answered messages with their answers, oldest first."""
+    rows = chat.messages.filter(state=ChatMessage.State.ANSWERED)
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    found = rows.prefetch_related("requests").order_by("-pk")[:_MOST_EARLIER]
+    pairs = [(message.text, answer_of(message)) for message in reversed(found)]
+    return [(text, answer) for text, answer in pairs if answer.strip()]
+
+
+def answer_of(message: ChatMessage) -> str:
+    """Return the text of a message's last answer, or ""."""
+    texts = [row.text for row in message.requests.all() if row.purpose == Purpose.ANSWER]
+    return texts[-1] if texts else ""
+
+
+def offered_names(tools: Iterable[Tool], model: ChatModel) -> dict[str, Any]:
+    """Return what the provider's names stand for, by these names."""
+    format_name = APIS[model.provider].FORMAT
+    own = {tool.name: {"full_name": tool.name, "arguments": {}} for tool in tools}
+    others = renamed(tools, format_name)
+    replaced = {one["full_name"] for one in others.values()}
+    return {**{name: one for name, one in own.items() if name not in replaced}, **others}
+
+
+def add_request(
+    message: ChatMessage, model: ChatModel, rounds: Sequence[Round] = ()
+) -> ModelRequest:
+    """Store the next request towards the answer, and have it sent. Raises TooLongError."""
+    question = _question(message, model, message.prompt, message.tools, rounds)
+    return _add(message, model, question, Purpose.ANSWER)
+
+
+def add_comparison(message: ChatMessage, model: ChatModel, asked: Asked) -> ModelRequest:
+    """Store one request with all tools, of which none is called.
+
+    It fails at once if the model does not take that many.
+    """
+    known = all_tools.measure(asked.caller, only_here=asked.only_here)
+    injection = inject_everything(
+        caller=asked.caller,
+        provider=APIS[model.provider].FORMAT,
+        only_here=asked.only_here,
+        forced="direct",
+        known=known,
+    )
+    if injection.choice.mode != "direct" or injection.tokens > settings.PEGBOARD_CONTEXT_WINDOW:
+        return _refuse_comparison(message, model, *known)
+    question = _question(message, model, injection.prompt, injection.written or [])
+    try:
+        return _add(message, model, question, Purpose.COMPARISON)
+    except TooLongError:
+        return _refuse_comparison(message, model, *known)
+
+
+def _refuse_comparison(
+    message: ChatMessage, model: ChatModel, count: int, tokens: int
+) -> ModelRequest:
+    return ModelRequest.objects.create(
+        message=message,
+        purpose=Purpose.COMPARISON,
+        model_id=model.model_id,
+        state=State.FAILED,
+        reason=Problem.TOO_MANY_TOOLS,
+        tools=count,
+        tools_tokens=tokens,
+        ended_at=Now(),
+    )
+
+
+def _question(
+    message: ChatMessage,
+    model: ChatModel,
+    prompt: str,
+    tools: list[dict[str, Any]],
+    rounds: Sequence[Round] = (),
+) -> ModelQuestion:
+    return ModelQuestion(
+        model_id=model.model_id,
+        prompt=prompt,
+        earlier=tuple(earlier_of(message.chat, before=message.pk)),
+        text=message.text,
+        rounds=tuple(rounds),
+        tools=tools,
+    )
+
+
+def _add(
+    message: ChatMessage, model: ChatModel, question: ModelQuestion, purpose: ModelRequest.Purpose
+) -> ModelRequest:
+    body = write_json(APIS[model.provider].body(question), ensure_ascii=False)
+    if len(body) > MOST_BODY:
+        raise TooLongError
+    row = ModelRequest.objects.create(
+        message=message,
+        purpose=purpose,
+        step=len(question.rounds) + 1,
+        model_id=model.model_id,
+        body=body,
+        tools=_count(question.tools),
+        tools_tokens=_tokens_of(question),
+    )
+    send_on_commit(ASK_MODEL, row.pk)
+    return row
+
+
+def _count(tools: list[dict[str, Any]]) -> int:
+    """Count the definitions; Gemini has a list of them inside."""
+    return sum(len(tool.get("functionDeclarations", (tool,))) for tool in tools)
+
+
+def _tokens_of(question: ModelQuestion) -> int:
+    """Estimate the tokens of the definitions and of the prompt."""
+    written = write_json(question.tools, ensure_ascii=False, compact=False)
+    counter = token_counter()
+    return counter.count(written if question.tools else "") + counter.count(question.prompt)
+
+
+# States of messages, changed by compare-and-set: of two that end one, one does.
+
+
+def end_message(message: ChatMessage, state: ChatMessage.State, reason: str = "") -> bool:
+    """End a message, and forget its turn's words; return False if it has ended already."""
+    if message.state not in ChatMessage.ACTIVE:
+        return False
+    if not move(message, state, reason=reason, ended_at=Now()):
+        return False
+    message.reason = reason
+    if message.turn_id is not None:
+        forget_turn(message.turn_id)
+    return True

@@ -1,0 +1,170 @@
+"""Sending a request to its model, in the outgoing worker, and storing what it answered.
+
+Talks to the addresses of chat models, by the guarded door. The key is opened for one request, and
+neither logged nor stored: a provider's words are kept without it.
+"""
+
+from datetime import UTC
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from acl.platform.clock import database_now
+from acl.platform.jobs.rows import move
+from acl.platform.strict_json import StrictJSONError, parse_json
+from catalog.servers.net.address_check import OutgoingError
+from catalog.servers.net.guarded_requests import Bounds, FetchedDocument, post_bytes
+from catalog.servers.secrets.encryption_keys import SecretUnavailableError
+from catalog.servers.secrets.sealed_values import unseal
+from discovery.chats._requests import Problem
+from discovery.chats.providers.base import MalformedAnswerError, ModelAnswer
+from discovery.chats.providers.registry import APIS
+from discovery.models import ChatMessage, ChatModel, ChatUse, ModelRequest
+
+State = ModelRequest.State
+MOST_BYTES = 1_048_576
+_DEEPEST = 64
+_LONGEST_DETAIL = 300
+log = structlog.get_logger(__name__)
+
+
+class ModelFailedError(Exception):
+    """The model gave no answer. `detail` has the provider's own words, without the key."""
+
+    def __init__(self, problem: Problem, detail: str = "") -> None:
+        super().__init__(problem)
+        self.problem, self.detail = problem, detail
+
+
+def send_request(pk: int) -> None:
+    """Send a request once, and store its end. Whoever comes second changes nothing."""
+    row = _claim(pk)
+    if row is None:
+        return
+    try:
+        answer = _ask(row)
+    except ModelFailedError as failed:
+        _end(row, State.FAILED, reason=failed.problem, detail=failed.detail)
+        log.info("model gave no answer", request=pk, reason=failed.problem)
+    else:
+        _store(row, answer)
+
+
+def _claim(pk: int) -> ModelRequest | None:
+    """Take the request, counting the attempt before it is made; None if it is not to be sent."""
+    rows = ModelRequest.objects.select_related("message__chat__model")
+    row = rows.filter(pk=pk, state=State.QUEUED).first()
+    if row is None:
+        return None
+    attempts = row.attempts + 1
+    begun = {"attempts": attempts, "started_at": Now(), "sent_at": Now()}
+    if not move(row, State.RUNNING, seen=("state", "attempts"), **begun):
+        return None
+    row.attempts = attempts
+    if _is_unwanted(row):
+        _end(row, State.FAILED, reason=Problem.CANCELLED)
+        return None
+    return row
+
+
+def _is_unwanted(row: ModelRequest) -> bool:
+    """Return True if nobody waits for the answer. A comparison may come after the answer."""
+    state = row.message.state
+    if row.purpose == ModelRequest.Purpose.COMPARISON:
+        return state == ChatMessage.State.CANCELLED
+    return state not in ChatMessage.ACTIVE
+
+
+def _ask(row: ModelRequest) -> ModelAnswer:
+    model = row.message.chat.model
+    if model is None:
+        raise ModelFailedError(Problem.NO_MODEL)
+    try:
+        key = unseal(bytes(model.sealed_key), purpose=model.key_purpose) if model.sealed_key else ""
+    except SecretUnavailableError:
+        raise ModelFailedError(Problem.KEY_UNAVAILABLE) from None
+    found = _post(model, row, key)
+    if found.status != 200:
+        raise ModelFailedError(_problem_of(found.status), _words_of(found.body, key))
+    try:
+        answer = parse_json(found.body, max_depth=_DEEPEST)
+        return APIS[model.provider].read(answer if isinstance(answer, dict) else {})
+    except StrictJSONError as wrong:
+        raise ModelFailedError(Problem.MALFORMED, str(wrong)[:_LONGEST_DETAIL]) from None
+    except MalformedAnswerError as wrong:
+        raise ModelFailedError(Problem.MALFORMED, str(wrong)) from None
+
+
+def _post(model: ChatModel, row: ModelRequest, key: str) -> FetchedDocument:
+    api = APIS[model.provider]
+    headers = {"content-type": "application/json", **api.headers(key)}
+    bounds = Bounds(MOST_BYTES, settings.PEGBOARD_CHAT_SECONDS)
+    try:
+        url = api.url(model.address.rstrip("/"), row.model_id)
+        return post_bytes(url, row.body.encode(), headers=headers, bounds=bounds)
+    except OutgoingError as problem:
+        known = problem.code in set(Problem)
+        raise ModelFailedError(Problem(problem.code) if known else Problem.NOT_REACHED) from None
+    except UnicodeError:  # a key that fits no header
+        raise ModelFailedError(Problem.KEY_REFUSED) from None
+
+
+_BY_STATUS = {
+    401: Problem.KEY_REFUSED,
+    403: Problem.KEY_REFUSED,
+    404: Problem.UNKNOWN_MODEL,
+    413: Problem.REFUSED,
+    429: Problem.RATE_LIMITED,
+}
+
+
+def _problem_of(status: int) -> Problem:
+    if status >= 500:
+        return Problem.UNAVAILABLE
+    return _BY_STATUS.get(status, Problem.REFUSED)
+
+
+def _words_of(body: bytes, key: str) -> str:
+    """Return the provider's message, if there is one, without the key."""
+    try:
+        answer = parse_json(body, max_depth=_DEEPEST)
+    except StrictJSONError:
+        return ""
+    error = answer.get("error") if isinstance(answer, dict) else None
+    message = error.get("message") if isinstance(error, dict) else error
+    if not isinstance(message, str):
+        return ""
+    return (message.replace(key, "[hidden]") if key else message)[:_LONGEST_DETAIL]
+
+
+def _store(row: ModelRequest, answer: ModelAnswer) -> None:
+    calls = [{"id": one.id, "name": one.name, "arguments": one.arguments} for one in answer.calls]
+    with transaction.atomic():
+        ended = _end(
+            row,
+            State.ANSWERED,
+            content=answer.content,
+            text=answer.text,
+            calls=calls,
+            tokens_read=answer.tokens_read,
+            tokens_written=answer.tokens_written,
+        )
+        if ended:
+            _count(row, answer.tokens_read + answer.tokens_written)
+
+
+def _end(row: ModelRequest, state: ModelRequest.State, **columns: Any) -> bool:
+    attempt = Q(attempts=row.attempts)
+    return move(row, state, attempt, ended_at=Now(), body="", **columns)
+
+
+def _count(row: ModelRequest, tokens: int) -> None:
+    """Count the tokens of the person and the day."""
+    chat = row.message.chat
+    day = database_now().astimezone(UTC).date()
+    use, _ = ChatUse.objects.get_or_create(model_id=chat.model_id, user_id=chat.user_id, day=day)
+    ChatUse.objects.filter(pk=use.pk).update(tokens=F("tokens") + tokens)

@@ -1,0 +1,1 @@
+"""Chat APIs of model providers, a file each in one shape."""

@@ -1,0 +1,14 @@
+"""Servers with OpenAI's Chat Completions API, such as Ollama and vLLM. Many need no key."""
+
+from catalog.formats.descriptors import JSONObject
+from discovery.chats.providers.base import MOST_ANSWER_TOKENS, ModelQuestion
+from discovery.chats.providers.openai import FORMAT, chat, headers, read, url
+
+__all__ = ["ADDRESS", "FORMAT", "body", "headers", "read", "url"]
+
+ADDRESS = ""
+
+
+def body(asked: ModelQuestion) -> JSONObject:
+    """Return the body of a request; these servers know the bound by its former name."""
+    return {**chat(asked), "max_tokens": MOST_ANSWER_TOKENS}

@@ -1,0 +1,165 @@
+"""A chat as its owner sees it: each message's steps and figures, against those of all tools."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from hashlib import sha256
+
+from acl.platform.strict_json import write_json
+from catalog.formats.descriptors import JSONObject
+from discovery.chats._requests import describe_problem
+from discovery.models import Call, Chat, ChatMessage, ModelRequest
+from discovery.prices.model import Price, list_prices, price_of
+
+Purpose = ModelRequest.Purpose
+_LONGEST_ARGUMENTS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCall:
+    """A wanted call, as the model wrote it. `call` is None if it was not made."""
+
+    name: str
+    arguments: list[str]
+    call: Call | None
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """Tokens, and US dollars where the model's price is known."""
+
+    read: int
+    written: int
+    cost: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A request with its answer."""
+
+    request: ModelRequest
+    calls: tuple[AskedCall, ...]
+    spent: Spending
+    problem: str
+
+    @property
+    def lines(self) -> list[str]:
+        """Return the answer's text by lines, each to be shown with what is hidden in it."""
+        return _lines_of(self.request.text)
+
+    @property
+    def first_choice(self) -> str:
+        """Return the names of the tools that the answer asks for, or ""."""
+        return ", ".join(dict.fromkeys(one.name for one in self.calls))
+
+    @property
+    def is_answered(self) -> bool:
+        """Return True if there is an answer."""
+        return self.request.state == ModelRequest.State.ANSWERED
+
+
+@dataclass(frozen=True, slots=True)
+class ShownMessage:
+    """A message with its steps. `comparison` is the same message with all tools."""
+
+    message: ChatMessage
+    steps: tuple[Step, ...]
+    comparison: Step | None
+    spent: Spending
+    problem: str
+
+    @property
+    def lines(self) -> list[str]:
+        """Return the message's text by lines."""
+        return _lines_of(self.message.text)
+
+    @property
+    def names(self) -> list[str]:
+        """Return the full names of the tools that were offered."""
+        return sorted(one["full_name"] for one in self.message.names.values())
+
+    @property
+    def waiting(self) -> list[Call]:
+        """Return the calls that wait for approval."""
+        calls = [one.call for step in self.steps for one in step.calls if one.call]
+        return [call for call in calls if call.state == Call.State.WAITING]
+
+    @property
+    def is_active(self) -> bool:
+        """Return True if the page has something to wait for."""
+        compared = self.comparison
+        open_request = compared is not None and compared.request.state in ModelRequest.UNDER_WAY
+        return self.message.state in ChatMessage.ACTIVE or open_request
+
+
+def show_messages(chat: Chat) -> list[ShownMessage]:
+    """Return the chat's messages, oldest first, in four statements."""
+    messages = list(chat.messages.prefetch_related("requests"))
+    prices, calls = list_prices(), _calls_of(messages)
+    return [_show(message, prices, calls) for message in messages]
+
+
+def version_of(shown: Iterable[ShownMessage]) -> str:
+    """Return a short text that changes whenever the page would."""
+    states = [
+        [one.message.state, [_states(step) for step in one.steps], _states(one.comparison)]
+        for one in shown
+    ]
+    return sha256(write_json(states).encode()).hexdigest()[:16]
+
+
+def _states(step: Step | None) -> list[str]:
+    if step is None:
+        return []
+    return [step.request.state, *(one.call.state if one.call else "" for one in step.calls)]
+
+
+def _calls_of(messages: Sequence[ChatMessage]) -> Mapping[str, Call]:
+    asked = [one for message in messages for row in message.requests.all() for one in row.calls]
+    found = Call.objects.filter(pk__in=[one["call"] for one in asked if one.get("call")])
+    return {str(call.pk): call for call in found}
+
+
+def _show(message: ChatMessage, prices: Sequence[Price], calls: Mapping[str, Call]) -> ShownMessage:
+    steps = [_step(row, prices, calls) for row in message.requests.all()]
+    own = tuple(step for step in steps if step.request.purpose == Purpose.ANSWER)
+    others = [step for step in steps if step.request.purpose == Purpose.COMPARISON]
+    compared = others[0] if others else None
+    return ShownMessage(message, own, compared, _sum(own), _problem_of(message, own))
+
+
+def _problem_of(message: ChatMessage, steps: Sequence[Step]) -> str:
+    """Return why the message failed, with the provider's own words where there are any."""
+    last = steps[-1].request if steps else None
+    detail = last.detail if last is not None and last.reason == message.reason else ""
+    return " ".join(filter(None, [describe_problem(message.reason), detail]))
+
+
+def _step(row: ModelRequest, prices: Sequence[Price], calls: Mapping[str, Call]) -> Step:
+    price = price_of(row.model_id, prices)
+    read, written = row.tokens_read, row.tokens_written
+    cost = price.cost(read=read, written=written) if price else None
+    asked = tuple(_asked(one, calls) for one in row.calls)
+    problem = " ".join(filter(None, [describe_problem(row.reason), row.detail]))
+    return Step(row, asked, Spending(read, written, cost), problem)
+
+
+def _asked(one: JSONObject, calls: Mapping[str, Call]) -> AskedCall:
+    arguments = write_json(one["arguments"], ensure_ascii=False, indent=1)
+    shown = _lines_of(arguments[:_LONGEST_ARGUMENTS]) if one["arguments"] else []
+    call = calls.get(one.get("call") or "")
+    return AskedCall(one["name"], shown, call, one.get("problem") or "")
+
+
+def _lines_of(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").split("\n") if text else []
+
+
+def _sum(steps: Sequence[Step]) -> Spending:
+    costs = [step.spent.cost for step in steps if step.spent.cost is not None]
+    return Spending(
+        sum(step.spent.read for step in steps),
+        sum(step.spent.written for step in steps),
+        sum(costs, Decimal(0)) if costs else None,
+    )

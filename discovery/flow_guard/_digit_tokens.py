@@ -1,0 +1,202 @@
+"""Tokens of what has several digits: numbers, dates, phone numbers and accounts, in one spelling.
+
+Each kind is looked for only where the digits around it allow one.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from discovery.flow_guard._digit_dates import hash_dates
+from discovery.flow_guard._digit_groups import hash_groups
+from discovery.flow_guard._spellings import (
+    DIGIT,
+    END,
+    LETTER,
+    compact,
+    dates_in,
+    day_first_dates_in,
+    edges_of,
+    month_first_dates_in,
+    numbers_in,
+)
+
+Array = npt.NDArray[Any]
+
+# How far a date goes on beside its first mark, or beside a month's name; a group of letters and
+# digits; an account after its first two digits.
+_NEAR_DATE, _NEAR_MONTH, _NEAR_GROUPS, _NEAR_ACCOUNT = 9, 30, 28, 50
+# Behind so many digits an expression may end before the last one.
+_LONG_FRACTION = 18
+# " may " and what stands between a day and the year behind a month's name.
+_LEAST_AROUND_MONTH = 5
+_ZERO, _POINT, _BLANK, _NOT_ASCII = ord("0"), ord("."), ord(" "), 128
+_GROUPING = "abcdefghijklmnopqrstuvwxyz ()/-"
+_TABLES = {
+    letters: np.isin(np.arange(256), [ord(one) for one in letters])
+    for letters in (",.'", "-./", _GROUPING)
+}
+
+
+class _Pattern(NamedTuple):
+    """An expression for groups, alone and with the two letters of a country before them."""
+
+    alone: re.Pattern[str]
+    with_country: re.Pattern[str]
+
+
+# From their first digit on: an expression that begins with letters takes thrice the time. Nothing
+# of a repetition is ever given back, since what follows it is of other letters.
+_GROUPS = _Pattern(
+    re.compile(r"\d[\da-z]{0,12}+(?:[ ()/-]{1,2}+(?=[a-z]{0,12}+\d)[\da-z]{1,12}+){1,8}+"),
+    re.compile(
+        r"(\d(?:(?<=([^\W\d_]{2})\d)|)[\da-z]{0,12}+"
+        r"(?:[ ()/-]{1,2}+(?=[a-z]{0,12}+\d)[\da-z]{1,12}+){1,8}+)"
+    ),
+)
+_IBAN = _Pattern(
+    re.compile(r"\d\d(?: [a-z\d]{4}){2,7}(?: [a-z\d]{1,4})?\b"),
+    re.compile(r"(\d(?:(?<=([^\W\d_]{2})\d)|)\d(?: [a-z\d]{4}){2,7}(?: [a-z\d]{1,4})?\b)"),
+)
+Found = tuple[list[str], list[Array]]
+
+
+@dataclass(frozen=True, slots=True)
+class DigitRuns:
+    """Runs of digits in a text: where each begins and ends, and what stands between two of them."""
+
+    plain: str
+    codes: Array
+    kinds: Array
+    first: Array
+    last: Array
+
+    @classmethod
+    def of(cls, plain: str, codes: Array, kinds: Array) -> "DigitRuns":
+        """Return the runs of a text that ends with no digit."""
+        edges = edges_of((kinds & DIGIT) != 0)
+        return cls(plain, codes, kinds, edges[0::2], edges[1::2] - 1)
+
+    def are_ascii(self) -> bool:
+        """Return True if no digit is of another script."""
+        if self.codes.dtype == np.uint8:
+            return True
+        return bool((self.codes[(self.kinds & DIGIT) != 0] < _NOT_ASCII).all())
+
+
+def digit_tokens(runs: DigitRuns, words: tuple[Array, Array]) -> Found:
+    """Return what has several digits, as tokens and as hashes of tokens.
+
+    `words` are where the words begin and end.
+    """
+    if not len(runs.first):
+        return [], []
+    tokens = _grouped(_IBAN, _may_be_iban(runs), runs, _NEAR_ACCOUNT)
+    gaps = runs.first[1:] - runs.last[:-1]
+    if not (gaps < _NEAR_MONTH).any():
+        return tokens, []
+    after = runs.codes[runs.last[:-1] + 1]
+    marked = (gaps == 2) & _is_one_of(after, ",.'")
+    tokens += numbers_in(_numbers(runs, marked.nonzero()[0]))
+    day_first, month_first = _may_be_named(runs, gaps)
+    tokens += day_first_dates_in(_around(day_first, runs.plain, _NEAR_MONTH))
+    tokens += month_first_dates_in(_around(month_first, runs.plain, _NEAR_MONTH))
+    marked = (gaps == 2) & _is_one_of(after, "-./")
+    dates = _dates(runs, (marked[:-1] & marked[1:]).nonzero()[0])
+    joined = _is_one_of(after, _GROUPING) & _is_one_of(runs.codes[runs.first[1:] - 1], _GROUPING)
+    groups = _groups(runs, words, runs.last[:-1][joined & (gaps < _NEAR_GROUPS)])
+    return [*tokens, *dates[0], *groups[0]], [*dates[1], *groups[1]]
+
+
+def _dates(runs: DigitRuns, at: Array) -> Found:
+    if not len(at):
+        return [], []
+    if not runs.are_ascii():
+        return dates_in(_around(runs.last[at], runs.plain, _NEAR_DATE)), []
+    return [], [hash_dates(runs.codes, runs.kinds, runs.first, runs.last, at)]
+
+
+def _groups(runs: DigitRuns, words: tuple[Array, Array], at: Array) -> Found:
+    if not len(at):
+        return [], []
+    hashes = hash_groups(runs.codes, runs.kinds, words, runs.first)
+    if hashes is None:
+        return _grouped(_GROUPS, at, runs, _NEAR_GROUPS), []
+    return [], [hashes]
+
+
+def _is_one_of(codes: Array, letters: str) -> Array:
+    """Return True for each code of one of these ASCII letters."""
+    found: Array = _TABLES[letters][codes if codes.dtype == np.uint8 else np.minimum(codes, 255)]
+    return found
+
+
+def _numbers(runs: DigitRuns, at: Array) -> str:
+    """Return the distinct numbers that may have marks of thousands or closing zeros."""
+    if not len(at):
+        return ""
+    codes, last = runs.codes, runs.last[at + 1]
+    zero = (codes[last] == _ZERO) | (last - runs.first[at + 1] >= _LONG_FRACTION)
+    at = at[(codes[runs.last[at] + 1] != _POINT) | zero]
+    inside = (runs.kinds & DIGIT) != 0
+    for mark in ",.'":
+        inside |= codes == ord(mark)
+    edges = edges_of(inside)
+    end = np.unique(edges.searchsorted(runs.last[at], side="right"))
+    bounds = zip(edges[end - 1].tolist(), edges[end].tolist(), strict=True)
+    return "\n".join(dict.fromkeys([runs.plain[start:end] for start, end in bounds]))
+
+
+def _may_be_named(runs: DigitRuns, gaps: Array) -> tuple[Array, Array]:
+    """Return days between which and a year a month may be named, and those behind its name."""
+    first, last, codes = runs.first, runs.last, runs.codes
+    years = (last[1:] - first[1:] == 3) & (codes[first[1:] - 1] == _BLANK)
+    at = (years & (gaps < _NEAR_MONTH)).nonzero()[0]
+    before = first[at] - 2
+    behind = ((runs.kinds[before] & LETTER) != 0) | (codes[before] == _POINT)
+    behind &= (codes[before + 1] == _BLANK) & (gaps[at] <= _LEAST_AROUND_MONTH)
+    return last[at[gaps[at] > _LEAST_AROUND_MONTH]], last[at[behind]]
+
+
+def _may_be_iban(runs: DigitRuns) -> Array:
+    """Return the pairs of digits behind which a group of four stands between blanks."""
+    end = runs.last[runs.last > runs.first]
+    blank = runs.codes.take(end + 6, mode="clip") == _BLANK
+    found: Array = end[blank & (runs.codes[end + 1] == _BLANK)] - 1
+    return found
+
+
+def _grouped(pattern: _Pattern, at: Array, runs: DigitRuns, near: int) -> list[str]:
+    """Return phone, account and card numbers that are written in groups, in one piece."""
+    text = _around(at, runs.plain, near)
+    if not text:
+        return []
+    if _may_have_country(runs.kinds):
+        pairs = dict.fromkeys(pattern.with_country.findall(text))
+        found = [group for group, _ in pairs]
+        found += [country + group for group, country in pairs if country.isalpha()]
+    else:
+        found = list(dict.fromkeys(pattern.alone.findall(text)))
+    return compact(END.join(found)).split(END) if found else []
+
+
+def _may_have_country(kinds: Array) -> bool:
+    """Return True if two letters stand before a digit anywhere."""
+    letters = (kinds & (LETTER | DIGIT)) == LETTER
+    return bool((letters[:-2] & letters[1:-1] & ((kinds[2:] & DIGIT) != 0)).any())
+
+
+def _around(at: Array, plain: str, near: int) -> str:
+    """Return the passages of a text around these places, each a line of its own."""
+    if not len(at):
+        return ""
+    starts = np.maximum(at - near, 0)
+    ends = np.minimum(at + near, len(plain))
+    apart = (starts[1:] > ends[:-1]).nonzero()[0]
+    first, last = starts[np.concatenate(([0], apart + 1))], ends[np.concatenate((apart, [-1]))]
+    bounds = zip(first.tolist(), last.tolist(), strict=True)
+    # Neither an expression nor a word goes on over the end of a line here.
+    return "\n".join([plain[start:end] for start, end in bounds])

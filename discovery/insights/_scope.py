@@ -1,0 +1,127 @@
+"""The scope of Insights: a period, whose turns, and which tools the viewer may see."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import QuerySet
+
+from acl.rights.caller_lookup import Caller
+from catalog.access.group_scope import capabilities_of, denied_to_all
+from catalog.capabilities.runtime_state import IS_OVER
+from catalog.models import Capability, RuntimeCapability
+from catalog.models.integration import ReviewState
+from discovery.metatools.registry import META_TOOLS
+from discovery.models import Turn
+from discovery.turns.outcome_windows import Sample, Scope, Window, read_stored_samples, window_of
+
+
+@dataclass(frozen=True, slots=True)
+class InsightsScope:
+    """The turns of a period: everyone's, a group's, or one person's in a group.
+
+    A `restricted` viewer, that is anyone but an admin of the whole deployment, sees only tools that
+    they may use.
+    """
+
+    since: datetime
+    until: datetime
+    group_id: int | None = None
+    user_id: int | None = None
+    restricted: bool = True
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters for statements about turns."""
+        whose = {"group": self.group_id, "user": self.user_id}
+        return {"since": self.since, "until": self.until, **whose}
+
+
+def tools_in_scope(scope: InsightsScope) -> QuerySet[Capability]:
+    """Return the tools in scope: what the person may use, what the group has, or all."""
+    if scope.user_id is not None and scope.group_id is not None:
+        caller = Caller(scope.user_id, scope.group_id)
+        return Capability.objects.usable_by(caller, unavailable=True)
+    if scope.group_id is not None:
+        return capabilities_of(scope.group_id)
+    return Capability.objects.all()
+
+
+def tools_offered(scope: InsightsScope) -> QuerySet[Capability]:
+    """Return those tools that a selection could offer.
+
+    Meta-tools are excluded: they are always offered, and calls of them count as searches.
+    """
+    approved = ReviewState.APPROVED
+    offered = tools_in_scope(scope).filter(
+        state=approved, integration__state=approved, integration__enabled=True
+    )
+    offered = offered.exclude(ai_access=Capability.AIAccess.BLOCKED)
+    ended = RuntimeCapability.objects.filter(IS_OVER)
+    offered = offered.exclude(full_name__in=ended.values("full_name"))
+    if scope.user_id is None and scope.group_id is not None:
+        offered = offered.exclude(denied_to_all(scope.group_id))
+    return offered.exclude(full_name__in=META_TOOLS.keys())
+
+
+def list_visible_ids(scope: InsightsScope) -> list[int] | None:
+    """Return the primary keys of the tools that may be named; None if all may."""
+    return list(tools_in_scope(scope).values_list("pk", flat=True)) if scope.restricted else None
+
+
+def has_turns(scope: InsightsScope) -> bool:
+    """Return True if the scope has ever had a turn."""
+    whose = {"group": scope.group_id, "user": scope.user_id}
+    named = {name: key for name, key in whose.items() if key is not None}
+    return Turn.objects.filter(**named).exists()
+
+
+# Current outcome windows: of everyone, of each group, and of each space or root in it.
+# Only the newest outcomes of each are read, by its index.
+
+_NEWEST = """
+SELECT places.*, newest.id, newest.status, newest.score
+FROM (SELECT DISTINCT {columns} FROM discovery_outcome o
+      WHERE (%(group)s::bigint IS NULL OR o.group_id = %(group)s) {which}) places
+CROSS JOIN LATERAL (
+  SELECT o.id, o.status, o.score FROM discovery_outcome o
+  WHERE o.group_id = places.group_id {which} {same}
+  ORDER BY o.id DESC LIMIT %(size)s
+) newest
+ORDER BY {order}
+"""
+_OF_GROUPS = _NEWEST.format(columns="o.group_id", which="", same="", order="1")
+_OF_ROOTS = _NEWEST.format(columns="o.group_id", which="AND o.space_id IS NULL", same="", order="1")
+_OF_SPACES = _NEWEST.format(
+    columns="o.group_id, o.space_id",
+    which="AND o.space_id IS NOT NULL",
+    same="AND o.space_id = places.space_id",
+    order="1, 2",
+)
+
+
+def list_windows(group_id: int | None) -> list[Window]:
+    """Return the windows of a group and its spaces, or those of all groups and of everyone."""
+    windows = [] if group_id is not None else _global_window()
+    windows += _windows(_OF_GROUPS, group_id, lambda group: Scope("group", group))
+    windows += _windows(_OF_ROOTS, group_id, lambda group: Scope("space", group))
+    return windows + _windows(_OF_SPACES, group_id, lambda *place: Scope("space", *place))
+
+
+def _global_window() -> list[Window]:
+    scope = Scope("global")
+    samples = read_stored_samples(scope)
+    return [window_of(scope, samples)] if samples else []
+
+
+def _windows(statement: str, group_id: int | None, scope_of: Callable[..., Scope]) -> list[Window]:
+    samples: dict[Scope, list[Sample]] = {}
+    with connection.cursor() as cursor:
+        parameters: dict[str, Any] = {"group": group_id, "size": settings.PEGBOARD_OUTCOME_WINDOW}
+        cursor.execute(statement, parameters)
+        for *place, pk, status, score in cursor.fetchall():
+            samples.setdefault(scope_of(*place), []).append(Sample(pk, status, score))
+    return [window_of(scope, of_scope) for scope, of_scope in samples.items()]

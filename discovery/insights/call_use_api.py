@@ -1,0 +1,110 @@
+"""REST API of use and cost, for admins: calls, errors, times and tokens by tool, person or group.
+
+A key sees its group's calls of its group's tools; staff see all, or those of the group they name.
+"""
+
+from decimal import Decimal
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.models import ApiKey
+from acl.web.strict_serializer import Text
+from discovery.insights._call_use import CallUse, read_call_use
+from discovery.insights.api import read_scope
+from discovery.prices.model import list_prices, price_of
+from discovery.turns.serializers import FiguresQuerySerializer
+
+
+class CallUseQuerySerializer(FiguresQuerySerializer):
+    """A period, a group, what to sum up by, and the length of the list."""
+
+    by = serializers.ChoiceField(("tool", "person", "group"), default="tool")
+    limit = serializers.IntegerField(default=50, min_value=1, max_value=1000)
+    model = Text(
+        max_length=100,
+        default="",
+        allow_blank=True,
+        help_text="The name of a model, at whose price costs are told.",
+    )
+
+
+class CallUseItemSerializer(serializers.Serializer[Any]):
+    """Calls of a tool, a person or a group."""
+
+    name = serializers.CharField(help_text="A tool's full name, a user name or a group's name.")
+    calls = serializers.IntegerField()
+    failed = serializers.IntegerField(help_text="Calls that failed or whose outcome is unknown.")
+    p95_ms = serializers.FloatField(allow_null=True, help_text="95th percentile of milliseconds.")
+    argument_tokens = serializers.IntegerField(help_text="Estimated at four characters each.")
+    result_tokens = serializers.IntegerField(help_text="Estimated at four characters each.")
+    turns = serializers.IntegerField(help_text="Turns of a person or group; 0 for a tool.")
+    definition_tokens = serializers.IntegerField(
+        help_text="Tokens of definitions sent in those turns; 0 for a tool."
+    )
+    all_definition_tokens = serializers.IntegerField(
+        help_text="Tokens of the definitions of all tools in those turns; 0 for a tool."
+    )
+    cost = serializers.SerializerMethodField(
+        help_text="US dollars of definitions, arguments and results; null without a price."
+    )
+    cost_with_all = serializers.SerializerMethodField(
+        help_text="The same with the definitions of all tools; null without turns or a price."
+    )
+
+    def get_cost(self, use: CallUse) -> float | None:
+        """Return the cost at the price."""
+        return _plain(use.cost(self.context["price"]))
+
+    def get_cost_with_all(self, use: CallUse) -> float | None:
+        """Return the cost with all tools at the price."""
+        return _plain(use.cost_with_all(self.context["price"]))
+
+
+class CallUseSerializer(serializers.Serializer[Any]):
+    """Use and cost in a period, most calls first."""
+
+    since = serializers.DateTimeField()
+    until = serializers.DateTimeField()
+    group = serializers.CharField(allow_null=True)
+    by = serializers.CharField()
+    priced_by = serializers.CharField(
+        allow_null=True, help_text="The pattern of the price that fits `model`, or null."
+    )
+    items = CallUseItemSerializer(many=True)
+
+
+class CallUseView(APIView):
+    """Use and cost."""
+
+    required_scope = ApiKey.Scope.ADMIN
+
+    @extend_schema(
+        operation_id="get_use",
+        tags=["Figures"],
+        summary="Get use and cost",
+        parameters=[CallUseQuerySerializer],
+        responses={200: CallUseSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """List calls, errors, times and tokens by tool, person or group, most calls first."""
+        serializer = CallUseQuerySerializer(data=request.query_params.dict())
+        serializer.is_valid(raise_exception=True)
+        wanted = serializer.validated_data
+        scope, group = read_scope(request, wanted)
+        items = read_call_use(scope, wanted["by"], most=wanted["limit"])
+        price = price_of(wanted["model"], list_prices()) if wanted["model"] else None
+        about = {"since": scope.since, "until": scope.until, "group": group, "by": wanted["by"]}
+        answer = CallUseSerializer(
+            {**about, "priced_by": price and price.pattern, "items": items},
+            context={"price": price},
+        )
+        return Response(answer.data)
+
+
+def _plain(cost: Decimal | None) -> float | None:
+    return None if cost is None else float(cost)

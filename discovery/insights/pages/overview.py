@@ -1,0 +1,194 @@
+"""Pages of Insights. Everyone sees their own turns, admins those of all."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.conf import settings
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.utils.formats import date_format, number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+from django.views.decorators.http import require_GET
+
+from acl.models import Space
+from acl.web.frame import PageRequest, render_page
+from acl.web.staff_pages import Tab, admins_only
+from discovery.insights._lost_searches import list_lost_turns
+from discovery.insights._scope import has_turns, list_windows
+from discovery.insights._tool_use import read_tool_use
+from discovery.insights.figures import FigureGroup, Report, Row, figures_by_group, report_figures
+from discovery.insights.pages.insights_query import PERIODS, InsightsQuery, with_query
+from discovery.insights.pages.measures import MEASURES, format_cells, percent, show_measure
+from discovery.prices.model import Price, list_prices
+from discovery.turns.outcome_windows import Window
+from discovery.turns.outcomes import list_alerts
+
+PAGE = 50
+FIGURES = Tab("figures", "insights", gettext_noop("Figures"))
+OUTCOMES = Tab("outcomes", "insights-outcomes", gettext_noop("Outcomes and alerts"))
+TOOLS = Tab("tools", "insights-tools", gettext_noop("Tools"))
+USE = Tab("use", "insights-use", gettext_noop("Use and cost"))
+QUOTAS = Tab("quotas", "insights-quotas", gettext_noop("Quotas"))
+PRICES = Tab("prices", "insights-prices", gettext_noop("Prices"))
+TEACH = Tab("teach", "insights-teach", gettext_noop("Teach"))
+
+
+@require_GET
+@with_query
+def figures(request: PageRequest, query: InsightsQuery) -> HttpResponse:
+    """Show the figures of success and, to admins, those of each group."""
+    report = build_report(query)
+    price = query.price
+    context = {
+        "report": report,
+        "prices": [(one.pattern, one.pattern) for one in list_prices()],
+        "price": price,
+        "cost": cost_of_definitions(report.counts, price) if price else None,
+        "shown": [show_measure(measure, report, query) for measure in MEASURES],
+        "by_group": [
+            (name, part.counts, format_cells(part)) for name, part in list_group_figures(query)
+        ],
+        "ever": report.counts["turns"] or has_turns(query.scope),
+        "summary": _summary(query, report.counts["turns"]),
+    }
+    return render_insights(request, query, "figures.html", context, tab=FIGURES)
+
+
+@require_GET
+@admins_only
+@with_query
+def outcomes(request: PageRequest, query: InsightsQuery) -> HttpResponse:
+    """Show the current windows, and the alerts of the period."""
+    scope = query.scope
+    alerts = list_alerts(scope.group_id).filter(at__gte=scope.since, at__lt=scope.until)
+    page = Paginator(alerts, PAGE).get_page(request.GET.get("page"))
+    windows = list_windows(scope.group_id)
+    places = name_spaces(
+        [w.scope.space_id for w in windows] + [a.space_id for a in page.object_list]
+    )
+    context = {
+        "windows": [_window_row(window, query, places) for window in windows],
+        "alerts": [(alert, places.get(alert.space_id)) for alert in page.object_list],
+        "page": page,
+        "size": settings.PEGBOARD_OUTCOME_WINDOW,
+        "planned_by": settings.PEGBOARD_OUTCOME_SCOPE,
+        "alert_below": settings.PEGBOARD_ALERT_BELOW,
+        "alert_samples": settings.PEGBOARD_ALERT_SAMPLES,
+        "alerts_on": settings.PEGBOARD_ALERTS,
+    }
+    return render_insights(request, query, "outcomes.html", context, tab=OUTCOMES)
+
+
+@require_GET
+@with_query
+def tools(request: PageRequest, query: InsightsQuery) -> HttpResponse:
+    """Show which tools are used and unused, and failed searches."""
+    context = {
+        "use": read_tool_use(query.scope),
+        "lost": list_lost_turns(query.scope),
+        "ever": has_turns(query.scope),
+        "keeps_messages": settings.PEGBOARD_KEEP_MESSAGES,
+    }
+    return render_insights(request, query, "tools.html", context, tab=TOOLS)
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionCost:
+    """Cost of the definitions that models read, and what was saved, in US dollars."""
+
+    sent: Decimal
+    saved: Decimal
+
+
+def cost_of_definitions(counts: Row, price: Price) -> DefinitionCost:
+    """Return what the definitions cost that were sent, and what the others would have cost."""
+    everything, saved = int(counts["tokens_all"]), int(counts["tokens_saved"])
+    return DefinitionCost(price.cost(read=everything - saved), price.cost(read=saved))
+
+
+def build_report(query: InsightsQuery) -> Report:
+    """Build the report of the page and its downloads."""
+    scope = query.scope
+    return report_figures(
+        since=scope.since,
+        until=scope.until,
+        group_id=scope.group_id,
+        user_id=scope.user_id,
+        by=query.period.step,
+    )
+
+
+def name_spaces(spaces: list[int | None]) -> dict[int | None, str]:
+    """Return the names of spaces by id; deleted ones have none."""
+    wanted = {space for space in spaces if space is not None}
+    return dict(Space.objects.filter(pk__in=wanted).values_list("pk", "name"))
+
+
+def list_group_figures(query: InsightsQuery) -> list[tuple[str, FigureGroup]]:
+    """Return the figures of each group that had turns, by name; empty if a group is chosen."""
+    if query.mine or query.group:
+        return []
+    names = {group.pk: group.name for group in query.groups}
+    parts = figures_by_group(since=query.scope.since, until=query.until)
+    return sorted(
+        ((names.get(part.group_id or 0, ""), part) for part in parts), key=lambda pair: pair[0]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRow:
+    """A window, formatted for the page."""
+
+    window: Window
+    whose: str
+    place: str
+    success_rate: str
+    weighted_rate: str
+    low: bool
+
+
+def _window_row(
+    window: Window, query: InsightsQuery, places: Mapping[int | None, str]
+) -> WindowRow:
+    scope = window.scope
+    groups = {group.pk: group.name for group in query.groups}
+    root = _("outside its spaces") if scope.space_id is None else _("a deleted space")
+    below, least = settings.PEGBOARD_ALERT_BELOW, settings.PEGBOARD_ALERT_SAMPLES
+    return WindowRow(
+        window=window,
+        whose=groups.get(scope.group_id or 0, _("Everyone")),
+        place=places.get(scope.space_id, root) if scope.kind == "space" else "",
+        success_rate=percent(window.success_rate or 0.0),
+        weighted_rate=percent(window.weighted_rate or 0.0),
+        low=window.falls_below(below, least=least),
+    )
+
+
+def _summary(query: InsightsQuery, turns: int) -> str:
+    text = ngettext(
+        "%(count)s turn since %(time)s UTC", "%(count)s turns since %(time)s UTC", turns
+    )
+    return text % {
+        "count": number_format(turns, force_grouping=True),
+        "time": date_format(query.scope.since, "DAY_TIME_FORMAT"),
+    }
+
+
+def render_insights(
+    request: PageRequest,
+    query: InsightsQuery,
+    template: str,
+    context: dict[str, object],
+    *,
+    tab: Tab,
+    status: int = 200,
+) -> HttpResponse:
+    """Render a page of Insights, or the part of it that htmx requested."""
+    tabs: tuple[Tab, ...] = (FIGURES, TOOLS, USE)
+    if not query.mine:
+        tabs = (FIGURES, OUTCOMES, TOOLS, USE, QUOTAS, PRICES, TEACH)
+    whole = {**context, "asked": query, "periods": PERIODS, "tabs": tabs, "tab": tab.name}
+    page = f"insights/{template}" + ("#found" if request.htmx else "")
+    return render_page(request, page, whole, frame=query.frame, status=status)

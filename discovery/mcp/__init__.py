@@ -1,0 +1,1 @@
+"""Pegboard as an MCP server: the protocol, the meta-tools, and how clients are connected."""

@@ -1,0 +1,1 @@
+"""Connecting MCP clients: addresses, and set-ups to copy."""

@@ -1,0 +1,116 @@
+"""REST API of the meta-tools."""
+
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import exceptions
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.models import ApiKey
+from acl.rights.caller_lookup import Caller
+from acl.web.api_views import CallerSerializer
+from acl.web.problems import QueueFull, QuotaUsedUp, Refusals, refusals_as_problems
+from acl.web.request_callers import caller_of
+from catalog.token_counter import estimate_tokens
+from discovery.calls import serializers as bodies
+from discovery.calls.approval_queue import TooManyWaitingError
+from discovery.calls.argument_check import ArgumentsRefusedError
+from discovery.calls.execution import NotFoundError
+from discovery.calls.quotas import QuotaExceededError
+from discovery.mcp._metatool_permissions import SCOPES_OF_TOOLS, MayCallThis
+from discovery.mcp.answers.dispatch import call_meta_tool
+from discovery.metatools.metatool import MetaTool
+from discovery.metatools.registry import EXPLORING, META_TOOLS
+
+
+class MetaToolsView(APIView):
+    """The list of meta-tools."""
+
+    required_scope = SCOPES_OF_TOOLS
+
+    @extend_schema(
+        operation_id="list_meta_tools",
+        tags=["Meta-tools"],
+        summary="List the meta-tools",
+        responses={200: bodies.MetaToolsSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """List the meta-tools with their schemas and token costs."""
+        tools = [_describe(tool) for tool in META_TOOLS.values()]
+        exploring = [tool.name for tool in EXPLORING]
+        tokens = sum(estimate_tokens(tool.as_tool()) for tool in EXPLORING)
+        return Response({"tools": tools, "exploring": exploring, "exploring_tokens": tokens})
+
+
+class MetaToolView(APIView):
+    """A call of a meta-tool."""
+
+    permission_classes = [MayCallThis]
+    required_scope = SCOPES_OF_TOOLS  # MayCallThis narrows them to that of the tool
+
+    @extend_schema(
+        operation_id="call_meta_tool",
+        tags=["Meta-tools"],
+        summary="Call a meta-tool",
+        request=bodies.MetaCallSerializer,
+        responses={200: bodies.MetaAnswerSerializer},
+        examples=[
+            OpenApiExample(
+                "A search for alice",
+                value={"user": "alice", "arguments": {"query": "send an e-mail"}},
+                request_only=True,
+            )
+        ],
+    )
+    def post(self, request: Request, name: str) -> Response:
+        """Call a meta-tool. Its answer contains only what the caller may use; unknown names give
+        404."""
+        if name not in META_TOOLS:
+            raise Http404
+        acting = META_TOOLS[name].scope == ApiKey.Scope.EXECUTE
+        caller, wanted = asked_for(request, bodies.MetaCallSerializer, acting=acting)
+        with refusals_as_problems(REFUSALS):
+            result = call_meta_tool(
+                caller=caller,
+                name=name,
+                arguments=wanted["arguments"],
+                turn_id=wanted.get("turn_id"),
+            )
+        return Response({"name": name, "result": result})
+
+
+def _invalid_arguments(refused: ArgumentsRefusedError) -> exceptions.ValidationError:
+    where = {refused.argument: [refused.reason]} if refused.argument else [refused.reason]
+    return exceptions.ValidationError({"arguments": where})
+
+
+REFUSALS: Refusals = {
+    QuotaExceededError: lambda over: QuotaUsedUp(over.seconds, str(over)),
+    TooManyWaitingError: lambda many: QueueFull(str(many)),
+    ArgumentsRefusedError: _invalid_arguments,
+    NotFoundError: lambda missing: exceptions.NotFound(str(missing)),
+}
+
+
+def asked_for(
+    request: Request, form: type[CallerSerializer], *, acting: bool
+) -> tuple[Caller, dict[str, Any]]:
+    """Return caller and rest of the body; `acting` requires the right to act for others."""
+    serializer = form(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    wanted = dict(serializer.validated_data)
+    named = {name: wanted.pop(name, None) or None for name in ("user", "group", "space")}
+    return caller_of(request, **named, acting=acting), wanted
+
+
+def _describe(tool: MetaTool) -> dict[str, Any]:
+    return {
+        **tool.as_tool(),
+        "title": tool.title,
+        "scope": tool.scope,
+        "side_effect": tool.side_effect,
+        "tokens": estimate_tokens(tool.as_tool()),
+    }

@@ -1,0 +1,252 @@
+"""MCP servers by address: the caller's whole catalogue, also in a space, or one integration."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Protocol
+
+from django.conf import settings
+from django.db.models import Q
+from mcp_types import Implementation, ListToolsResult, Tool
+from mcp_types.jsonrpc import METHOD_NOT_FOUND
+
+from acl.models import ApiKey
+from acl.rights.caller_lookup import Caller, CallerMissing
+from acl.web.scopes import has_scope
+from catalog.models import Capability, Integration
+from discovery.calls.execution import BegunCall
+from discovery.calls.server_requests.forwarding import RequestFailedError, forward, passed_features
+from discovery.mcp.server._client_side import ClientSide
+from discovery.mcp.server._live_call import LiveCall
+from discovery.mcp.server._mcp_tools import (
+    ToolAnswer,
+    UnknownToolError,
+    begin_task,
+    call_meta,
+    call_tool,
+    describe_meta_tool,
+    describe_tool,
+    last_found,
+    meta_tools,
+)
+from discovery.mcp.server.call_tasks import CallTasks, NoTaskError
+from discovery.mcp.server.runnable_tools import listed_tools, runnable_tools, tools_of_integration
+from discovery.metatools.registry import META_TOOLS
+
+# Milliseconds that a list may be kept: it changes with rights, and where it is a choice with use.
+LIST_TTL_MS, CHOICE_TTL_MS = 60_000, 5_000
+_EXECUTE = ApiKey.Scope.EXECUTE
+_GET_CALL = META_TOOLS["get_call"]
+
+
+class Endpoint(Protocol):
+    """An MCP server as one address presents it."""
+
+    @property
+    def principal(self) -> Any:
+        """Return the sender of the request."""
+
+    @property
+    def is_signed_in(self) -> Callable[[], bool]:
+        """Return what says whether the sender's key or session is still valid, for streams."""
+
+    @property
+    def info(self) -> Implementation: ...
+
+    @property
+    def instructions(self) -> str: ...
+
+    def list_tools(self) -> ListToolsResult:
+        """List the tools that the principal may call; the list must not be cached for others."""
+
+    def call_tool(
+        self, name: str, arguments: dict[str, Any], client: ClientSide
+    ) -> ToolAnswer | LiveCall:
+        """Call a tool, listed or not. Raises UnknownToolError and ServerRefusedError."""
+
+    def begin_task(self, name: str, arguments: dict[str, Any], client: ClientSide) -> BegunCall:
+        """Begin a call as a task. Raises UnknownToolError and TaskRefusedError."""
+
+    @property
+    def tasks(self) -> CallTasks | None:
+        """Return the caller's calls as tasks; None for who makes none."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Return what is offered beside tools: resources, prompts, completions, logging."""
+
+    def forward(self, method: str, params: dict[str, Any], client: ClientSide) -> dict[str, Any]:
+        """Ask the server for one of these. Raises RequestFailedError."""
+
+    @property
+    def listener(self) -> int | None:
+        """Return the user who would hear of changes; None if there is nobody."""
+
+
+class CatalogEndpoint:
+    """The meta-tools, and as many of the caller's own tools as a client takes at once."""
+
+    instructions = (
+        "A catalogue of tools and skills, of which you see what your user may use. Look for what a "
+        "task needs with search_tools, read it with get_tool, run it with execute_tool. Every tool "
+        "found can also be called directly by its name, listed or not."
+    )
+
+    def __init__(
+        self, principal: Any, caller: Callable[[], Caller], is_signed_in: Callable[[], bool]
+    ) -> None:
+        self.principal, self._caller, self.is_signed_in = principal, caller, is_signed_in
+        self._executes = has_scope(principal, _EXECUTE)
+
+    @property
+    def info(self) -> Implementation:
+        return Implementation(name="pegboard", title="Pegboard", version=settings.PEGBOARD_VERSION)
+
+    def list_tools(self) -> ListToolsResult:
+        own, are_all = self._own_tools()
+        return ListToolsResult(
+            tools=[*meta_tools(self.principal), *own],
+            ttl_ms=LIST_TTL_MS if are_all else CHOICE_TTL_MS,
+            cache_scope="private",
+        )
+
+    def call_tool(
+        self, name: str, arguments: dict[str, Any], client: ClientSide
+    ) -> ToolAnswer | LiveCall:
+        if name in META_TOOLS:
+            return call_meta(self.principal, self._caller, name, arguments, client)
+        if not self._executes:
+            raise UnknownToolError(name)
+        # The person must see who asks: the client only knows Pegboard.
+        return call_tool(self._caller(), name, arguments, client, names_server=True)
+
+    def begin_task(self, name: str, arguments: dict[str, Any], client: ClientSide) -> BegunCall:
+        if name in META_TOOLS:
+            raise NoTaskError
+        if not self._executes:
+            raise UnknownToolError(name)
+        return begin_task(self._caller(), name, arguments, client, names_server=True)
+
+    @cached_property
+    def tasks(self) -> CallTasks | None:
+        try:
+            return CallTasks(self.principal, self._caller()) if self._executes else None
+        except CallerMissing:
+            return None
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        return ()  # the catalogue is of tools; each server's address has its resources and prompts
+
+    def forward(self, method: str, params: dict[str, Any], client: ClientSide) -> dict[str, Any]:
+        raise RequestFailedError({"code": METHOD_NOT_FOUND, "message": f"{method} is not offered."})
+
+    @property
+    def listener(self) -> int | None:
+        try:
+            return self._caller().user_id
+        except CallerMissing:
+            return None
+
+    def _own_tools(self) -> tuple[list[Tool], bool]:
+        """Return the caller's tools and whether those are all; none for a key without a person."""
+        if not self._executes or not settings.PEGBOARD_MCP_TOOLS:
+            return [], True
+        try:
+            caller = self._caller()
+        except CallerMissing:
+            return [], True
+        rows, are_all = listed_tools(caller, last_found(self.principal, caller))
+        names = (row for row in rows if row.full_name not in META_TOOLS)
+        return [describe_tool(row, row.full_name) for row in names], are_all
+
+
+class IntegrationEndpoint:
+    """An integration under its own name, limited to what the caller may use."""
+
+    def __init__(
+        self,
+        principal: Any,
+        caller: Caller,
+        integration: Integration,
+        is_signed_in: Callable[[], bool],
+    ) -> None:
+        self.principal, self._caller, self._integration = principal, caller, integration
+        self.is_signed_in = is_signed_in
+
+    @property
+    def info(self) -> Implementation:
+        row = self._integration
+        version = row.version or settings.PEGBOARD_VERSION
+        return Implementation(name=row.slug, title=row.title, version=version)
+
+    @property
+    def instructions(self) -> str:
+        return (
+            f"The tools of {self._integration.title} that your user may use, through Pegboard. A "
+            "call that a person must approve is answered at once: ask for its result with get_call."
+        )
+
+    def list_tools(self) -> ListToolsResult:
+        rows = tools_of_integration(self._caller, self._integration.slug)
+        tools = [describe_tool(row, row.action, own_schema=True) for row in rows]
+        if any(row.readiness.asks_first for row in rows):  # type: ignore[attr-defined]
+            tools.append(describe_meta_tool(_GET_CALL))
+        tools = tools if has_scope(self.principal, _EXECUTE) else []
+        return ListToolsResult(tools=tools, ttl_ms=LIST_TTL_MS, cache_scope="private")
+
+    def call_tool(
+        self, name: str, arguments: dict[str, Any], client: ClientSide
+    ) -> ToolAnswer | LiveCall:
+        if not has_scope(self.principal, _EXECUTE):
+            raise UnknownToolError(name)
+        if full_name := self._full_name(name):
+            return call_tool(self._caller, full_name, arguments, client)
+        if name == _GET_CALL.name:
+            return call_meta(self.principal, lambda: self._caller, name, arguments, client)
+        raise UnknownToolError(name)
+
+    def begin_task(self, name: str, arguments: dict[str, Any], client: ClientSide) -> BegunCall:
+        full_name = self._full_name(name) if self.tasks else None
+        if full_name is None and name == _GET_CALL.name:
+            raise NoTaskError
+        if full_name is None:
+            raise UnknownToolError(name)
+        return begin_task(self._caller, full_name, arguments, client)
+
+    @cached_property
+    def tasks(self) -> CallTasks | None:
+        executes = has_scope(self.principal, _EXECUTE)
+        return CallTasks(self.principal, self._caller, self._integration) if executes else None
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        if not has_scope(self.principal, _EXECUTE):
+            return ()
+        return passed_features(self._caller, self._integration)
+
+    def forward(self, method: str, params: dict[str, Any], client: ClientSide) -> dict[str, Any]:
+        return forward(
+            caller=self._caller,
+            integration=self._integration,
+            method=method,
+            params=params,
+            capabilities=client.capabilities,
+        )
+
+    @property
+    def listener(self) -> int | None:
+        return self._caller.user_id
+
+    def _full_name(self, name: str) -> str | None:
+        own = self._tools().filter(Q(action=name) | Q(full_name=name))
+        found: str | None = own.order_by("pk").values_list("full_name", flat=True).first()
+        return found
+
+    def _tools(self) -> Any:
+        return runnable_tools(self._caller).filter(integration=self._integration)
+
+
+def find_integration(caller: Caller, slug: str) -> Integration | None:
+    """Return the integration if the caller may use one of its tools, else None."""
+    usable = Capability.objects.usable_by(caller).filter(integration__slug=slug)
+    return Integration.objects.filter(pk__in=usable.values("integration_id")).first()

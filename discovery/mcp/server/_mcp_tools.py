@@ -1,0 +1,220 @@
+"""Tools as the MCP server lists and calls them: the meta-tools, and the caller's own."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.conf import settings
+from mcp_types import CallToolResult, InputRequiredResult, Tool, ToolAnnotations
+
+from acl.platform.redis_circuit import attempt
+from acl.rights.caller_lookup import Caller
+from acl.rights.delegation.authority import KeyHolder
+from acl.web.open_streams import open_streams
+from catalog.formats.usable_schema import has_dangling_reference
+from catalog.models import Capability
+from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
+from discovery.answer.formats.base import Tool as ShownTool
+from discovery.answer.formats.registry import FORMATS
+from discovery.calls.approval_queue import TooManyWaitingError
+from discovery.calls.argument_check import ArgumentsRefusedError
+from discovery.calls.execution import BegunCall, NeedsApprovalError, NotFoundError, begin
+from discovery.mcp._metatool_permissions import may_call
+from discovery.mcp.answers.dispatch import call_meta_tool
+from discovery.mcp.server._client_side import ClientSide
+from discovery.mcp.server._live_call import LiveCall
+from discovery.mcp.server._tool_results import refusal, result_of_answer, result_of_call
+from discovery.mcp.server.call_tasks import TASK_AFTER_SECONDS, TaskRefusedError
+from discovery.metatools.metatool import MetaTool
+from discovery.metatools.registry import META_TOOLS
+from discovery.models import Call
+
+# Names that a client's last search found, kept so that its next list of tools has them.
+# They are names only: the list reads its tools with the rights of that moment. Redis keeps them
+# for an hour; without it the list goes by use alone.
+
+KEPT_SECONDS = 3_600
+SEARCHES = frozenset({"search_tools", "discover_capabilities", "tool_discovery__find"})
+
+
+def remember_search(principal: Any, caller: Caller, answer: dict[str, Any]) -> None:
+    """Keep the names in a search's answer for this client."""
+    key, names = _key(principal, caller), "\n".join(_names_in(answer))
+    attempt(lambda redis: redis.set(key, names, ex=KEPT_SECONDS), default=None)
+
+
+def last_found(principal: Any, caller: Caller) -> Sequence[str]:
+    """Return the names of the last search, best first; none if there was none."""
+    kept = attempt(lambda redis: redis.get(_key(principal, caller)), default=None)
+    return kept.decode().split() if isinstance(kept, bytes) else []
+
+
+def _names_in(answer: dict[str, Any]) -> list[str]:
+    rows = next((part for part in answer.values() if isinstance(part, list)), [])
+    return [row["name"] for row in rows if isinstance(row, dict) and "name" in row]
+
+
+def _key(principal: Any, caller: Caller) -> str:
+    """Return a key of this sender, person and space: two keys of one person are two clients."""
+    sender = f"key{principal.key_id}" if isinstance(principal, KeyHolder) else "session"
+    return f"pegboard:mcp-found:{sender}:{caller.user_id}:{caller.group_id}:{caller.space_id}"
+
+
+ToolAnswer = CallToolResult | InputRequiredResult | BegunCall
+READINESS = "pegboard/readiness"  # in a tool's _meta
+
+
+class UnknownToolError(Exception):
+    """The tool does not exist, or this key may not call it."""
+
+    def __init__(self, name: str, hint: str = "") -> None:
+        super().__init__(hint or f"Unknown tool: {name[:80]}")
+
+
+def meta_tools(principal: Any) -> list[Tool]:
+    """Return the meta-tools that the principal may call."""
+    return [describe_meta_tool(tool) for tool in META_TOOLS.values() if may_call(principal, tool)]
+
+
+def describe_meta_tool(tool: MetaTool) -> Tool:
+    """Return a meta-tool as MCP lists it."""
+    return Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        annotations=ToolAnnotations(
+            read_only_hint=tool.side_effect == "read",
+            destructive_hint=tool.side_effect != "read",
+            open_world_hint=tool.side_effect != "read",
+        ),
+    )
+
+
+def describe_tool(row: Capability, name: str, *, own_schema: bool = False) -> Tool:
+    """Return a capability with its readiness as MCP lists it, under `name`.
+
+    `own_schema` keeps what some providers of models refuse: the client adapts it for its own.
+    """
+    readiness = row.readiness  # type: ignore[attr-defined]
+    shown = ShownTool(
+        name=name,
+        title=ReviewedText(row.display_name),
+        description=ReviewedText(row.description),
+        input_schema=ReviewedSchema(row.input_schema) if row.input_schema else None,
+        side_effect=row.side_effect,
+    )
+    [rendered] = FORMATS["mcp"].render([shown])
+    own = row.input_schema
+    if own_schema and isinstance(own, dict) and own.get("type") == "object":
+        rendered["inputSchema"] = ReviewedSchema(own)
+    output = row.output_schema
+    # A client that compiles a schema refuses the whole list for one that refers to nothing.
+    is_whole = isinstance(output, dict) and not has_dangling_reference(output)
+    if is_whole and output.get("type") == "object":
+        rendered["outputSchema"] = ReviewedSchema(output)
+    return Tool.model_validate({**rendered, "_meta": {READINESS: readiness.state.value}})
+
+
+def call_meta(
+    principal: Any,
+    caller: Callable[[], Caller],
+    name: str,
+    arguments: dict[str, Any],
+    client: ClientSide,
+) -> CallToolResult:
+    """Call a meta-tool. Errors are returned as results, for the model to read."""
+    if not may_call(principal, META_TOOLS[name]):
+        raise UnknownToolError(name)
+    asked = caller()
+    try:
+        answer = call_meta_tool(
+            caller=asked, name=name, arguments=arguments, turn_id=client.turn_id
+        )
+    except (ArgumentsRefusedError, NotFoundError, TooManyWaitingError) as refused:
+        return refusal(str(refused))
+    if name in SEARCHES:
+        remember_search(principal, asked, answer)
+    return result_of_answer(answer, client)
+
+
+def call_tool(
+    caller: Caller,
+    full_name: str,
+    arguments: dict[str, Any],
+    client: ClientSide,
+    *,
+    names_server: bool = False,
+) -> ToolAnswer | LiveCall:
+    """Call one of the caller's tools, listed or not, through the same door as `execute_tool`.
+
+    A client that wants to hear of the call meanwhile gets a LiveCall, as long as there is a place
+    for its stream; `names_server` says in questions whose they are. One that takes tasks gets the
+    begun call itself if that waits for approval, or has not ended after two seconds.
+
+    Raises UnknownToolError alike for unknown names and for other people's tools, and
+    ServerRefusedError.
+    """
+    has_place = client.listens and open_streams.take(caller.user_id)
+    try:
+        begun = begin(
+            caller=caller,
+            full_name=full_name,
+            arguments=arguments,
+            turn_id=client.turn_id,
+            dialogue=client.dialogue(
+                is_open=has_place, is_task=client.takes_tasks, names_server=names_server
+            ),
+        )
+        if client.session is not None and begun.is_under_way:
+            client.session.note_call(client.request_id, begun.call.pk)
+        if has_place and begun.is_under_way:
+            has_place = False  # the stream gives it back
+            return LiveCall(begun, client)
+        begun = begun.wait(wait_seconds_of(begun, client)) if begun.is_under_way else begun
+        if client.takes_tasks and begun.call.state not in Call.ENDED:
+            return begun
+        return finish(begun, client)
+    except (ArgumentsRefusedError, NeedsApprovalError, TooManyWaitingError) as refused:
+        return refusal(str(refused))
+    except NotFoundError as unknown:
+        raise UnknownToolError(full_name, str(unknown)) from None
+    finally:
+        if has_place:
+            open_streams.give_back(caller.user_id)
+
+
+def begin_task(
+    caller: Caller,
+    full_name: str,
+    arguments: dict[str, Any],
+    client: ClientSide,
+    *,
+    names_server: bool = False,
+) -> BegunCall:
+    """Begin a call that its client wants as a task. Raises UnknownToolError, TaskRefusedError."""
+    try:
+        return begin(
+            caller=caller,
+            full_name=full_name,
+            arguments=arguments,
+            turn_id=client.turn_id,
+            dialogue=client.dialogue(is_task=True, names_server=names_server),
+        )
+    except (ArgumentsRefusedError, NeedsApprovalError, TooManyWaitingError) as refused:
+        raise TaskRefusedError(str(refused)) from None
+    except NotFoundError as unknown:
+        raise UnknownToolError(full_name, str(unknown)) from None
+
+
+def wait_seconds_of(begun: BegunCall, client: ClientSide) -> float | None:
+    """Return how long a call is waited for; None for as long as the settings say."""
+    most = settings.PEGBOARD_CALL_WAIT_SECONDS
+    return min(TASK_AFTER_SECONDS, most) if client.takes_tasks else None
+
+
+def finish(begun: BegunCall, client: ClientSide) -> CallToolResult | InputRequiredResult:
+    """Return the result of a call as it is now. Raises UnknownToolError, ServerRefusedError."""
+    try:
+        return result_of_call(begun.finish(), client)
+    except NotFoundError as unknown:
+        raise UnknownToolError(begun.call.full_name, str(unknown)) from None

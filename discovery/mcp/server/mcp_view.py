@@ -1,0 +1,154 @@
+"""The MCP addresses: `/mcp`, `/mcp/space/<space>` and `/mcp/<integration>`; streamable HTTP.
+
+Any process can answer any message: sessions are in their ids. Streams last as long as a call, or
+as the client listens to changes.
+Web pages of other origins are refused.
+"""
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.http import is_same_domain
+from rest_framework.authentication import SessionAuthentication
+from rest_framework.exceptions import MethodNotAllowed, ParseError, PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from acl.keys.lifecycle import may_still_act
+from acl.rights.caller_lookup import Caller
+from acl.rights.delegation.authority import KeyHolder
+from acl.web.open_streams import EVENTS, answer_with_events, write_event
+from acl.web.request_callers import caller_of
+from discovery.mcp._metatool_permissions import SCOPES_OF_TOOLS
+from discovery.mcp.server._mcp_authentication import (
+    McpAuthentication,
+    insufficient_scope,
+    missing_scope,
+)
+from discovery.mcp.server._mcp_sessions import McpSession, open_session, read_session
+
+if TYPE_CHECKING:
+    from discovery.mcp.server._endpoints import Endpoint
+    from discovery.mcp.server._mcp_protocol import Answer
+
+SESSION_HEADER = "Mcp-Session-Id"
+
+
+class McpView(APIView):
+    """The MCP endpoint."""
+
+    authentication_classes = [McpAuthentication, SessionAuthentication]
+    required_scope = SCOPES_OF_TOOLS  # each tool also requires its own
+    schema = None  # the protocol describes itself
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse other origins before authentication."""
+        # Before authentication, so that pages of other origins learn nothing.
+        if not has_allowed_origin(request):
+            raise PermissionDenied("Requests from pages of this origin are not answered.")
+        super().initial(request, *args, **kwargs)
+
+    def post(self, request: Request, integration: str = "", space: str = "") -> HttpResponseBase:
+        """Answer one message. Unknown integrations and those of others are 404 alike."""
+        # Imported on the first request: the SDK takes 50 MB of memory.
+        from discovery.mcp.server import _mcp_protocol
+
+        session = _session(request)
+        try:
+            message = request.data
+        except ParseError as problem:
+            return _respond(request, _mcp_protocol.not_json(str(problem.detail)))
+        if scope := missing_scope(request, message):
+            return insufficient_scope(request, scope)
+        endpoint = _endpoint(request, integration, space)
+        answer = _mcp_protocol.answer(message, request.headers, endpoint, session)
+        return _respond(request, answer)
+
+    def get(self, request: Request, integration: str = "", space: str = "") -> HttpResponseBase:
+        """Stream changes to an older client's session; 405 where nothing can be heard."""
+        from discovery.mcp.server import _mcp_protocol
+
+        if (session := _session(request)) is None:
+            raise MethodNotAllowed("GET")
+        endpoint = _endpoint(request, integration, space)
+        answer = _mcp_protocol.listen_to_session(endpoint, session)
+        if answer is None:
+            raise MethodNotAllowed("GET")
+        return _respond(request, answer)
+
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
+        """Answer JSON whatever is accepted: who opens a stream accepts events only."""
+        return super().perform_content_negotiation(request, force=True)
+
+
+def has_allowed_origin(request: Request) -> bool:
+    """Return True if the request has no origin, our own, or a trusted one."""
+    origin = request.headers.get("Origin")
+    own = f"{request.scheme}://{request.get_host()}"
+    if origin is None or origin == own:
+        return True
+    return any(_matches_trusted(origin, trusted) for trusted in settings.CSRF_TRUSTED_ORIGINS)
+
+
+def _matches_trusted(origin: str, trusted: str) -> bool:
+    """Return True if the origin matches `trusted`, which may be `https://*.example.com`."""
+    asked, allowed = urlsplit(origin), urlsplit(trusted.replace("*", "", 1))
+    return asked.scheme == allowed.scheme and is_same_domain(asked.netloc, allowed.netloc)
+
+
+def _endpoint(request: Request, integration: str, space: str) -> "Endpoint":
+    """Return what the address serves; `?group=` names the group where several have the space."""
+    from discovery.mcp.server._endpoints import (
+        CatalogEndpoint,
+        IntegrationEndpoint,
+        find_integration,
+    )
+
+    def caller() -> Caller:
+        group = request.query_params.get("group")
+        return caller_of(request, group=group or None, space=space or None)
+
+    if not integration:
+        # Which finds the caller when needed.
+        return CatalogEndpoint(request.user, caller, _sign_in_of(request))
+    asked = caller()
+    found = find_integration(asked, integration)
+    if found is None:
+        raise Http404
+    return IntegrationEndpoint(request.user, asked, found, _sign_in_of(request))
+
+
+def _sign_in_of(request: Request) -> Callable[[], bool]:
+    """Return what says whether the request's key, or account and session, is still valid."""
+    principal: Any = request.user
+    session = request._request.session
+    key = None if isinstance(principal, KeyHolder) else session.session_key
+    return lambda: may_still_act(principal) and (key is None or session.exists(key))
+
+
+def _session(request: Request) -> McpSession | None:
+    """Return the client's session, if it has one. Http404 makes it begin another."""
+    session_id = request.headers.get(SESSION_HEADER)
+    if session_id is None:
+        return None
+    session = read_session(request.user, session_id)
+    if session is None:
+        raise Http404
+    return session
+
+
+def _respond(request: Request, answer: "Answer") -> HttpResponseBase:
+    if isinstance(answer.body, Generator):
+        return answer_with_events(answer.body, request.META)
+    if isinstance(answer.body, list):  # all is there, so that no thread need be lent
+        text = "".join(map(write_event, answer.body))
+        return HttpResponse(text, content_type=EVENTS, headers={"Cache-Control": "no-store"})
+    response = Response(answer.body, status=answer.status)
+    if answer.opens is not None:
+        response[SESSION_HEADER] = open_session(request.user, answer.opens)
+    return response

@@ -1,0 +1,69 @@
+"""Tools of a caller that Pegboard runs itself: those of MCP servers, and skills.
+
+A connection that cannot search lists all of them while they are few. Beyond that it lists those
+that its last search found and those that this person and their groups call.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Count, Q
+from django.utils import timezone
+
+from acl.rights.caller_lookup import Caller
+from catalog.access.my_tools import attach_readiness
+from catalog.models import Capability, Integration
+from catalog.querysets import CapabilityQuerySet
+from discovery.models import Call
+
+USED_DAYS = 30
+_NOT_LISTED = ("content", "examples", "source_ref", "effect_evidence", "declared_edges")
+_BY_SERVER = Q(integration__kind__in=Integration.CALLED) & ~Q(integration__transport="")
+
+
+def runnable_tools(caller: Caller) -> CapabilityQuerySet:
+    """Return the caller's tools whose calls end here, not in the application that asked."""
+    usable = Capability.objects.usable_by(caller)
+    return usable.filter(_BY_SERVER | Q(kind=Capability.Kind.SKILL))
+
+
+def tools_of_integration(caller: Caller, slug: str) -> list[Capability]:
+    """Return the integration's runnable tools, by the names that its server gives them."""
+    own = runnable_tools(caller).filter(integration__slug=slug)
+    return _with_readiness(caller, own.order_by("action", "pk"))
+
+
+def listed_tools(caller: Caller, found: Sequence[str]) -> tuple[list[Capability], bool]:
+    """Return the tools to list, by full name, and whether those are all.
+
+    Tools that cannot be called at the moment are left out. `found` are names of the last search.
+    """
+    runnable, most = runnable_tools(caller).connected(), settings.PEGBOARD_MCP_TOOLS
+    if runnable.count() <= most:
+        rows, are_all = _with_readiness(caller, runnable.order_by("full_name")), True
+    else:
+        names = [*found[:most], *_used_names(caller, runnable, most)]
+        rows, are_all = _with_readiness(caller, runnable.filter(full_name__in=names)), False
+        rows = sorted(rows, key=lambda row: names.index(row.full_name))
+    offered = [row for row in rows if row.readiness.is_offered][:most]  # type: ignore[attr-defined]
+    return sorted(offered, key=lambda row: row.full_name), are_all
+
+
+def _used_names(caller: Caller, runnable: CapabilityQuerySet, most: int) -> list[str]:
+    """Return the names called lately: first the person's own, then those of their groups."""
+    since = timezone.now() - timedelta(days=USED_DAYS)
+    own = Q(user_id=caller.user_id)
+    called = (
+        Call.objects.filter(own | Q(group_id__in=caller.group_ids), created_at__gt=since)
+        .filter(capability__in=runnable.values("pk"))
+        .values_list("full_name")
+        .annotate(mine=Count("pk", filter=own), all=Count("pk"))
+        .order_by("-mine", "-all", "full_name")
+    )
+    return [name for name, *_ in called[:most]]
+
+
+def _with_readiness(caller: Caller, tools: CapabilityQuerySet) -> list[Capability]:
+    rows = tools.select_related("integration").defer(*_NOT_LISTED)
+    return attach_readiness(caller, list(rows))

@@ -1,0 +1,67 @@
+"""URLs of the pages."""
+
+from django.urls import include, path
+
+from acl.people import session_pages
+from acl.web import design_page
+from catalog.runtime import pages
+from catalog.servers.pages import my_secrets, sign_in
+from discovery.calls import approval_pages, my_tools_pages, policy_pages, try_pages
+from discovery.calls import pages as call_pages
+from discovery.chats import model_pages
+from discovery.chats import pages as chat_pages
+from discovery.mcp.connect import page
+from discovery.playground import first_steps_page
+from discovery.playground import page as playground_page
+
+urlpatterns = [
+    path("", playground_page.playground, name="playground"),
+    path("first-steps/", first_steps_page.first_run, name="first-run"),
+    path("playground/people/", playground_page.people, name="people"),
+    path("playground/chat/", chat_pages.chats, name="chats"),
+    path("playground/chat/<uuid:pk>/", chat_pages.chat, name="chat"),
+    path("playground/chat/<uuid:pk>/go-on/", chat_pages.chat_go_on, name="chat-go-on"),
+    path("playground/chat/<uuid:pk>/cancel/", chat_pages.chat_cancel, name="chat-cancel"),
+    path("playground/chat/<uuid:pk>/delete/", chat_pages.chat_delete, name="chat-delete"),
+    path("playground/models/", model_pages.chat_models, name="chat-models"),
+    path(
+        "playground/models/<int:pk>/delete/",
+        model_pages.remove_chat_model,
+        name="chat-model-remove",
+    ),
+    path("tools/", my_tools_pages.my_tools, name="my-tools"),
+    path("tools/connect/", page.connect, name="connect"),
+    path("tools/requests/", my_tools_pages.requests, name="requests"),
+    path("tools/connections/", my_secrets.my_secrets, name="my-secrets"),
+    path("tools/connections/<slug:slug>/", my_secrets.my_secret, name="my-secret"),
+    path("tools/connections/<slug:slug>/sign-in/", sign_in.sign_in, name="my-sign-in"),
+    path("tools/connections/<slug:slug>/sign-out/", sign_in.sign_out, name="my-sign-out"),
+    path("connections/callback/", sign_in.callback, name="account-callback"),
+    path("connections/<uuid:public_id>/", sign_in.progress, name="account-progress"),
+    path("tools/runtime/", pages.runtime_tools, name="runtime-tools"),
+    path(
+        "tools/runtime/<slug:full_name>/<slug:decision>/",
+        pages.decide,
+        name="runtime-decide",
+    ),
+    path("tools/<slug:full_name>/", my_tools_pages.tool, name="tool"),
+    path("tools/<slug:full_name>/try/", try_pages.try_tool, name="try-tool"),
+    path(
+        "tools/<slug:full_name>/examples/<int:pk>/delete/",
+        try_pages.delete_tool_example,
+        name="try-example-delete",
+    ),
+    path("approvals/", approval_pages.approvals, name="approvals"),
+    path("approvals/<uuid:pk>/", approval_pages.approval, name="approval"),
+    path("calls/", call_pages.calls, name="calls"),
+    path("calls/export.csv", call_pages.download, name="calls-csv"),
+    path("calls/policy/", policy_pages.call_policies, name="call-policies"),
+    path("calls/policy/<int:pk>/", policy_pages.set_call_policy, name="call-policy"),
+    path("calls/<uuid:pk>/", call_pages.call, name="call"),
+    path("design/", design_page.design, name="design"),
+    path("group/", session_pages.choose_group, name="choose-group"),
+    path("", include("catalog.access.pages.access_urls")),
+    path("", include("acl.people.account_urls")),
+    path("", include("discovery.insights.urls")),
+    path("", include("acl.page_urls")),
+]

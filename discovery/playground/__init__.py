@@ -1,0 +1,1 @@
+"""The Playground and the first steps: a message, what is selected for it, and why."""

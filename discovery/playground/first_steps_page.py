@@ -1,0 +1,246 @@
+"""The first steps: a checklist on the start page and on a page of its own."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.db.models import Exists, Q, QuerySet
+from django.db.models.functions import Coalesce, Now
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+from django.views.decorators.http import require_http_methods
+
+from acl.models import ApiKey, GroupPolicy
+from acl.platform.database_failures import write_if_room
+from acl.rights.caller_lookup import Caller
+from acl.web.frame import Frame, PageRequest, frame_of, render_page
+from catalog.models import (
+    Capability,
+    CapabilityGroupPermission,
+    Integration,
+    IntegrationGroupPermission,
+    Rule,
+)
+from catalog.models.integration import ReviewState
+from discovery.models import FirstRun
+
+# Progress of the first steps, derived from stored rows.
+
+Name = Literal["install", "give", "tools", "try", "key", "call"]
+# Kinds that the starter collection lacks, so an integration of theirs was added by someone.
+_ADDED_KINDS = (*Integration.CALLED, Integration.Kind.MANIFEST, Integration.Kind.CATALOG)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstStep:
+    """A step, and whether it is done."""
+
+    name: Name
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FirstSteps:
+    """All steps in order."""
+
+    steps: tuple[FirstStep, ...]
+    hidden: bool
+    changed: bool = False  # by this very request
+
+    @property
+    def done(self) -> int:
+        return sum(step.done for step in self.steps)
+
+    @property
+    def complete(self) -> bool:
+        return self.done == len(self.steps)
+
+    @property
+    def next(self) -> FirstStep | None:
+        """Return the first step that is not done."""
+        return next((step for step in self.steps if not step.done), None)
+
+
+def first_steps(*, user: User, caller: Caller | None) -> FirstSteps:
+    """Return the user's steps, in two statements. Admins set Pegboard up for others."""
+    own = FirstRun.objects.filter(pk=user.pk).first()
+    return _steps(user, caller, own)
+
+
+def start_page_steps(*, user: User, caller: Caller | None, trying: bool) -> FirstSteps | None:
+    """Return the steps for the start page; None if they are hidden or already complete.
+
+    `trying` records the first message tried there. For users who hid the steps or have tried a
+    message, this takes one statement.
+    """
+    own = FirstRun.objects.filter(pk=user.pk).first()
+    new = trying and (own is None or own.tried_at is None)
+    if new:
+        before = own
+        own = write_if_room(lambda: _set_once(user, "tried_at"), otherwise=lambda: before)
+    if own is not None and (own.hidden_at or (own.tried_at and not user.is_staff and not new)):
+        return None
+    found = replace(_steps(user, caller, own), changed=new)
+    return None if found.complete and not new else found
+
+
+def hide_steps(*, user: User, hidden: bool) -> None:
+    """Hide the steps on the user's start page, or show them again."""
+    if hidden:
+        _set_once(user, "hidden_at")
+    else:
+        FirstRun.objects.filter(pk=user.pk).update(hidden_at=None)
+
+
+def _set_once(user: User, field: str) -> FirstRun:
+    """Return the row, setting the field to the current time if it is empty."""
+    FirstRun.objects.bulk_create([FirstRun(user=user)], ignore_conflicts=True)
+    FirstRun.objects.filter(pk=user.pk).update(**{field: Coalesce(field, Now())})
+    return FirstRun.objects.get(pk=user.pk)
+
+
+def _steps(user: User, caller: Caller | None, own: FirstRun | None) -> FirstSteps:
+    tried = own is not None and own.tried_at is not None
+    hidden = own is not None and own.hidden_at is not None
+    steps = _admin_steps(user, tried) if user.is_staff else _user_steps(caller, tried)
+    return FirstSteps(steps, hidden)
+
+
+def _admin_steps(user: User, tried: bool) -> tuple[FirstStep, ...]:
+    facts = (
+        User.objects.filter(pk=user.pk)
+        .annotate(
+            installed=Exists(_added_integrations()),
+            given=Exists(IntegrationGroupPermission.objects.all())
+            | Exists(CapabilityGroupPermission.objects.all())
+            | Exists(Rule.objects.exclude(effect=Rule.Effect.DENY))
+            | Exists(GroupPolicy.objects.filter(open_default=True)),
+            keyed=Exists(ApiKey.objects.all()),
+            called=Exists(ApiKey.objects.exclude(last_used_at=None)),
+        )
+        .values("installed", "given", "keyed", "called")
+        .get()
+    )
+    return (
+        FirstStep("install", facts["installed"]),
+        FirstStep("give", facts["given"]),
+        FirstStep("try", tried),
+        FirstStep("key", facts["keyed"]),
+        FirstStep("call", facts["called"]),
+    )
+
+
+def _user_steps(caller: Caller | None, tried: bool) -> tuple[FirstStep, ...]:
+    has = caller is not None and Capability.objects.usable_by(caller).exists()
+    return (FirstStep("tools", has), FirstStep("try", tried))
+
+
+def _added_integrations() -> QuerySet[Integration]:
+    """Match usable integrations that were installed, imported or connected."""
+    brought = Q(kind__in=_ADDED_KINDS) | ~Q(listing="")
+    return Integration.objects.filter(brought, state=ReviewState.APPROVED, enabled=True)
+
+
+# Title, purpose, name of the page, and label of the link.
+_TEXTS = {
+    "install": (
+        gettext_noop("Install an integration"),
+        gettext_noop("Choose a server, a skill or a channel, and who may use it."),
+        "marketplace",
+        gettext_noop("Open marketplace"),
+    ),
+    "give": (
+        gettext_noop("Grant access to a group"),
+        gettext_noop("Assistants only get tools that the person's group may use."),
+        "access",
+        gettext_noop("Grant access"),
+    ),
+    "tools": (
+        gettext_noop("Get tools"),
+        gettext_noop("Your group is granted tools; you can request what is missing."),
+        "my-tools",
+        gettext_noop("Show my tools"),
+    ),
+    "try": (
+        gettext_noop("Try a message"),
+        gettext_noop("Type a message to see which tools are selected, and why."),
+        "playground",
+        gettext_noop("Try a message"),
+    ),
+    "key": (
+        gettext_noop("Create an API key"),
+        gettext_noop("A chat backend authenticates with a key of its group."),
+        "key-new",
+        gettext_noop("Create key"),
+    ),
+    "call": (
+        gettext_noop("Make the first API call"),
+        gettext_noop("The page of a new key shows a request that you can copy and run."),
+        "key-new",
+        gettext_noop("Create key for the call"),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistStep:
+    """A step with its texts and the link to do it."""
+
+    name: str
+    done: bool
+    is_next: bool
+    title: str
+    text: str
+    address: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checklist:
+    """The checklist as pages show it."""
+
+    found: FirstSteps
+    steps: tuple[ChecklistStep, ...]
+
+
+def start_page_checklist(request: PageRequest, frame: Frame, *, tried: bool) -> Checklist | None:
+    """Return the checklist for the start page, recording that a message was tried."""
+    found = start_page_steps(user=request.user, caller=frame.caller, trying=tried)
+    return _checklist(found) if found else None
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def first_run(request: PageRequest) -> HttpResponse:
+    """Show all steps; on POST, hide them on the start page or show them again."""
+    if request.method == "POST":
+        hidden = request.POST.get("hidden") == "on"
+        hide_steps(user=request.user, hidden=hidden)
+        if hidden:
+            messages.success(
+                request, _("The first steps are hidden. You can still find them on their own page.")
+            )
+        page = "today" if request.POST.get("back") == "today" else "playground"
+        return redirect(page if hidden else "first-run")
+    frame = frame_of(request)
+    shown = _checklist(first_steps(user=request.user, caller=frame.caller))
+    context = {"first_run": shown}
+    return render_page(request, "first_steps/page.html", context, frame=frame)
+
+
+def _checklist(found: FirstSteps) -> Checklist:
+    return Checklist(found, tuple(_in_words(step, found) for step in found.steps))
+
+
+def _in_words(step: FirstStep, found: FirstSteps) -> ChecklistStep:
+    title, text, page, action = _TEXTS[step.name]
+    if step.name == "tools" and not step.done:
+        page, action = "requests", gettext_noop("Request access")
+    return ChecklistStep(
+        step.name, step.done, step == found.next, _(title), _(text), reverse(page), _(action)
+    )

@@ -1,0 +1,233 @@
+"""Rows of candidates: the columns that every statement about them has, and what they become."""
+
+import json
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.conf import settings
+from pgvector import HalfVector, SparseVector, Vector
+
+from acl.platform.prepared_statements import BinaryValue
+from acl.rights.caller_lookup import Caller
+from acl.rights.statement import rights_parameters
+from catalog.embedding.embedder import Vectors
+from catalog.lexical import DIMENSIONS
+from catalog.readiness.facts import (
+    COLUMNS,
+    MODE_OF_ROW,
+    facts_parameters,
+    facts_sql,
+    readiness_from,
+)
+from catalog.readiness.readiness import MendLink, ToolReadiness, mend_link
+from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
+from discovery.learning import memory
+from discovery.learning.past_use import PastCall, VoteGains
+from discovery.select.ranking.fusion import FEWEST_OF_SEVERAL
+from discovery.select.ranking.relation_gains import Link
+
+_facts_of = attrgetter(*COLUMNS)
+
+
+class Candidate(NamedTuple):
+    """A competing capability, with cosines and word scores for the message and its clauses.
+
+    Each field is a column of the statement with the same name.
+    """
+
+    pk: int
+    identifier: str
+    full_name: str
+    kind: str
+    action: str
+    integration: str
+    display_name: ReviewedText
+    description: ReviewedText
+    category: str
+    tags: list[str]
+    schema: str | None  # JSON, parsed only if selected
+    side_effect: str
+    effect_flags: list[str]
+    core: bool
+    pinned: bool
+    tokens: int
+    fingerprint: str
+    asks_first: bool
+    obstacle: int
+    runs_here: bool
+    failing_since: datetime | None
+    failures: int
+    for_staff: bool
+    cosines: list[float | None]
+    words: list[float]
+
+    @property
+    def readiness(self) -> ToolReadiness:
+        """Return what a call would do now."""
+        return readiness_from(_facts_of(self))
+
+    @property
+    def input_schema(self) -> ReviewedSchema | None:
+        """Return the JSON schema of the arguments."""
+        return ReviewedSchema(json.loads(self.schema)) if self.schema else None
+
+    @property
+    def mend(self) -> MendLink | None:
+        """Return the link that mends its readiness, or None."""
+        return mend_link(self.readiness, integration=self.integration, full_name=self.full_name)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The candidates, and the number and tokens of everything that the caller may use."""
+
+    found: list[Candidate]
+    usable: int
+    tokens: int
+    embedded: bool  # True if any candidate has a vector
+    # Dependencies and companions of the hits that are no hits themselves.
+    outside: list[Candidate]
+    links: list[Link]  # among all of these, by primary key
+    # Calls of these for the most similar messages, and the gains by earlier votes.
+    experiences: list[PastCall]
+    checked: VoteGains
+    # Cosines of the texts with the mean vector of each one's server, by primary key. The means are
+    # made from what the caller may use. Empty where the message has one clause.
+    servers: dict[int, tuple[float, ...]]
+
+
+def columns_sql(vectors: int, texts: int) -> str:
+    """Return the columns of `Candidate`, over a capability `c`, its integration `i`, its vector `e`
+    and its words `l`."""
+    return _COLUMNS.format(
+        readiness=facts_sql(mode=MODE_OF_ROW),
+        cosines=", ".join(f"1 - (e.vector <=> %(v{i})s::vector)" for i in range(vectors)),
+        words=", ".join(f"-(l.terms <#> %(t{i})s::sparsevec)" for i in range(texts)),
+    )
+
+
+_COLUMNS = """c.id AS pk, c.identifier, c.full_name, c.kind,
+       c.action, i.slug AS integration, c.display_name, c.description, c.category, c.tags,
+       c.input_schema::text AS schema, c.side_effect, c.effect_flags, c.core, c.pinned, c.tokens,
+       c.fingerprint, {readiness},
+       ARRAY[{cosines}]::float8[] AS cosines,
+       ARRAY[{words}]::float8[] AS words"""
+# What they are joined from, after a set of ids.
+JOINED_ROWS = """JOIN catalog_integration i ON i.id = c.integration_id
+  LEFT JOIN catalog_embedding e ON e.capability_id = c.id AND e.model_id = (SELECT id FROM model)
+  LEFT JOIN catalog_lexicalvector l ON l.capability_id = c.id"""
+MODEL = """model AS MATERIALIZED (
+  SELECT id FROM catalog_embeddingmodel WHERE name = %(model)s::text)"""
+
+
+class RowReader(NamedTuple):
+    """Readers of the parts of a row; None for parts that the statement does not have."""
+
+    key: int
+    totals: Callable[[Any], tuple[Any, ...]] | None
+    candidate: Callable[[Any], tuple[Any, ...]]
+    related: Callable[[Any], tuple[Any, ...]] | None
+    experiences: Callable[[Any], tuple[Any, ...]] | None
+    server: Callable[[Any], list[float] | None] | None
+
+
+@lru_cache(maxsize=32)
+def row_reader(columns: tuple[str, ...]) -> RowReader:
+    """Return the reader for rows with these columns, whatever their order."""
+
+    def of(names: Sequence[str]) -> Any:
+        return itemgetter(*map(columns.index, names)) if names[0] in columns else None
+
+    key = columns.index("pk")
+    return RowReader(
+        key, of(TOTALS), of(Candidate._fields), of(RELATIONS), of(memory.NAMES), of(SERVER)
+    )
+
+
+SERVER = ("server",)
+TOTALS = ("usable", "usable_tokens")
+RELATIONS = ("is_hit", "targets", "kinds", "weights", "names")
+
+
+# A question for candidates: who asks, and with which vectors and words.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateQuery:
+    """A question for the best candidates by meaning and by words.
+
+    `vectors` has a row for the message and one for each clause, by `model`; None means words alone.
+    `words` has a lexical query for the same texts. `names` are full names that the message contains
+    literally. `use_experience` needs vectors. Experiences of the turns in `apart` do not count.
+    `may_lag` lets a read replica answer.
+    """
+
+    caller: Caller
+    model: str
+    vectors: Vectors | None
+    words: Sequence[dict[int, float]]
+    names: Collection[str] = ()
+    kind: str = ""
+    unavailable: bool = False
+    connected: bool = False
+    only_here: bool = False
+    use_graph: bool = False
+    use_experience: bool = False
+    apart: Sequence[UUID] = ()
+    may_lag: bool = False
+
+    @property
+    def asking(self) -> Hashable:
+        """Return all that decides what is usable, but for the rights themselves."""
+        return self.caller, self.kind, self.unavailable, self.connected, self.only_here
+
+    @property
+    def vector_count(self) -> int:
+        """Return the number of vectors."""
+        return 0 if self.vectors is None else len(self.vectors)
+
+    @property
+    def by_server(self) -> bool:
+        """Return True if the servers' means count: the message has several clauses."""
+        return self.vector_count >= FEWEST_OF_SEVERAL
+
+    @property
+    def experiences(self) -> int:
+        """Return how many experiences of the group may count."""
+        wanted = self.use_experience and self.vector_count
+        return settings.PEGBOARD_LEARNING_MOST if wanted else 0
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of a statement that finds candidates."""
+        vectors = [] if self.vectors is None else list(self.vectors)
+        parameters = {
+            **self.rights(),
+            **facts_parameters(),
+            "model": self.model,
+            "names": list(self.names),
+            **{f"v{i}": _binary(Vector(vector)) for i, vector in enumerate(vectors)},
+            **{f"t{i}": _binary(SparseVector(q, DIMENSIONS)) for i, q in enumerate(self.words)},
+        }
+        if self.experiences:
+            parameters["h0"] = _binary(HalfVector(vectors[0]))
+            parameters["apart"] = list(self.apart)
+        return parameters
+
+    def rights(self) -> dict[str, Any]:
+        """Return the parameters of the rights."""
+        return rights_parameters(
+            self.caller,
+            unavailable=self.unavailable,
+            kind=self.kind,
+            connected=self.connected,
+            only_here=self.only_here,
+        )
+
+
+def _binary(value: Vector | SparseVector | HalfVector) -> BinaryValue:
+    return BinaryValue(value.to_binary())

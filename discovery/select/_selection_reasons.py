@@ -1,0 +1,114 @@
+"""Reasons and evidence of a selected capability. Only reasons with evidence are given."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from catalog.lexical import words
+from discovery.select._candidate_rows import Candidate
+from discovery.select.ranking.competition import Needed, Ranked
+
+# Cosine from which "its description matches" is a fair statement.
+MIN_COSINE = 0.25
+LONGEST_QUOTE = 60
+# Gains below this are too small to mention.
+MIN_GAIN = 0.01
+
+
+# A message's words as written, each with its stems.
+MessageWords = tuple[tuple[str, frozenset[str]], ...]
+
+
+def message_words(message: str) -> MessageWords:
+    """Return the message's words, each once."""
+    bare = dict.fromkeys(word.strip(".,;:!?\"'()") for word in message.split())
+    return tuple((word, frozenset(words(word))) for word in bare if word)
+
+
+def reasons_for(item: Ranked, *, texts: Sequence[str], said: MessageWords) -> tuple[str, ...]:
+    """Return the reasons, strongest first; `texts` are the message and its clauses, `said` the
+    words of the message."""
+    candidate = item.candidate
+    reasons = [
+        _("Named in the message") if item.exact_name else "",
+        _meaning(candidate, texts),
+        _shared_words(candidate, said),
+        _("Used before for similar messages") if item.judged.used >= MIN_GAIN else "",
+        _("Related to %(tool)s, which also matches") % {"tool": raised_by(item)}
+        if raised_by(item)
+        else "",
+        *_flags(candidate),
+    ]
+    given = tuple(reason for reason in reasons if reason)
+    return given or (_("Best available match, relevance %(score).2f") % {"score": item.score},)
+
+
+def raised_by(item: Ranked) -> str:
+    """Return the related result that noticeably raised the score, or ""."""
+    return item.partner if item.gained >= MIN_GAIN else ""
+
+
+def reasons_for_needed(item: Needed) -> tuple[str, ...]:
+    """Return the reasons of a dependency."""
+    because = _("Used together with %(tool)s") if item.composed else _("Required by %(tool)s")
+    return (because % {"tool": item.parent}, *filter(None, _flags(item.candidate)))
+
+
+def _flags(candidate: Candidate) -> tuple[str, str, str]:
+    return (
+        _("Core tool") if candidate.core else "",
+        _("Pinned: always included") if candidate.pinned else "",
+        _("Each call needs approval") if candidate.asks_first else "",
+    )
+
+
+def evidence_for(item: Ranked) -> dict[str, float]:
+    """Return the score's shares by kind of evidence; they add up to the score."""
+    more = {"use": item.judged.used, "graph": item.gained}
+    others = {kind: round(share, 4) for kind, share in more.items() if share >= 0.0001}
+    own = item.judged.score - others.get("use", 0.0)
+    if item.exact_name:
+        return {"name": own, **others}
+    meaning, worded = max(item.judged.meaning, 0.0), max(item.judged.words, 0.0)
+    if not meaning + worded:  # nothing but the scale's base value, counted as meaning
+        meaning = 1.0
+    whole = meaning + worded
+    shares = {"meaning": meaning / whole, "words": worded / whole}
+    return {kind: round(own * share, 4) for kind, share in shares.items() if share} | others
+
+
+def _meaning(candidate: Candidate, texts: Sequence[str]) -> str:
+    """Name the part of the message that the description matches, preferably a clause."""
+    near = [
+        (cosine, text) for cosine, text in zip(candidate.cosines, texts, strict=False) if cosine
+    ]
+    if not near or max(near)[0] < MIN_COSINE:
+        return ""
+    nearest = max(near[1:] or near)
+    return _("Matches “%(text)s”") % {"text": _quoted(nearest[1])}
+
+
+def _shared_words(candidate: Candidate, said: MessageWords) -> str:
+    """Return the message's words that also occur in the name, description or tags."""
+    if not candidate.words or candidate.words[0] <= 0:
+        return ""
+    own = (candidate.action, candidate.integration, candidate.description, *candidate.tags)
+    known = _stems(" ".join(own))
+    shared = [word for word, stems in said if not known.isdisjoint(stems)][:4]
+    if not shared:
+        return ""
+    return ngettext("Keyword: %(words)s", "Keywords: %(words)s", len(shared)) % {
+        "words": ", ".join(shared)
+    }
+
+
+@lru_cache(maxsize=2048)
+def _stems(text: str) -> frozenset[str]:
+    """Return the stems of a tool's text; the same tools are found again and again."""
+    return frozenset(words(text))
+
+
+def _quoted(text: str) -> str:
+    return text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1].rsplit(" ", 1)[0] + "…"

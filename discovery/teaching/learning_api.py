@@ -1,0 +1,117 @@
+"""REST API of learning: review what a group has learned, and reset it."""
+
+from dataclasses import asdict
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from acl.models import ApiKey
+from acl.rights.caller_lookup import CallerRefused
+from acl.web.api_views import CallerSerializer, CallerView
+from acl.web.request_callers import own_group, person_of
+from acl.web.strict_serializer import StrictSerializer, Text
+from discovery.learning.review import reset, review
+
+
+class ResetQuerySerializer(StrictSerializer):
+    """The group to reset."""
+
+    group = Text(
+        max_length=150,
+        required=False,
+        default="",
+        help_text="The group's name. A key resets its own group only; a person must name one.",
+    )
+
+
+class CheckSerializer(serializers.Serializer[Any]):
+    """Mean gain of votes at a weight, for the capabilities that were called."""
+
+    weight = serializers.FloatField(
+        help_text="The limit for all votes together; 0 means repeated messages only."
+    )
+    gain = serializers.FloatField(
+        help_text="The average gain in rank value: 1 for the first place, 0 after the tenth."
+    )
+    error = serializers.FloatField(help_text="The standard error of the gain.")
+
+
+class LearnedSerializer(serializers.Serializer[Any]):
+    """Number of calls of a capability."""
+
+    full_name = serializers.CharField()
+    times = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    last_at = serializers.DateTimeField()
+
+
+class LearningSerializer(serializers.Serializer[Any]):
+    """Learning results of a group, for the caller's capabilities."""
+
+    on = serializers.BooleanField()
+    experiences = serializers.IntegerField()
+    turns = serializers.IntegerField()
+    of_other_models = serializers.IntegerField(
+        help_text="Experiences with vectors of a model that is not in use."
+    )
+    oldest_at = serializers.DateTimeField(allow_null=True)
+    newest_at = serializers.DateTimeField(allow_null=True)
+    forgotten_after_days = serializers.IntegerField()
+    weight = serializers.FloatField(help_text="The weight of all votes together, in cosine.")
+    repeats = serializers.FloatField(help_text="The weight of votes of repeated messages.")
+    check = CheckSerializer(many=True)
+    capabilities = LearnedSerializer(many=True, help_text="The fifty most called tools.")
+
+
+class LearningView(CallerView):
+    """A group's memory."""
+
+    required_scope = {
+        "GET": ApiKey.Scope.DISCOVER,
+        "DELETE": ApiKey.Scope.ADMIN,
+    }
+
+    @extend_schema(
+        operation_id="get_learning",
+        tags=["Learning"],
+        summary="Get what a group has learned",
+        parameters=[CallerSerializer],
+        responses={200: LearningSerializer},
+    )
+    def get(self, request: Request) -> Response:
+        """Review a group's memory, limited to capabilities that the caller may use."""
+        caller, _ = self.read_parameters(request, request.query_params.dict(), CallerSerializer)
+        body = asdict(review(caller=caller))
+        return Response(body | {"forgotten_after_days": settings.PEGBOARD_LEARNING_DAYS})
+
+    @extend_schema(
+        operation_id="reset_learning",
+        tags=["Learning"],
+        summary="Forget what a group has learned",
+        parameters=[ResetQuerySerializer],
+        request=None,
+        responses={204: None},
+    )
+    def delete(self, request: Request) -> Response:
+        """Delete a group's memory. For admins; the audit log records it."""
+        serializer = ResetQuerySerializer(data=request.query_params.dict())
+        serializer.is_valid(raise_exception=True)
+        reset(by=person_of(request), group=_group(request, serializer.validated_data["group"]))
+        return Response(status=204)
+
+
+def _group(request: Request, name: str) -> Group:
+    own = own_group(request, name)
+    if own is None and not name:
+        raise ValidationError({"group": "Name the group."})
+    groups = Group.objects.all() if own is None else Group.objects.filter(pk=own)
+    group = (groups.filter(name=name) if name else groups).first()
+    if group is None:
+        raise CallerRefused
+    return group

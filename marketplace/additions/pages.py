@@ -1,0 +1,133 @@
+"""The page to add anything: admins add it, everyone else proposes it."""
+
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods
+
+from acl.web.frame import PageRequest, frame_of, render_page
+from acl.web.staff_pages import admins_only, posted
+from catalog.models import ServerProposal
+from catalog.servers.net.address_check import EndpointNotAllowedError
+from catalog.servers.proposals import AnsweredError, ProposalRefusedError
+from marketplace.additions.recognition import (
+    LONGEST_DOCUMENT,
+    NotRecognisedError,
+    WhichIndexError,
+)
+from marketplace.additions.requests import add, propose
+from marketplace.listings.package_test import read_package_test
+from marketplace.listings.viewer import Viewer, visible_listings
+from marketplace.models import Addition
+
+
+class AddForm(forms.Form):
+    """Form for something pasted, and its name."""
+
+    what = forms.CharField(max_length=LONGEST_DOCUMENT)
+    name = forms.CharField(max_length=60, required=False)
+    address = forms.CharField(max_length=500, required=False)
+    index = forms.ChoiceField(choices=[("pypi", "PyPI"), ("npm", "npm")], required=False)
+    why = forms.CharField(max_length=500, required=False)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def add_anything(request: PageRequest) -> HttpResponse:
+    """Show the box, or recognise what was pasted and go on with it."""
+    frame = frame_of(request)
+    is_admin = bool(request.user.is_staff)
+    proposal = _proposal(request) if is_admin else None
+    form = AddForm(posted(request), initial=_first_values(request, proposal) if is_admin else None)
+    asks_index = False
+    if request.method == "POST" and form.is_valid():
+        try:
+            if not is_admin:
+                return _propose(request, form)
+            return _add(request, form, proposal)
+        except WhichIndexError as which:
+            asks_index = True
+            form.add_error("what", str(which))
+        except NotRecognisedError as unknown:
+            form.add_error("what", str(unknown))
+        except EndpointNotAllowedError as refused:
+            form.add_error("what", str(refused))
+        except ProposalRefusedError as refused:
+            form.add_error("what", refused.reason)
+        except AnsweredError:
+            form.add_error(None, _("Someone else has already answered this proposal."))
+    context = {
+        "form": form,
+        "is_admin": is_admin,
+        "asks_index": asks_index,
+        "proposal": proposal,
+        "latest": Addition.objects.filter(by=request.user)[:5] if is_admin else [],
+    }
+    status = 422 if request.method == "POST" else 200
+    return render_page(request, "additions/add.html", context, frame=frame, status=status)
+
+
+@admins_only
+@require_GET
+def addition(request: PageRequest, public_id: UUID) -> HttpResponse:
+    """Show what it is. htmx polls while a worker looks, and gets 204 until it has."""
+    row = get_object_or_404(Addition, public_id=public_id)
+    if request.htmx and row.state == Addition.State.LOOKING:
+        return HttpResponse(status=204)
+    listing = visible_listings(Viewer(is_admin=True)).filter(slug=row.listing).first()
+    template = "additions/addition.html" + ("#outcome" if request.htmx else "")
+    test = read_package_test(listing.details) if listing else None
+    context = {"addition": row, "listing": listing, "test": test}
+    return render_page(request, template, context, frame=frame_of(request))
+
+
+def _add(request: PageRequest, form: AddForm, proposal: ServerProposal | None) -> HttpResponse:
+    data = form.cleaned_data
+    added = add(
+        by=request.user,
+        text=data["what"],
+        name=data["name"],
+        index=data["index"],
+        api_address=data["address"],
+        proposal=proposal,
+    )
+    if len(added) > 1:
+        names = ", ".join(str(one) for one in added)
+        messages.success(request, _("Added to the marketplace: %(names)s.") % {"names": names})
+        return redirect("add-anything")
+    return redirect("addition", added[0].public_id)
+
+
+def _propose(request: PageRequest, form: AddForm) -> HttpResponse:
+    caller = frame_of(request).caller
+    if caller is None:
+        raise NotRecognisedError(_("Only members of a group can propose something."))
+    data = form.cleaned_data
+    made = propose(caller=caller, text=data["what"], name=data["name"], reason=data["why"])
+    messages.success(request, _("%(name)s was proposed to the admins.") % {"name": made.name})
+    return redirect("add-anything")
+
+
+def _first_values(request: PageRequest, proposal: ServerProposal | None) -> dict[str, str]:
+    """Return what the box has at first: a proposal, or an addition that is to be named anew."""
+    if proposal is not None:
+        return {"what": proposal.wanted or proposal.endpoint}
+    pk = request.GET.get("again", "")
+    again = Addition.objects.filter(pk=int(pk)).first() if _is_key(pk) else None
+    return {"what": again.address, "name": again.name} if again is not None else {}
+
+
+def _is_key(text: str) -> bool:
+    return text.isdecimal() and len(text) <= 15
+
+
+def _proposal(request: PageRequest) -> ServerProposal | None:
+    pk = request.GET.get("proposal", "") or request.POST.get("proposal", "")
+    if not _is_key(pk):
+        return None
+    return ServerProposal.objects.filter(pk=int(pk), state=ServerProposal.State.OPEN).first()

@@ -1,0 +1,156 @@
+"""Requests to add what was pasted. This module only writes rows; a worker looks at addresses."""
+
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from packaging.utils import canonicalize_name
+
+from acl.audit.recorder import record
+from acl.platform.jobs.task_names import LOOK_AT_ADDITION, send_on_commit
+from acl.rights.caller_lookup import Caller
+from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.formats.package_names import NotAPackageError, Package, parse_package
+from catalog.models import ApiDocument, ServerProposal
+from catalog.servers.net.address_check import AllowedHosts, check_address
+from catalog.servers.proposals import answer_proposal, propose_server
+from marketplace.additions._listing import store_server
+from marketplace.additions.recognition import NotRecognisedError, is_package, recognise
+from marketplace.listings.package_test import ADDED, FINDINGS
+from marketplace.models import Addition, Listing, Source
+
+# Knowledge about pasted packages: what the starter collection's listing of the same package says.
+# The listing is the only place that has it. Whoever pastes the name of a package gets its bounds,
+# variables, hosts and tools, and its version where no other one was named.
+
+_INDEXES = ("pypi", "npm")
+
+
+def add_knowledge(descriptor: IntegrationDescriptor) -> IntegrationDescriptor:
+    """Return the descriptor with what is known of its package; unchanged if nothing is."""
+    package = _package_of(descriptor)
+    known = _find_listing(package) if package else None
+    if package is None or known is None:
+        return descriptor
+    chosen = _complete(package, known)
+    own = descriptor.source_ref
+    reference = {
+        **own,
+        "type": ADDED,
+        FINDINGS: known.details[FINDINGS],
+        "hosts": [*known.details.get("hosts", ())],
+        "tools": [
+            {"name": tool["name"], "effect": tool["side_effect"]}
+            for tool in known.tools
+            if "side_effect" in tool
+        ],
+        "variables": own.get("variables") or known.needs.get("variables", []),
+    }
+    required = dict.fromkeys((*descriptor.required_secrets, *known.required_secrets))
+    return replace(
+        descriptor,
+        command=chosen.command(),
+        version=chosen.version,
+        description=descriptor.description or known.description,
+        homepage=descriptor.homepage or known.homepage,
+        licence=descriptor.licence or known.licence,
+        required_secrets=tuple(required),
+        source_ref=reference,
+    )
+
+
+def _package_of(descriptor: IntegrationDescriptor) -> Package | None:
+    try:
+        package = parse_package(descriptor.command)
+    except NotAPackageError:
+        return None
+    return package if package and package.index in _INDEXES else None
+
+
+def _find_listing(package: Package) -> Listing | None:
+    """Return the starter collection's listing of a package that is known to work."""
+    wanted = f"{package.index}:{package.name}"
+    if package.index == "pypi":
+        wanted = f"pypi:{canonicalize_name(package.name)}"
+    rows = Listing.objects.filter(source__kind=Source.Kind.STARTER, details__has_key=FINDINGS)
+    return rows.filter(details__tested__package=wanted).order_by("pk").first()
+
+
+def _complete(package: Package, known: Listing) -> Package:
+    """Return the package with the known version, program and arguments where it names none."""
+    values: dict[str, Any] = {"version": package.version or known.version}
+    listed = parse_package(known.command)
+    if listed is not None and not package.program and not package.arguments:
+        values |= {"program": listed.program, "arguments": listed.arguments}
+    return replace(package, **values)
+
+
+State, What = Addition.State, Addition.What
+
+
+@transaction.atomic
+def add(
+    *,
+    by: User,
+    text: str,
+    name: str = "",
+    index: str = "",
+    api_address: str = "",
+    proposal: ServerProposal | None = None,
+) -> list[Addition]:
+    """Begin to add what was pasted; several servers of one configuration are several additions.
+
+    Raises NotRecognisedError, EndpointNotAllowedError and, for an answered proposal, AnsweredError.
+    """
+    recognised = recognise(text, name=name, index=index)
+    if api_address:
+        check_address(api_address, AllowedHosts.from_settings())
+    if proposal is not None:
+        answer_proposal(by=by, proposal=proposal, approve=True)
+    if recognised.servers:
+        return [_add_server(by, one, name) for one in recognised.servers[:50]]
+    row = Addition(name=name, api_address=api_address, by=by, what=What.ADDRESS)
+    if recognised.document:
+        row.what, row.document = What.API, ApiDocument.of(recognised.document, by=by)
+        row.document.save()
+    else:
+        check_address(recognised.address, AllowedHosts.from_settings())
+        row.address = recognised.address
+    row.save()
+    details = {"what": row.what, "host": urlsplit(row.address).hostname or ""}
+    record(by=by, action="addition.look", target=str(row)[:100], details=details)
+    send_on_commit(LOOK_AT_ADDITION, row.pk)
+    return [row]
+
+
+def propose(*, caller: Caller, text: str, name: str = "", reason: str = "") -> ServerProposal:
+    """Propose what was pasted to the admins. It is recognised first, and nothing is contacted.
+
+    Raises NotRecognisedError, ProposalRefusedError and EndpointNotAllowedError.
+    """
+    recognised = recognise(text, name=name)
+    if recognised.document:
+        raise NotRecognisedError("Propose a document by its address.")
+    if recognised.address:
+        named = name or urlsplit(recognised.address).hostname or "server"
+        return propose_server(caller=caller, name=named, endpoint=recognised.address, reason=reason)
+    named = name or recognised.servers[0].title
+    return propose_server(caller=caller, name=named, wanted=text.strip(), reason=reason)
+
+
+def _add_server(by: User, descriptor: IntegrationDescriptor, name: str) -> Addition:
+    """Store the listing of a server that needs no look: it says itself what is started."""
+    row = Addition(name=name or descriptor.title[:100], by=by, what=_kind_of(descriptor))
+    store_server(row, add_knowledge(descriptor))
+    row.save()
+    details = {"what": row.what, "listing": row.listing}
+    record(by=by, action="addition.add", target=str(row)[:100], details=details)
+    return row
+
+
+def _kind_of(descriptor: IntegrationDescriptor) -> Addition.What:
+    if descriptor.transport != "stdio":
+        return What.SERVER
+    return What.PACKAGE if is_package(descriptor) else What.PROGRAM

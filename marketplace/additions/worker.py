@@ -1,0 +1,292 @@
+"""The worker's look at what was pasted: a document is read, an address is asked what it is."""
+
+import hashlib
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
+from django.utils.translation import gettext_noop
+
+from acl.platform.jobs.rows import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, overdue
+from acl.visible_text.pieces import check_plain_name
+from catalog.formats.archive_members import MB, ArchiveFile
+from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.formats.files import RefusedError, decode, parse_json
+from catalog.formats.mcpb import (
+    BUNDLE_BYTES,
+    BUNDLE_LIMITS,
+    MANIFEST,
+    is_bundle_address,
+    read_bundle,
+)
+from catalog.formats.names import RESERVED, display_name_for, slug_for
+from catalog.formats.openapi.api_document import LIMITS, looks_like_document
+from catalog.formats.openapi.document_format import ReadApi
+from catalog.formats.tools_list import normalize_tools
+from catalog.models import ApiDocument, Integration
+from catalog.servers.client.api_reader import read_api_text
+from catalog.servers.client.archive_reader import read_archive
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.connections.server_requests import probe_address
+from catalog.servers.net.address_check import OutgoingError
+from catalog.servers.net.guarded_requests import Bounds, fetch
+from catalog.trust.findings import requires_review
+from catalog.trust.gate import examine_listing
+from marketplace.additions._listing import SOURCE, store_server
+from marketplace.models import Addition, Installation, Listing
+
+# The name of an added MCP server: an admin's choice, the server's own, or that of its host.
+# A server's own name is a stranger's text. It is taken only where it is one plain line that a
+# review would not hold back, and where nothing else is called so.
+
+LONGEST_NAME = 60
+# Pegboard's own, and what SDKs and templates call any server.
+_NOT_ITS_OWN = RESERVED | {
+    *("fastmcp", "mcp-server", "mcpserver", "my-mcp-server", "my-server", "server"),
+}
+
+
+def title_for(row: Addition, own_names: tuple[str, ...] = ()) -> str:
+    """Return the title of an address; `own_names` are the server's, the best first.
+
+    What was added before keeps its title, so that adding it again is an update.
+    """
+    if row.name:
+        return row.name
+    known = Listing.objects.filter(source__slug=SOURCE, endpoint=row.address).order_by("pk").first()
+    if known is not None:
+        return known.title
+    titles = filter(None, map(_plain_title, own_names))
+    free = (one for one in titles if not _is_taken(slug_for(one), row.address))
+    return next(free, "") or _host_title(row.address)
+
+
+def _plain_title(name: str) -> str:
+    """Return the name as a title, or "" where it would not do as one."""
+    line = " ".join(name.split())
+    title = display_name_for(line) if line.islower() and " " not in line else line
+    if not 1 < len(title) <= LONGEST_NAME or {slug_for(title), title.lower()} & _NOT_ITS_OWN:
+        return ""
+    try:
+        check_plain_name(title)
+    except ValidationError:
+        return ""
+    return "" if requires_review(examine_listing({"title": title})) else title
+
+
+def _is_taken(slug: str, address: str) -> bool:
+    """Return True if another thing is called so."""
+    return any(
+        model.objects.filter(slug=slug).exclude(endpoint=address).exists()
+        for model in (Listing, Integration)
+    )
+
+
+def _host_title(address: str) -> str:
+    host = urlsplit(address).hostname or "server"
+    return host.removeprefix("www.").removeprefix("mcp.").removeprefix("api.")
+
+
+State, What = Addition.State, Addition.What
+MOST_ATTEMPTS = 3
+KEPT_DAYS = 30
+STEP_SECONDS = 120
+_BUNDLE = Bounds(most_bytes=BUNDLE_BYTES, seconds=60)
+_DOCUMENT = Bounds(most_bytes=LIMITS.file, seconds=30)
+_ACCEPT = {"accept": "application/json, application/yaml, text/yaml, */*;q=0.5"}
+_WITHOUT_TOOLS = (
+    "An MCP server that needs a sign-in. Its tools are listed once its secrets are set or an "
+    "account is connected."
+)
+
+
+def look_at(pk: int) -> None:
+    """Look at an addition. Problems are recorded in its row."""
+    row = _claim(pk)
+    if row is None:
+        return
+    try:
+        if row.document is not None:
+            _read_document(row, row.document, row.document.text)
+        else:
+            _ask_address(row)
+    except RefusedError as refused:
+        _fail(row, "refused", f"The document {refused.reason}.")
+    except ServerProblemError as problem:
+        _fail(row, problem.reason, f"{problem}\n{problem.detail}".strip())
+    except OutgoingError as problem:
+        _fail(row, problem.code, str(problem))
+    row.save()
+
+
+def overdue_additions() -> QuerySet[Addition]:
+    """Return additions whose task or worker was lost."""
+    return Addition.objects.filter(Q(state=State.LOOKING) & overdue(at_least=STEP_SECONDS))
+
+
+def forget_old_additions() -> None:
+    """Delete additions after KEPT_DAYS, and documents that no listing or integration names."""
+    before = Now() - timedelta(days=KEPT_DAYS)
+    Addition.objects.filter(created_at__lt=before).delete()
+    old = ApiDocument.objects.filter(created_at__lt=before)
+    if not old.exists():
+        return
+    named = {
+        *Listing.objects.values_list("details__document", flat=True),
+        *Integration.objects.values_list("source_ref__document", flat=True),
+        # A rollback goes back to the document of an earlier installation.
+        *Installation.objects.values_list("descriptor__source_ref__document", flat=True),
+    }
+    old.exclude(public_id__in=[one for one in named if one]).delete()
+
+
+def _claim(pk: int) -> Addition | None:
+    with transaction.atomic():
+        rows = Addition.objects.filter(pk=pk, state=State.LOOKING)
+        row = lock_unless_taken(rows.select_related("document", "by"))
+        if row is None:
+            return None
+        if row.attempts >= MOST_ATTEMPTS:
+            _fail(row, GAVE_UP, GAVE_UP_MESSAGE)
+            row.save()
+            return None
+        rows.update(attempts=F("attempts") + 1, sent_at=Now())
+        row.attempts += 1
+    return row
+
+
+def _ask_address(row: Addition) -> None:
+    """Fetch the address without secrets; what is no document may be an MCP server."""
+    bounds = _BUNDLE if is_bundle_address(row.address) else _DOCUMENT
+    found = fetch(row.address, headers=_ACCEPT, bounds=bounds)
+    if found.status == 200 and is_bundle_address(row.address):
+        _read_bundle(row, found.body)
+        return
+    text = ""
+    if found.status == 200:
+        try:
+            text = decode(found.body)
+        except RefusedError:
+            text = ""
+    if looks_like_document(text):
+        document = ApiDocument.of(text, address=row.address, by=row.by)
+        document.save()
+        row.what, row.document = What.API, document
+        _read_document(row, document, text)
+        return
+    _probe_server(row)
+
+
+def _read_bundle(row: Addition, body: bytes) -> None:
+    """Read the manifest of a bundle, which is unpacked in a cell."""
+    try:
+        loaded = read_bundle(
+            _manifest_of(body),
+            address=row.address,
+            digest=hashlib.sha256(body).hexdigest(),
+            integration=slug_for(row.name) if row.name else None,
+        )
+    except RefusedError as refused:
+        _fail(row, "refused", f"The bundle {refused.reason}.")
+        return
+    [descriptor] = loaded.integrations
+    row.what, row.name = What.PACKAGE, row.name or descriptor.title[:100]
+    count = len(loaded.capabilities)
+    row.message = f"An MCP bundle; tools in its manifest: {count:,}. Nothing of it was run."
+    store_server(row, descriptor, loaded.capabilities)
+
+
+def _manifest_of(body: bytes) -> Any:
+    """Return the manifest of a whole and safe archive."""
+    found = b""
+    for one in read_archive(body, limits=BUNDLE_LIMITS):
+        if isinstance(one, ArchiveFile) and one.path == MANIFEST:
+            found = one.content
+    if not found or len(found) > MB:
+        raise RefusedError(f"has no usable {MANIFEST}")
+    return parse_json(decode(found), max_depth=20)
+
+
+def _read_document(row: Addition, document: ApiDocument, text: str) -> None:
+    api = read_api_text(
+        text,
+        file=document.address or "pasted",
+        slug=slug_for(row.name) if row.name else "",
+        came_from=document.address,
+        address=row.api_address,
+    )
+    document.outline = [
+        [one.name, one.method, one.path, one.summary, list(one.tags)] for one in api.operations
+    ]
+    document.save(update_fields=["outline"])
+    row.message = describe_api(api)
+    row.name = row.name or api.integration.title[:100]
+    store_server(row, _with_document(api.integration, document))
+    if row.state == State.READY and row.document is None:
+        row.document = document
+
+
+def _with_document(
+    integration: IntegrationDescriptor, document: ApiDocument
+) -> IntegrationDescriptor:
+    more = {"document": str(document.public_id), "files": document.digest}
+    return replace(integration, source_ref={**integration.source_ref, **more})
+
+
+def describe_api(api: ReadApi) -> str:
+    """Return what an API is, and on a line of its own what of it was left out."""
+    count, dialect = len(api.operations), api.integration.source_ref["dialect"]
+    words = f"An API with {count:,} operations (OpenAPI {dialect})."
+    if count == 1:
+        words = f"An API with one operation (OpenAPI {dialect})."
+    return f"{words}\n{describe_left_out(api)}" if api.defects else words
+
+
+def describe_left_out(api: ReadApi) -> str:
+    """Return what of an API was left out."""
+    left = len(api.defects)
+    reasons = "; ".join(f"{one.field} {one.reason}" for one in api.defects[:3])
+    return f"Left out: {left:,} ({reasons}{' …' if left > 3 else ''})."
+
+
+def _probe_server(row: Addition) -> None:
+    row.what = What.SERVER
+    try:
+        tools = probe_address(row.address)
+    except ServerProblemError as problem:
+        if problem.reason != Reason.SIGN_IN_NEEDED:
+            raise
+        row.message = _WITHOUT_TOOLS
+        store_server(row, _describe_server(row.address, title_for(row)))
+        return
+    title = title_for(row, tools.names)
+    row.name, descriptor = row.name or title, _describe_server(row.address, title)
+    loaded = normalize_tools(tools.tools, integration=descriptor)
+    count = len(tools.tools)
+    row.message = f"An MCP server with {count:,} tools."
+    if count == 1:
+        row.message = gettext_noop("An MCP server with one tool.")
+    store_server(row, descriptor, loaded.capabilities)
+
+
+def _describe_server(address: str, title: str) -> IntegrationDescriptor:
+    return IntegrationDescriptor(
+        slug=slug_for(title),
+        kind="mcp",
+        title=title[:200],
+        transport="http",
+        endpoint=address,
+        source_ref={"format": "added"},
+    )
+
+
+def _fail(row: Addition, reason: str, message: str) -> None:
+    row.state, row.reason, row.message = State.FAILED, reason[:32], message
+
+
+__all__ = ["forget_old_additions", "look_at", "overdue_additions"]

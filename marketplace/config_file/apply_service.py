@@ -1,0 +1,104 @@
+"""Applying a configuration file: in one transaction, through the services that the pages use.
+
+A plan is the same run, rolled back at its end: it is exact, and finds whatever would be refused.
+"""
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from acl.audit.recorder import record
+from acl.models.api_key import Rank
+from acl.rights.delegation import authority_of
+from catalog.locks import lock_catalog
+from catalog.models import Integration
+from marketplace.config_file._application import Application, Change, Waiting, compare
+from marketplace.config_file._integration_step import apply_integrations
+from marketplace.config_file._policy_step import apply_policies
+from marketplace.config_file._rights_step import apply_groups, apply_rights
+from marketplace.config_file.export_service import Values, export_document
+from marketplace.config_file.text import ConfigurationRefused, Problem, ReadDocument, read_document
+from marketplace.installs.state import lock_integration
+
+MOST_RECORDED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """Changes that a file makes, entries that wait, and what an admin has to do next."""
+
+    changes: tuple[Change, ...]
+    waiting: tuple[Waiting, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def deletes(self) -> int:
+        """Return the number of deleted entries."""
+        return sum(change.action == "delete" for change in self.changes)
+
+    def as_json(self) -> Values:
+        """Return it for programs."""
+        return {
+            "changes": [change.as_json() for change in self.changes],
+            "waiting": [
+                {"line": one.line, "path": one.path, "reason": one.reason} for one in self.waiting
+            ],
+            "notes": list(self.notes),
+        }
+
+
+def apply_text(
+    *, by: User | None, text: str, source: str, prune: bool = False, dry_run: bool = False
+) -> Applied:
+    """Apply a file's text, or with `dry_run` only say what that would change.
+
+    `by` is None for the operator at the shell. Raises ConfigurationRefused with every error found;
+    nothing is changed then.
+    """
+    if authority_of(by).rank < Rank.STAFF:
+        raise ConfigurationRefused([Problem(0, "", "only an admin may apply a configuration")])
+    read = read_document(text)
+    with transaction.atomic():
+        applied = _apply(by, read, prune=prune)
+        if applied.changes and not dry_run:
+            details = {
+                "sha256": sha256(text.encode()).hexdigest(),
+                "prune": prune,
+                "changes": len(applied.changes),
+                "changed": [
+                    f"{one.action} {one.kind} {one.name}" for one in applied.changes[:MOST_RECORDED]
+                ],
+            }
+            record(by=by, action="configuration.apply", target=source, details=details)
+        transaction.set_rollback(dry_run)
+    return applied
+
+
+def _apply(by: User | None, read: ReadDocument, *, prune: bool) -> Applied:
+    work = Application(by=by, read=read, prune=prune)
+    _lock(work)
+    before = export_document()
+    apply_groups(work)
+    apply_integrations(work)
+    work.load_names()
+    apply_policies(work)
+    apply_rights(work)
+    if work.problems:
+        raise ConfigurationRefused(sorted(work.problems, key=lambda one: one.line))
+    changes = compare(before, export_document())
+    waiting = sorted(dict.fromkeys(work.waiting), key=lambda one: one.line)
+    return Applied(tuple(changes), tuple(waiting), tuple(dict.fromkeys(work.notes)))
+
+
+def _lock(work: Application) -> None:
+    """Take the locks of integrations before the catalogue's, as every other writer does."""
+    if work.document.integrations is None:
+        return
+    rows = Integration.objects.order_by("pk")
+    if not work.prune:
+        rows = rows.filter(slug__in=[one.slug for one in work.document.integrations])
+    for pk in rows.values_list("pk", flat=True):
+        lock_integration(pk)
+    lock_catalog()

@@ -1,0 +1,270 @@
+"""uv as a package client: environments, resolutions to exact files, and what uv's errors mean."""
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from packaging.tags import compatible_tags, cpython_tags, platform_tags
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from uv import find_uv_bin
+
+from catalog.formats.package_names import Package
+from marketplace.installs.packages._python_versions import find_python, own_version
+from marketplace.installs.packages.client import Watch, client_environment, has_index, run_client
+from marketplace.installs.packages.folders import Place
+from marketplace.installs.packages.result import Artefact, PackageProblemError
+
+# Wheels of a resolution: which file of each version fits the Python that runs it. Pure.
+
+
+def choose_wheels(resolution: str, python: tuple[int, int]) -> list[Artefact]:
+    """Return the best wheel of each version that a resolution (pylock.toml) names."""
+    try:
+        packages = tomllib.loads(resolution).get("packages", [])
+        ranks = _ranks(python)
+        return sorted(_choose(one, ranks) for one in packages)
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError):
+        words = "The resolution of its dependencies cannot be read."
+        raise PackageProblemError("package_failed", words) from None
+
+
+def find_release(resolution: str, name: str) -> datetime | None:
+    """Return when a package's first file was uploaded, if the index says so."""
+    try:
+        packages = tomllib.loads(resolution).get("packages", [])
+        own = next(
+            one for one in packages if canonicalize_name(one["name"]) == canonicalize_name(name)
+        )
+        times = [one["upload-time"] for one in own["wheels"] if "upload-time" in one]
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, StopIteration):
+        return None
+    return min((one for one in times if isinstance(one, datetime)), default=None)
+
+
+def _ranks(python: tuple[int, int]) -> dict[Any, int]:
+    platforms = list(platform_tags())
+    tags = chain(
+        cpython_tags(python, platforms=platforms),
+        compatible_tags(python, f"cp{python[0]}{python[1]}", platforms),
+    )
+    return {tag: rank for rank, tag in enumerate(tags)}
+
+
+def _choose(package: Mapping[str, Any], ranks: Mapping[Any, int]) -> Artefact:
+    name, version = package["name"], package.get("version", "")
+    if package.get("vcs") or package.get("directory") or package.get("archive") or not version:
+        words = f"{name} comes from no index, so its origin could not be verified later."
+        raise PackageProblemError("package_not_held", words)
+    ranked = [
+        (rank, wheel)
+        for wheel in package.get("wheels", ())
+        if (rank := _rank(wheel, ranks)) is not None
+    ]
+    if not ranked:
+        words = f"{name} {version} has no ready-made file (wheel) for this machine."
+        raise PackageProblemError("package_not_found", words)
+    _, best = min(ranked, key=lambda one: one[0])
+    return Artefact(name, version, f"sha256:{best['hashes']['sha256']}")
+
+
+def _rank(wheel: Mapping[str, Any], ranks: Mapping[Any, int]) -> int | None:
+    where = wheel.get("name") or wheel.get("path") or urlsplit(wheel["url"]).path
+    try:
+        _, _, _, tags = parse_wheel_filename(unquote(str(where).rpartition("/")[2]))
+    except InvalidWheelFilename:
+        return None
+    return min((ranks[tag] for tag in tags if tag in ranks), default=None)
+
+
+_LOCK = "pylock.toml"
+_LONGEST_LOCK = 10_000_000
+# uv names the Python that the package itself wants, and then says why nothing can be installed.
+_WANTS_PYTHON = re.compile(
+    r"does not satisfy Python(?P<wanted>[<>=!~][\d.<>=!~*,]{1,60}) and (?P<name>[\w.-]{1,200})=="
+)
+
+
+def make_environment(package: Package, place: Place, watch: Watch, wanted: str = "") -> None:
+    """Make the environment of a Python that fits `wanted`, or else the command's, or our own."""
+    program = _python(wanted or (f"=={package.python}.*" if package.python else ""))
+    command = [program, "-I", "-m", "venv", "--without-pip", str(place.folder)]
+    code, output = run_client(command, place, watch)
+    if code:
+        words = "Python cannot create virtual environments here. On Debian, install python3-venv."
+        raise PackageProblemError("client_missing", words, output)
+
+
+def _python(wanted: str) -> str:
+    """Return the Python that a specifier names."""
+    found = find_python(wanted)
+    if found is None:
+        raise _wants_python(wanted)
+    return found
+
+
+class WantsPythonError(PackageProblemError):
+    """Raised where the package requires another Python than the one that it was tried with."""
+
+    python = ""
+
+
+def _wants_python(python: str, detail: str = "") -> WantsPythonError:
+    words = f"It requires Python {python}. This is {own_version()}."
+    problem = WantsPythonError("client_missing", words, detail)
+    problem.python = python
+    return problem
+
+
+def resolve(
+    package: Package, place: Place, watch: Watch, wanted: Sequence[str], options: Sequence[str]
+) -> list[Artefact]:
+    """Return the files to install; nothing of them is fetched but what they require."""
+    file, lock = write_file(place, "wanted.txt", wanted), place.scratch / _LOCK
+    formats = ["--format", _LOCK, "--output-file", str(lock), "--no-header", "--upgrade", "--quiet"]
+    run_uv(package, place, watch, ["compile", *formats, *options, file])
+    return choose_wheels(read_lock(place), version_of(place))
+
+
+def resolve_source(name: str, version: str, place: Place, watch: Watch) -> None:
+    """Write a lock file that names the source archive of a version, or of the newest one.
+
+    uv is told that it requires nothing, so that it need not be built to find out.
+    """
+    known = f'name = "{normal_name(name)}"' + (f', version = "{version}"' if version else "")
+    told = write_file(
+        place, "uv.toml", [f"dependency-metadata = [{{{known}, requires-dist = []}}]"]
+    )
+    file = write_file(place, "source.txt", [f"{name}=={version}" if version else name])
+    formats = ["--format", _LOCK, "--output-file", str(place.scratch / _LOCK), "--no-header"]
+    options = ["--no-deps", "--no-binary", ":all:", "--config-file", told, "--upgrade", "--quiet"]
+    run_uv(Package("pypi", name), place, watch, ["compile", *formats, *options, file], build=True)
+
+
+def read_lock(place: Place) -> str:
+    """Return the lock file that uv has written."""
+    lock = place.scratch / _LOCK
+    if lock.is_symlink() or lock.stat().st_size > _LONGEST_LOCK:
+        raise PackageProblemError("package_failed", "The resolution is too long to be read.")
+    return lock.read_text(encoding="utf-8")
+
+
+def run_uv(
+    package: Package,
+    place: Place,
+    watch: Watch,
+    arguments: Sequence[str],
+    *,
+    build: bool = False,
+) -> None:
+    """Run `uv pip`. Raises PackageProblemError, with the reason that uv gave."""
+    environment = client_environment(place, os.environ)
+    # Only wheels: building a source package would run its code.
+    own = [*([] if build else ["--no-build"]), "--python", str(bin_of(place) / "python")]
+    local = [*_own_links(place, environment), *([] if has_index(environment) else ["--no-index"])]
+    code, output = run_client([find_uv(), "pip", *arguments, *own, *local], place, watch)
+    if code:
+        raise _explain(package, output)
+
+
+def _own_links(place: Place, environment: Mapping[str, str]) -> list[str]:
+    """Return the options for wheels that were built here, beside the configured folders."""
+    folder = wheels_folder(place)
+    if not folder.is_dir():
+        return []
+    configured = filter(None, environment.get("UV_FIND_LINKS", "").split(","))
+    return [part for one in (str(folder), *configured) for part in ("--find-links", one)]
+
+
+def wheels_folder(place: Place) -> Path:
+    """Return the folder of the wheels that were built for an installation, while it is made."""
+    return place.scratch / "wheels"
+
+
+def find_uv() -> str:
+    """Return the path of uv. Raises PackageProblemError."""
+    try:
+        return find_uv_bin()
+    except FileNotFoundError:
+        words = "uv is not installed beside Pegboard."
+        raise PackageProblemError("client_missing", words) from None
+
+
+def version_of(place: Place) -> tuple[int, int]:
+    """Return the version of the environment's Python."""
+    found = next(place.folder.glob("lib/python3.*")).name.removeprefix("python3.")
+    return 3, int(found)
+
+
+def _explain(package: Package, output: str) -> PackageProblemError:
+    if python := find_required_python(package, output):
+        return _wants_python(python, _errors(output))
+    for pattern, reason, words in _KNOWN_ERRORS:
+        if pattern.search(output):
+            return PackageProblemError(reason, words, _errors(output))
+    return PackageProblemError("package_failed", "uv could not install it.", _errors(output))
+
+
+def find_required_python(package: Package, output: str) -> str:
+    """Return the versions of Python that uv said the package requires, or ""."""
+    found = _WANTS_PYTHON.finditer(" ".join(output.split()))
+    own = (one["wanted"] for one in found if normal_name(one["name"]) == normal_name(package.name))
+    return next(own, "").strip()
+
+
+def _errors(output: str) -> str:
+    lines = output.splitlines()
+    begun = next((at for at, line in enumerate(lines) if line.startswith("error:")), -5)
+    return "\n".join(lines[begun:])
+
+
+def normal_name(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def bin_of(place: Place) -> Path:
+    return place.folder / "bin"
+
+
+def write_file(place: Place, name: str, lines: Sequence[str]) -> str:
+    path = place.scratch / name
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+_KNOWN_ERRORS = (
+    (
+        re.compile(r"(?i)hash mismatch"),
+        "package_changed",
+        "The index returned a different file for the same version, so Pegboard refused it.",
+    ),
+    (
+        re.compile(
+            r"(?i)failed to fetch|error sending request|connection refused|timed? ?out|dns error"
+            r"|certificate|tunnel"
+        ),
+        "index_not_reachable",
+        "The package index could not be reached. Try again, or ask your operator.",
+    ),
+    (
+        re.compile(r"no usable wheels|no wheels with|building from source is disabled"),
+        "package_not_found",
+        "A dependency has no ready-made file (wheel) for this machine.",
+    ),
+    (
+        re.compile(r"no versions? of|not found in|no matching"),
+        "package_not_found",
+        "There is no such version, or a dependency has no ready-made file (wheel) for this "
+        "machine.",
+    ),
+    (
+        re.compile(r"No solution found"),
+        "package_conflict",
+        "Its dependencies conflict with each other.",
+    ),
+)

@@ -1,0 +1,142 @@
+"""Details of an integration for admins: status, health, tools, access and history."""
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import Group, User
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, F, QuerySet
+
+from acl.models import GroupPolicy
+from catalog.icons.declarations import icon_problem
+from catalog.models import (
+    Capability,
+    Definition,
+    Integration,
+    IntegrationGroupPermission,
+    IntegrationUserPermission,
+    OAuthClient,
+    OAuthConnection,
+    Rule,
+    Sync,
+)
+from catalog.servers.cell.report import CellReport, read_report
+from catalog.servers.oauth.accounts import find_account
+from catalog.servers.program_network import ProgramNetwork, program_network
+from catalog.servers.secrets.store import SecretState, list_secret_states
+from marketplace.installs.integration_management import current_installation, previous_installation
+from marketplace.integrations._status import IntegrationStatus
+from marketplace.integrations.listing import status_of_row, update_of, with_installations
+from marketplace.integrations.server_health import Health, health_of
+from marketplace.models import Installation, InstallationEvent
+
+TOOLS_ON_A_PAGE = 50
+_EVENTS, _SYNCS, _PEOPLE = 60, 20, 30
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Stored grants and rules. The Access pages show the effective rights."""
+
+    groups: tuple[Group, ...]
+    open_groups: int
+    people: tuple[User, ...]
+    people_in_all: int
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Contents of the page of an integration."""
+
+    integration: Integration
+    standing: IntegrationStatus
+    update: str
+    last: Installation | None
+    before: Installation | None  # what a roll-back would bring
+    now: Installation | None  # what a repair would bring back
+    health: Health
+    tools: Page[Capability]
+    secrets: tuple[SecretState, ...]
+    own_secrets: int
+    account: OAuthConnection | None
+    client_id: str
+    access: Access
+    events: tuple[InstallationEvent, ...]
+    syncs: tuple[Sync, ...]
+    to_review: int
+    network: ProgramNetwork | None  # of a program
+    cells: CellReport
+    icon_problem: str  # why the icon that it declares is not shown, or ""
+
+
+def integration_details(slug: str, *, page: int | str | None = 1) -> Details | None:
+    """Return the details of an integration, or None."""
+    rows = Integration.objects.filter(slug=slug).annotate(picture=F("icon__image"))
+    row = with_installations(rows).first()
+    if row is None:
+        return None
+    installations = Installation.objects.filter(integration=row)
+    events = InstallationEvent.objects.filter(installation__integration=row)
+    network = program_network(row) if row.transport == "stdio" else None
+    return Details(
+        integration=row,
+        standing=status_of_row(row),
+        update=update_of(row),
+        last=installations.select_related("by").order_by("-created_at", "-pk").first(),
+        before=previous_installation(row),
+        now=current_installation(row),
+        health=health_of(row, network.refused if network else ()),
+        tools=Paginator(_tools(row), TOOLS_ON_A_PAGE).get_page(page),
+        secrets=tuple(list_secret_states(row)),
+        own_secrets=_people_with_own(row),
+        account=find_account(row, None),
+        client_id=_client_id(row),
+        access=_access(row),
+        events=tuple(events.order_by("-pk")[:_EVENTS]),
+        syncs=tuple(row.syncs.all()[:_SYNCS]),
+        to_review=row.definitions.filter(standing__in=Definition.WAITING).count(),
+        network=network,
+        cells=read_report() if row.transport == "stdio" else CellReport(),
+        icon_problem=icon_problem(row.icon),
+    )
+
+
+def _tools(integration: Integration) -> "QuerySet[Capability]":
+    tools = Capability.objects.filter(integration=integration)
+    return tools.defer("input_schema", "output_schema", "content", "examples").order_by(
+        "display_name", "pk"
+    )
+
+
+def _people_with_own(integration: Integration) -> int:
+    own = integration.secrets.exclude(user=None)
+    return int(own.aggregate(people=Count("user", distinct=True))["people"])
+
+
+def _client_id(integration: Integration) -> str:
+    """Return the client id that an admin entered; automatically registered ones are not shown."""
+    rows = OAuthClient.objects.filter(integration=integration, by_hand=True)
+    return rows.values_list("client_id", flat=True).first() or ""
+
+
+def _access(integration: Integration) -> Access:
+    use = {"content_object": integration, "permission__codename": "use_integration"}
+    given = IntegrationGroupPermission.objects.filter(**use).values("group")
+    people = User.objects.filter(
+        pk__in=IntegrationUserPermission.objects.filter(**use).values("user")
+    )
+    is_open = GroupPolicy.objects.filter(open_default=True)
+    rules = Rule.objects.filter(integration=integration) | Rule.objects.filter(
+        capability__integration=integration
+    )
+    return Access(
+        groups=tuple(Group.objects.filter(pk__in=given).order_by("name", "pk")),
+        open_groups=0 if integration.restricted else is_open.count(),
+        people=tuple(people.order_by("username", "pk")[:_PEOPLE]),
+        people_in_all=people.count(),
+        rules=tuple(
+            rules.select_related("space__group", "capability", "user", "group").order_by(
+                "space__group__name", "space__name", "pk"
+            )[:_PEOPLE]
+        ),
+    )

@@ -1,0 +1,68 @@
+"""REST endpoint for whether everyone may ask for an integration's tools, for admins."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.generics import get_object_or_404
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from acl.web.api_views import AdminView
+from acl.web.problems import CONTENT_TYPE
+from acl.web.request_callers import installation_admin
+from acl.web.strict_serializer import Flag, ProblemSerializer, StrictSerializer
+from catalog.access.grants import set_requestable
+from catalog.models import Integration
+
+_PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404)}
+
+
+class RequestableSerializer(serializers.Serializer[Any]):
+    """An integration's mark: everyone may see the names of its tools and ask for them."""
+
+    requestable = serializers.BooleanField(
+        help_text="Where nothing that a caller may use fits their message, they are told the names "
+        "of its fitting tools, unless a rule denies them."
+    )
+
+
+class ChangeRequestableSerializer(StrictSerializer):
+    """The new mark of an integration."""
+
+    requestable = Flag()
+
+
+class RequestableView(AdminView):
+    """An integration's mark for requests by everyone."""
+
+    @extend_schema(
+        operation_id="integration_requestable",
+        tags=["Integrations"],
+        summary="Get whether everyone may ask for an integration",
+        responses={200: RequestableSerializer, **_PROBLEMS},
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Return the mark."""
+        return _shown(get_object_or_404(Integration, slug=slug))
+
+    @extend_schema(
+        operation_id="change_integration_requestable",
+        tags=["Integrations"],
+        summary="Set whether everyone may ask for an integration",
+        request=ChangeRequestableSerializer,
+        responses={200: RequestableSerializer, **_PROBLEMS},
+    )
+    def put(self, request: Request, slug: str) -> Response:
+        """Set or remove the mark. It gives nobody a right to use the tools."""
+        row = get_object_or_404(Integration, slug=slug)
+        wanted = ChangeRequestableSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        requestable = wanted.validated_data["requestable"]
+        set_requestable(by=installation_admin(request), integration=row, requestable=requestable)
+        row.refresh_from_db(fields=["requestable"])
+        return _shown(row)
+
+
+def _shown(row: Integration) -> Response:
+    return Response(RequestableSerializer(row).data)

@@ -1,0 +1,62 @@
+"""Entries in files, read one at a time by the catalogue's formats."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from catalog.formats.descriptors import Defect, Loaded
+from catalog.formats.files import RefusedError, read_text
+from catalog.formats.loader import load_path
+from catalog.formats.openapi.document_format import refuse_api
+from catalog.formats.read_limits import DEFAULT_LIMITS
+from catalog.formats.source_folders import display_path, find_sources
+from marketplace.sources._reader import Reading
+
+_READMES = ("README.md", "readme.md", "Readme.md")
+
+
+def load_files(root: Path, reading: Reading, *, named: str = "") -> Iterator[tuple[Path, Loaded]]:
+    """Load each file below the folder, optionally only files of a given name.
+
+    Defects name their file relative to the folder.
+    """
+    found = find_sources(root, DEFAULT_LIMITS)
+    reading.report(*found.defects)
+    files = [path for path in found.files if not named or path.name == named]
+    reading.total = len(files)
+    for path in files:
+        yield path, load_file(path, found.root, reading)
+
+
+def load_file(path: Path, root: Path, reading: Reading) -> Loaded:
+    """Load one file and report its defects; no kind of source keeps OpenAPI documents."""
+    loaded = load_path(path, read_api=refuse_api)
+    name = display_path(path, root)
+    reading.report(*(replace(one, file=_defect_path(one, path, name)) for one in loaded.defects))
+    return loaded
+
+
+def keep_formats(loaded: Loaded, formats: frozenset[str], name: str, reading: Reading) -> Loaded:
+    """Drop and report entries whose format this kind of source does not read."""
+    kept = tuple(one for one in loaded.integrations if one.source_ref.get("format") in formats)
+    if len(kept) < len(loaded.integrations) or (loaded.capabilities and not loaded.integrations):
+        reading.report(
+            Defect(name, "file", "has a format that this kind of source does not support")
+        )
+    return replace(loaded, integrations=kept)
+
+
+def read_readme(folder: Path) -> str:
+    """Return the README of a folder, cut at the limit, or ""."""
+    for name in _READMES:
+        try:
+            return read_text(folder / name, folder, limit=DEFAULT_LIMITS.content)
+        except RefusedError:
+            continue
+    return ""
+
+
+def _defect_path(defect: Defect, path: Path, name: str) -> str:
+    """Return the relative path of a defect's file, which may lie beside the file that was read."""
+    folder, slash, _ = name.rpartition("/")
+    return name if defect.file == path.name else f"{folder}{slash}{defect.file}"

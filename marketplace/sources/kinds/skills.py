@@ -1,0 +1,82 @@
+"""Folders and repositories of skills: each SKILL.md with the files in its folder.
+
+Files are stored as they are, so that installing needs no network. None of them is executed.
+"""
+
+import os
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from catalog.formats import skill
+from catalog.formats.descriptors import Defect, Loaded
+from catalog.formats.files import RefusedError, read_bytes
+from catalog.formats.source_folders import SKIPPED_FOLDERS, display_path
+from marketplace.listings.offers import Offer, OfferedFile, offer_of
+from marketplace.sources._files import load_files
+from marketplace.sources._reader import Reading
+
+MB = 1024 * 1024
+MOST_FILES = 200
+MOST_BYTES = 5 * MB
+_MOST_OF_FILE = 1 * MB
+_DEPTH = 6
+
+
+def offers(reading: Reading) -> Iterator[Offer]:
+    """Yield every skill below the folder."""
+    with reading.folder() as root:
+        for path, loaded in load_files(root, reading, named=skill.FILE_NAME):
+            yield from skill_offers(path, root, loaded, reading)
+
+
+def skill_offers(path: Path, root: Path, loaded: Loaded, reading: Reading) -> Iterator[Offer]:
+    """Yield the skill of a SKILL.md, with the files in its folder."""
+    for one in loaded.capabilities:
+        integration = next(each for each in loaded.integrations if each.slug == one.integration)
+        try:
+            files = tuple(_files(path.parent, reading, root))
+        except RefusedError as refused:
+            reading.report(Defect(display_path(path.parent, root), "files", refused.reason))
+            continue
+        yield offer_of(
+            integration,
+            category=one.category,
+            tags=one.tags,
+            readme=one.content,
+            files=files,
+            details={"files": _digest(files), "folder": display_path(path.parent, root)},
+        )
+
+
+def _files(folder: Path, reading: Reading, root: Path) -> Iterator[OfferedFile]:
+    """Yield the folder's regular files; RefusedError if they exceed the limits."""
+    number = total = 0
+    for path in _walk(folder, _DEPTH):
+        try:
+            content = read_bytes(path, folder, limit=_MOST_OF_FILE)
+        except RefusedError as refused:
+            reading.report(Defect(display_path(path, root), "file", refused.reason))
+            continue
+        number, total = number + 1, total + len(content)
+        if number > MOST_FILES or total > MOST_BYTES:
+            raise RefusedError(f"has more than {MOST_FILES} files or {MOST_BYTES:,} bytes")
+        yield OfferedFile(path.relative_to(folder).as_posix(), content)
+
+
+def _walk(folder: Path, depth: int) -> Iterator[Path]:
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if not entry.is_dir(follow_symlinks=False):
+            yield Path(entry.path)
+        elif depth and entry.name not in SKIPPED_FOLDERS:
+            yield from _walk(Path(entry.path), depth - 1)
+
+
+def _digest(files: tuple[OfferedFile, ...]) -> str:
+    # Lengths come before the parts, so that no two sets of files can look alike when joined.
+    """Hash all paths and contents."""
+    digest = sha256()
+    for file in files:
+        digest.update(f"{len(file.path)} {file.path} {len(file.content)} ".encode())
+        digest.update(file.content)
+    return digest.hexdigest()

@@ -1,0 +1,263 @@
+"""Refreshing a source in a worker: read it, store its offers, mark removed listings.
+
+Every pass gets a run number. A worker whose number is no longer current writes nothing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from datetime import timedelta
+from hashlib import sha256
+from itertools import islice
+from time import monotonic
+
+from django.db import transaction
+from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet, Value
+from django.db.models.functions import Now
+from django.utils.translation import gettext_noop
+
+from acl.platform.jobs.rows import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, move, overdue
+from catalog.formats.descriptors import Defect, canonical_json
+from catalog.formats.files import RefusedError
+from catalog.models import Integration
+from catalog.servers.net.address_check import OutgoingError
+from catalog.servers.net.guarded_requests import fetch as guarded_fetch
+from marketplace.listings.offers import Offer
+from marketplace.listings.store import StoredListings, store_offers
+from marketplace.models import Listing, Source
+from marketplace.sources._location import (
+    LocationNotAllowedError,
+    NotModifiedError,
+    SourceProblemError,
+)
+from marketplace.sources._reader import Fetch, Reading
+from marketplace.sources.kinds.registry import READERS
+
+# Listings that their source removed or renamed.
+
+
+def mark_vanished(source: Source, *, kept: set[str]) -> int:
+    """Mark listings that this run has not seen, and return their number.
+
+    Installed ones stay, marked as vanished; others are deleted. Parts of the plugins in `kept` were
+    not fetched in this run, so they are left alone.
+    """
+    own = Listing.objects.filter(source=source).exclude(run=source.run)
+    # NULL IN (...) is neither true nor false in SQL: `exclude` would drop rows without that key.
+    gone = own.filter(Q(details__plugin=None) | ~Q(details__plugin__in=kept)) if kept else own
+    installed = Integration.objects.exclude(listing="").values("listing")
+    marked = gone.filter(slug__in=installed, vanished_at=None).update(vanished_at=Now())
+    _, removed = gone.exclude(slug__in=installed).delete()
+    return marked + removed.get(Listing._meta.label, 0)
+
+
+def follow_renames(source: Source, renames: dict[str, str]) -> list[str]:
+    """Rename the keys of listings; slugs and installations stay. Return the old keys."""
+    if not renames:
+        return []
+    wanted = {old: _follow(old, renames) for old in renames}
+    names = {*wanted, *wanted.values()}
+    rows = {row.key: row for row in Listing.objects.filter(source=source, key__in=names)}
+    followed = []
+    for old, new in wanted.items():
+        if old in rows and new not in rows and new != old:
+            rows[new] = rows.pop(old)
+            rows[new].key = new
+            rows[new].save(update_fields=["key"])
+            followed.append(old)
+    return followed
+
+
+def _follow(name: str, renames: dict[str, str]) -> str:
+    """Follow a chain of renames to its end; stop before a cycle closes."""
+    seen = {name}
+    while (following := renames.get(name)) and following not in seen:
+        seen.add(following)
+        name = following
+    return name
+
+
+State = Source.State
+MOST_ATTEMPTS = 3
+# Longer than the longest step without a heartbeat, such as fetching a slow archive.
+STEP_SECONDS = 420
+RETRY_HOURS = 1
+_BATCH = 200
+_HEARTBEAT_SECONDS = 2.0
+
+
+class OvertakenError(Exception):
+    """Another pass has begun, or the source was removed."""
+
+
+def refresh_source(pk: int, *, fetch: Fetch = guarded_fetch) -> None:
+    """Read a queued source. Problems are recorded in its row."""
+    source = _claim(pk)
+    if source is None:
+        return
+    pass_ = _Pass(source, fetch)
+    try:
+        pass_.run()
+    except OvertakenError:
+        return
+    except NotModifiedError:
+        _finish(source, gettext_noop("Nothing has changed since the last refresh."))
+    except _EXPECTED as problem:
+        pass_.fail(problem)
+
+
+def _claim(pk: int) -> Source | None:
+    """Take a queued source, counting the attempt before the work, which may kill the process."""
+    with transaction.atomic():
+        source = lock_unless_taken(Source.objects.filter(pk=pk, state=State.QUEUED))
+        if source is None:
+            return None
+        if source.attempts >= MOST_ATTEMPTS:
+            _end(source, State.FAILED, reason=GAVE_UP, message=GAVE_UP_MESSAGE)
+            return None
+        source.run += 1
+        move(
+            source, State.REFRESHING, run=source.run, attempts=F("attempts") + 1, done=0,
+            total=None, message=gettext_noop("Reading."), reason="", sent_at=Now(), tried_at=Now(),
+        )  # fmt: skip
+    return source
+
+
+class _Pass:
+    """A pass over a source, from the first entry to the report."""
+
+    def __init__(self, source: Source, fetch: Fetch) -> None:
+        self._source = source
+        self._reading = Reading(source, fetch=fetch, heartbeat=self._heartbeat)
+        self._stored = StoredListings()
+        self._seen: dict[tuple[str, str], bytes] = {}
+        self._done = 0
+        self._reported_at = monotonic()
+
+    def run(self) -> None:
+        """Read and store in batches: a crash loses only the last batch."""
+        reading, source = self._reading, self._source
+        for batch in _batches(self._without_repeats(READERS[source.kind].offers(reading))):
+            with transaction.atomic():
+                self._lock()
+                follow_renames(source, reading.renames)
+                self._stored.add(store_offers(batch, source=source))
+            self._report_progress()
+        with transaction.atomic():
+            self._lock()
+            follow_renames(source, reading.renames)
+            vanished = mark_vanished(source, kept=reading.kept) if reading.complete else 0
+            _finish(
+                source,
+                f"{self._done:,} entries read.",
+                report=self._report(vanished),
+                etag=reading.etag,
+                last_modified=reading.last_modified,
+                done=self._done,
+            )
+
+    def fail(self, problem: Exception) -> None:
+        """Record the failure. Stored offers stay, and no listing counts as removed."""
+        words = str(problem)
+        if self._done:
+            words = f"{words} {self._done:,} entries were read before."
+        reason = getattr(problem, "reason", "") or getattr(problem, "code", "failed")
+        if isinstance(problem, RefusedError):
+            reason, words = "refused", f"It {words}."
+        report = self._report(0)
+        _end(self._source, State.FAILED, reason=reason[:32], message=words, report=report)
+
+    def _without_repeats(self, offers: Iterator[Offer]) -> Iterator[Offer]:
+        """Yield each version once; report versions that come again with different content."""
+        for offer in offers:
+            at = (offer.key, offer.descriptor.version)
+            said = _digest(offer)
+            self._done += 1
+            if at not in self._seen:
+                self._seen[at] = said
+                yield offer
+            elif self._seen[at] != said:
+                file = str(offer.descriptor.source_ref.get("file", ""))
+                reason = f"{offer.key} was already offered with different contents"
+                self._reading.report(Defect(file, "name", reason))
+
+    def _heartbeat(self) -> None:
+        """Update the row's heartbeat and progress, unless that was done just now."""
+        if monotonic() - self._reported_at > _HEARTBEAT_SECONDS:
+            self._report_progress()
+
+    def _report_progress(self) -> None:
+        self._reported_at = monotonic()
+        own = self._own_row().update(done=self._done, total=self._reading.total, sent_at=Now())
+        if not own:
+            raise OvertakenError
+
+    def _lock(self) -> None:
+        """Lock the source, so that no other pass can begin before this transaction ends."""
+        if not self._own_row().select_for_update().exists():
+            raise OvertakenError
+
+    def _own_row(self) -> QuerySet[Source]:
+        source = self._source
+        return Source.objects.filter(pk=source.pk, run=source.run, state=State.REFRESHING)
+
+    def _report(self, vanished: int) -> dict[str, object]:
+        stored = self._stored
+        defects = [*self._reading.defects, *stored.defects]
+        return {
+            "created": stored.created,
+            "changed": stored.changed,
+            "unchanged": stored.unchanged,
+            "held": stored.held,
+            "vanished": vanished,
+            "complete": self._reading.complete,
+            "defects": [
+                {"file": one.file, "field": one.field, "reason": one.reason} for one in defects
+            ],
+        }
+
+
+def _batches(offers: Iterator[Offer]) -> Iterator[list[Offer]]:
+    while batch := list(islice(offers, _BATCH)):
+        yield batch
+
+
+def _digest(offer: Offer) -> bytes:
+    """Hash what an offer says of itself."""
+    # `source_ref` names the file that it was read from, which may differ between equal offers.
+    content = canonical_json(asdict(replace(offer.descriptor, source_ref={})))
+    return sha256(content.encode()).digest()
+
+
+def _finish(source: Source, message: str, **columns: object) -> None:
+    """Record that the source was read to its end."""
+    _end(source, State.READY, message=message, reason="", refreshed_at=Now(), **columns)
+
+
+def _end(source: Source, state: State, **columns: object) -> None:
+    """Set the state and columns of a pass that is over, unless another one has begun."""
+    # The sweep may have queued a slow pass again: as long as none has begun, this one's word holds.
+    own = Q(state__in=Source.UNDER_WAY)
+    move(source, state, own, seen=["run"], attempts=0, **columns)
+
+
+def due_sources() -> QuerySet[Source]:
+    """Return sources that are due by their schedule, or whose task or worker was lost."""
+    return Source.objects.filter(_lost() | _due()).order_by("pk")
+
+
+def _lost() -> Q:
+    reading = Q(state=State.REFRESHING) & overdue(at_least=STEP_SECONDS)
+    return (Q(state=State.QUEUED) & overdue()) | reading
+
+
+def _due() -> Q:
+    """Match sources due by their schedule; failed ones are retried after RETRY_HOURS."""
+    hours = F("schedule_hours") * Value(timedelta(hours=1))
+    rest = ExpressionWrapper(hours, output_field=DurationField())
+    due = Q(tried_at=None) | Q(tried_at__lt=Now() - rest)
+    again = Q(state=State.FAILED, tried_at__lt=Now() - timedelta(hours=RETRY_HOURS))
+    resting = Q(state__in=(State.NEW, State.READY, State.FAILED), enabled=True)
+    return resting & Q(schedule_hours__gt=0) & (due | again)
+
+
+_EXPECTED = (SourceProblemError, OutgoingError, LocationNotAllowedError, RefusedError)
