@@ -35,7 +35,7 @@ def is_edge(module: str) -> bool:
 
 
 class _Rooms(Contract):
-    """A contract that lists forbidden imports."""
+    """Base of contracts that list forbidden imports."""
 
     complaint = "{} imports {}"
 

@@ -84,7 +84,7 @@ SAMPLE_OF = {
     "docker_catalog": "docker",
     "toolhive": "toolhive",
     "server_json": "registry/server.json",
-    "openapi_format": "openapi/library.yaml",
+    "document_format": "openapi/library.yaml",
     "tools_list": "tools/tools-list.json",
     "extension": "lists/extensions.json",
     "channel": "lists/channels.json",

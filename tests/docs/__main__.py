@@ -4,8 +4,6 @@ import os
 
 import django
 
-from tests.docs import room_map
-
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marketplace.config.settings")
 django.setup()
 
@@ -20,7 +18,6 @@ from tests.docs import (  # noqa: E402 - they need Django set up
 )
 from tests.translation import stored_messages  # noqa: E402
 
-room_map.PAGE.write_text(room_map.render_map(), "utf-8")
 settings_page.PAGE.write_text(settings_page.render_settings(), "utf-8")
 reference_page.PAGE.write_text(reference_page.render_reference(), "utf-8")
 rights_page.PAGE.write_text(rights_page.render_access(), "utf-8")

@@ -1,22 +1,19 @@
-"""docs/map.md, generated from the packages' first lines: `python -m tests.docs.room_map`."""
+"""A map of the rooms, from the packages' first lines: `python -m tests.docs.room_map` prints it."""
 
 import ast
 import sys
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[2]
-PAGE = PROJECT / "docs" / "map.md"
 APPS = ("marketplace", "discovery", "catalog", "acl")
 _NOT_ROOMS = {"migrations", "management", "commands"}
 
 _BEGINNING = """# Map: where everything is
 
 Four apps, one direction of imports: **marketplace → discovery → catalog → acl**. Each package is a
-room for one subject. Its `__init__` says what it is for, and names the modules that others may
-import: the third column. Inside an app, packages also import in one direction (`pyproject.toml`,
-`[tool.importlinter]`). `make lint` refuses anything else.
-
-This page is generated from the packages: `python -m tests.docs.room_map`.
+room for one subject. Its `__init__` says what it is for. Modules that begin with an underscore are
+its own; the third column has the others. Inside an app, packages also import in one direction
+(`pyproject.toml`, `[tool.importlinter]`). `make lint` refuses anything else.
 """
 _REST = """
 ## The rest
@@ -64,22 +61,10 @@ def _section(app: str) -> str:
 
 def _row(folder: Path) -> str:
     name = folder.relative_to(PROJECT).as_posix()
-    named = " ".join(f"`{module}`" for module in _named(folder / "__init__.py"))
-    return f"| `{name}/` | {first_line(folder / '__init__.py')} | {named} |\n"
-
-
-def _named(module: Path) -> list[str]:
-    """Return the modules in a package's `__all__`; tables and names of functions are left out."""
-    for node in ast.parse(module.read_text("utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            names: list[str] = ast.literal_eval(node.value)
-            return [name for name in names if _is_module(module.parent / name)]
-    return []
-
-
-def _is_module(path: Path) -> bool:
-    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+    doors = sorted(path.stem for path in folder.glob("*.py") if not path.name.startswith("_"))
+    open_modules = " ".join(f"`{module}`" for module in doors)
+    return f"| `{name}/` | {first_line(folder / '__init__.py')} | {open_modules} |\n"
 
 
 if __name__ == "__main__":
-    sys.exit(0 if PAGE.write_text(render_map(), "utf-8") else 1)
+    sys.stdout.write(render_map())

@@ -129,8 +129,11 @@ def test_operations_of_the_api_exist(paper: Path) -> None:
     assert missing == set()
 
 
-def test_the_map_is_generated_from_the_packages() -> None:
-    assert room_map.PAGE.read_text("utf-8") == room_map.render_map(), "run python -m tests.docs"
+def test_the_map_says_what_each_room_is_for() -> None:
+    rows = [line for line in room_map.render_map().splitlines() if line.startswith("| `")]
+
+    assert len(rows) > 100
+    assert not [row for row in rows if row.split(" | ")[1].strip() == ""]
 
 
 def test_the_reference_is_generated_from_the_code() -> None:
