@@ -12,10 +12,10 @@ class AclConfig(AppConfig):
     def ready(self) -> None:
         """Add this app's places to the rail."""
         # Here, since tables can be named once every app is loaded.
-        from acl.web.frame import Place, extensions
+        from acl.web.frame import NavigationPlace, extensions
 
         extensions.add_places(
-            Place("people-list", _("People"), "users", 80, key="e", for_staff=True),
-            Place("keys", _("Keys"), "key-round", 90, key="k", for_staff=True),
-            Place("audit", _("Audit log"), "book-text", 100, key="l", for_staff=True),
+            NavigationPlace("people-list", _("People"), "users", 80, key="e", for_staff=True),
+            NavigationPlace("keys", _("Keys"), "key-round", 90, key="k", for_staff=True),
+            NavigationPlace("audit", _("Audit log"), "book-text", 100, key="l", for_staff=True),
         )

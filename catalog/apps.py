@@ -13,7 +13,7 @@ class CatalogConfig(AppConfig):
     def ready(self) -> None:
         """Register this app's page in the navigation, and what deletions leave behind."""
         # Imported here: models are available once every app is loaded.
-        from acl.web.frame import Place, extensions
+        from acl.web.frame import NavigationPlace, extensions
         from catalog.access.kept_limits import keep_access, keep_restriction, keep_rule
         from catalog.models import Capability, Integration, OAuthConnection, Rule
         from catalog.servers.oauth.accounts import store_revocation
@@ -26,5 +26,5 @@ class CatalogConfig(AppConfig):
         ):
             pre_delete.connect(keep, sender=sender, dispatch_uid=f"pegboard-{keep.__name__}")
         extensions.add_places(
-            Place("access", gettext_lazy("Access"), "shield", 70, key="c", for_staff=True)
+            NavigationPlace("access", gettext_lazy("Access"), "shield", 70, key="c", for_staff=True)
         )

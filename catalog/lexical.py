@@ -46,8 +46,8 @@ STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
 def words(text: str) -> list[str]:
     """Return stems of the words, splitting identifiers and dropping stop words."""
     joined = _SPLIT_WORD.sub(_join_match, split_identifier(text))
-    found = [word for word in _WORD.findall(joined) if word not in STOP_WORDS]
-    return list(_stemmer().stemWords(found))
+    plain_words = [word for word in _WORD.findall(joined) if word not in STOP_WORDS]
+    return list(_stemmer().stemWords(plain_words))
 
 
 def _join_match(apart: re.Match[str]) -> str:
@@ -97,8 +97,8 @@ def ranked_text(capability: Describable) -> str:
 
 def query_vector(text: str) -> dict[int, float]:
     """Return a message's BM25 vector: the IDF of its words."""
-    found = words(text)[:MAX_QUERY_WORDS]
-    return {index: idf(index) for index in {term(stem) for stem in found}}
+    stems = words(text)[:MAX_QUERY_WORDS]
+    return {index: idf(index) for index in {term(stem) for stem in stems}}
 
 
 def weights_among_tools(text: str) -> dict[int, float]:
@@ -110,8 +110,8 @@ def weights_among_tools(text: str) -> dict[int, float]:
 def idf(index: int) -> float:
     """Return the inverse document frequency of a term."""
     background = _background()
-    seen = background.counts.get(index, 0)
-    return math.log(1 + (background.documents - seen + 0.5) / (seen + 0.5))
+    frequency = background.counts.get(index, 0)
+    return math.log(1 + (background.documents - frequency + 0.5) / (frequency + 0.5))
 
 
 @dataclass(frozen=True, slots=True)

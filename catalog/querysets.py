@@ -43,15 +43,15 @@ class CapabilityQuerySet(UsableQuerySet):
 
     def mentioning(self, words: str) -> Self:
         """Filter by words: names, description or tags must contain every one."""
-        found = self
+        matches = self
         for word in words.split()[:8]:
-            found = found.filter(
+            matches = matches.filter(
                 Q(full_name__icontains=word)
                 | Q(display_name__icontains=word)
                 | Q(description__icontains=word)
                 | Q(tags__contains=[word.lower()])
             )
-        return found
+        return matches
 
     def connected(self) -> Self:
         """Exclude capabilities of disconnected integrations."""

@@ -8,10 +8,12 @@ from catalog.relations import api
 from catalog.runtime import api as runtime_api
 
 urlpatterns = [
-    path("capabilities", runtime_api.CapabilitiesView.as_view(), name="api-capabilities"),
+    path("capabilities", runtime_api.RuntimeCapabilitiesView.as_view(), name="api-capabilities"),
     path("capabilities/batch", lookup_api.BatchView.as_view(), name="api-capabilities-batch"),
     path(
-        "capabilities/<str:full_name>", runtime_api.CapabilityView.as_view(), name="api-capability"
+        "capabilities/<str:full_name>",
+        runtime_api.RuntimeCapabilityView.as_view(),
+        name="api-capability",
     ),
     path(
         "runtime-capabilities",

@@ -12,7 +12,7 @@ class DiscoveryConfig(AppConfig):
     def ready(self) -> None:
         """Register this app's navigation entries, counts and lists with the pages of acl."""
         # Imported here, since models are available only once every app is loaded.
-        from acl.web.frame import Place, extensions
+        from acl.web.frame import NavigationPlace, extensions
         from catalog.access.grant_suggestions import register_ranker
         from catalog.readiness.facts import register_own_tools
         from catalog.servers.secrets.sealed_values import register_sealed
@@ -26,11 +26,11 @@ class DiscoveryConfig(AppConfig):
         from discovery.select.unheld_tools import rank_unheld
 
         extensions.add_places(
-            Place("playground", "Playground", "flask-conical", 10, covers=False, key="p"),
-            Place("my-tools", gettext_lazy("My tools"), "layout-grid", 20, key="t"),
-            Place("approvals", gettext_lazy("Approvals"), "list-checks", 40, key="a"),
-            Place("calls", gettext_lazy("Calls"), "history", 45, key="o"),
-            Place("insights", gettext_lazy("Insights"), "chart-column", 50, key="n"),
+            NavigationPlace("playground", "Playground", "flask-conical", 10, covers=False, key="p"),
+            NavigationPlace("my-tools", gettext_lazy("My tools"), "layout-grid", 20, key="t"),
+            NavigationPlace("approvals", gettext_lazy("Approvals"), "list-checks", 40, key="a"),
+            NavigationPlace("calls", gettext_lazy("Calls"), "history", 45, key="o"),
+            NavigationPlace("insights", gettext_lazy("Insights"), "chart-column", 50, key="n"),
         )
         register_answer(answer_call)
         register_own_tools([*META_TOOLS])

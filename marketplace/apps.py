@@ -16,7 +16,7 @@ class MarketplaceConfig(AppConfig):
         """Add places to the rail, register deployment checks, and start tracing if configured."""
         from django.utils.translation import gettext_lazy as _
 
-        from acl.web.frame import Place, extensions
+        from acl.web.frame import NavigationPlace, extensions
         from catalog.servers.secrets.sealed_values import register_sealed
         from discovery.select.helping_offers import register_help
         from marketplace.listings.search import offer_listings
@@ -24,9 +24,9 @@ class MarketplaceConfig(AppConfig):
         from marketplace.operate.roles import grants  # noqa: F401 - it registers them; models are there by now
 
         extensions.add_places(
-            Place("today", _("Today"), "sun", 5, key="d"),
-            Place("marketplace", _("Marketplace"), "store", 30, key="m"),
-            Place("integrations", _("Integrations"), "plug", 60, key="i", for_staff=True),
+            NavigationPlace("today", _("Today"), "sun", 5, key="d"),
+            NavigationPlace("marketplace", _("Marketplace"), "store", 30, key="m"),
+            NavigationPlace("integrations", _("Integrations"), "plug", 60, key="i", for_staff=True),
         )
         register_help(offer_listings)
         register_sealed(NotificationChannel, "sealed_address", "address_purpose")

@@ -40,7 +40,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
             ("events", installations.EventsView),
             ("cancel", installation_steps.CancelView),
             ("retry", installation_steps.RetryView),
-            ("approve", installation_steps.ApproveView),
+            ("approve", installation_steps.ApproveToolsView),
             ("confirm", installation_steps.ConfirmView),
             ("update", installation_steps.UpdateView),
             ("roll-back", installation_steps.RollBackView),
@@ -49,7 +49,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path(
         "integrations/<slug:slug>/confirm",
-        confirmation.ConfirmView.as_view(),
+        confirmation.ConfirmImportView.as_view(),
         name="api-integration-confirm",
     ),
     path(
@@ -65,12 +65,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("integrations/<slug:slug>/review", reviews.ReviewView.as_view(), name="api-review"),
     path(
         "integrations/<slug:slug>/review/approve",
-        reviews.ApproveView.as_view(),
+        reviews.ApproveDefinitionView.as_view(),
         name="api-review-approve",
     ),
     path(
         "integrations/<slug:slug>/review/reject",
-        reviews.RejectView.as_view(),
+        reviews.RejectDefinitionView.as_view(),
         name="api-review-reject",
     ),
     path("additions", api.AdditionsView.as_view(), name="api-additions"),

@@ -17,15 +17,15 @@ class ShownColumnsAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Refuse hidden columns: how many rows match would tell them letter by letter."""
         # A filter that reads its own parameter takes it off before any lookup is made of it.
-        if lookup in {getattr(each, "parameter_name", None) for each in self.list_filter}:
+        if lookup in {getattr(entry, "parameter_name", None) for entry in self.list_filter}:
             return True
         name = lookup.partition("__")[0]
         columns = {field.name for field in self.model._meta.fields}
         hidden = set(self.exclude or ())
         if self.fields:
-            filters = {one for one in self.list_filter if isinstance(one, str)}
-            shown = {*self.fields, *self.list_display, *filters, self.model._meta.pk.name}
-            hidden |= columns - shown
+            filters = {column for column in self.list_filter if isinstance(column, str)}
+            visible = {*self.fields, *self.list_display, *filters, self.model._meta.pk.name}
+            hidden |= columns - visible
         if name in hidden:
             return False
         allowed: bool = super().lookup_allowed(lookup, value, request)

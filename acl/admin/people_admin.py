@@ -50,8 +50,8 @@ class PowerForm(forms.ModelForm):
     def added(self, field: str, data: dict[str, Any]) -> list[Any]:
         """Return what the form adds to a many-to-many field."""
         chosen: Iterable[Any] = data.get(field) or ()
-        kept = set(getattr(self.instance, field).all()) if self.instance.pk else set()
-        return [one for one in chosen if one not in kept]
+        current = set(getattr(self.instance, field).all()) if self.instance.pk else set()
+        return [item for item in chosen if item not in current]
 
 
 class PersonPowerForm(PowerForm, UserChangeForm):  # type: ignore[misc]  # unfold has no types
@@ -128,7 +128,9 @@ def _turns_on(flag: str, form: forms.ModelForm, data: dict[str, Any]) -> bool:
 
 
 def _names(permissions: Iterable[Permission]) -> frozenset[str]:
-    return frozenset(f"{one.content_type.app_label}.{one.codename}" for one in permissions)
+    return frozenset(
+        f"{permission.content_type.app_label}.{permission.codename}" for permission in permissions
+    )
 
 
 admin.site.unregister(User)
@@ -259,5 +261,5 @@ class GroupAdmin(AuditedAdmin, DjangoGroupAdmin):
 
 
 def _has_all_of(request: HttpRequest, group: Group) -> bool:
-    own = authority_of(cast(User, request.user))
-    return own.has_permissions(permissions_by([group]))
+    authority = authority_of(cast(User, request.user))
+    return authority.has_permissions(permissions_by([group]))

@@ -14,7 +14,7 @@ from acl.models import GroupPolicy, Space
 from acl.people.spaces import SpaceRefused, create_space, delete_space, move_space, rename_space
 
 
-class SpaceForm(forms.ModelForm):
+class SpaceAdminForm(forms.ModelForm):
     """Form for the name and parent of a space."""
 
     def clean(self) -> dict[str, Any]:
@@ -34,21 +34,21 @@ class SpaceForm(forms.ModelForm):
         """Skip model validation: the service stores the space and makes its slug."""
 
 
-def store(space: Space, wanted: dict[str, Any], *, by: User | None) -> Space:
+def store(space: Space, values: dict[str, Any], *, by: User | None) -> Space:
     """Create, rename or move the space through the service."""
     if space._state.adding:
-        group, parent = wanted["group"], wanted.get("parent")
-        return create_space(by=by, group=group, parent=parent, name=wanted["name"])
+        group, parent = values["group"], values.get("parent")
+        return create_space(by=by, group=group, parent=parent, name=values["name"])
     stored = Space.objects.select_related("group").get(pk=space.pk)
-    stored = rename_space(by=by, space=stored, name=wanted["name"])
-    if wanted.get("parent"):
-        stored = move_space(by=by, space=stored, parent=wanted["parent"])
+    stored = rename_space(by=by, space=stored, name=values["name"])
+    if values.get("parent"):
+        stored = move_space(by=by, space=stored, parent=values["parent"])
     return stored
 
 
 @admin.register(Space)
 class SpaceAdmin(AuditedAdmin):
-    form = SpaceForm
+    form = SpaceAdminForm
     list_display = ("name", "group", "parent", "slug")
     list_filter = ("group",)
     list_select_related = ("group", "parent__group")
@@ -87,13 +87,13 @@ class SpaceAdmin(AuditedAdmin):
         if roots := [str(space) for space in going if space.parent_id is None]:
             return [], {}, set(), roots
         with transaction.atomic():
-            below = Space.objects.filter(parent__in=going).exclude(pk__in=[one.pk for one in going])
+            below = Space.objects.filter(parent__in=going).exclude(pk__in=[row.pk for row in going])
             request.spaces_that_stay = list(below.order_by("name", "pk"))  # type: ignore[attr-defined]
             for space in going:
                 Space.objects.filter(parent=space).update(parent=space.parent_id)
-            told = super().get_deleted_objects(going, request)
+            result = super().get_deleted_objects(going, request)
             transaction.set_rollback(True)
-        return told
+        return result
 
     def delete_model(self, request: HttpRequest, obj: Space) -> None:
         delete_space(by=cast(User, request.user), space=obj)

@@ -47,35 +47,35 @@ class EntryPage:
 
 def list_entries(filters: EntryFilter) -> QuerySet[AuditEntry]:
     """Return matching entries, unordered."""
-    found = AuditEntry.objects.all()
+    entries = AuditEntry.objects.all()
     if filters.by:
         kinds = NOBODY.get(filters.by)
         by_nobody = Q(by_name="", actor_kind__in=kinds or ())
         by_or_for = Q(by_name=filters.by) | Q(subject_name=filters.by)
-        found = found.filter(by_nobody if kinds else by_or_for)
+        entries = entries.filter(by_nobody if kinds else by_or_for)
     if filters.action:
-        found = found.filter(action=filters.action)
+        entries = entries.filter(action=filters.action)
     if filters.target:
-        found = found.filter(target__icontains=filters.target)
+        entries = entries.filter(target__icontains=filters.target)
     if filters.since:
-        found = found.filter(at__gte=_midnight(filters.since))
+        entries = entries.filter(at__gte=_midnight(filters.since))
     if filters.until:
-        found = found.filter(at__lt=_midnight(filters.until + timedelta(days=1)))
-    return found
+        entries = entries.filter(at__lt=_midnight(filters.until + timedelta(days=1)))
+    return entries
 
 
 def page_of_entries(
     filters: EntryFilter, *, before: int | None = None, after: int | None = None
 ) -> EntryPage:
     """Return the newest entries, or those beside an id; keyset paging keeps old pages fast."""
-    found = list_entries(filters)
+    entries = list_entries(filters)
     if after is not None:
-        rows = list(found.filter(pk__gt=after).order_by("pk")[: PAGE + 1])
+        rows = list(entries.filter(pk__gt=after).order_by("pk")[: PAGE + 1])
         more, rows = len(rows) > PAGE, rows[:PAGE][::-1]
         return EntryPage(tuple(rows), rows[0].pk if more else None, rows[-1].pk if rows else None)
     if before is not None:
-        found = found.filter(pk__lt=before)
-    rows = list(found.order_by("-pk")[: PAGE + 1])
+        entries = entries.filter(pk__lt=before)
+    rows = list(entries.order_by("-pk")[: PAGE + 1])
     more, rows = len(rows) > PAGE, rows[:PAGE]
     newer = rows[0].pk if before is not None and rows else None
     return EntryPage(tuple(rows), newer, rows[-1].pk if more else None)
@@ -95,8 +95,8 @@ def log_head() -> AuditHead | None:
 
 def stream_entries(filters: EntryFilter) -> Iterator[AuditEntry]:
     """Yield matching entries in portions, oldest first."""
-    found, last = list_entries(filters).order_by("pk"), 0
-    while portion := list(found.filter(pk__gt=last)[:AT_ONCE]):
+    entries, last = list_entries(filters).order_by("pk"), 0
+    while portion := list(entries.filter(pk__gt=last)[:AT_ONCE]):
         yield from portion
         last = portion[-1].pk
 

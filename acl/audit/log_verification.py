@@ -18,7 +18,7 @@ NOTHING_BEFORE = "0" * 64
 AT_ONCE = 2000
 
 
-class Link(NamedTuple):
+class ChainLink(NamedTuple):
     """An entry with the columns to verify, beside the head."""
 
     head_number: int | None
@@ -68,11 +68,11 @@ def check_log(
 
 
 def _check(
-    links: Iterator[Link], *, expect: str, most: int | None, progress: Progress | None
+    links: Iterator[ChainLink], *, expect: str, most: int | None, progress: Progress | None
 ) -> Checked:
     first, number, digest = 1, 0, NOTHING_BEFORE
     head: tuple[int | None, str | None] = (None, None)
-    seen = False
+    has_expected = False
     for link in links:
         head = link.head_number, link.head_digest
         if link.pk is None:
@@ -84,39 +84,39 @@ def _check(
         if fault:
             return Checked(first, number, digest, fault)
         number, digest = number + 1, link.digest or ""
-        seen = seen or digest == expect
+        has_expected = has_expected or digest == expect
         if progress and number % AT_ONCE == 0:
             progress(number, head[0] or number)
     if progress:
         progress(number, number)
     fault = _fault_of_end(number, digest, head) or (
-        _unknown(expect) if expect and not seen else None
+        _unknown(expect) if expect and not has_expected else None
     )
     return Checked(first, number, digest, fault)
 
 
-def _fault_of(link: Link, number: int, digest: str) -> Fault | None:
+def _fault_of(link: ChainLink, number: int, digest: str) -> Fault | None:
     """Return the fault of the entry after entry `number`, if any."""
-    wanted = number + 1
+    expected = number + 1
     if link.number is None:
         return Fault(
-            wanted,
+            expected,
             link.pk,
             "unchained",
             _("The entry with id %(id)s was added outside the chain.") % {"id": link.pk},
         )
-    if link.number > wanted:
+    if link.number > expected:
         gap = (
             _("Entry %(first)s is missing.")
-            if link.number == wanted + 1
+            if link.number == expected + 1
             else _("Entries %(first)s to %(last)s are missing.")
-        ) % {"first": wanted, "last": link.number - 1}
-        return Fault(wanted, None, "missing", gap)
+        ) % {"first": expected, "last": link.number - 1}
+        return Fault(expected, None, "missing", gap)
     if link.digest != _digest_of(link):
         return Fault(
-            wanted, link.pk, "changed", _("Entry %(number)s was changed.") % {"number": wanted}
+            expected, link.pk, "changed", _("Entry %(number)s was changed.") % {"number": expected}
         )
-    if link.number < wanted or link.previous != digest:
+    if link.number < expected or link.previous != digest:
         return Fault(
             link.number,
             link.pk,
@@ -165,11 +165,11 @@ def _unknown(expect: str) -> Fault:
     )
 
 
-def _digest_of(link: Link) -> str:
+def _digest_of(link: ChainLink) -> str:
     return sha256(f"{link.previous}\n{link.content}".encode()).hexdigest()
 
 
-def _links(most: int | None) -> Generator[Link]:
+def _links(most: int | None) -> Generator[ChainLink]:
     """Yield entries in the order of the chain, with the head from the same snapshot."""
     with connection.chunked_cursor() as cursor:
         cursor.execute(_CHAIN, {"most": most})
@@ -177,8 +177,8 @@ def _links(most: int | None) -> Generator[Link]:
             yield from (_link(row) for row in rows)
 
 
-def _link(row: tuple[Any, ...]) -> Link:
-    return Link(*row)
+def _link(row: tuple[Any, ...]) -> ChainLink:
+    return ChainLink(*row)
 
 
 # One statement, so one snapshot: entries that are added meanwhile are in neither half.

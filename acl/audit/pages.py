@@ -99,12 +99,12 @@ def export(request: PageRequest, kind: str) -> StreamingHttpResponse:
 def _page(request: PageRequest, *, part: str, checked: Checked | None = None) -> HttpResponse:
     form = AuditForm(request.GET)
     filters = form.filters()
-    found = page_of_entries(filters, **form.place())
+    entry_page = page_of_entries(filters, **form.place())
     count, is_filtered = count_entries(filters), filters != EntryFilter()
     context = {
         "form": form,
-        "found": found,
-        "rows": [(entry, detail_rows(entry.details)) for entry in found.entries],
+        "found": entry_page,
+        "rows": [(entry, detail_rows(entry.details)) for entry in entry_page.entries],
         "count": min(count, MOST_COUNTED) if is_filtered else count,
         "counted_all": count <= MOST_COUNTED or not is_filtered,
         "filtered": is_filtered,

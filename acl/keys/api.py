@@ -130,17 +130,17 @@ class KeysView(APIView):
         holds now: scopes, groups, rank, acting for users, and time."""
         serializer = CreateKeySerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        wanted = serializer.validated_data
-        groups = _groups(request, {*wanted["groups"], *filter(None, [wanted["group"]])})
+        fields = serializer.validated_data
+        groups = _groups(request, {*fields["groups"], *filter(None, [fields["group"]])})
         key, raw = create_key(
             by=principal_of(request),
-            name=wanted["name"],
+            name=fields["name"],
             groups=groups,
-            all_groups=wanted["all_groups"],
-            scopes=wanted["scopes"],
-            owner=_owner(request, groups, wanted["owner"]),
-            acts_for_users=wanted["acts_for_users"],
-            expires_at=wanted["expires_at"],
+            all_groups=fields["all_groups"],
+            scopes=fields["scopes"],
+            owner=_owner(request, groups, fields["owner"]),
+            acts_for_users=fields["acts_for_users"],
+            expires_at=fields["expires_at"],
         )
         return Response(_with_text(key, raw), status=201)
 
@@ -207,10 +207,10 @@ def _groups(request: Request, names: set[str]) -> list[Group]:
     groups = Group.objects.filter(name__in=names).order_by("name")
     if isinstance(principal, KeyHolder):
         groups = groups.filter(principal.administered("pk"))
-    found = list(groups)
-    if len(found) != len(names):
+    rows = list(groups)
+    if len(rows) != len(names):
         raise CallerRefused
-    return found
+    return rows
 
 
 def _owner(request: Request, groups: list[Group], name: str | None) -> User | None:

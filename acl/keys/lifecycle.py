@@ -72,12 +72,12 @@ def create_key(
     """
     hold_credential(by)
     _check_name(name)
-    covered = [one for one in (group, *groups) if one is not None]
-    wanted, rank = check_new_key(
+    covered = [candidate for candidate in (group, *groups) if candidate is not None]
+    requested, rank = check_new_key(
         by=by, scopes=scopes, groups=covered, all_groups=all_groups, owner=owner,
         acts_for_users=acts_for_users, expires_at=expires_at,
     )  # fmt: skip
-    key, raw = _store(by, name=name, wanted=wanted, rank=rank, groups=covered)
+    key, raw = _store(by, name=name, wanted=requested, rank=rank, groups=covered)
     record(by=by, action="key.created", target=str(key), details=_details(key))
     return key, raw
 
@@ -102,9 +102,9 @@ def rotate_key(
     end = database_now() + lifetime if lifetime else key.expires_at
     groups = {group.pk: group for group in key.groups.all()}
     reach = None if key.all_groups else frozenset(groups)
-    wanted = RequestedKey(frozenset(key.scopes), reach, key.owner, key.acts_for_users, end)
-    rank = min(check_key_authority(by, wanted), Rank(key.rank))
-    successor, raw = _store(by, name=key.name, wanted=wanted, rank=rank, groups=groups.values())
+    requested = RequestedKey(frozenset(key.scopes), reach, key.owner, key.acts_for_users, end)
+    rank = min(check_key_authority(by, requested), Rank(key.rank))
+    successor, raw = _store(by, name=key.name, wanted=requested, rank=rank, groups=groups.values())
     limit = Now() + overlap
     ends_at = Least(Coalesce(F("expires_at"), limit), limit)
     ApiKey.objects.filter(pk=key.pk).update(expires_at=ends_at, replaced_at=Now())
@@ -122,8 +122,8 @@ def revoke_key(*, by: Actor, key: ApiKey) -> None:
     """End the key and those that were made with it: their very next requests are refused. Whoever
     had a stolen key would else keep what they made of it."""
     ending = _lock_with_descendants(key)
-    made = ApiKey.objects.filter(pk__in=ending - {key.pk}, revoked_at=None).order_by("pk")
-    ended = list(made.values_list("prefix", flat=True))
+    descendants = ApiKey.objects.filter(pk__in=ending - {key.pk}, revoked_at=None).order_by("pk")
+    ended = list(descendants.values_list("prefix", flat=True))
     ApiKey.objects.filter(pk__in=ending, revoked_at=None).update(revoked_at=Now())
     Invitation.objects.filter(made_with__in=ending, accepted_at=None, withdrawn_at=None).update(
         withdrawn_at=Now()
@@ -135,9 +135,9 @@ def revoke_key(*, by: Actor, key: ApiKey) -> None:
 def _lock_valid(key: ApiKey) -> ApiKey:
     """Return the key, locked. Raise KeyRefused if it was revoked meanwhile."""
     locked = ApiKey.objects.select_for_update(no_key=True).filter(pk=key.pk, revoked_at=None)
-    if (found := locked.first()) is None:
+    if (current := locked.first()) is None:
         raise KeyRefused(_("This key has been revoked."))
-    return found
+    return current
 
 
 def _lock_with_descendants(key: ApiKey) -> set[int]:
@@ -177,14 +177,14 @@ def check_new_key(
     expires_at: datetime | None,
 ) -> tuple[RequestedKey, Rank]:
     """Return the power and the rank of the key that `create_key` would make; raise as it does."""
-    covered, end = {one.pk: one for one in groups}, expires_at or authority_of(by).ends_at
+    covered, end = {group.pk: group for group in groups}, expires_at or authority_of(by).ends_at
     if owner is not None:
         owner = User.objects.get(pk=owner.pk)  # with the flags of this moment
     check_key(scopes=scopes, owner=owner, acts_for_users=acts_for_users)
     _check_groups(covered, all_groups=all_groups, owner=owner, acts_for_users=acts_for_users)
     reach = None if all_groups else frozenset(covered)
-    wanted = RequestedKey(frozenset(scopes), reach, owner, acts_for_users, end)
-    return wanted, check_key_authority(by, wanted)
+    requested = RequestedKey(frozenset(scopes), reach, owner, acts_for_users, end)
+    return requested, check_key_authority(by, requested)
 
 
 def _check_name(name: str) -> None:
@@ -197,13 +197,13 @@ def _check_name(name: str) -> None:
 
 def check_key(*, scopes: Iterable[str], owner: User | None, acts_for_users: bool) -> None:
     """Raise KeyRefused if such a key could do nothing."""
-    wanted = set(scopes)
-    if wanted - set(ApiKey.Scope.values) or not wanted:
+    chosen = set(scopes)
+    if chosen - set(ApiKey.Scope.values) or not chosen:
         raise KeyRefused(
             _("Choose at least one of these scopes: %(scopes)s.")
             % {"scopes": ", ".join(ApiKey.Scope.values)}
         )
-    if not owner and not acts_for_users and wanted != {ApiKey.Scope.ADMIN}:
+    if not owner and not acts_for_users and chosen != {ApiKey.Scope.ADMIN}:
         raise KeyRefused(_("The key needs an owner, or must be allowed to act for users."))
 
 
@@ -221,10 +221,10 @@ def _check_groups(
     if owner is None or all_groups:
         return
     if outside := set(groups) - set(owner.groups.values_list("pk", flat=True)):
-        named = ", ".join(sorted(groups[pk].name for pk in outside))
+        names = ", ".join(sorted(groups[pk].name for pk in outside))
         raise KeyRefused(
             _("%(user)s is not a member of %(groups)s.")
-            % {"user": owner.get_username(), "groups": named}
+            % {"user": owner.get_username(), "groups": names}
         )
 
 
@@ -295,10 +295,10 @@ def holder_of_token(raw: str, resource: str) -> KeyHolder | None:
     return replace(holder, is_connection=True) if holder else None
 
 
-def _recognise(statement: str, given: dict[str, str]) -> KeyHolder | None:
+def _recognise(statement: str, parameters: dict[str, str]) -> KeyHolder | None:
     rows = write_if_room(
-        lambda: rows_of(statement + _NOTE_USE + _KNOWN, given, twice=True),
-        otherwise=lambda: rows_of(statement + _KNOWN, given),
+        lambda: rows_of(statement + _NOTE_USE + _KNOWN, parameters, twice=True),
+        otherwise=lambda: rows_of(statement + _KNOWN, parameters),
     )
     return _holder_in(rows)
 

@@ -47,23 +47,23 @@ def list_keys(filters: KeyFilter) -> QuerySet[ApiKey]:
         default=Value("active"),
         output_field=CharField(),
     )
-    found = (
+    keys = (
         ApiKey.objects.filter(connection=None)
         .annotate(standing=standing)
         .select_related("owner", "owner__service_account", "created_by")
     )
     if filters.words:
-        found = found.filter(
+        keys = keys.filter(
             Q(name__icontains=filters.words)
             | Q(prefix__startswith=filters.words[:11])
             | Q(owner__username__icontains=filters.words)
         )
     if filters.group:
-        found = found.filter(groups__name=filters.group)
+        keys = keys.filter(groups__name=filters.group)
     if filters.show:
-        found = found.filter(standing__in=USABLE if filters.show == "usable" else [filters.show])
+        keys = keys.filter(standing__in=USABLE if filters.show == "usable" else [filters.show])
     first = Case(When(standing__in=USABLE, then=Value(0)), default=Value(1))
-    return found.prefetch_related("groups").order_by(first, "-created_at", "pk")
+    return keys.prefetch_related("groups").order_by(first, "-created_at", "pk")
 
 
 def usable_keys() -> QuerySet[ApiKey]:

@@ -30,13 +30,13 @@ PAGE = 50
 def keys(request: PageRequest) -> HttpResponse:
     """List the keys that match the filters."""
     form = KeysForm(request.GET)
-    found = Paginator(list_keys(form.filters()), PAGE)
-    page = found.get_page(form.cleaned_data.get("page"))
+    paginator = Paginator(list_keys(form.filters()), PAGE)
+    page = paginator.get_page(form.cleaned_data.get("page"))
     context = {
         "form": form,
         "keys": page.object_list,
-        "count": found.count,
-        "found": {"page": page.number, "pages": found.num_pages},
+        "count": paginator.count,
+        "found": {"page": page.number, "pages": paginator.num_pages},
         "groups": Group.objects.order_by("name").values_list("name", flat=True),
         "filtered": any(form.cleaned_data.get(name) for name in ("q", "group", "show")),
     }
@@ -50,8 +50,8 @@ def keys(request: PageRequest) -> HttpResponse:
 def new_key(request: PageRequest) -> HttpResponse:
     """Show the form, or the new key with its text, this once."""
     frame = frame_of(request)
-    given = request.POST if request.method == "POST" else None
-    form = NewKeyForm(given, initial={"groups": [frame.group.pk] if frame.group else []})
+    data = request.POST if request.method == "POST" else None
+    form = NewKeyForm(data, initial={"groups": [frame.group.pk] if frame.group else []})
     if form.is_bound and form.is_valid():
         create = create_account_with_key if form.makes_account else create_key
         try:
@@ -100,8 +100,10 @@ def revoke(request: PageRequest, pk: int) -> HttpResponse:
             _("%(name)s was revoked. Its requests are refused from now on.") % {"name": key.name},
         )
         return redirect("keys")
-    made = ApiKey.objects.filter(pk__in=made_with(key), revoked_at=None).order_by("name", "pk")
-    context = {"key": key, "made": made}
+    descendants = ApiKey.objects.filter(pk__in=made_with(key), revoked_at=None).order_by(
+        "name", "pk"
+    )
+    context = {"key": key, "made": descendants}
     return render_page(request, "keys/revoke.html", context, frame=frame_of(request))
 
 

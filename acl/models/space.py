@@ -84,11 +84,11 @@ class Space(models.Model):
 
     def clean(self) -> None:
         """Check the parent for forms: it must be of the same group, and not below the space."""
-        place, seen = self.parent, {self.pk} - {None}
+        place, visited = self.parent, {self.pk} - {None}
         if place is not None and place.group_id != self.group_id:
             raise ValidationError({"parent": _("The parent must be a space of the same group.")})
         while place is not None:
-            if place.pk in seen:
+            if place.pk in visited:
                 raise ValidationError({"parent": _("A space cannot be below itself.")})
-            seen.add(place.pk)
+            visited.add(place.pk)
             place = place.parent

@@ -32,8 +32,8 @@ class PublicClient(ClientMixin):  # type: ignore[misc]
 
     def get_allowed_scope(self, scope: str) -> str:
         """Return the scopes asked for, which the server has checked; all by asking for none."""
-        asked = set((scope or "").split()) or set(SCOPES)
-        return " ".join(one for one in SCOPES if one in asked)
+        requested = set((scope or "").split()) or set(SCOPES)
+        return " ".join(name for name in SCOPES if name in requested)
 
     def check_redirect_uri(self, redirect_uri: str) -> bool:
         return is_registered(self.row, redirect_uri)

@@ -63,17 +63,17 @@ def check_redirect_uri(uri: str) -> None:
 
 def is_registered(client: RegisteredClient, uri: str) -> bool:
     """Return True for a registered URI; on the own machine the port may differ (RFC 8252)."""
-    asked = _split(uri)
-    if asked is None or not is_plain(uri):
+    requested = _split(uri)
+    if requested is None or not is_plain(uri):
         return False
     if uri in client.redirect_uris:
         return True
-    if not _is_loopback(asked):
+    if not _is_loopback(requested):
         return False
     return any(
-        _without_port(asked) == _without_port(known)
+        _without_port(requested) == _without_port(registered_parts)
         for registered in client.redirect_uris
-        if (known := _split(registered)) is not None and _is_loopback(known)
+        if (registered_parts := _split(registered)) is not None and _is_loopback(registered_parts)
     )
 
 
@@ -135,14 +135,14 @@ def _without_port(parts: SplitResult) -> tuple[str | None, str, str]:
 
 def checked_name(name: str) -> str:
     """Return the name in one line. Raises RegistrationRefused for one that imitates another."""
-    shown = " ".join(name.split())[:LONGEST_NAME]
+    plain = " ".join(name.split())[:LONGEST_NAME]
     try:
-        check_plain_name(shown)
+        check_plain_name(plain)
     except ValidationError as problem:
         raise RegistrationRefused(
             "invalid_client_metadata", "client_name has hidden or imitating characters."
         ) from problem
-    return shown
+    return plain
 
 
 def _make_room() -> None:

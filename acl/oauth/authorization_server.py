@@ -51,17 +51,20 @@ def resource_of(origin: str, path: str) -> str:
     return origin + path.rstrip("/")
 
 
-def read_resource(asked: list[str], origin: str) -> str | None:
+def read_resource(resources: list[str], origin: str) -> str | None:
     """Return the one resource that a request names, `/mcp` if it names none, None for others."""
-    if len(asked) > 1:
+    if len(resources) > 1:
         return None
-    if not asked or not asked[0]:
+    if not resources or not resources[0]:
         return resource_of(origin, PATH)
     try:
-        parts, here = urlsplit(asked[0]), urlsplit(origin)
+        parts, origin_parts = urlsplit(resources[0]), urlsplit(origin)
     except ValueError:
         return None
-    is_ours = (parts.scheme, parts.netloc.lower()) == (here.scheme, here.netloc.lower())
+    is_ours = (parts.scheme, parts.netloc.lower()) == (
+        origin_parts.scheme,
+        origin_parts.netloc.lower(),
+    )
     path = parts.path.rstrip("/")
     if not is_ours or parts.fragment or not (path == PATH or path.startswith(PATH + "/")):
         return None
@@ -129,8 +132,8 @@ class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
 
     def query_authorization_code(self, code: str, client: PublicClient) -> IssuedCode | None:
         """Find and lock a code. A used one ends the connection that it made (RFC 6749, 4.1.2)."""
-        found = AuthorizationCode.objects.select_for_update().filter(digest=digest_of(code))
-        row = found.filter(client=client.row).first()
+        codes = AuthorizationCode.objects.select_for_update().filter(digest=digest_of(code))
+        row = codes.filter(client=client.row).first()
         if row is None:
             return None
         if row.connection is not None:

@@ -68,8 +68,8 @@ def check_document_address(address: str) -> None:
 
 def find_document(address: str) -> ClientDocument | None:
     """Return a document that is fresh, is being read, or was refused just now."""
-    known = Q(state__in=OPEN) | Q(kept_until__gt=Now())
-    return ClientDocument.objects.filter(known, address=address).select_related("client").first()
+    usable = Q(state__in=OPEN) | Q(kept_until__gt=Now())
+    return ClientDocument.objects.filter(usable, address=address).select_related("client").first()
 
 
 @transaction.atomic
@@ -78,9 +78,9 @@ def ask_for_document(address: str) -> ClientDocument:
     forget_unconnected_documents()
     row, is_new = ClientDocument.objects.get_or_create(address=address)
     now = database_now()
-    seen = ("state", "asked_at")
+    unchanged = ("state", "asked_at")
     columns = {"asked_at": now, "sent_at": now, "attempts": 0, "problem": ""}
-    if is_new or move(row, State.WAITING, seen=seen, **columns):
+    if is_new or move(row, State.WAITING, unchanged=unchanged, **columns):
         send_on_commit(READ_CLIENT_DOCUMENT, row.pk)
     row.refresh_from_db()
     return row
@@ -96,9 +96,9 @@ def forget_unconnected_documents() -> None:
     unconnected = ClientDocument.objects.filter(client__connections=None)
     old = unconnected.filter(asked_at__lt=Now() - UNCONNECTED_LIFETIME)
     newest_first = unconnected.order_by("-asked_at", "-pk")
-    left = [*_keys(old), *_keys(newest_first)[MOST_UNCONNECTED:]]
-    RegisteredClient.objects.filter(document__in=left).delete()
-    ClientDocument.objects.filter(pk__in=left, client=None).delete()
+    outdated = [*_keys(old), *_keys(newest_first)[MOST_UNCONNECTED:]]
+    RegisteredClient.objects.filter(document__in=outdated).delete()
+    ClientDocument.objects.filter(pk__in=outdated, client=None).delete()
 
 
 def _keys(rows: QuerySet[ClientDocument]) -> list[int]:

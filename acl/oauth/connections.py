@@ -76,7 +76,7 @@ def end_connections_of(person: User) -> int:
 
 def list_connections(person: User | None = None) -> QuerySet[ClientConnection]:
     """Return the connections that work, the newest first: a person's own, or everybody's."""
-    found = ClientConnection.objects.filter(key__revoked_at=None, key__expires_at__gt=Now())
+    connections = ClientConnection.objects.filter(key__revoked_at=None, key__expires_at__gt=Now())
     if person is not None:
-        found = found.filter(key__owner=person)
-    return found.select_related("key__owner", "client").order_by("-key__created_at", "-pk")
+        connections = connections.filter(key__owner=person)
+    return connections.select_related("key__owner", "client").order_by("-key__created_at", "-pk")

@@ -112,21 +112,21 @@ def assistants(request: PageRequest) -> HttpResponse:
         pk = request.POST.get("connection", "")
         connection = get_object_or_404(mine, pk=int(pk) if pk.isdecimal() else 0)
         end_connection(by=request.user, connection=connection)
-        told = _("%(name)s was disconnected. Its requests are refused from now on.")
-        messages.success(request, told % {"name": connection.client.name})
+        message = _("%(name)s was disconnected. Its requests are refused from now on.")
+        messages.success(request, message % {"name": connection.client.name})
         return redirect("assistants")
     context = {"connections": mine[:MOST_SHOWN]}
     return render_page(request, "oauth/assistants.html", context, frame=frame_of(request))
 
 
 def _ask(request: PageRequest, grant: CodeGrant) -> HttpResponse:
-    client, asked = grant.request.client.row, grant.request
+    client, oauth_request = grant.request.client.row, grant.request
     context = {
         "client": client,
         "redirect_host": host_of(grant.redirect_uri),
         "own_machine": is_own_machine(grant.redirect_uri),
-        "scopes": asked.scope.split(),
-        "address": urlsplit(asked.resource).path,
+        "scopes": oauth_request.scope.split(),
+        "address": urlsplit(oauth_request.resource).path,
     }
     response = render(request, "oauth/consent.html", context)
     # Browsers apply the policy of the form's page to the redirect that follows it.

@@ -125,10 +125,10 @@ def _acceptable() -> QuerySet[Invitation]:
     """Match open invitations whose sender may still invite with that role."""
     sender = Q(by__is_active=True, by__is_staff=True)
     may = Q(role=Invitation.Role.MEMBER) | Q(by__is_superuser=True)
-    made = Q(made_with=None) | Q(made_with__revoked_at=None) & (
+    valid_maker = Q(made_with=None) | Q(made_with__revoked_at=None) & (
         Q(made_with__expires_at=None) | Q(made_with__expires_at__gt=Now())
     )
-    return Invitation.objects.filter(OPEN, sender, may, made, expires_at__gt=Now())
+    return Invitation.objects.filter(OPEN, sender, may, valid_maker, expires_at__gt=Now())
 
 
 def _create(invitation: Invitation, username: str, password: str) -> User:

@@ -19,10 +19,10 @@ MOST_CHARACTERS = 200  # of the column
 
 def name_to_lock(request: HttpRequest, credentials: Credentials | None = None) -> str:
     """Return the typed name in one spelling, whether or not an account has it."""
-    given = credentials or {}
-    if "codes_of" in given:
-        return f"codes of {given['codes_of']}"  # with blanks, as nothing typed has any
-    typed = str(given.get("username") or given.get("email") or request.POST.get("login", ""))
+    values = credentials or {}
+    if "codes_of" in values:
+        return f"codes of {values['codes_of']}"  # with blanks, as nothing typed has any
+    typed = str(values.get("username") or values.get("email") or request.POST.get("login", ""))
     # All spellings that the database could take for the same name are one.
     return "".join(normalize("NFKC", typed).casefold().split())[:MOST_CHARACTERS]
 

@@ -51,10 +51,10 @@ def read_list(text: str, group: Group) -> ReadList:
     Raises PeopleRefused for a list that is empty or too long.
     """
     entries = _entries(text)
-    found = _people_by_entry(entries)
+    by_entry = _people_by_entry(entries)
     joined = set(User.objects.filter(groups=group).values_list("pk", flat=True))
-    people = {person.pk: person for person in found.values()}.values()
-    others = [entry for entry in entries if entry.lower() not in found]
+    people = {person.pk: person for person in by_entry.values()}.values()
+    others = [entry for entry in entries if entry.lower() not in by_entry]
     free = _free_addresses(others)
     return ReadList(
         people=tuple(person for person in people if person.pk not in joined),
@@ -112,15 +112,15 @@ def _entries(text: str) -> list[str]:
 
 def _people_by_entry(entries: Iterable[str]) -> dict[str, User]:
     """Return active people by the lower-case entry that names them; a user name goes first."""
-    wanted = [entry.lower() for entry in entries]
+    names = [entry.lower() for entry in entries]
     people = User.objects.filter(is_active=True).alias(
         lower_name=Lower("username"), lower_email=Lower("email")
     )
-    matching = list(people.filter(Q(lower_name__in=wanted) | Q(lower_email__in=wanted)))
+    matching = list(people.filter(Q(lower_name__in=names) | Q(lower_email__in=names)))
     by_address = {person.email.lower(): person for person in matching if person.email}
     by_name = {person.username.lower(): person for person in matching}
     every = {**by_address, **by_name}
-    return {entry: every[entry] for entry in wanted if entry in every}
+    return {entry: every[entry] for entry in names if entry in every}
 
 
 def _free_addresses(entries: Iterable[str]) -> list[str]:

@@ -80,23 +80,26 @@ def change_person(
     sign in with it, so that takes the right to act as the person, unless they are new.
     """
     before = (person.username, person.first_name, person.last_name, _addresses_of(person))
-    wanted = [ProvisionedAddress(_checked_address(one.email), one.is_primary) for one in addresses]
-    if before == (username, first_name, last_name, wanted):
+    checked = [
+        ProvisionedAddress(_checked_address(address.email), address.is_primary)
+        for address in addresses
+    ]
+    if before == (username, first_name, last_name, checked):
         return False
     check_person(by, person)
     if username != person.username:
         person.username = _free_name(person, username)
-    if wanted != before[3]:
+    if checked != before[3]:
         if not is_new and not may_act_as(by, person):
             raise DelegationRefused(
                 "emails",
                 _("Changing an address takes a key that acts for users: it could sign in as them."),
             )
-        _set_addresses(person, wanted)
+        _set_addresses(person, checked)
     person.first_name, person.last_name = first_name, last_name
     _check_fields(person)
     person.save(update_fields=["username", "email", "first_name", "last_name"])
-    details = {"before": before[0], "emails": [one.email for one in wanted]}
+    details = {"before": before[0], "emails": [address.email for address in checked]}
     record(by=by, action="person.changed", target=person.username, details=details)
     return True
 
@@ -115,25 +118,27 @@ def deprovision_person(*, by: Actor, person: User) -> None:
 
 def _addresses_of(person: User) -> list[ProvisionedAddress]:
     rows = EmailAddress.objects.filter(user=person).order_by("pk")
-    found = [ProvisionedAddress(row.email, row.primary) for row in rows]
-    return found or ([ProvisionedAddress(person.email, True)] if person.email else [])
+    addresses = [ProvisionedAddress(row.email, row.primary) for row in rows]
+    return addresses or ([ProvisionedAddress(person.email, True)] if person.email else [])
 
 
-def _set_addresses(person: User, wanted: Sequence[ProvisionedAddress]) -> None:
+def _set_addresses(person: User, addresses: Sequence[ProvisionedAddress]) -> None:
     """Replace a person's addresses. All count as confirmed; mails go to the primary one."""
-    emails = [one.email for one in wanted]
-    if len(set(emails)) != len(emails) or sum(one.is_primary for one in wanted) > 1:
+    emails = [address.email for address in addresses]
+    if len(set(emails)) != len(emails) or sum(address.is_primary for address in addresses) > 1:
         raise NameRefused(_("Addresses must differ, and at most one is the primary one."))
     others = User.objects.exclude(pk=person.pk).annotate(lower=Lower("email"))
     added = EmailAddress.objects.exclude(user=person).filter(email__in=emails)
     if added.exists() or others.filter(lower__in=emails).exclude(lower="").exists():
         raise NameTaken(_("This name or address is already taken."))
     EmailAddress.objects.filter(user=person).delete()
-    for one in wanted:
+    for address in addresses:
         EmailAddress.objects.create(
-            user=person, email=one.email, verified=True, primary=one.is_primary
+            user=person, email=address.email, verified=True, primary=address.is_primary
         )
-    first = next((one.email for one in wanted if one.is_primary), emails[0] if emails else "")
+    first = next(
+        (address.email for address in addresses if address.is_primary), emails[0] if emails else ""
+    )
     person.email = first
 
 

@@ -35,14 +35,14 @@ class PageSerializer(StrictSerializer):
 
 def page_of(request: Request) -> dict[str, Any]:
     """Return the validated query of a list."""
-    wanted = PageSerializer(data=request.query_params.dict())
-    wanted.is_valid(raise_exception=True)
-    return dict(wanted.validated_data)
+    serializer = PageSerializer(data=request.query_params.dict())
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)
 
 
-def paged(rows: QuerySet[Any], wanted: dict[str, Any]) -> dict[str, Any]:
+def paged(rows: QuerySet[Any], query: dict[str, Any]) -> dict[str, Any]:
     """Return a page of the rows, as lists answer."""
-    limit, offset, total = wanted["limit"], wanted["offset"], rows.count()
+    limit, offset, total = query["limit"], query["offset"], rows.count()
     return {
         "items": rows[offset : offset + limit],
         "total": total,
@@ -137,11 +137,11 @@ class PeopleView(GroupAdminView):
     )
     def get(self, request: Request) -> Response:
         """Return a page of people and service accounts by user name."""
-        wanted = page_of(request)
-        found = list_people(PeopleFilter(words=wanted["query"]))
-        found = found.filter(pk__in=people_known(request).values("pk"))
+        query = page_of(request)
+        people = list_people(PeopleFilter(words=query["query"]))
+        people = people.filter(pk__in=people_known(request).values("pk"))
         return Response(
-            PeoplePageSerializer(paged(found, wanted), context={"request": request}).data
+            PeoplePageSerializer(paged(people, query), context={"request": request}).data
         )
 
 
@@ -169,9 +169,9 @@ class PersonView(GroupAdminView):
     def patch(self, request: Request, user: str) -> Response:
         """Deactivate the person, which ends sessions and keys at once, or reactivate them."""
         person = get_object_or_404(people_known(request), username=user)
-        wanted = ChangePersonSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        change = reactivate if wanted.validated_data["active"] else deactivate
+        serializer = ChangePersonSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        change = reactivate if serializer.validated_data["active"] else deactivate
         with refusals_as_problems(_REFUSALS):
             change(by=acting_admin(request), person=person)
         person.refresh_from_db()
@@ -190,9 +190,9 @@ class InvitationsView(GroupAdminView):
     )
     def post(self, request: Request) -> Response:
         """Create an invitation and return its link, this once. Earlier ones to the address end."""
-        wanted = InviteSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        data, by = wanted.validated_data, acting_admin(request)
+        serializer = InviteSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        data, by = serializer.validated_data, acting_admin(request)
         groups = _groups(request, data["groups"])
         with refusals_as_problems(_REFUSALS):
             invitation, raw = invite(by=by, email=data["email"], groups=groups, role=data["role"])
@@ -202,9 +202,9 @@ class InvitationsView(GroupAdminView):
 
 
 def _groups(request: Request, names: list[str]) -> list[Group]:
-    found = list(Group.objects.filter(groups_known(request, "pk"), name__in=names))
-    missing = sorted({*names} - {group.name for group in found})
+    groups = list(Group.objects.filter(groups_known(request, "pk"), name__in=names))
+    missing = sorted({*names} - {group.name for group in groups})
     if missing:
-        told = ", ".join(missing[:20])
-        raise exceptions.ValidationError({"groups": f"No group is called: {told}."})
-    return found
+        missing_names = ", ".join(missing[:20])
+        raise exceptions.ValidationError({"groups": f"No group is called: {missing_names}."})
+    return groups

@@ -124,9 +124,9 @@ class GroupsView(GroupAdminView):
     )
     def get(self, request: Request) -> Response:
         """Return a page of groups by name."""
-        wanted = page_of(request)
-        found = _groups(request).filter(name__icontains=wanted["query"]).order_by("name", "pk")
-        return Response(GroupPageSerializer(paged(found, wanted)).data)
+        query = page_of(request)
+        groups = _groups(request).filter(name__icontains=query["query"]).order_by("name", "pk")
+        return Response(GroupPageSerializer(paged(groups, query)).data)
 
     @extend_schema(
         operation_id="create_group",
@@ -137,9 +137,9 @@ class GroupsView(GroupAdminView):
     )
     def post(self, request: Request) -> Response:
         """Create a group without members."""
-        wanted = CreateGroupSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        data, by = wanted.validated_data, acting_admin(request)
+        serializer = CreateGroupSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        data, by = serializer.validated_data, acting_admin(request)
         with refusals_as_problems(_REFUSALS):
             group = create_group(by=by, name=data["name"], is_open=data["open"])
         return Response(GroupSerializer(_groups(request).get(pk=group.pk)).data, status=201)
@@ -168,9 +168,9 @@ class GroupView(GroupAdminView):
     def patch(self, request: Request, pk: int) -> Response:
         """Change the name or the default, with effect from the next request."""
         group = get_object_or_404(_groups(request), pk=pk)
-        wanted = ChangeGroupSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        data, by = wanted.validated_data, acting_admin(request)
+        serializer = ChangeGroupSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        data, by = serializer.validated_data, acting_admin(request)
         with refusals_as_problems(_REFUSALS):
             if "name" in data:
                 rename_group(by=by, group=group, name=data["name"])
@@ -231,10 +231,10 @@ class MembersView(GroupAdminView):
     )
     def get(self, request: Request, pk: int) -> Response:
         """Return a page of members by user name, deactivated ones included."""
-        group, wanted = get_object_or_404(_groups(request), pk=pk), page_of(request)
-        found = User.objects.filter(groups=group, username__icontains=wanted["query"])
-        found = found.prefetch_related("groups").order_by("username", "pk")
-        return Response(MembersSerializer(paged(found, wanted), context={"request": request}).data)
+        group, query = get_object_or_404(_groups(request), pk=pk), page_of(request)
+        members = User.objects.filter(groups=group, username__icontains=query["query"])
+        members = members.prefetch_related("groups").order_by("username", "pk")
+        return Response(MembersSerializer(paged(members, query), context={"request": request}).data)
 
     @extend_schema(
         operation_id="add_members",
@@ -246,14 +246,16 @@ class MembersView(GroupAdminView):
     def post(self, request: Request, pk: int) -> Response:
         """Add all the named people, or nobody. Who is a member already stays one."""
         group = get_object_or_404(_groups(request), pk=pk)
-        wanted = AddMembersSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        names = wanted.validated_data["users"]
+        serializer = AddMembersSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        names = serializer.validated_data["users"]
         people = list(people_known(request).filter(username__in=names, is_active=True))
         missing = sorted({*names} - {person.username for person in people})
         if missing:
-            told = ", ".join(missing[:20])
-            raise exceptions.ValidationError({"users": f"No active user is called: {told}."})
+            missing_names = ", ".join(missing[:20])
+            raise exceptions.ValidationError(
+                {"users": f"No active user is called: {missing_names}."}
+            )
         with refusals_as_problems(_REFUSALS):
             add_all(by=acting_admin(request), group=group, people=people)
         return Response(status=204)

@@ -111,8 +111,8 @@ def is_group_name_taken(name: str, *, besides: Group | None = None) -> bool:
 
 def _keys_of_it_alone(group: Group) -> Iterable[ApiKey]:
     others = ApiKey.objects.filter(groups__in=Group.objects.exclude(pk=group.pk))
-    own = ApiKey.objects.filter(groups=group, revoked_at=None, all_groups=False)
-    return own.exclude(pk__in=others.values("pk")).order_by("name", "pk")
+    keys = ApiKey.objects.filter(groups=group, revoked_at=None, all_groups=False)
+    return keys.exclude(pk__in=others.values("pk")).order_by("name", "pk")
 
 
 def _rows_about(group: Group) -> Iterable[tuple[str, int]]:

@@ -42,11 +42,11 @@ def chosen_language(person: User) -> str:
 
 def keep_language(*, person: User, code: str, origin: Origin) -> bool:
     """Store a language; return False if a stronger one is known, or it was this one already."""
-    language, made = PersonLanguage.objects.get_or_create(
+    language, is_new = PersonLanguage.objects.get_or_create(
         user=person, defaults={"code": code, "origin": origin}
     )
-    if made or (language.code, language.origin) == (code, origin):
-        return made
+    if is_new or (language.code, language.origin) == (code, origin):
+        return is_new
     weaker = PersonLanguage.objects.filter(user=person, origin__in=_WEAKER[origin])
     return bool(weaker.update(code=code, origin=origin))
 

@@ -56,29 +56,33 @@ def add_members(request: PageRequest, pk: int) -> HttpResponse:
     """Show the form; POST shows who is meant, and a second one adds and invites them."""
     group = get_object_or_404(Group, pk=pk)
     files = request.FILES if request.method == "POST" else None
-    form, seen = MembersForm(posted(request), files), None
+    form, member_list = MembersForm(posted(request), files), None
     if request.method == "POST" and form.is_valid():
         try:
-            seen = read_list(form.cleaned_data["list"], group)
-            if form.cleaned_data["step"] and not seen.is_empty:
-                return _add(request, group, seen, invites=form.cleaned_data["invite"])
+            member_list = read_list(form.cleaned_data["list"], group)
+            if form.cleaned_data["step"] and not member_list.is_empty:
+                return _add(request, group, member_list, invites=form.cleaned_data["invite"])
         except PeopleRefused as refused:
             form.add_error("people", str(refused))
-    context = {"group": group, "form": form, "seen": seen, "mailed": delivers_mail()}
-    context["list"] = form.cleaned_data.get("list", "") if seen else ""
+    context = {"group": group, "form": form, "seen": member_list, "mailed": delivers_mail()}
+    context["list"] = form.cleaned_data.get("list", "") if member_list else ""
     status = 422 if form.errors else 200
     return render_access(request, "members.html", context, tab="groups", status=status)
 
 
-def _add(request: PageRequest, group: Group, seen: ReadList, *, invites: bool) -> HttpResponse:
+def _add(
+    request: PageRequest, group: Group, member_list: ReadList, *, invites: bool
+) -> HttpResponse:
     """Add the people and invite the addresses, or nobody; the links are shown this once."""
-    addresses = seen.addresses if invites else ()
+    addresses = member_list.addresses if invites else ()
     with transaction.atomic():
-        add_all(by=request.user, group=group, people=seen.people)
+        add_all(by=request.user, group=group, people=member_list.people)
         sent = invite_all(by=request.user, group=group, addresses=addresses)
-        links = [(one, send_invitation(request, one, raw)) for one, raw in sent]
-    if seen.people:
-        messages.success(request, _added(group, len(seen.people)))
+        links = [
+            (invitation, send_invitation(request, invitation, raw)) for invitation, raw in sent
+        ]
+    if member_list.people:
+        messages.success(request, _added(group, len(member_list.people)))
     if not links:
         return redirect("access-group", group.pk)
     context = {"group": group, "links": links, "mailed": delivers_mail()}
@@ -88,9 +92,9 @@ def _add(request: PageRequest, group: Group, seen: ReadList, *, invites: bool) -
 
 
 def _added(group: Group, number: int) -> str:
-    said = ngettext(
+    message = ngettext(
         "%(number)s person was added to %(group)s.",
         "%(number)s people were added to %(group)s.",
         number,
     )
-    return said % {"number": number, "group": group.name}
+    return message % {"number": number, "group": group.name}

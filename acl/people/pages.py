@@ -72,16 +72,19 @@ def person(request: PageRequest, pk: int) -> HttpResponse:
 @require_POST
 def join_group(request: PageRequest, pk: int) -> HttpResponse:
     """Add the person to a group."""
-    one, form = _find(pk), GroupForm(request.POST)
+    person_row, form = _find(pk), GroupForm(request.POST)
     if not form.is_valid():
-        return _person_page(request, one, form)
+        return _person_page(request, person_row, form)
     group = form.cleaned_data["group"]
     done = _("%(user)s was added to %(group)s and may now use its tools.") % {
-        "user": one.username,
+        "user": person_row.username,
         "group": group.name,
     }
     return _change(
-        request, one, lambda: service.add_to_group(by=request.user, person=one, group=group), done
+        request,
+        person_row,
+        lambda: service.add_to_group(by=request.user, person=person_row, group=group),
+        done,
     )
 
 
@@ -89,15 +92,15 @@ def join_group(request: PageRequest, pk: int) -> HttpResponse:
 @require_POST
 def leave_group(request: PageRequest, pk: int, group_pk: int) -> HttpResponse:
     """Take the person out of a group."""
-    one, group = _find(pk), get_object_or_404(Group, pk=group_pk)
+    person_row, group = _find(pk), get_object_or_404(Group, pk=group_pk)
     done = _("%(user)s was removed from %(group)s and may no longer use its tools.") % {
-        "user": one.username,
+        "user": person_row.username,
         "group": group.name,
     }
     return _change(
         request,
-        one,
-        lambda: service.take_out_of_group(by=request.user, person=one, group=group),
+        person_row,
+        lambda: service.take_out_of_group(by=request.user, person=person_row, group=group),
         done,
     )
 
@@ -106,39 +109,48 @@ def leave_group(request: PageRequest, pk: int, group_pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def deactivate(request: PageRequest, pk: int) -> HttpResponse:
     """Ask for confirmation, or carry out the action."""
-    one = _find(pk)
+    person_row = _find(pk)
     if request.method != "POST":
-        context = {"person": one}
+        context = {"person": person_row}
         template = "people/deactivate.html"
         return render_page(request, template, context, frame=frame_of(request))
     done = (
         _("%(user)s was deactivated. Its keys are refused from now on.")
-        if _is_program(one)
+        if _is_program(person_row)
         else _("%(user)s was deactivated and signed out everywhere.")
-    ) % {"user": one.username}
-    return _change(request, one, lambda: service.deactivate(by=request.user, person=one), done)
+    ) % {"user": person_row.username}
+    return _change(
+        request, person_row, lambda: service.deactivate(by=request.user, person=person_row), done
+    )
 
 
 @admins_only
 @require_POST
 def reactivate(request: PageRequest, pk: int) -> HttpResponse:
     """Reactivate a person."""
-    one = _find(pk)
+    person_row = _find(pk)
     done = (
         _("%(user)s was reactivated. Its keys work again.")
-        if _is_program(one)
+        if _is_program(person_row)
         else _("%(user)s was reactivated and may sign in again.")
-    ) % {"user": one.username}
-    return _change(request, one, lambda: service.reactivate(by=request.user, person=one), done)
+    ) % {"user": person_row.username}
+    return _change(
+        request, person_row, lambda: service.reactivate(by=request.user, person=person_row), done
+    )
 
 
 @admins_only
 @require_POST
 def codes_off(request: PageRequest, pk: int) -> HttpResponse:
     """Turn off two-factor authentication for a person who lost phone and recovery codes."""
-    one = _find(pk)
-    done = _("Two-factor authentication is off for %(user)s.") % {"user": one.username}
-    return _change(request, one, lambda: service.turn_codes_off(by=request.user, person=one), done)
+    person_row = _find(pk)
+    done = _("Two-factor authentication is off for %(user)s.") % {"user": person_row.username}
+    return _change(
+        request,
+        person_row,
+        lambda: service.turn_codes_off(by=request.user, person=person_row),
+        done,
+    )
 
 
 @admins_only
@@ -188,15 +200,17 @@ def _invited(request: PageRequest, invitation: Invitation, raw: str) -> HttpResp
     return response
 
 
-def _is_program(one: User) -> bool:
-    return hasattr(one, "service_account")
+def _is_program(person_row: User) -> bool:
+    return hasattr(person_row, "service_account")
 
 
 def _find(pk: int) -> User:
     return get_object_or_404(list_people(service.PeopleFilter()), pk=pk)
 
 
-def _change(request: PageRequest, one: User, change: Callable[[], None], done: str) -> HttpResponse:
+def _change(
+    request: PageRequest, person_row: User, change: Callable[[], None], done: str
+) -> HttpResponse:
     """Make the change, show its outcome as a message, and return to the person."""
     try:
         change()
@@ -204,16 +218,16 @@ def _change(request: PageRequest, one: User, change: Callable[[], None], done: s
         messages.error(request, str(problem))
     else:
         messages.success(request, done)
-    return redirect("person", one.pk)
+    return redirect("person", person_row.pk)
 
 
-def _person_page(request: PageRequest, one: User, form: GroupForm) -> HttpResponse:
+def _person_page(request: PageRequest, person_row: User, form: GroupForm) -> HttpResponse:
     context = {
-        "person": one,
+        "person": person_row,
         "form": form,
-        "others": Group.objects.exclude(user=one).order_by("name", "pk"),
-        "myself": one.pk == request.user.pk,
-        "may_change": request.user.is_superuser or not one.is_superuser,
+        "others": Group.objects.exclude(user=person_row).order_by("name", "pk"),
+        "myself": person_row.pk == request.user.pk,
+        "may_change": request.user.is_superuser or not person_row.is_superuser,
     }
     status = 422 if form.errors else 200
     template = "people/person.html"

@@ -48,17 +48,17 @@ class PeopleFilter:
 def list_people(filters: PeopleFilter) -> QuerySet[User]:
     """Return matching people and service accounts by name, with `two_factor` and groups."""
     codes = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
-    found = User.objects.annotate(two_factor=Exists(codes)).prefetch_related("groups")
-    found = found.select_related("service_account", "language")
+    people = User.objects.annotate(two_factor=Exists(codes)).prefetch_related("groups")
+    people = people.select_related("service_account", "language")
     if filters.words:
         fields = ("username", "first_name", "last_name", "email")
         likes = (Q(**{f"{field}__icontains": filters.words}) for field in fields)
-        found = found.filter(_any(likes))
+        people = people.filter(_any(likes))
     if filters.group:
-        found = found.filter(groups__name=filters.group)
+        people = people.filter(groups__name=filters.group)
     if filters.show:
-        found = found.filter(**SHOWN[filters.show])
-    return found.order_by("username", "pk")
+        people = people.filter(**SHOWN[filters.show])
+    return people.order_by("username", "pk")
 
 
 SHOWN: dict[str, dict[str, object]] = {
@@ -194,7 +194,7 @@ def _record_group(by: Actor, action: str, person: User, group: Group) -> None:
 
 
 def _any(conditions: Iterable[Q]) -> Q:
-    found = Q()
+    combined = Q()
     for condition in conditions:
-        found |= condition
-    return found
+        combined |= condition
+    return combined

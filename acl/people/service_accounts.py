@@ -46,7 +46,7 @@ def create_service_account(
         by=by,
         action="service_account.created",
         target=name,
-        details={"groups": [one.name for one in groups], "description": description},
+        details={"groups": [group.name for group in groups], "description": description},
     )
     return user
 

@@ -125,8 +125,8 @@ def _keep_choice(request: PageRequest, chosen: str) -> None:
 
 
 def _way_back(request: HttpRequest) -> str:
-    wanted = request.POST.get("next", "")
+    url = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(
-        wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+        url, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
-    return wanted if safe else resolve_url("my-tools")
+    return url if safe else resolve_url("my-tools")

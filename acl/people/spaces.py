@@ -137,10 +137,10 @@ def _lock(group: Group) -> None:
 
 def _place(group: Group, parent: Space) -> Space:
     """Reload the parent, which must belong to the group."""
-    found = Space.objects.filter(pk=parent.pk, group=group).first()
-    if found is None:
+    place = Space.objects.filter(pk=parent.pk, group=group).first()
+    if place is None:
         raise SpaceRefused(_("The parent must be a space of %(group)s.") % {"group": group})
-    return found
+    return place
 
 
 def _up_from(space: Space) -> list[int]:

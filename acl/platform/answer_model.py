@@ -54,24 +54,28 @@ class Field(NamedTuple):
 def fields_of(model: type) -> tuple[Field, ...]:
     """Return a model's fields in the order of the answer, those of every part included."""
     hints = get_type_hints(model, include_extras=True)
-    found: list[Field] = []
-    for one in fields(model):
-        kind, marks = _annotated(hints[one.name])
+    answer_fields: list[Field] = []
+    for field in fields(model):
+        kind, marks = _annotated(hints[field.name])
         if SPREAD in marks:
             inside = fields_of(kind)
-            found += [each._replace(source=f"{one.name}.{each.source}") for each in inside]
+            answer_fields += [
+                part._replace(source=f"{field.name}.{part.source}") for part in inside
+            ]
             continue
         ways = [mark for mark in marks if isinstance(mark, Shown)]
         ways = ways or ([Shown()] if issubclass(model, Answer) else [])
-        found += [Field(one.name, way.name or one.name, way.type or kind, way) for way in ways]
-    return tuple(found)
+        answer_fields += [
+            Field(field.name, way.name or field.name, way.type or kind, way) for way in ways
+        ]
+    return tuple(answer_fields)
 
 
 def write_answer(answer: object, parts: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Write a model as JSON values, with the optional parts that are wanted."""
     model: Any = type(answer)
-    names, read, writers, optional = _plan(model, parts)
-    body = dict(zip(names, read(answer), strict=True))
+    names, read_values, writers, optional = _plan(model, parts)
+    body = dict(zip(names, read_values(answer), strict=True))
     for name, write in writers:
         body[name] = write(body[name])
     for name in optional:
@@ -91,30 +95,30 @@ class _Plan(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _plan(model: type, parts: frozenset[str]) -> _Plan:
-    shown = [(each, each.shown.parts) for each in fields_of(model)]
-    wanted = [each for each, own in shown if own is None or own & parts]
-    writers = [(each.name, _writer(each, parts)) for each in wanted]
+    pairs = [(field, field.shown.parts) for field in fields_of(model)]
+    chosen = [field for field, field_parts in pairs if field_parts is None or field_parts & parts]
+    writers = [(field.name, _writer(field, parts)) for field in chosen]
     return _Plan(
-        tuple(each.name for each in wanted),
-        _reader([each.source for each in wanted]),
+        tuple(field.name for field in chosen),
+        _reader([field.source for field in chosen]),
         tuple((name, write) for name, write in writers if write),
-        tuple(each.name for each in wanted if each.shown.optional),
+        tuple(field.name for field in chosen if field.shown.optional),
     )
 
 
 def _reader(sources: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    read = attrgetter(*sources)
-    return read if len(sources) > 1 else lambda answer: (read(answer),)
+    getter = attrgetter(*sources)
+    return getter if len(sources) > 1 else lambda answer: (getter(answer),)
 
 
 def _writer(field: Field, parts: frozenset[str]) -> Callable[[Any], Any] | None:
     """Return the function that writes a value; None where JSON takes it as it is."""
-    shown = field.shown
-    if shown.write_part and shown.parts:
-        (part,) = shown.parts & parts
-        return partial(shown.write_part, part)
-    if shown.write or shown.type:  # another type is of what has been written already
-        return shown.write
+    display = field.shown
+    if display.write_part and display.parts:
+        (part,) = display.parts & parts
+        return partial(display.write_part, part)
+    if display.write or display.type:  # another type is of what has been written already
+        return display.write
     kind = without_none(field.type)
     if is_dataclass(kind):
         return lambda value: None if value is None else write_answer(value, parts)
@@ -127,7 +131,7 @@ def without_none(kind: Any) -> Any:
     """Return the type of `X | None` without None, and any other as it is."""
     if get_origin(kind) not in (Union, UnionType):
         return kind
-    (only,) = (one for one in get_args(kind) if one is not NoneType)
+    (only,) = (argument for argument in get_args(kind) if argument is not NoneType)
     return only
 
 

@@ -27,10 +27,10 @@ class PooledError(Exception):
 
 def is_pooled(alias: str = DEFAULT_DB_ALIAS) -> bool:
     """Return True if a pooler is between Django's connection and Postgres."""
-    given = connections[alias]
-    given.ensure_connection()
-    with given.wrap_database_errors:
-        return _is_pooled(given.connection)
+    wrapper = connections[alias]
+    wrapper.ensure_connection()
+    with wrapper.wrap_database_errors:
+        return _is_pooled(wrapper.connection)
 
 
 def require_direct() -> None:
@@ -51,10 +51,10 @@ def may_prepare() -> bool:
 
 def may_prepare_on(opened: psycopg.Connection[Any]) -> bool:
     """Return the same for a connection of psycopg, whose errors it raises."""
-    known = _PREPARING.get(opened)
-    if known is None:
-        known = _PREPARING[opened] = not _is_pooled(opened) or _is_tracking(opened)
-    return known
+    can_prepare = _PREPARING.get(opened)
+    if can_prepare is None:
+        can_prepare = _PREPARING[opened] = not _is_pooled(opened) or _is_tracking(opened)
+    return can_prepare
 
 
 def _is_pooled(opened: psycopg.Connection[Any]) -> bool:
@@ -70,9 +70,9 @@ def _is_tracking(opened: psycopg.Connection[Any]) -> bool:
         prepared = opened.pgconn.prepare(name.encode(), b"SELECT 1")
         if prepared.status != ExecStatus.COMMAND_OK:
             return False
-        seen = opened.execute(
+        row = opened.execute(
             "SELECT 1 FROM pg_prepared_statements WHERE name = %s", [name], prepare=False
         ).fetchone()
-        if seen:
+        if row:
             opened.execute(f"DEALLOCATE {name}".encode(), prepare=False)
-    return not seen
+    return not row

@@ -107,12 +107,12 @@ def _fetch(statement: str, parameters: Mapping[str, Any], *, binary: bool) -> li
 def _executed(
     statement: str, parameters: Mapping[str, Any], *, binary: bool, alias: str = DEFAULT_DB_ALIAS
 ) -> Iterator[Any]:
-    given = connections[alias]
-    given.ensure_connection()
+    wrapper = connections[alias]
+    wrapper.ensure_connection()
     query, names = _numbered(statement)
-    raw = (_BinaryCursor if binary else _PreparingCursor)(given.connection)
+    raw = (_BinaryCursor if binary else _PreparingCursor)(wrapper.connection)
     # Django's wrapper around our cursor, so that statements are counted and errors translated.
-    with given._prepare_cursor(raw) as cursor:  # type: ignore[attr-defined]
+    with wrapper._prepare_cursor(raw) as cursor:  # type: ignore[attr-defined]
         cursor.execute(query, [parameters[name] for name in names])
         yield cursor
 
@@ -122,7 +122,7 @@ def _executed(
 def _numbered(statement: str) -> tuple[str, tuple[str, ...]]:
     """Return the statement with $1, $2 … in place of its names, and the names in that order."""
     names = tuple(dict.fromkeys(_PARAMETER.findall(statement)))
-    numbered = _PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", statement)
+    numbered = _PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", statement)
     return numbered.replace("%%", "%"), names
 
 
@@ -157,10 +157,10 @@ def columns_of(model: type[Model], table: str) -> str:
 def made(model: type[Row], values: Sequence[Any]) -> Row:
     """Return the model instance for the values of `columns_of`."""
     names, readers = _reading(model)
-    read = list(values)
+    converted = list(values)
     for place, reader in readers:
-        read[place] = reader(read[place], None, connection)
-    return model.from_db(DEFAULT_DB_ALIAS, names, read)
+        converted[place] = reader(converted[place], None, connection)
+    return model.from_db(DEFAULT_DB_ALIAS, names, converted)
 
 
 @cache
@@ -168,4 +168,6 @@ def _reading(model: type[Model]) -> tuple[list[str], list[tuple[int, Any]]]:
     """Return the names of the fields, and converters such as for JSON, by position."""
     fields = model._meta.concrete_fields
     readers = [(place, getattr(field, "from_db_value", None)) for place, field in enumerate(fields)]
-    return [field.attname for field in fields], [(place, one) for place, one in readers if one]
+    return [field.attname for field in fields], [
+        (place, reader) for place, reader in readers if reader
+    ]

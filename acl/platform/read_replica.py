@@ -169,9 +169,9 @@ class ReadReplica:
             return "no_beat", None
         if not self._may_ask(now):
             return "resting", None
-        own = {"beat_process": self._beats.process, "beat_least": least}
+        beat_parameters = {"beat_process": self._beats.process, "beat_least": least}
         try:
-            columns, rows = _ask(_gated(statement), {**parameters, **own})
+            columns, rows = _ask(_gated(statement), {**parameters, **beat_parameters})
         except Error as problem:
             connections[ALIAS].close()
             log.warning("the read replica failed", reason=_first_line(problem))
@@ -199,9 +199,9 @@ class ReadReplica:
         number = self._beats.begin(now, every=every)
         if number is None:
             return
-        own = {"beat_process": self._beats.process, "beat_number": number}
+        beat_parameters = {"beat_process": self._beats.process, "beat_number": number}
         try:
-            rows_of(_BEAT, own, twice=True, binary=True)
+            rows_of(_BEAT, beat_parameters, twice=True, binary=True)
             if number == 1:
                 rows_of(_FORGET_OTHERS, {}, twice=True)
         except Error as problem:  # such as a full disk: without a beat, the primary answers
@@ -228,24 +228,24 @@ def _first_line(problem: Error) -> str:
 
 def _ask(statement: str, parameters: Mapping[str, Any]) -> Table:
     """Run the statement, once more on a new connection if the replica has ended this thread's."""
-    given = connections[ALIAS]
-    was_open = given.connection is not None
+    wrapper = connections[ALIAS]
+    was_open = wrapper.connection is not None
     try:
         return _run(statement, parameters)
     except (OperationalError, InterfaceError):
         # A restart ends the connections of all threads. Each would count as a failure of its own.
-        if not was_open or not given.connection.closed:
+        if not was_open or not wrapper.connection.closed:
             raise
-    given.close()
+    wrapper.close()
     return _run(statement, parameters)
 
 
 def _run(statement: str, parameters: Mapping[str, Any]) -> Table:
-    given = connections[ALIAS]
-    if given.connection is None:
-        with given.wrap_database_errors:
-            given.connect()
-        opened: Any = given.connection
+    wrapper = connections[ALIAS]
+    if wrapper.connection is None:
+        with wrapper.wrap_database_errors:
+            wrapper.connect()
+        opened: Any = wrapper.connection
         opened.wait = partial(opened.wait, timeout=PATIENCE_SECONDS)
     return table_of(statement, parameters, alias=ALIAS)
 

@@ -25,11 +25,11 @@ class StoredJSONField(models.JSONField):
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         try:
             if isinstance(value, str) and isinstance(expression, Col):
-                read = json.loads(value, parse_float=_read_float)
+                parsed = json.loads(value, parse_float=_read_float)
             else:
-                read = super().from_db_value(value, expression, connection)
+                parsed = super().from_db_value(value, expression, connection)
             is_column = isinstance(expression, Col) and value is not None
-            return self._of_its_kind(read) if is_column else read
+            return self._of_its_kind(parsed) if is_column else parsed
         except (ValueError, RecursionError) as problem:
             return self._instead(str(problem)[:200])
 

@@ -28,15 +28,15 @@ def translate_stored(text: str) -> str:
 
 def _translate(text: str, depth: int) -> str:
     # gettext returns the catalogue's header for "".
-    if not text or (known := gettext(text)) != text:
-        return text and known
+    if not text or (translated := gettext(text)) != text:
+        return text and translated
     if len(text) > _LONGEST or not depth:
         return text
     for message in _messages():
         # The last gap of a message may have been empty, and the blank before it left out.
         values = message.values_in(text) or message.values_in(f"{text} ")
         if values is not None and (sentence := gettext(message.text)) != message.text:
-            return sentence % {name: _translate(one, depth - 1) for name, one in values.items()}
+            return sentence % {name: _translate(value, depth - 1) for name, value in values.items()}
     return text
 
 
@@ -70,8 +70,8 @@ def _messages() -> tuple[_Message, ...]:
     """Return messages with gaps, those with the most words of their own first."""
     split = ((text, _GAP.split(text)) for text in MESSAGES)
     parts = [
-        _Message(text, tuple(one[1::2]), tuple(words.replace("%%", "%") for words in one[::2]))
-        for text, one in split
-        if len(one) > 1
+        _Message(text, tuple(item[1::2]), tuple(words.replace("%%", "%") for words in item[::2]))
+        for text, item in split
+        if len(item) > 1
     ]
-    return tuple(sorted(parts, key=lambda one: -sum(map(len, one.words))))
+    return tuple(sorted(parts, key=lambda item: -sum(map(len, item.words))))

@@ -110,10 +110,10 @@ def _walk(value: Any) -> Iterator[tuple[str, Any, int]]:
         yield path, inner, depth
         if isinstance(inner, dict):
             for name, part in inner.items():
-                there = f"{path}.{str(name)[:40]}" if path else str(name)[:40]
-                there = there.encode("ascii", "backslashreplace").decode()[:200]
-                yield there, name, depth
-                waiting.append((there, part, depth + 1))
+                inner_path = f"{path}.{str(name)[:40]}" if path else str(name)[:40]
+                inner_path = inner_path.encode("ascii", "backslashreplace").decode()[:200]
+                yield inner_path, name, depth
+                waiting.append((inner_path, part, depth + 1))
         elif isinstance(inner, list | tuple):
             waiting.extend(
                 (f"{path}.{place}" if path else str(place), part, depth + 1)
@@ -162,11 +162,11 @@ def _keep_integer(literal: str) -> NumberLiteral:
 def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
-        seen: set[str] = set()
+        names: set[str] = set()
         for name, _ in pairs:
-            if name in seen:
+            if name in names:
                 raise StrictJSONError(f"the key {name[:80]!r} occurs twice")
-            seen.add(name)
+            names.add(name)
     return mapping
 
 

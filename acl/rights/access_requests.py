@@ -43,9 +43,13 @@ def request_access(*, by: User, caller: Caller, wish: str) -> AccessRequest:
         return same
     if mine.count() >= MOST_OPEN:
         raise TooManyRequests
-    made = AccessRequest.objects.create(user=by, group_id=caller.group_id, wish=wish)
-    record(by=by, action="request.opened", target=f"request {made.pk} of {by} in {made.group}")
-    return made
+    access_request = AccessRequest.objects.create(user=by, group_id=caller.group_id, wish=wish)
+    record(
+        by=by,
+        action="request.opened",
+        target=f"request {access_request.pk} of {by} in {access_request.group}",
+    )
+    return access_request
 
 
 def grant_request(*, by: User, request: AccessRequest, note: str = "") -> AccessRequest:

@@ -101,9 +101,9 @@ class LinkedIdentities:
     people: set[int] = field(default_factory=set)
     keys: set[int] = field(default_factory=set)
 
-    def overlaps(self, other: "LinkedIdentities") -> bool:
+    def overlaps(self, identities: "LinkedIdentities") -> bool:
         """Return True if they share a person or a key."""
-        return bool(self.people & other.people or self.keys & other.keys)
+        return bool(self.people & identities.people or self.keys & identities.keys)
 
 
 Identity = tuple[tuple[int, ...], int | None]  # user ids, and a key id if there is one
@@ -131,11 +131,19 @@ def eligibility_of(calls: Sequence[CallRow], approver: Approver) -> dict[UUID, E
     if not calls:
         return {}
     identities = {call.pk: _identity_of(call) for call in calls}
-    own: Identity = ((approver.person_id,) if approver.person_id else (), approver.key_id)
-    relations = _load_links({*identities.values(), own})
+    approver_identity: Identity = (
+        (approver.person_id,) if approver.person_id else (),
+        approver.key_id,
+    )
+    relations = _load_links({*identities.values(), approver_identity})
     return {
         call.pk: Eligibility(
-            _objection(call, relations.linked[identities[call.pk]], approver, relations.linked[own])
+            _objection(
+                call,
+                relations.linked[identities[call.pk]],
+                approver,
+                relations.linked[approver_identity],
+            )
             if approver.person_id in relations.deciders
             else _(NOT_A_PERSON),
             _is_stuck(relations.linked[identities[call.pk]], relations.linked_to_deciders),
@@ -166,8 +174,8 @@ def _who_approves(askers: Identity, user_id: int) -> WhoApproves:
         return WhoApproves.NOBODY
     if user_id not in relations.by_session:
         return WhoApproves.ADMIN
-    own = settings.PEGBOARD_SELF_APPROVAL
-    return WhoApproves.YOURSELF if own else WhoApproves.OTHER_ADMIN
+    may_approve_self = settings.PEGBOARD_SELF_APPROVAL
+    return WhoApproves.YOURSELF if may_approve_self else WhoApproves.OTHER_ADMIN
 
 
 def _identity_of(call: CallRow) -> Identity:
@@ -176,7 +184,7 @@ def _identity_of(call: CallRow) -> Identity:
 
 
 def _objection(
-    call: CallRow, askers: LinkedIdentities, approver: Approver, own: LinkedIdentities
+    call: CallRow, askers: LinkedIdentities, approver: Approver, approver_links: LinkedIdentities
 ) -> str:
     # The setting trusts a person in the browser. A key that both asks and approves would be
     # no approval.
@@ -188,14 +196,14 @@ def _objection(
         return _("You requested this call, so someone else must decide.")
     if approver.person_id in askers.people:
         return _("You own or created the key that made this call, so someone else must decide.")
-    if own.overlaps(askers):
+    if approver_links.overlaps(askers):
         return _("Your key belongs to the requester or was created by them, so it cannot decide.")
     return ""
 
 
 def _is_stuck(askers: LinkedIdentities, deciders: Iterable[LinkedIdentities]) -> bool:
     may_ask_and_decide = settings.PEGBOARD_SELF_APPROVAL
-    return not (may_ask_and_decide or any(not one.overlaps(askers) for one in deciders))
+    return not (may_ask_and_decide or any(not decider.overlaps(askers) for decider in deciders))
 
 
 def _load_links(identities: Iterable[Identity]) -> IdentityLinks:
@@ -203,10 +211,10 @@ def _load_links(identities: Iterable[Identity]) -> IdentityLinks:
     linked = [LinkedIdentities(set(people), {key} if key else set()) for people, key in numbered]
     members = [
         (number, key, person)
-        for number, one in enumerate(linked)
+        for number, identity in enumerate(linked)
         for key, person in [
-            *((None, each) for each in one.people),
-            *((key, None) for key in one.keys),
+            *((None, user_id) for user_id in identity.people),
+            *((key, None) for key in identity.keys),
         ]
     ]
     columns = {name: [row[place] for row in members] for place, name in enumerate(_COLUMNS)}
@@ -214,9 +222,11 @@ def _load_links(identities: Iterable[Identity]) -> IdentityLinks:
     people: dict[int, int] = {}
     rows = rows_of(_LINKS, {**columns, "admin": ApiKey.Scope.ADMIN})
     for number, key, person, decider in rows:
-        one = linked[number] if number >= 0 else deciders.setdefault(number, LinkedIdentities())
-        one.keys |= {key} - {None}
-        one.people |= {person} - {None}
+        identity = (
+            linked[number] if number >= 0 else deciders.setdefault(number, LinkedIdentities())
+        )
+        identity.keys |= {key} - {None}
+        identity.people |= {person} - {None}
         people |= {number: decider} if decider else {}
     by_session = (person for number, person in people.items() if not deciders[number].keys)
     return IdentityLinks(

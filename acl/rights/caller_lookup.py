@@ -108,8 +108,8 @@ def caller_for(
     all groups of the user that it covers, together.
     """
     limits = {"user": user, "group": group, "space": space, **_limits(principal, user)}
-    given = {name: value for name, value in limits.items() if value is not None}
-    rows = rows_of(_caller(tuple(given)), {**given, "usual_group": usual_group})
+    conditions = {name: value for name, value in limits.items() if value is not None}
+    rows = rows_of(_caller(tuple(conditions)), {**conditions, "usual_group": usual_group})
     if not rows:
         raise CallerRefused
     return _caller_in(rows, united=isinstance(principal, KeyHolder), in_space=space is not None)
@@ -153,17 +153,17 @@ _LIMITS = {
 }
 
 
-def _limits(principal: KeyHolder | User, named: str | None) -> dict[str, object]:
+def _limits(principal: KeyHolder | User, username: str | None) -> dict[str, object]:
     """Return the user and the groups that the principal is limited to; None is no limit."""
     if isinstance(principal, KeyHolder):
         covered = None if principal.group_ids is None else sorted(principal.group_ids)
-        return {"user_id": _user_of_key(principal, named), "group_ids": covered}
-    return {"user_id": None if named is not None and principal.is_staff else principal.pk}
+        return {"user_id": _user_of_key(principal, username), "group_ids": covered}
+    return {"user_id": None if username is not None and principal.is_staff else principal.pk}
 
 
-def _user_of_key(holder: KeyHolder, named: str | None) -> int | None:
-    if named is None and holder.owner_id is None and holder.acts_for_users:
+def _user_of_key(holder: KeyHolder, username: str | None) -> int | None:
+    if username is None and holder.owner_id is None and holder.acts_for_users:
         raise CallerMissing
-    if named is None or not holder.acts_for_users:
+    if username is None or not holder.acts_for_users:
         return holder.owner_id or NOBODY
     return None

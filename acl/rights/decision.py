@@ -127,14 +127,14 @@ def decide(facts: RightsFacts) -> Resolution:
     return Resolution(DECISIONS[effect], ground, rules, grants, beaten)
 
 
-def beats(one: ComparableRule, other: ComparableRule) -> bool:
+def beats(first: ComparableRule, second: ComparableRule) -> bool:
     """Return True if the first rule wins where both apply."""
-    return _strength(one) < _strength(other)
+    return _strength(first) < _strength(second)
 
 
-def first_difference(one: ComparableRule, other: ComparableRule) -> Criterion | None:
+def first_difference(first: ComparableRule, second: ComparableRule) -> Criterion | None:
     """Return the criterion that decides between two rules; None if neither wins."""
-    differ = (c for c in PRECEDENCE if place_of(one, c) != place_of(other, c))
+    differ = (c for c in PRECEDENCE if place_of(first, c) != place_of(second, c))
     return next(differ, None)
 
 

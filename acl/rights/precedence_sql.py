@@ -169,4 +169,4 @@ def _target(rule: str) -> str:
 def _weight(criterion: Criterion) -> int:
     """Return the weight of a criterion's digit: the room that all after it need."""
     after = PRECEDENCE[PRECEDENCE.index(criterion) + 1 :]
-    return prod(_DISTANCES if each is SPACE else _VALUES for each in after)
+    return prod(_DISTANCES if later is SPACE else _VALUES for later in after)

@@ -328,7 +328,7 @@ def rights_sql(
     tables: RightsTables,
     *,
     united: bool = False,
-    named: bool = False,
+    with_rules: bool = False,
     kept_out: bool = False,
     among: bool = False,
     digest: bool = False,
@@ -344,7 +344,7 @@ def rights_sql(
     """
     in_the_state = _USABLE_BUT_KEPT_OUT if kept_out else USABLE_AT_ALL
     names = _parts(tables) | {
-        "named": ", r.id AS rule_id, path.distance" if named else "",
+        "named": ", r.id AS rule_id, path.distance" if with_rules else "",
         "usable_at_all": in_the_state + _CARRIED_OUT.format(runs_itself=tables.runs_itself),
     }
     names["decided"] = (_DECIDED_AMONG if among else _DECIDED).format(**names)
@@ -486,7 +486,7 @@ class UsableQuerySet(models.QuerySet):
         return RawSQL(*_positional(statement, parameters))  # noqa: S611
 
 
-def _positional(sql: str, named: dict[str, Any]) -> tuple[str, list[Any]]:
+def _positional(sql: str, parameters: dict[str, Any]) -> tuple[str, list[Any]]:
     """The same statement with %s, which is all that RawSQL takes."""
     order = re.findall(r"%\((\w+)\)s", sql)
-    return re.sub(r"%\(\w+\)s", "%s", sql), [named[name] for name in order]
+    return re.sub(r"%\(\w+\)s", "%s", sql), [parameters[name] for name in order]

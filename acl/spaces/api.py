@@ -91,9 +91,9 @@ class SpacesView(GroupAdminView):
     def post(self, request: Request, pk: int) -> Response:
         """Create a space. It inherits the rules of its parent."""
         group = get_object_or_404(Group, groups_known(request, "pk"), pk=pk)
-        wanted = CreateSpaceSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        return _create(request, group, wanted.validated_data)
+        serializer = CreateSpaceSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        return _create(request, group, serializer.validated_data)
 
 
 class SpacesOfGroupView(GroupAdminView):
@@ -108,9 +108,9 @@ class SpacesOfGroupView(GroupAdminView):
     )
     def get(self, request: Request) -> Response:
         """Return the group's spaces by name."""
-        wanted = SpacesQuerySerializer(data=request.query_params.dict())
-        wanted.is_valid(raise_exception=True)
-        return _list(_group_of(request, wanted.validated_data["group"]))
+        serializer = SpacesQuerySerializer(data=request.query_params.dict())
+        serializer.is_valid(raise_exception=True)
+        return _list(_group_of(request, serializer.validated_data["group"]))
 
     @extend_schema(
         operation_id="add_space",
@@ -121,10 +121,12 @@ class SpacesOfGroupView(GroupAdminView):
     )
     def post(self, request: Request) -> Response:
         """Create a space. It inherits the rules of its parent."""
-        wanted = SpaceOfGroupSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        serializer = SpaceOfGroupSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
         return _create(
-            request, _group_of(request, wanted.validated_data["group"]), wanted.validated_data
+            request,
+            _group_of(request, serializer.validated_data["group"]),
+            serializer.validated_data,
         )
 
 
@@ -141,9 +143,9 @@ class SpaceView(GroupAdminView):
     def patch(self, request: Request, pk: int) -> Response:
         """Change the name or the parent. The slug stays, because requests use it."""
         space, by = _find(request, pk), acting_admin(request)
-        wanted = ChangeSpaceSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        data = wanted.validated_data
+        serializer = ChangeSpaceSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        data = serializer.validated_data
         parent = _space_of(space.group, data["parent"]) if "parent" in data else None
         with refusals_as_problems(_REFUSALS), transaction.atomic():
             if "name" in data:
@@ -166,8 +168,8 @@ class SpaceView(GroupAdminView):
 
 
 def _list(group: Group) -> Response:
-    found = Space.objects.filter(group=group).select_related("group", "parent")
-    return Response(SpaceSerializer(found.order_by("name", "pk"), many=True).data)
+    spaces = Space.objects.filter(group=group).select_related("group", "parent")
+    return Response(SpaceSerializer(spaces.order_by("name", "pk"), many=True).data)
 
 
 def _create(request: Request, group: Group, data: dict[str, str]) -> Response:
@@ -179,10 +181,10 @@ def _create(request: Request, group: Group, data: dict[str, str]) -> Response:
 
 
 def _group_of(request: Request, name: str) -> Group:
-    found = Group.objects.filter(groups_known(request, "pk"), name=name).first()
-    if found is None:
+    group = Group.objects.filter(groups_known(request, "pk"), name=name).first()
+    if group is None:
         raise exceptions.ValidationError({"group": "There is none of that name."})
-    return found
+    return group
 
 
 def _find(request: Request, pk: int) -> Space:
@@ -192,7 +194,7 @@ def _find(request: Request, pk: int) -> Space:
 
 
 def _space_of(group: Group, slug: str) -> Space:
-    found = Space.objects.filter(group=group, slug=slug).first()
-    if found is None:
+    space = Space.objects.filter(group=group, slug=slug).first()
+    if space is None:
         raise exceptions.ValidationError({"parent": "The group has no such space."})
-    return found
+    return space

@@ -34,7 +34,7 @@ def integration_icon(
 
 def letter_of(title: str) -> str:
     """Return the first letter or digit, upper case where the script knows cases."""
-    return next((one.upper()[:1] for one in title if one.isalnum()), "?")
+    return next((character.upper()[:1] for character in title if character.isalnum()), "?")
 
 
 def hue_of(title: str) -> int:

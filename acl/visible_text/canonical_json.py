@@ -228,7 +228,9 @@ def _line(name: tuple[Piece, ...], value: Any, depth: int) -> Line:
 
 def _is_row(value: list[Any]) -> bool:
     """Return True for a list of numbers and the like, which reads best on one line."""
-    return bool(value) and not any(_is_text(one) or isinstance(one, dict | list) for one in value)
+    return bool(value) and not any(
+        _is_text(item) or isinstance(item, dict | list) for item in value
+    )
 
 
 def _is_text(value: Any) -> bool:
@@ -255,8 +257,8 @@ def _name(name: str) -> tuple[Piece, ...]:
         return (Piece(name),)
     first, *others = name.split('"')
     pieces = [Piece('"'), *split_into_pieces(first)]
-    for other in others:
-        pieces += [Piece("[U+0022 QUOTATION MARK]", "hidden"), *split_into_pieces(other)]
+    for part in others:
+        pieces += [Piece("[U+0022 QUOTATION MARK]", "hidden"), *split_into_pieces(part)]
     return tuple(_flat(piece) for piece in [*pieces, Piece('"')])
 
 

@@ -174,7 +174,7 @@ def _unseen(text: str) -> set[int]:
 
 
 def _forged_marks(text: str) -> set[int]:
-    folded = "".join(one if len(one) == 1 else "?" for one in map(_fold, text))
+    folded = "".join(character if len(character) == 1 else "?" for character in map(_fold, text))
     return {match.start() for match in _MARK_START.finditer(folded)}
 
 
@@ -192,7 +192,7 @@ def _mark(character: str, count: int) -> str:
 def _foreign_mark(letters: str) -> str:
     if len(letters) == 1:
         return _mark(letters, 1)
-    scripts = sorted({script_of(one) for one in letters} - {"COMMON", "INHERITED"})
+    scripts = sorted({script_of(letter) for letter in letters} - {"COMMON", "INHERITED"})
     return f"[{' '.join(map(notation_of, letters))} {' '.join(scripts)} {letters}]".replace(
         "  ", " "
     )
@@ -210,11 +210,15 @@ def _decoded_labels(text: str) -> Iterator[tuple[int, str]]:
 
 def _described(label: str) -> str:
     if not label or not all(
-        (one.isalnum() or is_combining(one) or one in "-·") and not is_written_out(one)
-        for one in label
+        (character.isalnum() or is_combining(character) or character in "-·")
+        and not is_written_out(character)
+        for character in label
     ):
         return "does not decode to a name"
-    scripts = sorted({script_of(one) for one in label if one.isalpha()} - {"COMMON", "INHERITED"})
+    scripts = sorted(
+        {script_of(character) for character in label if character.isalpha()}
+        - {"COMMON", "INHERITED"}
+    )
     return f"stands for {label} in {' and '.join(scripts) or 'no script'}"
 
 
@@ -247,6 +251,6 @@ def check_plain_name(name: str) -> None:
     A name may be in any alphabet. It may not mix alphabets within a word, imitate Latin letters, or
     have hidden characters.
     """
-    shown = show_text(name)
-    if shown != name:
-        raise ValidationError(_REFUSED % {"shown": shown}, code="imitation")
+    visible = show_text(name)
+    if visible != name:
+        raise ValidationError(_REFUSED % {"shown": visible}, code="imitation")

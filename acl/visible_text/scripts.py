@@ -30,7 +30,9 @@ def _ascii_look_alikes() -> dict[str, str]:
         character: drawn
         for character, others in confusables.confusables_data.items()
         if not character.isascii()
-        for drawn in [next((one["c"] for one in others if one["c"].isascii()), "")]
+        for drawn in [
+            next((look_alike["c"] for look_alike in others if look_alike["c"].isascii()), "")
+        ]
         if drawn
     }
 
@@ -55,13 +57,13 @@ class _Word:
 
     @cached_property
     def scripts(self) -> set[str]:
-        return {_SCRIPTS[one] for one in self.text if one.isalpha()} - _NEUTRAL
+        return {_SCRIPTS[character] for character in self.text if character.isalpha()} - _NEUTRAL
 
     @cached_property
     def drawn_as_ascii(self) -> bool:
         """Every letter of a word that is not Latin could be taken for an ASCII one."""
-        letters = [one for one in self.text if one.isalpha()]
-        return bool(letters) and all(one in LOOKS_LIKE for one in letters)
+        letters = [letter for letter in self.text if letter.isalpha()]
+        return bool(letters) and all(letter in LOOKS_LIKE for letter in letters)
 
 
 def script_of(character: str) -> str:
@@ -74,14 +76,18 @@ def find_foreign(text: str) -> set[int]:
     if text.isascii():
         return set()
     tokens = list(_tokens(text))
-    words = [word for _, _, found in tokens for word in found]
+    words = [word for _, _, token_words in tokens for word in token_words]
     odd = {place for word in words for place in _odd_letters(word)}
     odd |= set(_disguised(words))
     odd |= set(_foreign_digits(text))
     odd |= set(_styled(text))
-    for start, token, found in tokens:
-        if found and found[0].address:
-            odd |= {start + place for place, one in enumerate(token) if _is_odd_in_address(one)}
+    for start, token, token_words in tokens:
+        if token_words and token_words[0].address:
+            odd |= {
+                start + place
+                for place, character in enumerate(token)
+                if _is_odd_in_address(character)
+            }
     return odd
 
 
@@ -93,17 +99,24 @@ def _tokens(text: str) -> Iterator[tuple[int, str, list[_Word]]]:
         bare = _without_punctuation_around(token)
         start = match.start() + token.index(bare) if bare else match.start()
         address = bool(bare) and bool(_ADDRESS.search(_folded(bare)))
-        words = [_Word(one[0], start + one.start(), address) for one in _WORD.finditer(bare)]
+        words = [
+            _Word(word_match[0], start + word_match.start(), address)
+            for word_match in _WORD.finditer(bare)
+        ]
         yield start, bare, words
 
 
 def _without_punctuation_around(token: str) -> str:
-    inner = [place for place, one in enumerate(token) if unicodedata.category(one)[0] not in "PS"]
+    inner = [
+        place
+        for place, character in enumerate(token)
+        if unicodedata.category(character)[0] not in "PS"
+    ]
     return token[inner[0] : inner[-1] + 1] if inner else ""
 
 
 def _folded(token: str) -> str:
-    return "".join(LOOKS_LIKE.get(one, one) for one in token)
+    return "".join(LOOKS_LIKE.get(character, character) for character in token)
 
 
 def _odd_letters(word: _Word) -> Iterator[int]:
@@ -112,17 +125,23 @@ def _odd_letters(word: _Word) -> Iterator[int]:
     if len(scripts) < 2 or (scripts - {"LATIN"} <= _EAST_ASIAN and not word.address):
         return
     main = "LATIN" if "LATIN" in scripts else _most_frequent(word)
-    odd = [place for place, one in enumerate(word.text) if _SCRIPTS[one] not in {main, *_NEUTRAL}]
+    odd = [
+        place
+        for place, character in enumerate(word.text)
+        if _SCRIPTS[character] not in {main, *_NEUTRAL}
+    ]
     alike = [place for place in odd if word.text[place] in LOOKS_LIKE]
     if main != "LATIN" and not alike:
-        alike = [place for place, one in enumerate(word.text) if one in LOOKS_LIKE]
+        alike = [place for place, character in enumerate(word.text) if character in LOOKS_LIKE]
     # Cyrillic is drawn so much like Latin that its other letters are pointed out with these.
     whole = alike and any(_SCRIPTS[word.text[place]] in {"CYRILLIC", "GREEK"} for place in odd)
     yield from (word.start + place for place in (odd if whole else alike))
 
 
 def _most_frequent(word: _Word) -> str:
-    scripts = [_SCRIPTS[one] for one in word.text if _SCRIPTS[one] not in _NEUTRAL]
+    scripts = [
+        _SCRIPTS[character] for character in word.text if _SCRIPTS[character] not in _NEUTRAL
+    ]
     return max(sorted(set(scripts)), key=scripts.count)
 
 
@@ -140,12 +159,14 @@ def _disguised(words: Sequence[_Word]) -> Iterator[int]:
         if len(word.scripts) != 1 or script == "LATIN" or not word.drawn_as_ascii:
             continue
         if not word.address:
-            if script in _EAST_ASIAN or any(not other.drawn_as_ascii for other in run):
+            if script in _EAST_ASIAN or any(not neighbour.drawn_as_ascii for neighbour in run):
                 continue
             # A preposition of one letter, between names of another script.
             if len(word.text) == 1 and script in at_home:
                 continue
-        yield from (word.start + at for at, one in enumerate(word.text) if one in LOOKS_LIKE)
+        yield from (
+            word.start + at for at, character in enumerate(word.text) if character in LOOKS_LIKE
+        )
 
 
 def _runs(words: Sequence[_Word]) -> list[list[_Word]]:
@@ -161,32 +182,43 @@ def _runs(words: Sequence[_Word]) -> list[list[_Word]]:
 
 def _foreign_digits(text: str) -> Iterator[int]:
     """Digits of a script of which the text has no letter, and digits among ASCII ones."""
-    digits = [(at, one) for at, one in enumerate(text) if one.isdecimal() and not one.isascii()]
+    digits = [
+        (at, character)
+        for at, character in enumerate(text)
+        if character.isdecimal() and not character.isascii()
+    ]
     if not digits:
         return
-    letters = {_SCRIPTS[one] for one in text if one.isalpha()}
-    for at, one in digits:
-        if unicodedata.east_asian_width(one) == "F":
+    letters = {_SCRIPTS[character] for character in text if character.isalpha()}
+    for at, character in digits:
+        if unicodedata.east_asian_width(character) == "F":
             continue  # a form of style
-        home = _SCRIPTS[one] if _SCRIPTS[one] not in _NEUTRAL else "ARABIC"
+        home = _SCRIPTS[character] if _SCRIPTS[character] not in _NEUTRAL else "ARABIC"
         beside = text[max(0, at - 1) : at] + text[at + 1 : at + 2]
-        if home not in letters or any(other in "0123456789" for other in beside):
+        if home not in letters or any(digit in "0123456789" for digit in beside):
             yield at
 
 
 def _styled(text: str) -> Iterator[int]:
     """Latin letters and digits in mathematical, phonetic and other forms. Wide ones belong to
     East Asian text."""
-    wide_is_ordinary = any(_SCRIPTS[one] in _EAST_ASIAN for one in text)
-    for at, one in enumerate(text):
-        if ord(one) < _LATIN_ALPHABETS_END or not (one.isalpha() or one.isdecimal()):
+    wide_is_ordinary = any(_SCRIPTS[character] in _EAST_ASIAN for character in text)
+    for at, character in enumerate(text):
+        if ord(character) < _LATIN_ALPHABETS_END or not (
+            character.isalpha() or character.isdecimal()
+        ):
             continue
-        plain = LOOKS_LIKE.get(one) or unicodedata.normalize("NFKC", one)
-        if _SCRIPTS[one] not in {"LATIN", "COMMON"} or not (plain.isascii() and plain.isalnum()):
+        plain = LOOKS_LIKE.get(character) or unicodedata.normalize("NFKC", character)
+        if _SCRIPTS[character] not in {"LATIN", "COMMON"} or not (
+            plain.isascii() and plain.isalnum()
+        ):
             continue
-        if _SCRIPTS[one] == "COMMON" and unicodedata.normalize("NFKC", one) == one:
+        if (
+            _SCRIPTS[character] == "COMMON"
+            and unicodedata.normalize("NFKC", character) == character
+        ):
             continue
-        if not (wide_is_ordinary and unicodedata.east_asian_width(one) == "F"):
+        if not (wide_is_ordinary and unicodedata.east_asian_width(character) == "F"):
             yield at
 
 

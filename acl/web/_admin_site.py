@@ -30,8 +30,8 @@ class PegboardAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no
         term = request.GET.get("s", "").strip().lower()
         if not term:
             return HttpResponse()
-        found = self._search_apps(self.get_app_list(request), term)
-        pages = Paginator([result for result in found if result.link], PER_PAGE)
+        results = self._search_apps(self.get_app_list(request), term)
+        pages = Paginator([result for result in results if result.link], PER_PAGE)
         page = pages.get_page(request.GET.get("page"))
         name = "command_results" if "extended" in request.GET else "search_results"
         context = {

@@ -31,18 +31,18 @@ def serializer_for(model: type) -> Any:
 
 
 def _field(field: Field) -> Any:
-    shown, kind = field.shown, without_none(field.type)
+    display, kind = field.shown, without_none(field.type)
     options: dict[str, Any] = {}
     if kind is not field.type:
         options["allow_null"] = True
-    if shown.optional or shown.parts is not None:
+    if display.optional or display.parts is not None:
         options["required"] = False
-    if shown.help:
-        options["help_text"] = shown.help
-    if shown.bounds:
-        options["min_value"], options["max_value"] = shown.bounds
-    if shown.choices:
-        return serializers.ChoiceField(shown.choices, **options)
+    if display.help:
+        options["help_text"] = display.help
+    if display.bounds:
+        options["min_value"], options["max_value"] = display.bounds
+    if display.choices:
+        return serializers.ChoiceField(display.choices, **options)
     return _of_type(kind, options)
 
 

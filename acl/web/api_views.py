@@ -47,10 +47,10 @@ class CallerView(APIView):
         serializer = serializer_class(data=data)
         serializer.is_valid(raise_exception=True)
         others = dict(serializer.validated_data)
-        named: dict[str, Any] = {
+        names: dict[str, Any] = {
             name: others.pop(name, None) or None for name in ("user", "group", "space")
         }
-        return caller_of(request, **named), others
+        return caller_of(request, **names), others
 
 
 class DecidingView(CallerView):

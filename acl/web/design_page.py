@@ -58,7 +58,7 @@ def design(request: PageRequest) -> HttpResponse:
     """Tokens and pieces in both themes; only where Pegboard is being built."""
     if not settings.DEBUG:
         raise Http404
-    tokens = [Token(*found) for found in _TOKEN.findall(_static("tokens.css"))]
+    tokens = [Token(*parts) for parts in _TOKEN.findall(_static("tokens.css"))]
     context = {
         "colours": [token for token in tokens if "oklch" in token.value],
         "sizes": [token for token in tokens if token.value.endswith(("px", "rem"))],

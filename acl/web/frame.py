@@ -23,7 +23,7 @@ KeyExample = Callable[[HttpRequest, ApiKey, str, User], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NavigationPlace:
     """An entry of the rail."""
 
     url_name: str
@@ -39,16 +39,16 @@ class Place:
 class Extensions:
     """Registry of extensions; `extensions` is its only instance."""
 
-    places: tuple[Place, ...] = ()
+    places: tuple[NavigationPlace, ...] = ()
     count_waiting: Counts = lambda _user: {}
     account_context: Context = lambda _user: {}
     key_example: KeyExample = lambda _request, _key, _raw, _user: ""
 
-    def add_places(self, *places: Place) -> None:
+    def add_places(self, *places: NavigationPlace) -> None:
         """Add entries to the rail."""
         self.places = tuple(sorted({*self.places, *places}, key=lambda place: place.order))
 
-    def places_for(self, *, staff: bool) -> tuple[Place, ...]:
+    def places_for(self, *, staff: bool) -> tuple[NavigationPlace, ...]:
         """Return the entries of the rail for staff, or for everyone else."""
         return tuple(place for place in self.places if staff or not place.for_staff)
 
@@ -73,7 +73,7 @@ class Frame:
     user_id: int
     groups: tuple[Group, ...]
     group: Group | None
-    places: tuple[Place, ...] = ()
+    places: tuple[NavigationPlace, ...] = ()
     waiting: Mapping[str, int] = field(default_factory=dict)
 
     @property

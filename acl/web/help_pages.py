@@ -42,11 +42,11 @@ def documents() -> frozenset[str]:
 def _rendered(name: str) -> tuple[str, SafeString]:
     """Return a document's title and its HTML."""
     text = (DOCS / f"{name}.md").read_text("utf-8")
-    found = _TITLE.match(text)
-    body = text[found.end() :] if found else text
+    title = _TITLE.match(text)
+    body = text[title.end() :] if title else text
     if name == START:
         body = body.partition(_NOT_SERVED)[0]
-    return found[1] if found else name, document_html(body, link=_address_of)
+    return title[1] if title else name, document_html(body, link=_address_of)
 
 
 def _address_of(target: str) -> str | None:

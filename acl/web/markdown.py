@@ -90,12 +90,14 @@ def _in_boxes(html: str) -> str:
 
 def heading_id(heading: str) -> str:
     """Return the fragment by which documents link to a heading."""
-    kept = "".join(one for one in heading.lower() if one.isalnum() or one in "_ -")
-    return kept.replace(" ", "-")
+    fragment = "".join(
+        character for character in heading.lower() if character.isalnum() or character in "_ -"
+    )
+    return fragment.replace(" ", "-")
 
 
 def _set_links(tokens: Iterable[Token], link: Callable[[str], str | None]) -> None:
-    for token in (child for each in tokens for child in each.children or ()):
+    for token in (child for parent in tokens for child in parent.children or ()):
         if token.type == "link_open":
             address = link(str(token.attrGet("href") or ""))
             token.attrs = {} if address is None else {"href": address}

@@ -27,8 +27,8 @@ class SchemaView(SpectacularAPIView):
     def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Return the schema in the language of `?lang=` or of the request."""
         if request.GET.get("version"):  # a word of theirs, which it would contain
-            made: HttpResponseBase = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
-            return made
+            response: HttpResponseBase = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
+            return response
         language = request.GET.get("lang", "")
         if not translation.check_for_language(language):
             language = translation.get_language() or ""
@@ -43,7 +43,11 @@ class SchemaView(SpectacularAPIView):
 
 @lru_cache(maxsize=16)
 def _rendered(media_type: str, language: str) -> bytes:
-    [renderer] = (one for one in SchemaView.renderer_classes if one.media_type == media_type)
+    [renderer] = (
+        renderer_class
+        for renderer_class in SchemaView.renderer_classes
+        if renderer_class.media_type == media_type
+    )
     with translation.override(language):
         schema = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
         content = renderer().render(schema, media_type, {})

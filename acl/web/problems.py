@@ -47,8 +47,8 @@ class RequestIdMiddleware:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        given = request.headers.get(HEADER, "")
-        request_id = given if _GIVEN.fullmatch(given) else uuid.uuid4().hex
+        sent_id = request.headers.get(HEADER, "")
+        request_id = sent_id if _GIVEN.fullmatch(sent_id) else uuid.uuid4().hex
         started = time.perf_counter()
         with (
             structlog.contextvars.bound_contextvars(request_id=request_id),
@@ -120,24 +120,26 @@ class NoRoom(exceptions.APIException):
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
     """Convert exceptions of the REST framework; None leaves unexpected ones to Django."""
-    known = _as_api_exception(error)
-    if isinstance(known, exceptions.NotAuthenticated):
-        known = _limited(known, context)
-    if known is None:
+    api_error = _as_api_exception(error)
+    if isinstance(api_error, exceptions.NotAuthenticated):
+        api_error = _limited(api_error, context)
+    if api_error is None:
         return None
     if isinstance(error, DataError):
         logger.warning("a value does not fit into the database", exc_info=error)
     if isinstance(error, IntegrityError):
         logger.error("a change contradicts another one", exc_info=error)
-    if isinstance(known, NoRoom):
+    if isinstance(api_error, NoRoom):
         note_missing_room(error)
-    elif known.status_code == 503:
+    elif api_error.status_code == 503:
         logger.error("database does not answer", exc_info=error)
     set_rollback()
     return Response(
-        no_room() if isinstance(known, NoRoom) else problem(known.status_code, **_detail(known)),
-        status=known.status_code,
-        headers=_headers(known),
+        no_room()
+        if isinstance(api_error, NoRoom)
+        else problem(api_error.status_code, **_detail(api_error)),
+        status=api_error.status_code,
+        headers=_headers(api_error),
         content_type=CONTENT_TYPE,
     )
 
@@ -192,9 +194,9 @@ def _as_api_exception(error: Exception) -> exceptions.APIException | None:
     for kinds, status in _STATUS_OF:
         if isinstance(error, kinds):
             has_detail = status in {400, 403} and not isinstance(error, DataError)
-            known = exceptions.APIException(str(error) if has_detail else None)
-            known.status_code = status
-            return known
+            api_error = exceptions.APIException(str(error) if has_detail else None)
+            api_error.status_code = status
+            return api_error
     for kind, field in _FIELD_OF.items():
         if isinstance(error, kind):
             return exceptions.ValidationError({field: [str(error)]})
@@ -328,5 +330,5 @@ def refusals_as_problems(refusals: Refusals) -> Iterator[None]:
     try:
         yield
     except tuple(refusals) as refusal:
-        kind = next(one for one in type(refusal).__mro__ if one in refusals)
+        kind = next(base for base in type(refusal).__mro__ if base in refusals)
         raise refusals[kind](refusal) from refusal

@@ -128,8 +128,8 @@ def _add(who: str, window: int, redis: Redis, amount: int = 1) -> tuple[int, int
 
 
 def _seconds_to_wait(before: int, now: int, share: float, limit: int) -> float:
-    left = WINDOW * (1 - share)
+    remaining = WINDOW * (1 - share)
     if now > limit or not before:
-        return max(1.0, left)
+        return max(1.0, remaining)
     needed = 1 - max(0, limit - now) / before
     return max(1.0, (needed - share) * WINDOW)

@@ -153,9 +153,9 @@ def administers_all(request: Request) -> bool:
 def deciding_group(request: Request, name: str) -> Group | None:
     """Return the group for which the sender decides; None for everyone, which people do, and keys
     of the whole installation that name no group."""
-    own = own_group(request, name)
-    if own is not None:
-        return Group.objects.get(pk=own)
+    key_group = own_group(request, name)
+    if key_group is not None:
+        return Group.objects.get(pk=key_group)
     if not name or not isinstance(principal_of(request), KeyHolder):
         return None
     if (group := Group.objects.filter(name=name).first()) is None:
@@ -189,10 +189,10 @@ def caller_in_question(request: Request, *, user: str, group: str, space: str) -
     note_look(request, person)
     if not space:
         return Caller(person.pk, place.pk)
-    found = Space.objects.filter(group=place, slug=space).first()
-    if found is None:
+    space_row = Space.objects.filter(group=place, slug=space).first()
+    if space_row is None:
         raise CallerRefused
-    return Caller(person.pk, place.pk, found.pk)
+    return Caller(person.pk, place.pk, space_row.pk)
 
 
 def _kind_of(request: Request) -> str:

@@ -74,14 +74,14 @@ def _spaces(group: int, reach: Impact, rules: QuerySet[Rule]) -> list[Space | No
     """Return the root and the spaces with rules; other spaces answer like their parent."""
     every = {space.pk: space for space in Space.objects.filter(group=group)}
     ruled = set(rules.values_list("space_id", flat=True)) | reach.named_spaces
-    found: list[Space | None] = [
+    relevant: list[Space | None] = [
         space
         for space in every.values()
         if (space.parent_id is None or space.pk in ruled)
         and (reach.spaces is None or reach.spaces & set(_path_to_root(space, every)))
     ]
-    found.sort(key=lambda space: (space.parent_id is not None, space.slug) if space else ())
-    return found if every else [None]
+    relevant.sort(key=lambda space: (space.parent_id is not None, space.slug) if space else ())
+    return relevant if every else [None]
 
 
 def _path_to_root(space: Space, every: dict[int, Space]) -> list[int]:
@@ -117,12 +117,12 @@ def _classes(
 
 
 def _users_with_own_rights(rules: QuerySet[Rule], integrations: list[int] | None) -> set[int]:
-    own = set(rules.exclude(user=None).values_list("user_id", flat=True))
+    users = set(rules.exclude(user=None).values_list("user_id", flat=True))
     on_integrations = IntegrationUserPermission.objects.all()
     on_capabilities = CapabilityUserPermission.objects.all()
     if integrations is not None:
         on_integrations = on_integrations.filter(content_object__in=integrations)
         on_capabilities = on_capabilities.filter(content_object__integration__in=integrations)
     for grants in (on_integrations, on_capabilities):
-        own |= set(grants.values_list("user_id", flat=True))
-    return own
+        users |= set(grants.values_list("user_id", flat=True))
+    return users

@@ -97,7 +97,7 @@ def warnings_in(facts: CallerFacts, resolution: Resolution) -> tuple[RuleConflic
     followed, *beaten = (
         _describe_rule(r, facts) for r in (resolution.rules[0], *resolution.beaten)
     )
-    return tuple(dict.fromkeys(w for other in beaten for w in find_conflicts(followed, other)))
+    return tuple(dict.fromkeys(w for loser in beaten for w in find_conflicts(followed, loser)))
 
 
 def _describe_rule(rule: RuleFact, facts: CallerFacts) -> RuleInWords:

@@ -80,20 +80,20 @@ class Matrix:
     column_pages: int
 
 
-def access_matrix(wanted: MatrixWindow) -> Matrix:
+def access_matrix(window: MatrixWindow) -> Matrix:
     """Return the window, in a constant number of statements."""
-    groups, integrations = _groups(wanted), _integrations(wanted)
+    groups, integrations = _groups(window), _integrations(window)
     group_count, integration_count = groups.count(), integrations.count()
-    column, column_pages = _clamp_page(wanted.column, group_count, COLUMNS)
-    page, pages = _clamp_page(wanted.page, integration_count, ROWS)
+    column, column_pages = _clamp_page(window.column, group_count, COLUMNS)
+    page, pages = _clamp_page(window.page, integration_count, ROWS)
     columns = tuple(
         MatrixColumn(group, bool(group.is_open), group.members)  # type: ignore[attr-defined]
         for group in groups[(column - 1) * COLUMNS : column * COLUMNS]
     )
-    shown = list(integrations[(page - 1) * ROWS : page * ROWS])
+    page_items = list(integrations[(page - 1) * ROWS : page * ROWS])
     return Matrix(
         columns=columns,
-        rows=_build_rows(shown, columns),
+        rows=_build_rows(page_items, columns),
         groups=group_count,
         integrations=integration_count,
         page=page,
@@ -115,9 +115,9 @@ def grants_to_groups(
     return set(grants.values_list("group_id", "content_object_id"))
 
 
-def _groups(wanted: MatrixWindow) -> "QuerySet[Group]":
+def _groups(window: MatrixWindow) -> "QuerySet[Group]":
     groups = Group.objects.all()
-    for word in wanted.group_words.split()[:8]:
+    for word in window.group_words.split()[:8]:
         groups = groups.filter(name__icontains=word)
     members = Count("user", filter=Q(user__is_active=True))
     return groups.annotate(is_open=F("policy__open_default"), members=members).order_by(
@@ -125,27 +125,29 @@ def _groups(wanted: MatrixWindow) -> "QuerySet[Group]":
     )
 
 
-def _integrations(wanted: MatrixWindow) -> "QuerySet[Integration]":
-    found = Integration.objects.all()
-    for word in wanted.words.split()[:8]:
-        found = found.filter(Q(slug__icontains=word) | Q(title__icontains=word))
+def _integrations(window: MatrixWindow) -> "QuerySet[Integration]":
+    integrations = Integration.objects.all()
+    for word in window.words.split()[:8]:
+        integrations = integrations.filter(Q(slug__icontains=word) | Q(title__icontains=word))
     usable = Q(enabled=True, state="approved")
-    given = Q(pk__in=IntegrationGroupPermission.objects.values("content_object"))
-    shown = {
-        "given": given,
-        "nobody": ~given,
+    granted = Q(pk__in=IntegrationGroupPermission.objects.values("content_object"))
+    condition = {
+        "given": granted,
+        "nobody": ~granted,
         "restricted": Q(restricted=True),
         "off": ~usable,
-    }.get(wanted.show, Q())
-    counted = found.filter(shown).annotate(tools=Count("capabilities"), picture=F("icon__image"))
+    }.get(window.show, Q())
+    counted = integrations.filter(condition).annotate(
+        tools=Count("capabilities"), picture=F("icon__image")
+    )
     return counted.order_by("title", "pk")
 
 
 def _build_rows(
-    shown: list[Integration], columns: tuple[MatrixColumn, ...]
+    integrations: list[Integration], columns: tuple[MatrixColumn, ...]
 ) -> tuple[MatrixRow, ...]:
     groups = [column.group.pk for column in columns]
-    keys = [integration.pk for integration in shown]
+    keys = [integration.pk for integration in integrations]
     granted = grants_to_groups(groups, keys)
     tools, rules = _single_tools(groups, keys), _rules(groups, keys)
     standing = readiness_for_admins(keys)
@@ -163,7 +165,7 @@ def _build_rows(
             standing=standing.get(integration.pk),
             cells=tuple(cell(column, integration) for column in columns),
         )
-        for integration in shown
+        for integration in integrations
     )
 
 
@@ -184,7 +186,7 @@ def _rules(groups: list[int], integrations: list[int]) -> Counter[Pair]:
     return Counter((group, whole or of or 0) for group, whole, of in pairs)
 
 
-def _clamp_page(wanted: int, count: int, size: int) -> tuple[int, int]:
+def _clamp_page(page: int, count: int, size: int) -> tuple[int, int]:
     """Clamp a page number; return it with the number of pages."""
     pages = max(1, -(-count // size))
-    return min(max(1, wanted), pages), pages
+    return min(max(1, page), pages), pages

@@ -55,17 +55,17 @@ def preview_merge(*, source: Group, into: Group) -> MergePreview:
     with transaction.atomic():
         _write(source, into)
         people = [*_members_after(source, into, old, at_source), *_elsewhere(source, into)]
-        asked = people[:MAX_CLASSES]
-        after = [load_access_modes(members.caller, None) for members in asked]
+        classes = people[:MAX_CLASSES]
+        after = [load_access_modes(members.caller, None) for members in classes]
         transaction.set_rollback(True)
-    before = [_modes_before(members, source, into, old, at_source) for members in asked]
-    left = sum(len(members.users) for members in people[MAX_CLASSES:])
+    before = [_modes_before(members, source, into, old, at_source) for members in classes]
+    not_evaluated = sum(len(members.users) for members in people[MAX_CLASSES:])
     active = source.user_set.filter(is_active=True)
     return MergePreview(
         joining=active.exclude(pk__in=old).count(),
         grants=len(_granted(source)),
         rules=_rules_for(source).count(),
-        effects=sum_up(find_differences(asked, before, after), left),
+        effects=sum_up(find_differences(classes, before, after), not_evaluated),
         going=deletion_of(source),
     )
 
@@ -117,7 +117,9 @@ def _write(source: Group, into: Group) -> None:
 def _granted(group: Group) -> list[Integration | Capability]:
     tables = (IntegrationGroupPermission, CapabilityGroupPermission)
     rows = (table._default_manager.filter(group=group).order_by("pk") for table in tables)
-    return [row.content_object for each in rows for row in each.select_related("content_object")]
+    return [
+        row.content_object for queryset in rows for row in queryset.select_related("content_object")
+    ]
 
 
 def _rules_for(group: Group) -> QuerySet[Rule]:
@@ -183,5 +185,7 @@ def _modes_before(
     had = {} if joins else load_access_modes(members.caller, None)
     if members.group != into.pk or not _is_root(members) or user not in at_source:
         return had
-    other = load_access_modes(Caller(user, source.pk), None)
-    return {pk: max(had.get(pk, 0), other.get(pk, 0)) for pk in had.keys() | other.keys()}
+    source_modes = load_access_modes(Caller(user, source.pk), None)
+    return {
+        pk: max(had.get(pk, 0), source_modes.get(pk, 0)) for pk in had.keys() | source_modes.keys()
+    }

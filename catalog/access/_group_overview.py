@@ -186,7 +186,7 @@ def list_rules(group: Group, words: str) -> list[Rule]:
 
 def list_levels(space: Space) -> list[Level]:
     """Return the space and its ancestors up to the root, with their rules."""
-    spaces = {one.pk: one for one in Space.objects.filter(group=space.group_id)}
+    spaces = {node.pk: node for node in Space.objects.filter(group=space.group_id)}
     path: list[Space] = []
     place: int | None = space.pk
     while place in spaces and spaces[place] not in path:
@@ -194,8 +194,8 @@ def list_levels(space: Space) -> list[Level]:
         place = spaces[place].parent_id
     rules = list(_sort_rules(Rule.objects.filter(space__in=path)))
     return [
-        Level(one, distance, tuple(rule for rule in rules if rule.space_id == one.pk))
-        for distance, one in enumerate(path)
+        Level(node, distance, tuple(rule for rule in rules if rule.space_id == node.pk))
+        for distance, node in enumerate(path)
     ]
 
 
@@ -208,17 +208,19 @@ def find_targets(words: str, *, integrations: bool = True) -> TargetMatches:
 
 
 def _integrations(words: str) -> "QuerySet[Integration]":
-    found = Integration.objects.annotate(picture=F("icon__image")).order_by("title", "pk")
+    integrations = Integration.objects.annotate(picture=F("icon__image")).order_by("title", "pk")
     for word in words.split()[:8]:
-        found = found.filter(Q(slug__icontains=word) | Q(title__icontains=word))
-    return found
+        integrations = integrations.filter(Q(slug__icontains=word) | Q(title__icontains=word))
+    return integrations
 
 
 def _capabilities(words: str) -> "QuerySet[Capability]":
-    found = Capability.objects.select_related("integration").order_by("full_name", "pk")
+    capabilities = Capability.objects.select_related("integration").order_by("full_name", "pk")
     for word in words.split()[:8]:
-        found = found.filter(Q(full_name__icontains=word) | Q(display_name__icontains=word))
-    return found
+        capabilities = capabilities.filter(
+            Q(full_name__icontains=word) | Q(display_name__icontains=word)
+        )
+    return capabilities
 
 
 def _sort_rules(rules: "QuerySet[Rule]") -> "QuerySet[Rule]":

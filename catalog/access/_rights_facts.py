@@ -24,7 +24,7 @@ from catalog.readiness.facts import (
 from catalog.readiness.readiness import ToolReadiness
 
 _STATEMENT = f"""
-WITH RECURSIVE {rights_sql(TABLES, named=True)},
+WITH RECURSIVE {rights_sql(TABLES, with_rules=True)},
 caller AS MATERIALIZED (
   SELECT u.username, u.is_active AS active, g.name AS group_name,
          EXISTS (SELECT FROM auth_user_groups m WHERE m.user_id = u.id AND m.group_id = g.id)

@@ -59,36 +59,36 @@ class RuleInWords:
         return self.subject_kind == "everyone"
 
 
-def find_conflicts(one: RuleInWords, other: RuleInWords) -> Iterator[RuleConflict]:
+def find_conflicts(first: RuleInWords, second: RuleInWords) -> Iterator[RuleConflict]:
     """Warn if just one of two rules denies, and the more precise of them loses."""
-    if (one.effect == NO) == (other.effect == NO):
+    if (first.effect == NO) == (second.effect == NO):
         return
-    winner, loser = (one, other) if beats(one, other) else (other, one)
+    winner, loser = (first, second) if beats(first, second) else (second, first)
     if winner.effect == NO and winner.distance == loser.distance:
         yield from _lost_exception(winner, loser)
     elif loser.effect == NO and winner.distance < loser.distance:
         yield from _overruled_deny(winner, loser)
 
 
-def _lost_exception(deny: RuleInWords, other: RuleInWords) -> Iterator[RuleConflict]:
+def _lost_exception(deny: RuleInWords, exception: RuleInWords) -> Iterator[RuleConflict]:
     """Warn of an allow or a propose that was meant as an exception to a deny in its space."""
     names = {
         "space": deny.space,
         "deny": deny,
-        "other": other,
+        "other": exception,
         "target": deny.target,
-        "other_target": other.target,
+        "other_target": exception.target,
         "subject": _("everyone") if deny.is_for_all else deny.subject,
-        "reason": _reason(deny, other),
+        "reason": _reason(deny, exception),
     }
     won = _("In %(space)s, “%(deny)s” overrides “%(other)s”: %(reason)s.") % names
-    if _narrower(other, deny, TARGET):
+    if _narrower(exception, deny, TARGET):
         grant = _(
             "Instead of denying %(target)s, grant only %(other_target)s. "
             "Or put “%(other)s” in a space below %(space)s."
         )
         yield RuleConflict(27, won, grant % names)
-    if _narrower(other, deny, SUBJECT):
+    if _narrower(exception, deny, SUBJECT):
         grant = _(
             "Instead of denying it for %(subject)s, grant it only to those who may use it. "
             "Or put “%(other)s” in a space below %(space)s."
@@ -96,15 +96,15 @@ def _lost_exception(deny: RuleInWords, other: RuleInWords) -> Iterator[RuleConfl
         yield RuleConflict(31, won, grant % names)
 
 
-def _overruled_deny(other: RuleInWords, deny: RuleInWords) -> Iterator[RuleConflict]:
+def _overruled_deny(winner: RuleInWords, deny: RuleInWords) -> Iterator[RuleConflict]:
     """Warn of a precise deny that a broader allow or propose in a nearer space overrules."""
-    if _narrower(deny, other, TARGET) or _narrower(deny, other, SUBJECT):
+    if _narrower(deny, winner, TARGET) or _narrower(deny, winner, SUBJECT):
         names = {
-            "other": other,
-            "space": other.space,
+            "other": winner,
+            "space": winner.space,
             "deny": deny,
             "deny_space": deny.space,
-            "reason": _reason(other, deny),
+            "reason": _reason(winner, deny),
         }
         won = _(
             "“%(other)s” in %(space)s overrides “%(deny)s” in %(deny_space)s: %(reason)s, "
@@ -114,8 +114,8 @@ def _overruled_deny(other: RuleInWords, deny: RuleInWords) -> Iterator[RuleConfl
         yield RuleConflict(30, won % names, also % names)
 
 
-def _narrower(one: RuleInWords, other: RuleInWords, criterion: Criterion) -> bool:
-    return place_of(one, criterion) < place_of(other, criterion)
+def _narrower(first: RuleInWords, second: RuleInWords, criterion: Criterion) -> bool:
+    return place_of(first, criterion) < place_of(second, criterion)
 
 
 def _reason(winner: RuleInWords, loser: RuleInWords) -> str:

@@ -100,15 +100,15 @@ def preview(changes: Sequence[Change]) -> Preview:
         for group, reach in sorted(_reaches(changes).items())
         for members in find_member_classes(group, reach, integrations)
     )
-    asked = list(islice(everyone, MAX_CLASSES))
-    left = sum(len(members.users) for members in everyone)
+    classes = list(islice(everyone, MAX_CLASSES))
+    not_evaluated = sum(len(members.users) for members in everyone)
     with transaction.atomic():
-        before = [load_access_modes(members.caller, integrations) for members in asked]
+        before = [load_access_modes(members.caller, integrations) for members in classes]
         for change in changes:
             _write(change)
-        after = [load_access_modes(members.caller, integrations) for members in asked]
+        after = [load_access_modes(members.caller, integrations) for members in classes]
         transaction.set_rollback(True)
-    return sum_up(find_differences(asked, before, after), left)
+    return sum_up(find_differences(classes, before, after), not_evaluated)
 
 
 @transaction.atomic
@@ -121,7 +121,7 @@ def apply(*, by: User | None, changes: Sequence[Change]) -> None:
 
 def _check(change: Change) -> None:
     """Raise ChangeRefused unless the change has exactly the fields of its verb."""
-    subjects = [each for each in (change.user, change.group) if each is not None]
+    subjects = [subject for subject in (change.user, change.group) if subject is not None]
     match change.verb:
         case "grant" | "revoke":
             fits = change.target is not None and len(subjects) == 1
@@ -138,13 +138,13 @@ def _check(change: Change) -> None:
 
 def _integrations(changes: Iterable[Change]) -> list[int] | None:
     """Return the integrations the changes are about; None means all."""
-    found = set()
+    keys = set()
     for change in changes:
         if change.target is None:
             return None
-        own = change.target
-        found.add(own.pk if isinstance(own, Integration) else own.integration_id)
-    return sorted(found)
+        target = change.target
+        keys.add(target.pk if isinstance(target, Integration) else target.integration_id)
+    return sorted(keys)
 
 
 def _reaches(changes: Iterable[Change]) -> dict[int, Impact]:
@@ -229,11 +229,11 @@ Key = tuple[int, Space | None, int, int, frozenset[int]]
 
 
 def find_differences(
-    asked: list[MemberClass], before: list[dict[int, int]], after: list[dict[int, int]]
+    classes: list[MemberClass], before: list[dict[int, int]], after: list[dict[int, int]]
 ) -> dict[Key, list[int]]:
     """Return the users of each shift."""
     shifts: dict[Key, list[int]] = defaultdict(list)
-    for members, had, has in zip(asked, before, after, strict=True):
+    for members, had, has in zip(classes, before, after, strict=True):
         changed: dict[tuple[int, int], set[int]] = defaultdict(set)
         for pk in had.keys() | has.keys():
             if had.get(pk, 0) != has.get(pk, 0):
@@ -243,7 +243,7 @@ def find_differences(
     return shifts
 
 
-def sum_up(shifts: dict[Key, list[int]], left: int) -> Preview:
+def sum_up(shifts: dict[Key, list[int]], not_evaluated: int) -> Preview:
     """Return the shifts as gains and losses; `left` people were not evaluated."""
     gains = [(key, users) for key, users in shifts.items() if key[3] > key[2]]
     losses = [(key, users) for key, users in shifts.items() if key[3] < key[2]]
@@ -253,7 +253,7 @@ def sum_up(shifts: dict[Key, list[int]], left: int) -> Preview:
         gains=tuple(_shift(key, users, groups) for key, users in gains[:MOST_SHIFTS]),
         losses=tuple(_shift(key, users, groups) for key, users in losses[:MOST_SHIFTS]),
         more=more,
-        not_worked_out=left,
+        not_worked_out=not_evaluated,
     )
 
 

@@ -193,8 +193,8 @@ class Holders:
 
 def explain(*, caller: Caller, full_name: str) -> Explanation | None:
     """Explain a decision to an admin; None if there is no such capability."""
-    told = explain_many(caller=caller, full_names=[full_name]).get(full_name)
-    return _tell_approver(told, caller) if told else None
+    explanation = explain_many(caller=caller, full_names=[full_name]).get(full_name)
+    return _tell_approver(explanation, caller) if explanation else None
 
 
 def explain_own(*, caller: Caller, full_name: str) -> Explanation | None:
@@ -211,7 +211,7 @@ def explain_many(*, caller: Caller, full_names: Iterable[str]) -> dict[str, Expl
     For admins, or usable ones only.
     """
     facts = load_facts(caller, list(full_names))
-    return {name: _explanation(each) for name, each in facts.items()}
+    return {name: _explanation(capability_facts) for name, capability_facts in facts.items()}
 
 
 def list_reach(*, caller: Caller, words: str = "", page: int = 1) -> Reach:
@@ -266,12 +266,12 @@ def _explanation(facts: CallerFacts) -> Explanation:
     )
 
 
-def _tell_approver(told: Explanation, caller: Caller) -> Explanation:
-    if told.readiness is None:
-        return told
+def _tell_approver(explanation: Explanation, caller: Caller) -> Explanation:
+    if explanation.readiness is None:
+        return explanation
     # It is about the person, whoever reads it with which key.
-    [readiness] = tell_approvers([told.readiness], caller.user_id, alone=True)
-    return replace(told, readiness=readiness)
+    [readiness] = tell_approvers([explanation.readiness], caller.user_id, alone=True)
+    return replace(explanation, readiness=readiness)
 
 
 def _because(steps: tuple[ExplanationStep, ...]) -> str:
@@ -307,12 +307,12 @@ def _ground(row: HolderRow, capability: Capability) -> ExplanationStep:
         grants=(row.grant,) if row.grant else (),
         by_default=True,
     )
-    match (found := decide(facts)).decides:
+    match (decision := decide(facts)).decides:
         case "rule":
-            return rule_step(found.rules[0], name, integration)
+            return rule_step(decision.rules[0], name, integration)
         case "grant":
             return grant_step(
-                found.grants[0],
+                decision.grants[0],
                 full_name=name,
                 integration=integration,
                 user=row.user,

@@ -71,13 +71,13 @@ class _Holding:
 
 def find_exposures() -> ExposureReport:
     """Return the groups that hold all three, by at most six statements for any number of groups."""
-    holdings, left = _read_holdings()
+    holdings, left_out = _read_holdings()
     facts = _Facts(holdings)
     by_group: dict[int, list[_Holding]] = defaultdict(list)
     for holding in holdings:
         by_group[holding.group].append(holding)
-    found = [_exposure(by_group[group.pk], facts) for group in facts.groups]
-    return ExposureReport(tuple(found), left)
+    exposures = [_exposure(by_group[group.pk], facts) for group in facts.groups]
+    return ExposureReport(tuple(exposures), left_out)
 
 
 _EACH = """
@@ -116,9 +116,9 @@ def _holdings_sql() -> str:
         for leg in LEGS
     )
     asks_first = asks_first_sql(mode="u.mode", capability="c", integration="i")
-    each = _EACH.format(**{name: getattr(TABLES, name) for name in TABLES.__slots__})
+    each_sql = _EACH.format(**{name: getattr(TABLES, name) for name in TABLES.__slots__})
     return f"""
-WITH RECURSIVE {each}, {members_sql(TABLES)},
+WITH RECURSIVE {each_sql}, {members_sql(TABLES)},
 held AS (
   SELECT u.group_id, u.user_id, u.space_id, {legs} FROM usable u
   JOIN catalog_capability c ON c.id = u.id JOIN catalog_integration i ON i.id = c.integration_id
@@ -142,27 +142,27 @@ def _read_holdings() -> tuple[list[_Holding], int]:
         "connected": False,
         "user": None,  # whose own accounts count: nobody asks for them here
     }
-    found, left = [], 0
-    for group, user, space, *legs, own in rows_of(_holdings_sql(), parameters):
+    holdings, left_out = [], 0
+    for group, user, space, *legs, has_own_rights in rows_of(_holdings_sql(), parameters):
         if group is None:
-            left = space
+            left_out = space
         elif all(legs):
             sets = dict(zip(LEGS, map(frozenset, legs), strict=True))
-            found.append(_Holding(group, user if own else None, space, sets))
-    return found, left
+            holdings.append(_Holding(group, user if has_own_rights else None, space, sets))
+    return holdings, left_out
 
 
 class _Facts:
     """Names of what the holdings mention, and the rules that allow it."""
 
     def __init__(self, holdings: Collection[_Holding]) -> None:
-        tools = {pk for one in holdings for leg in one.legs.values() for pk in leg}
-        held = {one.group for one in holdings}
+        tools = {pk for item in holdings for leg in item.legs.values() for pk in leg}
+        held = {item.group for item in holdings}
         self.groups = list(Group.objects.filter(pk__in=held).order_by("name", "pk"))
-        people = {one.user for one in holdings if one.user}
+        people = {item.user for item in holdings if item.user}
         self.people = User.objects.in_bulk(people)
         self.spaces = {
-            one.pk: one for one in Space.objects.filter(group__in=held).select_related("group")
+            item.pk: item for item in Space.objects.filter(group__in=held).select_related("group")
         }
         self.tools = Capability.objects.select_related("integration").in_bulk(tools)
         # By space: the capabilities and integrations that a rule there allows.
@@ -178,30 +178,30 @@ class _Facts:
         """Return the root space if a rule there about the tool decides in this space, too."""
         targets = {("tool", tool), ("integration", self.tools[tool].integration_id)}
         path = self._path(space)
-        again = any(targets & self._allowed[one.pk] for one in path[:-1])
-        return [one.pk for one in path[-1:] if one.parent_id is None and not again]
+        again = any(targets & self._allowed[ancestor.pk] for ancestor in path[:-1])
+        return [ancestor.pk for ancestor in path[-1:] if ancestor.parent_id is None and not again]
 
     def _path(self, space: int | None) -> list[Space]:
-        found: list[Space] = []
-        one = self.spaces.get(space or 0)
-        while one is not None and one not in found:
-            found.append(one)
-            above = self.spaces.get(one.parent_id or 0)
-            one = above if above is not None and above.group_id == one.group_id else None
-        return found
+        path: list[Space] = []
+        current = self.spaces.get(space or 0)
+        while current is not None and current not in path:
+            path.append(current)
+            above = self.spaces.get(current.parent_id or 0)
+            current = above if above is not None and above.group_id == current.group_id else None
+        return path
 
 
 def _exposure(holdings: list[_Holding], facts: _Facts) -> Exposure:
-    legs = {leg: frozenset(pk for one in holdings for pk in one.legs[leg]) for leg in LEGS}
+    legs = {leg: frozenset(pk for item in holdings for pk in item.legs[leg]) for leg in LEGS}
     changes = {leg: _separation(leg, holdings, facts) for leg in LEGS}
     smallest = min(
         _SEPARATED_AT, key=lambda leg: (len(legs[leg]), len(changes[leg]), _SEPARATED_AT.index(leg))
     )
-    everyone = any(one.user is None for one in holdings)
-    at_root = any(_is_root(one, facts) for one in holdings)
-    people = {facts.people[one.user].get_username() for one in holdings if one.user}
+    everyone = any(item.user is None for item in holdings)
+    at_root = any(_is_root(item, facts) for item in holdings)
+    people = {facts.people[item.user].get_username() for item in holdings if item.user}
     return Exposure(
-        group=next(one for one in facts.groups if one.pk == holdings[0].group),
+        group=next(item for item in facts.groups if item.pk == holdings[0].group),
         people=() if everyone else tuple(sorted(people)),
         spaces=() if at_root else tuple(sorted(_space_names(holdings, facts))),
         legs={leg: _by_integration(legs[leg], facts) for leg in LEGS},
@@ -216,7 +216,7 @@ def _is_root(holding: _Holding, facts: _Facts) -> bool:
 
 
 def _space_names(holdings: Iterable[_Holding], facts: _Facts) -> set[str]:
-    return {facts.spaces[one.space].name for one in holdings if one.space is not None}
+    return {facts.spaces[holding.space].name for holding in holdings if holding.space is not None}
 
 
 def _separation(leg: Leg, holdings: list[_Holding], facts: _Facts) -> tuple[Change, ...]:
@@ -226,13 +226,15 @@ def _separation(leg: Leg, holdings: list[_Holding], facts: _Facts) -> tuple[Chan
     rule in between allows the tool again.
     """
     ruled: dict[tuple[int | None, int | None, int], None] = {}
-    order = sorted(holdings, key=lambda one: (one.user is not None, not _is_root(one, facts)))
-    for one in order:
-        for tool in sorted(one.legs[leg], key=lambda pk: facts.tools[pk].full_name):
-            places = [one.space, *facts.covering(tool, one.space)]
-            subjects = dict.fromkeys((None, one.user))
+    order = sorted(
+        holdings, key=lambda holding: (holding.user is not None, not _is_root(holding, facts))
+    )
+    for holding in order:
+        for tool in sorted(holding.legs[leg], key=lambda pk: facts.tools[pk].full_name):
+            places = [holding.space, *facts.covering(tool, holding.space)]
+            subjects = dict.fromkeys((None, holding.user))
             if not any((place, user, tool) in ruled for place in places for user in subjects):
-                ruled[one.space, one.user, tool] = None
+                ruled[holding.space, holding.user, tool] = None
     return tuple(
         Change(
             verb="rule",
@@ -247,7 +249,7 @@ def _separation(leg: Leg, holdings: list[_Holding], facts: _Facts) -> tuple[Chan
 
 
 def _by_integration(tools: Iterable[int], facts: _Facts) -> tuple[LegTools, ...]:
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    by_title: dict[tuple[str, str], list[str]] = defaultdict(list)
     for tool in (facts.tools[pk] for pk in tools):
-        found[tool.integration.title, tool.integration.slug].append(tool.full_name)
-    return tuple(LegTools(*name, tuple(sorted(names))) for name, names in sorted(found.items()))
+        by_title[tool.integration.title, tool.integration.slug].append(tool.full_name)
+    return tuple(LegTools(*name, tuple(sorted(names))) for name, names in sorted(by_title.items()))

@@ -50,31 +50,31 @@ def suggest_grants(request: AccessRequest) -> list[GrantSuggestion]:
     caller = Caller(request.user_id, request.group_id)
     keys = [pk for ranker in _rankers for pk in ranker(caller, request.wish)][:MOST_TRIED]
     rows = Capability.objects.select_related("integration").in_bulk(keys)
-    found: list[GrantSuggestion] = []
+    suggestions: list[GrantSuggestion] = []
     for capability in (rows[pk] for pk in keys if pk in rows):
-        shown = _effect((Change("grant", target=capability, user=request.user),), capability)
-        if shown is not None:
-            found.append(GrantSuggestion(capability, shown))
-        if len(found) == MOST:
+        effects = _effect((Change("grant", target=capability, user=request.user),), capability)
+        if effects is not None:
+            suggestions.append(GrantSuggestion(capability, effects))
+        if len(suggestions) == MOST:
             break
-    return found
+    return suggestions
 
 
 def find_fix(
-    *, person: User, caller: Caller, capability: Capability, told: Explanation
+    *, person: User, caller: Caller, capability: Capability, explanation: Explanation
 ) -> Fix | None:
     """Return the smallest change by which the caller may use the tool, or None."""
-    if told.decision != "no":
+    if explanation.decision != "no":
         return None
-    for changes in _changes(person, caller, capability, told):
-        shown = _effect(changes, capability)
-        if shown is not None:
-            return Fix(changes, shown)
+    for changes in _changes(person, caller, capability, explanation):
+        effects = _effect(changes, capability)
+        if effects is not None:
+            return Fix(changes, effects)
     return None
 
 
 def _changes(
-    user: User, caller: Caller, capability: Capability, told: Explanation
+    user: User, caller: Caller, capability: Capability, explanation: Explanation
 ) -> Iterator[tuple[Change, ...]]:
     """Return what could help, smallest first: a grant, a rule of their own, no rule against it."""
     grant = Change("grant", target=capability, user=user)
@@ -82,7 +82,7 @@ def _changes(
     spaces = Space.objects.filter(group=caller.group_id)
     space = spaces.get(parent=None) if caller.space_id is None else spaces.get(pk=caller.space_id)
     yield (Change("rule", target=capability, user=user, space=space, effect=Rule.Effect.ALLOW),)
-    decisive = told.ground
+    decisive = explanation.ground
     if decisive is None or decisive.rule is None:
         return
     related = ("space", "integration", "capability", "user", "group")
@@ -103,8 +103,8 @@ def _changes(
 def _effect(changes: Sequence[Change], capability: Capability) -> Preview | None:
     """Return the preview of changes, or None unless someone gains the tool by them."""
     try:
-        shown = preview(changes)
+        effects = preview(changes)
     except (ChangeRefused, RuleRefused):
         return None
-    gained = any(capability.full_name in shift.capabilities for shift in shown.gains)
-    return shown if gained else None
+    gained = any(capability.full_name in shift.capabilities for shift in effects.gains)
+    return effects if gained else None

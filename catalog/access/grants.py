@@ -101,8 +101,8 @@ def grant_integrations(
     new = [integration for integration in integrations if integration.pk not in had]
     IntegrationGroupPermission.objects.bulk_create(
         [
-            IntegrationGroupPermission(group=group, permission=permission, content_object=one)
-            for one in new
+            IntegrationGroupPermission(group=group, permission=permission, content_object=target)
+            for target in new
         ],
         # A concurrent request may insert the same grant.
         ignore_conflicts=True,

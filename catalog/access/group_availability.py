@@ -17,14 +17,14 @@ def count_groups(caller: Caller, only: Iterable[int]) -> dict[int, int]:
     Only groups that the caller may know of count: their own, and of these only those that the key
     of the request works in. A right within one space counts for its group.
     """
-    wanted = list(only)
-    known = _known_groups(caller)
-    if not known:
-        return dict.fromkeys(wanted, 1)
-    everywhere = Caller(caller.user_id, known[0], None, tuple(known[1:]))
-    parameters = {**rights_parameters(everywhere), "only": wanted}
-    found = dict(rows_of(_count_sql(), parameters))
-    return {pk: found.get(pk, 1) for pk in wanted}
+    keys = list(only)
+    groups = _known_groups(caller)
+    if not groups:
+        return dict.fromkeys(keys, 1)
+    everywhere = Caller(caller.user_id, groups[0], None, tuple(groups[1:]))
+    parameters = {**rights_parameters(everywhere), "only": keys}
+    counts = dict(rows_of(_count_sql(), parameters))
+    return {pk: counts.get(pk, 1) for pk in keys}
 
 
 def _known_groups(caller: Caller) -> list[int]:

@@ -23,35 +23,35 @@ from catalog.models import (
 
 def integrations_of(group: int) -> QuerySet[Integration]:
     """Return the integrations that the group has as a whole."""
-    given = IntegrationGroupPermission.objects.filter(
+    grants = IntegrationGroupPermission.objects.filter(
         group=group, permission__codename="use_integration"
     )
     is_open = Exists(GroupPolicy.objects.filter(group=group, open_default=True))
     return Integration.objects.filter(
-        Q(pk__in=given.values("content_object")) | (Q(restricted=False) & is_open)
+        Q(pk__in=grants.values("content_object")) | (Q(restricted=False) & is_open)
     )
 
 
 def capabilities_of(group: int) -> QuerySet[Capability]:
     """Return the capabilities of its integrations, and those given one by one."""
-    given = CapabilityGroupPermission.objects.filter(
+    grants = CapabilityGroupPermission.objects.filter(
         group=group, permission__codename="use_capability"
     )
     return Capability.objects.filter(
-        Q(integration__in=integrations_of(group)) | Q(pk__in=given.values("content_object"))
+        Q(integration__in=integrations_of(group)) | Q(pk__in=grants.values("content_object"))
     )
 
 
 def denied_to_all(group: int) -> Q:
     """Match capabilities that a rule in the group's root space denies to every member there."""
-    here = Rule.objects.filter(
+    root_rules = Rule.objects.filter(
         Q(capability=OuterRef("pk")) | Q(integration=OuterRef("integration")),
         space__group=group,
         space__parent=None,
     )
-    denied = Q(Exists(here.filter(Q(group=None) | Q(group=group), user=None, effect=NO)))
+    denied = Q(Exists(root_rules.filter(Q(group=None) | Q(group=group), user=None, effect=NO)))
     exceptions = [_of_kind(kind) for kind in RULE_KINDS if _beats_a_deny_for_many(kind)]
-    return denied & ~Q(Exists(here.filter(reduce(or_, exceptions)))) if exceptions else denied
+    return denied & ~Q(Exists(root_rules.filter(reduce(or_, exceptions)))) if exceptions else denied
 
 
 def _beats_a_deny_for_many(kind: RuleKind) -> bool:

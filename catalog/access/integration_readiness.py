@@ -58,8 +58,10 @@ def readiness_of_callers(
     """
     parameters = {**rights_parameters(caller), "integrations": list(integrations)}
     rows = rows_of(_caller_sql(united=caller.is_united), {**parameters, **facts_parameters()})
-    found = tell_approvers([readiness_from(values) for _, _, *values in rows], caller.user_id)
-    return _summaries((row[0], row[1], one) for row, one in zip(rows, found, strict=True))
+    readinesses = tell_approvers([readiness_from(values) for _, _, *values in rows], caller.user_id)
+    return _summaries(
+        (row[0], row[1], readiness) for row, readiness in zip(rows, readinesses, strict=True)
+    )
 
 
 def readiness_for_admins(integrations: Iterable[int]) -> dict[int, IntegrationReadiness]:
@@ -75,11 +77,11 @@ def readiness_for_admins(integrations: Iterable[int]) -> dict[int, IntegrationRe
 
 
 def _summaries(
-    found: Iterable[tuple[int, int, ToolReadiness]],
+    rows: Iterable[tuple[int, int, ToolReadiness]],
 ) -> dict[int, IntegrationReadiness]:
     counts: dict[int, Counter[Readiness]] = defaultdict(Counter)
     best: dict[int, ToolReadiness] = {}
-    for pk, count, readiness in found:
+    for pk, count, readiness in rows:
         counts[pk][readiness.state] += count
         best[pk] = min(best.get(pk, readiness), readiness, key=_place)
     return {

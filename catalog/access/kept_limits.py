@@ -96,10 +96,10 @@ def give_kept(integration: Integration, action: str, *, to: Capability) -> None:
 
 
 @transaction.atomic
-def lift(*, by: User | None, kept: KeptLimit) -> None:
+def lift(*, by: User | None, limit: KeptLimit) -> None:
     """Delete a limit that waits: what comes back under its name is free of it."""
-    target, details = str(kept), _details(kept)
-    if KeptLimit.objects.filter(pk=kept.pk).delete()[0]:
+    target, details = str(limit), _details(limit)
+    if KeptLimit.objects.filter(pk=limit.pk).delete()[0]:
         record(by=by, action="rule.lift", target=target, details=details)
 
 

@@ -41,8 +41,8 @@ def load_readiness(
         "only": None if only is None else list(only),
     }
     rows = rows_of(_readiness_sql(united=caller.is_united), parameters)
-    found = tell_approvers([readiness_from(values) for _, *values in rows], caller.user_id)
-    return dict(zip((pk for pk, *_ in rows), found, strict=True))
+    readinesses = tell_approvers([readiness_from(values) for _, *values in rows], caller.user_id)
+    return dict(zip((pk for pk, *_ in rows), readinesses, strict=True))
 
 
 def attach_readiness(
@@ -51,10 +51,10 @@ def attach_readiness(
     """Give each row its `readiness`; leave out those that were lost since they were read."""
     if not rows:
         return []
-    found = load_readiness(caller, [row.pk for row in rows], unavailable=unavailable)
+    readiness_by_key = load_readiness(caller, [row.pk for row in rows], unavailable=unavailable)
     for row in rows:
-        row.readiness = found.get(row.pk)  # type: ignore[attr-defined]
-    return [row for row in rows if row.pk in found]
+        row.readiness = readiness_by_key.get(row.pk)  # type: ignore[attr-defined]
+    return [row for row in rows if row.pk in readiness_by_key]
 
 
 PAGE_SIZE = 50
@@ -115,18 +115,18 @@ class MyTools:
     pages: int
 
 
-def list_my_tools(*, caller: Caller, wanted: ToolFilters) -> MyTools:
+def list_my_tools(*, caller: Caller, filters: ToolFilters) -> MyTools:
     """Return a page of the caller's matching tools, by category and name."""
-    matches = _filter_tools(caller, wanted)
+    matches = _filter_tools(caller, filters)
     counts = matches.order_by("category").values_list("category").annotate(number=Count("pk"))
     categories = tuple(counts)
     everywhere = sum(number for _, number in categories)
-    count = dict(categories).get(wanted.category, 0) if wanted.category else everywhere
+    count = dict(categories).get(filters.category, 0) if filters.category else everywhere
     pages = max(1, -(-count // PAGE_SIZE))
-    page = min(max(1, wanted.page), pages)
+    page = min(max(1, filters.page), pages)
     start = (page - 1) * PAGE_SIZE
     rows = (
-        matches.in_category(wanted.category)
+        matches.in_category(filters.category)
         .select_related("integration")
         .annotate(picture=F("integration__icon__image"))
         .defer(*_NOT_LISTED)
@@ -140,16 +140,16 @@ def find_my_tool(*, caller: Caller, full_name: str) -> MyTool | None:
     # Unavailable tools are included: the page shows what they lack.
     usable = Capability.objects.usable_by(caller, unavailable=True).filter(full_name=full_name)
     usable = usable.select_related("integration").annotate(picture=F("integration__icon__image"))
-    found = _with_grounds(caller, list(usable))
-    return found[0] if found else None
+    tools = _with_grounds(caller, list(usable))
+    return tools[0] if tools else None
 
 
-def _filter_tools(caller: Caller, wanted: ToolFilters) -> CapabilityQuerySet:
+def _filter_tools(caller: Caller, filters: ToolFilters) -> CapabilityQuerySet:
     matches = Capability.objects.usable_by(caller, unavailable=True)
-    matches = matches.of_kind(wanted.kind).mentioning(wanted.words)
-    if shown := _SHOWN.get(wanted.show):
-        found = load_readiness(caller, unavailable=True).items()
-        matches = matches.filter(pk__in=[pk for pk, ready in found if ready.state in shown])
+    matches = matches.of_kind(filters.kind).mentioning(filters.words)
+    if states := _SHOWN.get(filters.show):
+        readinesses = load_readiness(caller, unavailable=True).items()
+        matches = matches.filter(pk__in=[pk for pk, ready in readinesses if ready.state in states])
     return matches
 
 

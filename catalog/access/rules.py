@@ -101,11 +101,11 @@ def find_warnings(
     """Return warnings about conflicts of this rule with existing ones."""
     rule = _build_rule(space, effect, integration, capability, user, group)
     above = _ancestors(space)
-    found: dict[RuleConflict, None] = {}
-    for other in _conflicting_rules(rule):
-        if _share_subjects(rule, other):
-            found |= dict.fromkeys(_compare_rules(rule, other, above))
-    return list(found)[:MOST_WARNINGS]
+    warnings: dict[RuleConflict, None] = {}
+    for existing in _conflicting_rules(rule):
+        if _share_subjects(rule, existing):
+            warnings |= dict.fromkeys(_compare_rules(rule, existing, above))
+    return list(warnings)[:MOST_WARNINGS]
 
 
 def describe_rule(rule: Rule, *, distance: int = 0) -> RuleInWords:
@@ -162,21 +162,23 @@ def _conflicting_rules(rule: Rule) -> Iterator[Rule]:
     return rules.select_related(*related).order_by("pk").iterator()
 
 
-def _compare_rules(rule: Rule, other: Rule, above: dict[int, set[int]]) -> Iterator[RuleConflict]:
+def _compare_rules(
+    rule: Rule, existing: Rule, above: dict[int, set[int]]
+) -> Iterator[RuleConflict]:
     """Yield warnings about a rule that denies and one that does not."""
-    for lower, upper in ((rule, other), (other, rule)):
+    for lower, upper in ((rule, existing), (existing, rule)):
         if upper.space_id in above.get(lower.space_id, ()):
             yield from find_conflicts(describe_rule(lower), describe_rule(upper, distance=1))
-    if rule.space_id == other.space_id:
-        yield from find_conflicts(describe_rule(rule), describe_rule(other))
+    if rule.space_id == existing.space_id:
+        yield from find_conflicts(describe_rule(rule), describe_rule(existing))
 
 
-def _share_subjects(rule: Rule, other: Rule) -> bool:
+def _share_subjects(rule: Rule, existing: Rule) -> bool:
     """Return True if both may concern one person.
 
     Two different groups count as different people.
     """
-    subjects = [(each.user, each.group) for each in (rule, other)]
+    subjects = [(compared.user, compared.group) for compared in (rule, existing)]
     if (None, None) in subjects or subjects[0] == subjects[1]:
         return True
     users = [user for user, _ in subjects if user is not None]
@@ -200,10 +202,10 @@ def _ancestors(space: Space) -> dict[int, set[int]]:
 
 
 def _details(rule: Rule) -> dict[str, object]:
-    said = describe_rule(rule)
+    wording = describe_rule(rule)
     return {
         "space": str(rule.space),
         "effect": rule.get_effect_display(),
-        "target": said.target,
-        "subject": said.subject,
+        "target": wording.target,
+        "subject": wording.subject,
     }

@@ -30,8 +30,8 @@ def may_use_server(caller: Caller, integration: int) -> bool:
     verdicts = [_read_verdict(caller, group, integration) for group in caller.group_ids]
     if max(verdict for verdict, _ in verdicts) < _RUNS:
         return False
-    own, has_rule = verdicts[0]
-    return caller.space_id is None or not has_rule or own == _RUNS
+    first_verdict, has_rule = verdicts[0]
+    return caller.space_id is None or not has_rule or first_verdict == _RUNS
 
 
 def _read_verdict(caller: Caller, group: int, integration: int) -> tuple[int, bool]:

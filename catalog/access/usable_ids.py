@@ -71,8 +71,8 @@ class Usable:
     @property
     def disconnected(self) -> frozenset[str]:
         """Return the slugs of disconnected integrations."""
-        found = self.obstacles.items()
-        return frozenset(slug for slug, (what, *_) in found if what is Obstacle.NOT_CONNECTED)
+        items = self.obstacles.items()
+        return frozenset(slug for slug, (what, *_) in items if what is Obstacle.NOT_CONNECTED)
 
 
 def usable_ids(caller: Caller) -> Usable:

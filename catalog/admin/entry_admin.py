@@ -35,12 +35,12 @@ class GrantFormSet(BaseInlineFormSet):
         """Refuse duplicate users and groups."""
         super().clean()
         subject = self.form.base_fields.keys() & {"user", "group"}
-        seen = set()
+        subjects = set()
         for form in self.forms:
             chosen = form.cleaned_data.get(next(iter(subject))) if form.is_valid() else None
-            if chosen is not None and not form.cleaned_data.get("DELETE") and chosen in seen:
+            if chosen is not None and not form.cleaned_data.get("DELETE") and chosen in subjects:
                 raise forms.ValidationError(_("%(name)s is listed twice.") % {"name": chosen})
-            seen.add(chosen)
+            subjects.add(chosen)
 
     def save_new(self, form: forms.ModelForm, commit: bool = True) -> Model:
         codename = f"use_{self.instance._meta.model_name}"

@@ -25,12 +25,16 @@ class GatedForm(forms.ModelForm):
         for name in self.gated:
             text = str(values.get(name, ""))
             # Also scan as words: categories are written with hyphens.
-            found = scan_definition({name: text, "words": text.replace("-", " ")})
+            findings = scan_definition({name: text, "words": text.replace("-", " ")})
             if (
                 name in self.changed_data
-                and requires_review(found)
+                and requires_review(findings)
                 and not values["approve_findings"]
             ):
-                told = " ".join(dict.fromkeys(translate_stored(one.told) for one in found))
-                self.add_error(name, f"{told} Approve the findings below, or write it differently.")
+                message = " ".join(
+                    dict.fromkeys(translate_stored(finding.told) for finding in findings)
+                )
+                self.add_error(
+                    name, f"{message} Approve the findings below, or write it differently."
+                )
         return values

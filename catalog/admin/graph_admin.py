@@ -116,12 +116,12 @@ class MemberFormSet(BaseInlineFormSet):
 
     def clean(self) -> None:
         super().clean()
-        kept = [
+        remaining = [
             form
             for form in self.forms
             if form.is_valid() and form.cleaned_data and not form.cleaned_data.get("DELETE")
         ]
-        if len(kept) > MOST_IN_A_PRESET:
+        if len(remaining) > MOST_IN_A_PRESET:
             raise forms.ValidationError(
                 _("A preset has at most %(limit)s capabilities.") % {"limit": MOST_IN_A_PRESET}
             )

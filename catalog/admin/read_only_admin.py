@@ -182,10 +182,10 @@ class VectorStateFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Embedding]) -> QuerySet[Embedding]:
         if self.value() == "ready":
             return queryset.filter(vector_hash=F("text_hash"))
-        wanted = {"waiting": pending_embeddings, "failed": failed_embeddings}.get(
+        find_rows = {"waiting": pending_embeddings, "failed": failed_embeddings}.get(
             self.value() or ""
         )
-        return queryset.filter(pk__in=wanted().values("pk")) if wanted else queryset
+        return queryset.filter(pk__in=find_rows().values("pk")) if find_rows else queryset
 
 
 @admin.register(Embedding)

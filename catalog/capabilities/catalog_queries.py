@@ -137,9 +137,9 @@ class _View:
 
     def readiness_of_all(self, entries: Sequence[ListingEntry]) -> dict[int, ToolReadiness]:
         """Return the readiness of each entry shown, with who may approve, by primary key."""
-        found = [self.readiness_of(entry) for entry in entries]
-        told = tell_approvers(found, self.caller.user_id)
-        return dict(zip((entry.pk for entry in entries), told, strict=True))
+        readinesses = [self.readiness_of(entry) for entry in entries]
+        with_approvers = tell_approvers(readinesses, self.caller.user_id)
+        return dict(zip((entry.pk for entry in entries), with_approvers, strict=True))
 
     @property
     def hint(self) -> str:
@@ -157,11 +157,11 @@ def list_capabilities(
 ) -> Page:
     """Return a page of the caller's capabilities, by full name."""
     view = _view(caller).filter(filters)
-    shown = view.entries[offset : offset + limit]
+    page_entries = view.entries[offset : offset + limit]
     if needs_row(detail, examples=examples):
-        items = _describe_rows(caller, view, shown, detail, examples=examples)
+        items = _describe_rows(caller, view, page_entries, detail, examples=examples)
     else:
-        items = _describe_entries(view, shown, detail)
+        items = _describe_entries(view, page_entries, detail)
     return Page(tuple(items), len(view.entries), limit, offset, view.hint)
 
 
@@ -181,19 +181,21 @@ def get_batch(
     examples: bool = False,
 ) -> Batch:
     """Return capabilities by full name, including disconnected ones, with a hint."""
-    wanted = list(dict.fromkeys(names))
-    usable = Capability.objects.usable_by(caller).filter(full_name__in=wanted)
-    shown = attach_readiness(caller, list(usable.select_related("integration")))
-    rows = {row.full_name: row for row in shown}
-    groups = _count_groups(caller, [row.pk for row in shown], detail)
+    distinct_names = list(dict.fromkeys(names))
+    usable = Capability.objects.usable_by(caller).filter(full_name__in=distinct_names)
+    usable_rows = attach_readiness(caller, list(usable.select_related("integration")))
+    rows = {row.full_name: row for row in usable_rows}
+    groups = _count_groups(caller, [row.pk for row in usable_rows], detail)
     return Batch(
         found=tuple(
             _describe_row(rows[name], detail, examples, groups.get(rows[name].pk, 1))
-            for name in wanted
+            for name in distinct_names
             if name in rows
         ),
-        not_found=tuple(name for name in wanted if name not in rows),
-        hint=describe_disconnected(build_entry(row) for row in shown if _is_disconnected(row)),
+        not_found=tuple(name for name in distinct_names if name not in rows),
+        hint=describe_disconnected(
+            build_entry(row) for row in usable_rows if _is_disconnected(row)
+        ),
     )
 
 
@@ -259,18 +261,20 @@ def describe_disconnected(disconnected: Iterable[_OfIntegration]) -> str:
     slugs = sorted({entry.integration for entry in entries})
     if not slugs:
         return ""
-    named, others = slugs[:MAX_HINT_SLUGS], slugs[MAX_HINT_SLUGS:]
+    listed, others = slugs[:MAX_HINT_SLUGS], slugs[MAX_HINT_SLUGS:]
     more = f" and {len(others)} more" if others else ""
     capabilities = "capability" if len(entries) == 1 else "capabilities"
-    return f"Not connected at the moment: {', '.join(named)}{more} ({len(entries)} {capabilities})."
+    return (
+        f"Not connected at the moment: {', '.join(listed)}{more} ({len(entries)} {capabilities})."
+    )
 
 
 def _view(caller: Caller) -> _View:
     usable = usable_ids(caller)
     listing = listing_cache.at(usable.version).entries
     # A listing newer than the rights may lack capabilities uninstalled meanwhile.
-    found = (listing[pk] for pk in usable.ids if pk in listing)
-    entries = sorted(found, key=attrgetter("full_name"))
+    usable_entries = (listing[pk] for pk in usable.ids if pk in listing)
+    entries = sorted(usable_entries, key=attrgetter("full_name"))
     if not usable.disconnected:
         return _View(caller, usable, entries, ())
     return _View(
@@ -341,8 +345,8 @@ def _mentions(entry: ListingEntry, query: str) -> bool:
     """Return True if names, description and tags contain every word."""
     if not query:
         return True
-    named = (entry.full_name, entry.display_name, entry.description, *entry.tags)
-    text = " ".join(named).casefold()
+    texts = (entry.full_name, entry.display_name, entry.description, *entry.tags)
+    text = " ".join(texts).casefold()
     return all(word in text for word in query.casefold().split())
 
 

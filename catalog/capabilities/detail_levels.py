@@ -150,4 +150,8 @@ def _cheaper(short: Any, long: Any) -> Any:
     # Characters count too, so that it is no longer inside an entry either.
     texts = canonical_json(short), canonical_json(long)
     costs = [(token_counter().count(text), len(text)) for text in texts]
-    return short if all(one <= other for one, other in zip(*costs, strict=True)) else long
+    return (
+        short
+        if all(short_cost <= long_cost for short_cost, long_cost in zip(*costs, strict=True))
+        else long
+    )

@@ -71,8 +71,10 @@ class CatalogListing:
 class ListingCache:
     """A listing read once, however many threads ask for it at the same time."""
 
-    def __init__(self, read: Callable[[], list[ListingEntry]], version: Callable[[], str]) -> None:
-        self._read_entries = read
+    def __init__(
+        self, load_entries: Callable[[], list[ListingEntry]], version: Callable[[], str]
+    ) -> None:
+        self._read_entries = load_entries
         self._read_version = version
         self._listing: CatalogListing | None = None
         self._lock = threading.Lock()
@@ -134,9 +136,12 @@ def read_entries() -> list[ListingEntry]:
 
 def build_entry(row: Capability) -> ListingEntry:
     """Build the entry of a row whose integration was selected with it."""
-    found = {name: getattr(row, name) for name in ListingEntry.__slots__ if hasattr(row, name)}
-    shown = {"integration": row.integration.slug, "integration_title": row.integration.title}
-    return ListingEntry(**(found | shown))
+    columns = {name: getattr(row, name) for name in ListingEntry.__slots__ if hasattr(row, name)}
+    integration_columns = {
+        "integration": row.integration.slug,
+        "integration_title": row.integration.title,
+    }
+    return ListingEntry(**(columns | integration_columns))
 
 
 def _take_lock(redis: Redis) -> bool:

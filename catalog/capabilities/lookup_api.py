@@ -24,12 +24,12 @@ class CapabilitiesView(CallerView):
     )
     def get(self, request: Request) -> Response:
         """Return a page of the caller's capabilities, by full name."""
-        caller, wanted = self.read_parameters(
+        caller, query = self.read_parameters(
             request, request.query_params.dict(), lookup_serializers.ListQuerySerializer
         )
-        paging = {name: wanted.pop(name) for name in ("detail", "examples", "limit", "offset")}
+        paging = {name: query.pop(name) for name in ("detail", "examples", "limit", "offset")}
         page = catalog_queries.list_capabilities(
-            caller=caller, filters=catalog_queries.CapabilityFilters(**wanted), **paging
+            caller=caller, filters=catalog_queries.CapabilityFilters(**query), **paging
         )
         return Response(asdict(page) | {"has_more": page.has_more})
 
@@ -46,13 +46,13 @@ class CapabilityView(CallerView):
     )
     def get(self, request: Request, full_name: str) -> Response:
         """Return a capability by full name. 404 if it is unknown or not the caller's."""
-        caller, wanted = self.read_parameters(
+        caller, query = self.read_parameters(
             request, request.query_params.dict(), lookup_serializers.DetailQuerySerializer
         )
-        found = catalog_queries.get_capability(caller=caller, full_name=full_name, **wanted)
-        if found is None:
+        capability = catalog_queries.get_capability(caller=caller, full_name=full_name, **query)
+        if capability is None:
             raise Http404
-        return Response(found)
+        return Response(capability)
 
 
 class BatchView(CallerView):
@@ -67,10 +67,10 @@ class BatchView(CallerView):
     )
     def post(self, request: Request) -> Response:
         """Return capabilities by full name, and the names not found."""
-        caller, wanted = self.read_parameters(
+        caller, fields = self.read_parameters(
             request, request.data, lookup_serializers.BatchRequestSerializer
         )
-        return Response(asdict(catalog_queries.get_batch(caller=caller, **wanted)))
+        return Response(asdict(catalog_queries.get_batch(caller=caller, **fields)))
 
 
 class CategoriesView(CallerView):
@@ -85,11 +85,11 @@ class CategoriesView(CallerView):
     )
     def get(self, request: Request) -> Response:
         """Return the caller's categories, with counts and first names."""
-        caller, wanted = self.read_parameters(
+        caller, query = self.read_parameters(
             request, request.query_params.dict(), lookup_serializers.CategoriesQuerySerializer
         )
         summaries, hint = catalog_queries.list_categories(caller=caller)
-        categories = [_category(summary, wanted["names"]) for summary in summaries]
+        categories = [_category(summary, query["names"]) for summary in summaries]
         return Response({"categories": categories, "hint": hint})
 
 

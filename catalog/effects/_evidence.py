@@ -60,7 +60,7 @@ def effect_evidence(definition: Classifiable, *, name: str = "") -> tuple[Eviden
     from_name = tuple(_from_name(words))
     from_texts = [
         *from_name,
-        *_from_description(definition.description, {one.quote for one in from_name}),
+        *_from_description(definition.description, {evidence.quote for evidence in from_name}),
     ]
     arguments = {name.lower() for name in property_names(definition.input_schema)}
     for applies, verbs in (
@@ -69,7 +69,7 @@ def effect_evidence(definition: Classifiable, *, name: str = "") -> tuple[Eviden
         (_edits_text(words, sentence, arguments), _vocabulary.TEXT_EDITING),
     ):
         if applies:
-            from_texts = [_as_reading(one, verbs) for one in from_texts]
+            from_texts = [_as_reading(evidence, verbs) for evidence in from_texts]
     if not from_texts and (code := _first_of(sorted(arguments), _vocabulary.RUN)):
         from_texts = [Evidence("schema", "write", _RUN_WEIGHT, code)]
     return (
@@ -111,32 +111,34 @@ def _edits_text(name: Sequence[str], sentence: Sequence[str], arguments: Set[str
     return bool(arguments & _vocabulary.TEXTS and words & {"string", "text", "whitespace"})
 
 
-def _as_reading(one: Evidence, verbs: Set[str]) -> Evidence:
-    if one.quote not in verbs:
-        return one
-    weight = max(one.weight, _WAITING_WEIGHT) if verbs is _vocabulary.WAITING else one.weight
-    return replace(one, says="read", weight=weight)
+def _as_reading(evidence: Evidence, verbs: Set[str]) -> Evidence:
+    if evidence.quote not in verbs:
+        return evidence
+    weight = (
+        max(evidence.weight, _WAITING_WEIGHT) if verbs is _vocabulary.WAITING else evidence.weight
+    )
+    return replace(evidence, says="read", weight=weight)
 
 
 def _from_name(words: Sequence[str]) -> Iterator[Evidence]:
     """Weigh the name's verbs: the first leads, and a later one that changes things counts too."""
-    found = [(at, verb) for at, word in enumerate(words) if (verb := find_base(word))]
-    if all(is_noun_too(verb) and at for at, verb in found) and (
-        answer := _first_of(words[-1:] if found else words, _vocabulary.ANSWERS)
+    verbs = [(at, verb) for at, word in enumerate(words) if (verb := find_base(word))]
+    if all(is_noun_too(verb) and at for at, verb in verbs) and (
+        answer := _first_of(words[-1:] if verbs else words, _vocabulary.ANSWERS)
     ):
         yield Evidence("name", "read", _NOUN_WEIGHT, answer)
         return
-    if not found:
+    if not verbs:
         if "by" in words[1:-1]:  # "trades by name"
             yield Evidence("name", "read", _NOUN_WEIGHT, "by")
         elif noun := _first_of(words, _vocabulary.REASONING):
             yield Evidence("name", "read", _NOUN_WEIGHT, noun)
         return
-    leading = _leading(found)
-    lead_at, lead = max(leading, key=lambda one: (_name_weight(one[0], one[1], words), -one[0]))
+    leading = _leading(verbs)
+    lead_at, lead = max(leading, key=lambda pair: (_name_weight(pair[0], pair[1], words), -pair[0]))
     yield _evidence("name", lead, _name_weight(lead_at, lead, words))
     yield from _generated("name", lead, words[lead_at + 1 :])
-    for at, verb in found:
+    for at, verb in verbs:
         if at == lead_at or verb.effect in ("read", lead.effect) or is_noun_too(verb):
             continue
         if words[at + 1 : at + 2] and words[at + 1] in _vocabulary.MEASURES:
@@ -147,12 +149,12 @@ def _from_name(words: Sequence[str]) -> Iterator[Evidence]:
         return
 
 
-def _leading(found: list[tuple[int, Verb]]) -> list[tuple[int, Verb]]:
+def _leading(verbs: list[tuple[int, Verb]]) -> list[tuple[int, Verb]]:
     """Drop what is a noun after a verb that opens the name: "query" in complete_query_tuning."""
-    at, opening = found[0]
+    at, opening = verbs[0]
     if at or is_noun_too(opening):
-        return found
-    return [one for one in found if one[0] == at or not is_noun_too(one[1])]
+        return verbs
+    return [pair for pair in verbs if pair[0] == at or not is_noun_too(pair[1])]
 
 
 def _name_weight(at: int, verb: Verb, words: Sequence[str]) -> float:
@@ -166,7 +168,7 @@ def _name_weight(at: int, verb: Verb, words: Sequence[str]) -> float:
     return weight * verb.strength
 
 
-def _from_description(description: str, named: Set[str]) -> Iterator[Evidence]:
+def _from_description(description: str, name_verbs: Set[str]) -> Iterator[Evidence]:
     """Weigh the verbs of the first sentence; a verb that the name has already says little more."""
     words = first_sentence(description)
     lead_at = next(
@@ -175,7 +177,7 @@ def _from_description(description: str, named: Set[str]) -> Iterator[Evidence]:
     lead, weight = find_verb(words[lead_at]) if lead_at < len(words) else None, _DESCRIPTION_WEIGHT
     if lead is None:
         later = (find_verb(word) for word in words[:_FAR])
-        lead = next((one for one in later if one and not is_noun_too(one)), None)
+        lead = next((verb for verb in later if verb and not is_noun_too(verb)), None)
         weight = _LATER_IN_DESCRIPTION
     if (
         lead
@@ -186,7 +188,7 @@ def _from_description(description: str, named: Set[str]) -> Iterator[Evidence]:
     elif lead and lead.base in _vocabulary.LIGHT and _PROMISES.search(" ".join(words)):
         pass  # "Runs read-only queries": what is run says what it does
     elif lead:
-        weight *= _REPEATED if lead.base in named else 1
+        weight *= _REPEATED if lead.base in name_verbs else 1
         yield _evidence("description", lead, weight * lead.strength)
         yield from _generated("description", lead, words[lead_at + 1 : 12])
     elif noun := (
@@ -218,8 +220,8 @@ def _from_inside(description: str) -> Iterator[Evidence]:
         yield Evidence("description", effect, weight, word)
 
 
-def _first_of(words: Sequence[str], wanted: Set[str]) -> str:
-    return next((word for word in words if word in wanted), "")
+def _first_of(words: Sequence[str], choices: Set[str]) -> str:
+    return next((word for word in words if word in choices), "")
 
 
 def _second_verbs(words: Sequence[str], lead: Verb | None) -> Iterator[Evidence]:
@@ -255,8 +257,8 @@ def _from_method(definition: Classifiable, words: Sequence[str]) -> Iterator[Evi
         effect, strength = _METHODS[declared]
         yield Evidence("http_method", effect, _METHOD_WEIGHT * strength, declared)
         return
-    found = _METHOD.search(definition.description[:600])
-    method = found.group(1) if found else ""
+    match = _METHOD.search(definition.description[:600])
+    method = match.group(1) if match else ""
     if not method and len(words) > 2 and words[-1].upper() in ("PUT", "PATCH", "POST", "GET"):
         method = words[-1].upper()
     if method:

@@ -46,7 +46,9 @@ class Evidence:
 def corrected_columns(evidence: Mapping[str, Any]) -> frozenset[str]:
     """Return which of CORRECTABLE an admin has corrected, by the stored evidence."""
     return frozenset(
-        name for name, some in evidence.items() if any(one.get("source") == "admin" for one in some)
+        name
+        for name, some in evidence.items()
+        if any(item.get("source") == "admin" for item in some)
     )
 
 
@@ -69,7 +71,7 @@ class Assessment:
         grouped: dict[str, tuple[Evidence, ...]] = {"side_effect": self.evidence}
         grouped |= {str(flag): some for flag, some in self.flags.items()}
         return {
-            name: [one.as_json() for one in sorted(some, key=lambda one: -abs(one.weight))]
+            name: [item.as_json() for item in sorted(some, key=lambda item: -abs(item.weight))]
             for name, some in grouped.items()
             if some
         }

@@ -55,12 +55,12 @@ def flag_evidence(definition: Classifiable, *, effect: Effect) -> dict[Flag, tup
     """Return the evidence of each flag that has some."""
     name, sentence = name_words(definition.action), first_sentence(definition.description)
     arguments = [key.lower() for key in property_names(definition.input_schema)]
-    found: dict[Flag, tuple[Evidence, ...]] = {}
+    flags: dict[Flag, tuple[Evidence, ...]] = {}
     if effect != "read":
-        found["reaches_outside"] = tuple(_outside(definition, name, sentence, arguments))
-    found["returns_foreign_text"] = tuple(_foreign(effect, name, sentence, arguments))
-    found["reads_private_data"] = tuple(_private(effect, name, sentence, arguments))
-    return {flag: evidence for flag, evidence in found.items() if evidence}
+        flags["reaches_outside"] = tuple(_outside(definition, name, sentence, arguments))
+    flags["returns_foreign_text"] = tuple(_foreign(effect, name, sentence, arguments))
+    flags["reads_private_data"] = tuple(_private(effect, name, sentence, arguments))
+    return {flag: evidence for flag, evidence in flags.items() if evidence}
 
 
 def _outside(
@@ -114,8 +114,8 @@ def _private(
         yield _claim("name", "reads_private_data", "execute")
     if effect not in ("read", "unknown") or _computes(name, sentence):
         return
-    if own := _own(sentence):
-        yield _claim("description", "reads_private_data", own)
+    if phrase := _own(sentence):
+        yield _claim("description", "reads_private_data", phrase)
     if (set(name) | set(sentence)) & _vocabulary.PUBLIC:
         return
     if word := _first(name, _vocabulary.PRIVATE):
@@ -151,8 +151,8 @@ def _own(sentence: _Words) -> str:
     return ""
 
 
-def _first(words: Iterable[str], wanted: Set[str]) -> str:
-    return next((word for word in words if word in wanted), "")
+def _first(words: Iterable[str], choices: Set[str]) -> str:
+    return next((word for word in words if word in choices), "")
 
 
 def _claim(source: Source, flag: Flag, quote: str) -> Evidence:
@@ -188,22 +188,22 @@ def decide(evidence: Iterable[Evidence]) -> tuple[Effect, float]:
     Confidence in `read` that words alone do not reach stays below SURE: a server's own hint must
     not lower what needs approval.
     """
-    found = list(evidence)
-    chances = {effect: round(chance, 2) for effect, chance in _chances(found).items()}
-    if any(one.says == "delete" and one.quote == "destructiveHint" for one in found):
+    gathered = list(evidence)
+    chances = {effect: round(chance, 2) for effect, chance in _chances(gathered).items()}
+    if any(item.says == "delete" and item.quote == "destructiveHint" for item in gathered):
         return "delete", max(chances["delete"], SURE)
     best = as_effect(max(chances, key=lambda effect: chances[effect]))
     confidence = chances[best]
-    conflict = _strongest_change(found)
+    conflict = _strongest_change(gathered)
     if conflict and best in ("read", "delete") and conflict.says == "delete":
         return "delete", chances["delete"]
     if conflict and best == "read":
         return "unknown", chances[conflict.says]
     if best == "read":
-        by_words = _chances([one for one in found if one.source != "annotations"])["read"]
+        by_words = _chances([item for item in gathered if item.source != "annotations"])["read"]
         if by_words < SURE:
             confidence = min(confidence, SURE - 0.05)
-    elif chances["read"] < 1 - KNOWN and any(one.says == best for one in found):
+    elif chances["read"] < 1 - KNOWN and any(item.says == best for item in gathered):
         return best, confidence  # it changes something, whichever of the two
     return best if confidence >= KNOWN else "unknown", confidence
 
@@ -213,8 +213,8 @@ def _strongest_change(evidence: Iterable[Evidence]) -> Evidence | None:
 
     "get_report" that "sends the report" is no read, however many words say so.
     """
-    changes = [one for one in evidence if one.says != "read" and one.weight >= _CONTRADICTS]
-    return max(changes, key=lambda one: one.weight, default=None)
+    changes = [item for item in evidence if item.says != "read" and item.weight >= _CONTRADICTS]
+    return max(changes, key=lambda item: item.weight, default=None)
 
 
 def _given(kind: str, effect: Effect) -> Evidence:
@@ -227,8 +227,8 @@ def _given(kind: str, effect: Effect) -> Evidence:
 def _chances(evidence: Iterable[Evidence]) -> dict[str, float]:
     """Return the probability of each effect, from the sums of the weights."""
     scores = {str(effect): score for effect, score in _PRIOR.items()}
-    for one in evidence:
-        scores[one.says] += one.weight
+    for item in evidence:
+        scores[item.says] += item.weight
     highest = max(scores.values())
     parts = {effect: exp(score - highest) for effect, score in scores.items()}
     return {effect: part / sum(parts.values()) for effect, part in parts.items()}

@@ -88,11 +88,11 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _add(scores: _Scores, text: str, weight: float, *, is_server: bool = False) -> None:
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for word in split_words(text[:_MOST_TEXT]):
-        seen[word] = seen.get(word, 0) + 1
+        counts[word] = counts.get(word, 0) + 1
         categories = _categories().get(word, ())
-        if seen[word] > _MAX_REPEATS or not categories:
+        if counts[word] > _MAX_REPEATS or not categories:
             continue
         # A word of several categories says less about each.
         strength = weight * _strength(word, is_server=is_server) / len(categories) ** 0.5
@@ -110,8 +110,8 @@ def _strength(word: str, *, is_server: bool) -> float:
 @cache
 def _categories() -> Mapping[str, tuple[str, ...]]:
     """Return the categories that each word indicates."""
-    found: dict[str, list[str]] = {}
+    by_word: dict[str, list[str]] = {}
     for category, words in CATEGORY_WORDS.items():
         for word in dict.fromkeys(f"{words} {MORE_WORDS.get(category, '')}".split()):
-            found.setdefault(word, []).append(category)
-    return {word: tuple(categories) for word, categories in found.items()}
+            by_word.setdefault(word, []).append(category)
+    return {word: tuple(categories) for word, categories in by_word.items()}

@@ -50,12 +50,12 @@ _INSIDE: dict[Effect, str] = {
 def find_inside(description: str) -> list[tuple[Effect, str]]:
     """Return the effects that an East Asian text speaks of, each with its first word."""
     start = description[:_MOST_TEXT]
-    found = (
+    effects = (
         min((start.index(word), effect, word) for word in words.split() if word in start)
         for effect, words in _INSIDE.items()
         if any(word in start for word in words.split())
     )
-    return [(effect, word) for _, effect, word in sorted(found)]
+    return [(effect, word) for _, effect, word in sorted(effects)]
 
 
 # Weights are in log-odds: 2.5 means twelve to one.

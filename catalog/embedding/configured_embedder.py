@@ -171,10 +171,14 @@ class _Answering:
 def _find_answering_model() -> str:
     try:
         active = EmbeddingModel.objects.filter(active=True).values_list("name", flat=True).first()
-        wanted = configured_embedder_name()
+        configured = configured_embedder_name()
         # A model used before may be complete already; it then answers before the sweep activates
         # it.
-        return wanted if active and active != wanted and _is_complete(wanted) else active or ""
+        return (
+            configured
+            if active and active != configured and _is_complete(configured)
+            else active or ""
+        )
     except DatabaseError:
         return ""
 

@@ -78,13 +78,13 @@ def embed_pending(*, progress: Callable[[int, int], None] | None = None) -> int:
     configured_embedder()
     waiting = pending_embeddings().filter(model__in=maintained_models()).order_by("capability_id")
     ids = list(waiting.values_list("capability_id", flat=True).distinct())
-    written = done = 0
+    vectors = done = 0
     for some in chunks(ids, settings.PEGBOARD_EMBEDDING_BATCH):
-        written += embed_capabilities(some)
+        vectors += embed_capabilities(some)
         done += len(some)
         if progress:
             progress(done, len(ids))
-    return written
+    return vectors
 
 
 def maintained_models() -> QuerySet[EmbeddingModel]:

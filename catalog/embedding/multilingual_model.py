@@ -79,10 +79,10 @@ class PieceTokenizer:
         return (words if words.startswith(" ") else f" {words}").replace(" ", _SPACE)
 
     def _cut(self, text: str) -> list[int]:
-        found = self._find(text)
+        pieces_at = self._find(text)
         best, came = [0.0] + [-np.inf] * len(text), [(0, UNKNOWN)] * (len(text) + 1)
         for start in range(len(text)):
-            for length, rank, score in (*found[start], (1, UNKNOWN, self._worst)):
+            for length, rank, score in (*pieces_at[start], (1, UNKNOWN, self._worst)):
                 end = start + length
                 if best[start] + score > best[end]:
                     best[end], came[end] = best[start] + score, (start, rank)
@@ -95,14 +95,16 @@ class PieceTokenizer:
     def _find(self, text: str) -> list[list[tuple[int, int, float]]]:
         """Return the length, rank and score of the pieces that begin at each character."""
         prefixes = prefix_hashes(text)
-        found: list[list[tuple[int, int, float]]] = [[] for _ in text]
+        pieces_at: list[list[tuple[int, int, float]]] = [[] for _ in text]
         for length in range(1, min(self._longest, len(text)) + 1):
-            own = prefixes[length:] - prefixes[:-length] * self._powers[length]
-            places = np.minimum(np.searchsorted(self._hashes, own), len(self._hashes) - 1)
-            for start in np.flatnonzero(self._hashes[places] == own):
+            window_hashes = prefixes[length:] - prefixes[:-length] * self._powers[length]
+            places = np.minimum(np.searchsorted(self._hashes, window_hashes), len(self._hashes) - 1)
+            for start in np.flatnonzero(self._hashes[places] == window_hashes):
                 place = places[start]
-                found[start].append((length, int(self._ranks[place]), float(self._scores[place])))
-        return found
+                pieces_at[start].append(
+                    (length, int(self._ranks[place]), float(self._scores[place]))
+                )
+        return pieces_at
 
 
 def prefix_hashes(text: str) -> Hashes:

@@ -57,15 +57,15 @@ class QueryCache:
     def get_all(self, texts: dict[str, str], embedder: Embedder) -> dict[str, Vector]:
         """Return a vector per key, embedding missing texts and waiting for other threads' ones."""
         with self._lock:
-            found = {key: self._vectors[key] for key in texts if key in self._vectors}
-            for key in found:
+            vectors = {key: self._vectors[key] for key in texts if key in self._vectors}
+            for key in vectors:
                 self._vectors.move_to_end(key)
             awaited = {key: self._in_flight[key] for key in texts if key in self._in_flight}
-            new = [key for key in texts if key not in found and key not in awaited]
+            new = [key for key in texts if key not in vectors and key not in awaited]
             self._in_flight.update({key: Future() for key in new})
         if new:
-            found |= self._fetch({key: texts[key] for key in new}, embedder)
-        return found | {key: future.result() for key, future in awaited.items()}
+            vectors |= self._fetch({key: texts[key] for key in new}, embedder)
+        return vectors | {key: future.result() for key, future in awaited.items()}
 
     def clear(self) -> None:
         """Drop all vectors of this process."""
@@ -114,13 +114,13 @@ def _key(model: str, text: str) -> str:
 
 
 def _from_redis(keys: Iterable[str], dimension: int) -> dict[str, Vector]:
-    wanted = list(keys)
+    key_list = list(keys)
     nothing: list[bytes | str | None] = []
-    answers = attempt(lambda redis: list(redis.mget(wanted)), default=nothing)
+    answers = attempt(lambda redis: list(redis.mget(key_list)), default=nothing)
     size = dimension * np.dtype(np.float32).itemsize
     return {
         key: np.frombuffer(answer, dtype=np.float32)
-        for key, answer in zip(wanted, answers, strict=False)
+        for key, answer in zip(key_list, answers, strict=False)
         if isinstance(answer, bytes) and len(answer) == size
     }
 

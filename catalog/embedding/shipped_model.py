@@ -64,7 +64,7 @@ def prepare_model(root: Path, *, trained: bool = True) -> Path:
 def prepared_folder(root: Path, name: str) -> Path | None:
     """Return the folder of the named model, by this or an earlier version, or None."""
     records = (*root.glob(RECORD_FILE), *root.glob(f"*/{RECORD_FILE}"))
-    return next((each.parent for each in records if recorded_name(each.parent) == name), None)
+    return next((record.parent for record in records if recorded_name(record.parent) == name), None)
 
 
 def prepare_float32_model(root: Path, *, trained: bool = True) -> Path:

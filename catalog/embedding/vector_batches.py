@@ -97,17 +97,17 @@ class VectorTable(Generic[Row]):
 
     def _claim(self, batch: Sequence[int]) -> list[Row]:
         """Count the attempt, then read the texts."""
-        wanted = self.pending().filter(pk__in=batch)
+        waiting = self.pending().filter(pk__in=batch)
         # Committed first, because the work may crash the process.
-        keys = update_unlocked(wanted, attempts=F("attempts") + 1, sent_at=Now())
+        keys = update_unlocked(waiting, attempts=F("attempts") + 1, sent_at=Now())
         # One statement reads text and hash, so they match whatever is written meanwhile.
         return self.read(keys)
 
     def _release(self, rows: Sequence[Row]) -> None:
         """Undo the attempt: the provider or another text failed, not these texts."""
         keys = [row.pk for row in rows]
-        begun = self.model._default_manager.filter(pk__in=keys, attempts__gt=0)
-        update_unlocked(begun, attempts=F("attempts") - 1)
+        claimed = self.model._default_manager.filter(pk__in=keys, attempts__gt=0)
+        update_unlocked(claimed, attempts=F("attempts") - 1)
 
     def _note_failure(self, row: Row, reason: str) -> None:
         same = self.model._default_manager.filter(pk=row.pk, text_hash=row.text_hash)

@@ -31,8 +31,8 @@ def find_index(model: str) -> VectorIndex | None:
     """Return the index of the model of that name; None where it has none that is complete."""
     with connection.cursor() as cursor:
         cursor.execute(_FIND, {"model": model})
-        found = cursor.fetchone()
-    return VectorIndex(*found) if found else None
+        row = cursor.fetchone()
+    return VectorIndex(*row) if row else None
 
 
 def create_statement(index: VectorIndex) -> str:

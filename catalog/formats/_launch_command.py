@@ -22,8 +22,12 @@ def launch_command(package: Entry) -> tuple[str, ...]:
     if package.raw("registryName") is not None:
         # In the form of May 2025 the arguments were free text that no launcher understands.
         return launcher
-    runtime = [part for one in package.mappings("runtimeArguments") for part in _argument(one)]
-    arguments = [part for one in package.mappings("packageArguments") for part in _argument(one)]
+    runtime = [
+        part for argument in package.mappings("runtimeArguments") for part in _argument(argument)
+    ]
+    arguments = [
+        part for argument in package.mappings("packageArguments") for part in _argument(argument)
+    ]
     # The registry's arguments may repeat the launcher's own, such as `-y`.
     fixed = [part for part in launcher[1:-1] if part not in runtime]
     return safe_command(package, (launcher[0], *fixed, *runtime, launcher[-1], *arguments))
@@ -88,8 +92,8 @@ def _launcher_command(registry: str, identifier: str, version: str) -> tuple[str
 
 def _is_plain(registry: str, identifier: str) -> bool:
     """Return True if a launcher can only take the identifier for a package, never for an option."""
-    own = _NPM_IDENTIFIER if registry == "npm" else _IDENTIFIER
-    return own.fullmatch(identifier) is not None
+    pattern = _NPM_IDENTIFIER if registry == "npm" else _IDENTIFIER
+    return pattern.fullmatch(identifier) is not None
 
 
 def _argument(argument: Entry) -> tuple[str, ...]:

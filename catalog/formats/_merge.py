@@ -36,122 +36,144 @@ _RANKS: tuple[IntegrationKind, ...] = (
 def merge(parts: Iterable[Loaded], defects: Iterable[Defect] = ()) -> Loaded:
     """Merge several results, and report the conflicts between them."""
     distinct = _with_distinct_slugs(list(parts))
-    found: list[Defect] = []
+    conflicts: list[Defect] = []
     integrations: dict[str, IntegrationDescriptor] = {}
     declared: list[Descriptor] = []
     for part in distinct:
-        refused = _add_integrations(part, integrations, found)
-        declared += [one for one in part.capabilities if one.integration not in refused]
-    capabilities = _drop_duplicates(_with_distinct_names(declared), found)
+        refused = _add_integrations(part, integrations, conflicts)
+        declared += [
+            capability for capability in part.capabilities if capability.integration not in refused
+        ]
+    capabilities = _drop_duplicates(_with_distinct_names(declared), conflicts)
     earlier = [*defects, *(defect for part in distinct for defect in part.defects)]
     return Loaded(
-        tuple(integrations.values()), tuple(capabilities), (*earlier, *_cap_defects(found))
+        tuple(integrations.values()), tuple(capabilities), (*earlier, *_cap_defects(conflicts))
     )
 
 
-def with_short_name(one: Descriptor) -> Descriptor:
+def with_short_name(capability: Descriptor) -> Descriptor:
     """Give a capability its hashed name, because another one has the plain name."""
-    declared = _declared_id(one)
-    name = short_form(one.kind, one.integration, one.action, declared)
-    return replace(one, full_name=name, identifier=declared or identifier_for(one.kind, name))
+    declared = _declared_id(capability)
+    name = short_form(capability.kind, capability.integration, capability.action, declared)
+    return replace(
+        capability, full_name=name, identifier=declared or identifier_for(capability.kind, name)
+    )
 
 
 def _with_distinct_slugs(parts: list[Loaded]) -> list[Loaded]:
     """Append the kind to the slug of every integration but one when kinds share a slug."""
     kinds: dict[str, set[IntegrationKind]] = {}
-    for one in (one for part in parts for one in part.integrations if one.source_ref):
-        kinds.setdefault(one.slug, set()).add(one.kind)
+    for integration in (
+        integration for part in parts for integration in part.integrations if integration.source_ref
+    ):
+        kinds.setdefault(integration.slug, set()).add(integration.kind)
     keeper = {slug: min(several, key=_RANKS.index) for slug, several in kinds.items()}
     return [_move_clashing(part, keeper) for part in parts]
 
 
 def _move_clashing(part: Loaded, keeper: dict[str, IntegrationKind]) -> Loaded:
     new_slugs = {
-        one.slug: slug_for(f"{one.slug}-{one.kind}")
-        for one in part.integrations
-        if one.source_ref and keeper[one.slug] != one.kind
+        descriptor.slug: slug_for(f"{descriptor.slug}-{descriptor.kind}")
+        for descriptor in part.integrations
+        if descriptor.source_ref and keeper[descriptor.slug] != descriptor.kind
     }
     if not new_slugs:
         return part
     integrations = [
-        replace(one, slug=new_slugs.get(one.slug, one.slug)) for one in part.integrations
+        replace(descriptor, slug=new_slugs.get(descriptor.slug, descriptor.slug))
+        for descriptor in part.integrations
     ]
     capabilities = [
-        _move_capability(one, new_slugs[one.integration]) if one.integration in new_slugs else one
-        for one in part.capabilities
+        _move_capability(descriptor, new_slugs[descriptor.integration])
+        if descriptor.integration in new_slugs
+        else descriptor
+        for descriptor in part.capabilities
     ]
     return replace(part, integrations=tuple(integrations), capabilities=tuple(capabilities))
 
 
-def _move_capability(one: Descriptor, slug: str) -> Descriptor:
-    is_alone = one.full_name == one.integration
-    declared = _declared_id(one)
-    action = slug if is_alone else one.action
-    name = slug if is_alone else full_name_for(slug, action, kind=one.kind, declared_id=declared)
-    identifier = declared or identifier_for(one.kind, name)
-    return replace(one, integration=slug, action=action, full_name=name, identifier=identifier)
+def _move_capability(capability: Descriptor, slug: str) -> Descriptor:
+    is_alone = capability.full_name == capability.integration
+    declared = _declared_id(capability)
+    action = slug if is_alone else capability.action
+    name = (
+        slug
+        if is_alone
+        else full_name_for(slug, action, kind=capability.kind, declared_id=declared)
+    )
+    identifier = declared or identifier_for(capability.kind, name)
+    return replace(
+        capability, integration=slug, action=action, full_name=name, identifier=identifier
+    )
 
 
 def _add_integrations(
-    part: Loaded, integrations: dict[str, IntegrationDescriptor], found: list[Defect]
+    part: Loaded, integrations: dict[str, IntegrationDescriptor], conflicts: list[Defect]
 ) -> set[str]:
     """Add the integrations of a part; return the slugs refused because they contradict others."""
     refused: set[str] = set()
-    for one in part.integrations:
-        first = integrations.setdefault(one.slug, one)
+    for integration in part.integrations:
+        first = integrations.setdefault(integration.slug, integration)
         # An integration without a source is only a name that the importing admin gave.
-        if first is one or not one.source_ref:
+        if first is integration or not integration.source_ref:
             continue
         if not first.source_ref:
-            integrations[one.slug] = one
-        elif _without_source(first) != _without_source(one):
-            refused.add(one.slug)
-            reason = f"{one.slug} is already declared in {_file(first)}"
-            found.append(Defect(_file(one), "name", reason))
+            integrations[integration.slug] = integration
+        elif _without_source(first) != _without_source(integration):
+            refused.add(integration.slug)
+            reason = f"{integration.slug} is already declared in {_file(first)}"
+            conflicts.append(Defect(_file(integration), "name", reason))
     return refused
 
 
 def _with_distinct_names(capabilities: list[Descriptor]) -> list[Descriptor]:
     """Give all capabilities that share a full name their hashed names."""
     claims: dict[str, set[tuple[str, ...]]] = {}
-    for one in capabilities:
+    for capability in capabilities:
         # All of them change, not only the later ones, so that the order of files does not matter.
-        claims.setdefault(one.full_name, set()).add(_identity(one))
-    return [with_short_name(one) if len(claims[one.full_name]) > 1 else one for one in capabilities]
+        claims.setdefault(capability.full_name, set()).add(_identity(capability))
+    return [
+        with_short_name(capability) if len(claims[capability.full_name]) > 1 else capability
+        for capability in capabilities
+    ]
 
 
-def _drop_duplicates(capabilities: list[Descriptor], found: list[Defect]) -> list[Descriptor]:
+def _drop_duplicates(capabilities: list[Descriptor], conflicts: list[Defect]) -> list[Descriptor]:
     by_identifier: dict[str, Descriptor] = {}
     by_name: dict[str, Descriptor] = {}
-    for one in capabilities:
-        first = by_identifier.get(one.identifier) or by_name.get(one.full_name)
+    for capability in capabilities:
+        first = by_identifier.get(capability.identifier) or by_name.get(capability.full_name)
         if first is None:
-            by_identifier[one.identifier] = by_name[one.full_name] = one
-        elif _without_source(first) != _without_source(one):
-            reason = f"{one.identifier} is already declared in {_file(first)}"
-            found.append(Defect(_file(one), "name", reason))
+            by_identifier[capability.identifier] = by_name[capability.full_name] = capability
+        elif _without_source(first) != _without_source(capability):
+            reason = f"{capability.identifier} is already declared in {_file(first)}"
+            conflicts.append(Defect(_file(capability), "name", reason))
     return list(by_identifier.values())
 
 
-def _without_source(one: Entity) -> Entity:
-    return replace(one, source_ref={})
+def _without_source(entity: Entity) -> Entity:
+    return replace(entity, source_ref={})
 
 
-def _cap_defects(found: list[Defect]) -> list[Defect]:
+def _cap_defects(conflicts: list[Defect]) -> list[Defect]:
     cap = DEFAULT_LIMITS.defects_per_file
-    if len(found) <= cap:
-        return found
-    more = f"{len(found) - cap:,} more are declared twice"
-    return [*found[:cap], Defect(found[cap].file, "name", more)]
+    if len(conflicts) <= cap:
+        return conflicts
+    more = f"{len(conflicts) - cap:,} more are declared twice"
+    return [*conflicts[:cap], Defect(conflicts[cap].file, "name", more)]
 
 
-def _identity(one: Descriptor) -> tuple[str, ...]:
-    return (one.kind, one.integration, one.action, _declared_id(one))
+def _identity(capability: Descriptor) -> tuple[str, ...]:
+    return (capability.kind, capability.integration, capability.action, _declared_id(capability))
 
 
-def _declared_id(one: Descriptor) -> str:
-    return "" if one.identifier == identifier_for(one.kind, one.full_name) else one.identifier
+def _declared_id(capability: Descriptor) -> str:
+    return (
+        ""
+        if capability.identifier == identifier_for(capability.kind, capability.full_name)
+        else capability.identifier
+    )
 
 
-def _file(one: Descriptor | IntegrationDescriptor) -> str:
-    return str(one.source_ref.get("file", ""))
+def _file(descriptor: Descriptor | IntegrationDescriptor) -> str:
+    return str(descriptor.source_ref.get("file", ""))

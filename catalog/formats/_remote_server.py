@@ -80,13 +80,13 @@ def build_header_templates(entry: Entry, headers: Iterable[Header]) -> HeaderTem
 
 def _build_template(entry: Entry, header: Header) -> tuple[str, tuple[str, ...]]:
     text, gaps = normalize_placeholders(clean_name(header.value).text)
-    own = f"${{{header.name}}}"
+    placeholder = f"${{{header.name}}}"
     if not text:
-        return (own, (header.name,)) if header.needed else ("", ())
+        return (placeholder, (header.name,)) if header.needed else ("", ())
     plain = strip_placeholders(text)
     # Placeholders are allowed; a literal that looks like a secret is not.
     held = redact_text(plain) != plain
     if held or (not gaps and (header.secret or is_secret_name(header.name))):
         entry.report("headers", "contained a secret, which was left out: enter it as a secret")
-        return own, (header.name,)
+        return placeholder, (header.name,)
     return text, gaps

@@ -205,20 +205,22 @@ def _open_archive(body: bytes, budget: _Budget) -> _Archive:
 
 def _has_odd_characters(name: str) -> bool:
     drive = len(name) > 1 and name[1] == ":"
-    return drive or "\\" in name or any(unicodedata.category(one) == "Cc" for one in name)
+    return (
+        drive or "\\" in name or any(unicodedata.category(character) == "Cc" for character in name)
+    )
 
 
 def _read(path: str, content: IO[bytes], member: _Member, budget: _Budget) -> ArchiveFile | Defect:
     if member.size > budget.limits.file:
         reason = f"has {member.size:,} bytes; the limit is {budget.limits.file:,}"
         return Defect(member.name, "file", reason)
-    found = bytearray()
+    data = bytearray()
     while part := content.read(_PART):
-        found += part
-        if len(found) > budget.limits.file:
+        data += part
+        if len(data) > budget.limits.file:
             raise RefusedError("contains a file that is larger than declared")
         budget.take(len(part))
-    return ArchiveFile(path, bytes(found))
+    return ArchiveFile(path, bytes(data))
 
 
 _BROKEN = (

@@ -15,9 +15,9 @@ SUFFIX = ".jsonl"
 
 def read(document: Document, lines: Iterable[tuple[int, bytes | None]]) -> Loaded:
     """Read every valid line as a tool and report the others by line number."""
-    own = document.integration or slug_for(document.stem)
+    default_slug = document.integration or slug_for(document.stem)
     titles: dict[str, str] = {}
-    found: list[Descriptor] = []
+    capabilities: list[Descriptor] = []
     for number, line in lines:
         if number > document.limits.catalog_lines:
             document.report(
@@ -25,18 +25,18 @@ def read(document: Document, lines: Iterable[tuple[int, bytes | None]]) -> Loade
             )
             break
         try:
-            capability, title = _line(document, number, line, own)
+            capability, title = _line(document, number, line, default_slug)
         except RefusedError as refused:
             document.report(refused.field, refused.reason)
             continue
         if capability is not None:
-            titles.setdefault(capability.integration, title or display_name_for(own))
-            found.append(capability)
-    return Loaded(_integrations(document, titles), tuple(found))
+            titles.setdefault(capability.integration, title or display_name_for(default_slug))
+            capabilities.append(capability)
+    return Loaded(_integrations(document, titles), tuple(capabilities))
 
 
 def _line(
-    document: Document, number: int, line: bytes | None, own: str
+    document: Document, number: int, line: bytes | None, default_slug: str
 ) -> tuple[Descriptor | None, str]:
     at = f"line {number}"
     if line is None:
@@ -47,12 +47,12 @@ def _line(
         value = parse_json(decode(line).strip(), max_depth=document.limits.json_depth)
     except RefusedError as refused:
         raise RefusedError(refused.reason, at) from refused
-    return _tool(document.entry(value, at), own)
+    return _tool(document.entry(value, at), default_slug)
 
 
-def _tool(entry: Entry, own: str) -> tuple[Descriptor, str]:
+def _tool(entry: Entry, default_slug: str) -> tuple[Descriptor, str]:
     server = entry.name("server")
-    slug = slug_for(server) if server else own
+    slug = slug_for(server) if server else default_slug
     action = action_name(entry)
     annotations = entry.mapping("annotations")
     flag: Any = entry.flag("hasSideEffects")

@@ -201,9 +201,9 @@ for _category, _words in CATEGORY_WORDS.items():
 
 def resolve_category(declared: str, *, name: str, description: str) -> tuple[str, bool]:
     """Return the category, and True if it was inferred."""
-    known = canonical_category(declared)
-    if known:
-        return known, False
+    canonical = canonical_category(declared)
+    if canonical:
+        return canonical, False
     return infer_category(name, description), True
 
 
@@ -236,11 +236,11 @@ def split_words(text: str) -> list[str]:
 
 
 def _add_scores(scores: dict[str, float], words: list[str], weight: float) -> None:
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for word in words:
-        seen[word] = seen.get(word, 0) + 1
+        counts[word] = counts.get(word, 0) + 1
         # A word repeated many times must not decide the category alone.
-        if seen[word] > _MAX_REPEATS or word not in _CATEGORIES_OF:
+        if counts[word] > _MAX_REPEATS or word not in _CATEGORIES_OF:
             continue
         strength = weight * (_WEAK_WEIGHT if word in _WEAK else 1.0)
         for category in _CATEGORIES_OF[word]:

@@ -8,9 +8,9 @@ _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 
 def charset_of(content_type: str) -> str:
     """Return the charset that a content type names, if Python has it; else UTF-8."""
-    named = _CHARSET.search(content_type)
+    match = _CHARSET.search(content_type)
     try:
-        return codecs.lookup(named.group(1)).name if named else "utf-8"
+        return codecs.lookup(match.group(1)).name if match else "utf-8"
     except LookupError:
         return "utf-8"
 

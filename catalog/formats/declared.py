@@ -60,7 +60,7 @@ def build_declared(
     action = name if integration else slug
     full_name = full_name_for(slug, action, kind=kind) if integration else slug
     description = entry.text("description")
-    named, inferred = resolve_category(
+    category_name, inferred = resolve_category(
         entry.name("category") if category is None else category, name=name, description=description
     )
     available = entry.flag("available") is not False
@@ -72,7 +72,7 @@ def build_declared(
         identifier=entry.name("id") or identifier_for(kind, full_name),
         display_name=entry.name("displayName", "title") or display_name_for(name),
         description=description,
-        category=named,
+        category=category_name,
         category_inferred=inferred,
         tags=entry.tags("tags", "keywords"),
         input_schema=read_input_schema(entry, "inputSchema", "schema", "parameters")
@@ -95,23 +95,23 @@ def build_declared(
         source_ref=source_ref,
         hidden_characters=entry.hidden,
     )
-    owner = _integration(entry, capability, integration_kind, own=integration is None)
+    owner = _integration(entry, capability, integration_kind, standalone=integration is None)
     return DeclaredCapability(owner, capability)
 
 
 def _integration(
-    entry: Entry, capability: Descriptor, kind: IntegrationKind | None, *, own: bool
+    entry: Entry, capability: Descriptor, kind: IntegrationKind | None, *, standalone: bool
 ) -> IntegrationDescriptor:
     return IntegrationDescriptor(
         slug=capability.integration,
         kind=kind or _INTEGRATION_KINDS[capability.kind],
-        title=capability.display_name if own else display_name_for(capability.integration),
-        description=capability.description if own else "",
+        title=capability.display_name if standalone else display_name_for(capability.integration),
+        description=capability.description if standalone else "",
         publisher=entry.name("publisher", "author") if isinstance(entry.raw("author"), str) else "",
-        version=entry.version("version") if own else "",
-        required_secrets=capability.required_secrets if own else (),
-        licence=entry.version("license", "licence") if own else "",
-        source_ref=capability.source_ref if own else {},
+        version=entry.version("version") if standalone else "",
+        required_secrets=capability.required_secrets if standalone else (),
+        licence=entry.version("license", "licence") if standalone else "",
+        source_ref=capability.source_ref if standalone else {},
     )
 
 

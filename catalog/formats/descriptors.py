@@ -146,11 +146,13 @@ def column_values(descriptor: IntegrationDescriptor | Descriptor) -> dict[str, A
 
 def from_columns(kind: type[AnyDescriptor], values: Mapping[str, Any]) -> AnyDescriptor:
     """Restore a descriptor from fields by name, as columns and JSON store them."""
-    given = {name: values[name] for name in kind.__slots__ if name in values}
-    for name in _TUPLES[kind] & given.keys():
-        items = given[name] or ()
-        given[name] = tuple(EdgeDescriptor(**one) if name == "edges" else one for one in items)
-    return kind(**given)
+    arguments = {name: values[name] for name in kind.__slots__ if name in values}
+    for name in _TUPLES[kind] & arguments.keys():
+        items = arguments[name] or ()
+        arguments[name] = tuple(
+            EdgeDescriptor(**item) if name == "edges" else item for item in items
+        )
+    return kind(**arguments)
 
 
 _TUPLES: dict[type[Any], frozenset[str]] = {
@@ -161,7 +163,7 @@ _TUPLES: dict[type[Any], frozenset[str]] = {
 
 def _column_value(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [asdict(one) if isinstance(one, EdgeDescriptor) else one for one in value]
+        return [asdict(item) if isinstance(item, EdgeDescriptor) else item for item in value]
     # Rows get a copy, since descriptors are immutable. Schemas are large, so it is a shallow one.
     return dict(value) if isinstance(value, dict) else value
 

@@ -50,7 +50,7 @@ def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
     image = entry.name("image")
     variables = _variables(entry)
     limit = entry.document.limits.secret_name
-    secrets = distinct((*(one["name"] for one in variables), *headers.names), limit)
+    secrets = distinct((*(variable["name"] for variable in variables), *headers.names), limit)
     project = read_web_address(source, "project") if source else ""
     return IntegrationDescriptor(
         slug=slug,
@@ -97,12 +97,12 @@ def _variables(entry: Entry) -> list[JSONObject]:
     return [
         {
             "name": name,
-            "description": one.text("description", limit=limits.reason),
-            "secret": one in secrets,
+            "description": variable.text("description", limit=limits.reason),
+            "secret": variable in secrets,
             "required": True,
         }
-        for one in (*secrets, *settings)
-        if (name := one.name("env", "name", limit=limits.secret_name))
+        for variable in (*secrets, *settings)
+        if (name := variable.name("env", "name", limit=limits.secret_name))
     ]
 
 

@@ -223,10 +223,10 @@ class Entry:
         value = self.raw(*keys)
         if value is None:
             return []
-        found = self.document.entries(
+        nested = self.document.entries(
             value, self.place(keys[0]), limit=self.document.limits.list_items
         )
-        entries = list(found)
+        entries = list(nested)
         for entry in entries:
             # Items count towards this entry, as nested mappings do.
             entry._hidden = self._hidden

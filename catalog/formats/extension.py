@@ -38,11 +38,14 @@ def read_listed(
     document: Document, key: str, read_one: Callable[[Entry], DeclaredCapability]
 ) -> Loaded:
     """Read a list in which each entry is its own integration; report invalid entries."""
-    found: list[DeclaredCapability] = []
+    declarations: list[DeclaredCapability] = []
     values = document.value.get(key)
     for entry in document.entries(values, key, limit=document.limits.entries_per_file):
         try:
-            found.append(read_one(entry))
+            declarations.append(read_one(entry))
         except RefusedError as refused:
             document.report(refused.field, refused.reason)
-    return Loaded(tuple(one.integration for one in found), tuple(one.capability for one in found))
+    return Loaded(
+        tuple(declaration.integration for declaration in declarations),
+        tuple(declaration.capability for declaration in declarations),
+    )

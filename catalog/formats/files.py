@@ -221,5 +221,5 @@ def _open(path: Path, root: Path) -> BinaryIO:
 
 
 def _first_repeated(keys: Iterable[str]) -> str:
-    seen: set[str] = set()
-    return next(key for key in keys if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+    earlier: set[str] = set()
+    return next(key for key in keys if key in earlier or earlier.add(key))  # type: ignore[func-returns-value]

@@ -27,9 +27,9 @@ def choose_icon(declared: Any, *, data_too: bool = False) -> str:
     """
     icons = declared if isinstance(declared, list) else [declared]
     usable = [
-        (_rank(one), address)
-        for one in icons[:_MOST]
-        if isinstance(one, Mapping) and (address := _address(one, data_too=data_too))
+        (_rank(icon), address)
+        for icon in icons[:_MOST]
+        if isinstance(icon, Mapping) and (address := _address(icon, data_too=data_too))
     ]
     return min(usable, key=lambda pair: pair[0])[1] if usable else ""
 
@@ -72,9 +72,9 @@ def _side(sizes: Any) -> int:
     """Return the declared side that fits best, or 0 where none is declared."""
     listed = sizes if isinstance(sizes, list) else [sizes]
     sides = [
-        min(int(found[1]), int(found[2]))
-        for one in listed[:_MOST]
-        if isinstance(one, str) and (found := _SIZE.fullmatch(one.strip()))
+        min(int(match[1]), int(match[2]))
+        for size in listed[:_MOST]
+        if isinstance(size, str) and (match := _SIZE.fullmatch(size.strip()))
     ]
     enough = [side for side in sides if side >= SIDE]
     return min(enough) if enough else max(sides, default=0)

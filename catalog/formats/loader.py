@@ -83,15 +83,15 @@ def load_path(
     strangers, apart from here.
     """
     slug = slug_for(integration) if integration else None
-    found = find_sources(path, limits)
-    sole = len(found.files) == 1
+    sources = find_sources(path, limits)
+    sole = len(sources.files) == 1
     loaded = [
-        _load_file(file, found.root, slug, sole=sole, limits=limits, read_api=read_api)
-        for file in found.files
+        _load_file(file, sources.root, slug, sole=sole, limits=limits, read_api=read_api)
+        for file in sources.files
     ]
-    if not found.files and not found.defects:
+    if not sources.files and not sources.defects:
         return Loaded(defects=(Defect(display_path(path, path.parent), "file", _EMPTY),))
-    return merge(loaded, found.defects)
+    return merge(loaded, sources.defects)
 
 
 def load_value(
@@ -115,10 +115,10 @@ def _load_file(
     return _read_with_defects(document, read)
 
 
-def _read_with_defects(document: Document, read: Callable[[], Loaded]) -> Loaded:
+def _read_with_defects(document: Document, reader: Callable[[], Loaded]) -> Loaded:
     """Run a reader and attach the document's defects; a refused file adds one."""
     try:
-        loaded = read()
+        loaded = reader()
     except RefusedError as refused:
         document.report(refused.field, refused.reason)
         loaded = Loaded()
@@ -164,15 +164,15 @@ def _read_api(text: str, document: Document, *, sole: bool, read_api: ApiReader)
 
 
 def _read_value(document: Document, *, sole: bool = True) -> Loaded:
-    known = _find_format(document.value)
+    source_format = _find_format(document.value)
     # The admin's slug is for a single server; several files would all claim it.
-    if known.OF_SERVERS and not sole:
+    if source_format.OF_SERVERS and not sole:
         document.integration = None
-    return known.read(document)
+    return source_format.read(document)
 
 
 def _find_format(value: Any) -> SourceFormat:
-    known = next((one for one in FORMATS if one.recognises(value)), None)
-    if known is None:
+    source_format = next((candidate for candidate in FORMATS if candidate.recognises(value)), None)
+    if source_format is None:
         raise RefusedError(_UNKNOWN)
-    return known
+    return source_format

@@ -28,8 +28,8 @@ def recognises(value: Any) -> bool:
 def read(document: Document) -> Loaded:
     """Read the capability of one manifest."""
     entry = document.entry(document.value)
-    one = read_manifest(entry, integration=document.integration, integration_kind="manifest")
-    return Loaded((one.integration,), (one.capability,))
+    declared = read_manifest(entry, integration=document.integration, integration_kind="manifest")
+    return Loaded((declared.integration,), (declared.capability,))
 
 
 def read_manifest(

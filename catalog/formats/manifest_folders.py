@@ -41,9 +41,9 @@ def read_folders(
     """Read all manifests, by priority of the folder and then by path."""
     reads: dict[str, ManifestRead] = {}
     for folder in folders:
-        for read in _read_folder(folder, limits):
+        for manifest in _read_folder(folder, limits):
             # A folder inside another one has been read with it.
-            reads.setdefault(read.path, read)
+            reads.setdefault(manifest.path, manifest)
     return tuple(reads.values())
 
 
@@ -68,10 +68,10 @@ def storable_path(path: Path) -> str:
 def _read_folder(folder: Path, limits: Limits) -> Iterator[ManifestRead]:
     if not os.path.lexists(folder):
         return
-    found = find_manifests(folder, limits)
-    for file in found.files:
+    manifests = find_manifests(folder, limits)
+    for file in manifests.files:
         yield _read_manifest(file, limits)
-    for defect in found.defects:
+    for defect in manifests.defects:
         path = storable_path(folder if defect.file == folder.name else folder / defect.file)
         yield ManifestRead(path, defects=(replace(defect, file=path),))
 
@@ -85,7 +85,7 @@ def _read_manifest(file: Path, limits: Limits) -> ManifestRead:
         return ManifestRead(path, defects=(Defect(path, "file", reason),))
     defects = tuple(replace(defect, file=path) for defect in loaded.defects)
     both = zip(loaded.integrations, loaded.capabilities, strict=True)
-    declared = next((DeclaredCapability(*one) for one in both), None)
+    declared = next((DeclaredCapability(*pair) for pair in both), None)
     return ManifestRead(path, declared and _with_manifest_path(declared, path), defects)
 
 

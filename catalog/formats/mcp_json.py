@@ -36,7 +36,7 @@ def read(document: Document) -> Loaded:
     """Read every server, without tools: those are listed when it is connected."""
     servers = _servers(document.value)
     single = document.integration if len(servers) == 1 else None
-    found: list[IntegrationDescriptor] = []
+    integrations: list[IntegrationDescriptor] = []
     limit = document.limits.entries_per_file
     if len(servers) > limit:
         document.report(
@@ -44,10 +44,10 @@ def read(document: Document) -> Loaded:
         )
     for name, value in list(servers.items())[:limit]:
         try:
-            found.append(_integration(document.entry(value, str(name)), str(name), single))
+            integrations.append(_integration(document.entry(value, str(name)), str(name), single))
         except RefusedError as refused:
             document.report(refused.field, refused.reason)
-    return Loaded(tuple(found))
+    return Loaded(tuple(integrations))
 
 
 def _servers(value: Any) -> dict[str, Any]:

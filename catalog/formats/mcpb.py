@@ -87,10 +87,10 @@ def _refuse_command(command: str) -> None:
 def library_paths(environment: Any) -> list[str]:
     """Return the folders that are searched for modules, within the bundle."""
     value = environment.get("PYTHONPATH") if isinstance(environment, dict) else None
-    named = re.split(r"[:;]", value[:2_000]) if isinstance(value, str) else []
-    own = [one.strip() for one in named if one.strip().startswith(FOLDER)]
-    inside = [one.removeprefix(FOLDER).strip("/") for one in own]
-    if any(part == ".." for one in inside for part in one.split("/")):
+    folders = re.split(r"[:;]", value[:2_000]) if isinstance(value, str) else []
+    bundled = [folder.strip() for folder in folders if folder.strip().startswith(FOLDER)]
+    inside = [folder.removeprefix(FOLDER).strip("/") for folder in bundled]
+    if any(part == ".." for folder in inside for part in folder.split("/")):
         raise RefusedError("has a path that leads outside", "server.mcp_config.env")
     return inside or list(_OWN_LIBRARIES)
 
@@ -99,9 +99,9 @@ def python_specifier(text: str) -> str:
     """Return the versions of Python that a manifest allows, such as `>=3.8,<4`; "" if it says none
     that can be read.
     """
-    wanted = ",".join(re.split(r"[\s,]+", text.strip()))
+    specifier = ",".join(re.split(r"[\s,]+", text.strip()))
     try:
-        return str(SpecifierSet(wanted))
+        return str(SpecifierSet(specifier))
     except InvalidSpecifier:
         return ""
 
@@ -116,17 +116,21 @@ def read_project(text: str) -> Project:
     if not isinstance(listed, list) or len(listed) > _MOST_REQUIREMENTS:
         raise RefusedError(f"has no usable {PROJECT}", PROJECT)
     python = str(project.get("requires-python", ""))
-    return Project(python_specifier(python), tuple(_requirement(one) for one in listed))
+    return Project(
+        python_specifier(python), tuple(_requirement(dependency) for dependency in listed)
+    )
 
 
 def _requirement(text: Any) -> str:
     try:
-        found = Requirement(str(text)[:300])
+        requirement = Requirement(str(text)[:300])
     except InvalidRequirement:
         raise RefusedError("has a dependency that cannot be read", PROJECT) from None
-    if found.url:
-        raise RefusedError(f"takes {found.name[:100]} from an address, not from an index", PROJECT)
-    return str(found)
+    if requirement.url:
+        raise RefusedError(
+            f"takes {requirement.name[:100]} from an address, not from an index", PROJECT
+        )
+    return str(requirement)
 
 
 MANIFEST = "manifest.json"
@@ -163,7 +167,11 @@ def read_bundle(
         transport="stdio",
         command=safe_command(entry, package.command()),
         required_secrets=distinct(
-            (one["name"] for one in variables if one["secret"] or one["required"]),
+            (
+                variable["name"]
+                for variable in variables
+                if variable["secret"] or variable["required"]
+            ),
             document.limits.secret_name,
         ),
         homepage=read_web_address(entry, "homepage"),
@@ -189,7 +197,8 @@ def launch_arguments(manifest: Any, folder: str) -> tuple[str, ...]:
     entry = Document(file=MANIFEST, value=manifest).entry(manifest, MANIFEST)
     server = _server(entry)
     return tuple(
-        _ASKED.sub(r"${\1}", one).replace(FOLDER, folder) for one in _arguments(entry, server)
+        _ASKED.sub(r"${\1}", argument).replace(FOLDER, folder)
+        for argument in _arguments(entry, server)
     )
 
 
@@ -250,10 +259,10 @@ def _check_platform(entry: Entry) -> None:
     """Raise RefusedError if the manifest names systems, and not this one."""
     compatible = entry.mapping("compatibility")
     listed = compatible.raw("platforms") if compatible else None
-    named = [str(one)[:20] for one in listed[:10]] if isinstance(listed, list) else []
-    if named and sys.platform not in named:
+    systems = [str(system)[:20] for system in listed[:10]] if isinstance(listed, list) else []
+    if systems and sys.platform not in systems:
         raise RefusedError(
-            f"is for {', '.join(named)}, and this system is {sys.platform}",
+            f"is for {', '.join(systems)}, and this system is {sys.platform}",
             "compatibility.platforms",
         )
 
@@ -272,7 +281,7 @@ def _arguments(entry: Entry, server: Entry) -> list[str]:
         raise RefusedError("is not started by node", "server.mcp_config.command")
     if not isinstance(listed, list) or not listed or len(listed) > _MOST_ARGUMENTS:
         raise RefusedError("has no usable arguments", "server.mcp_config.args")
-    if not all(isinstance(one, str) and len(one) <= 1_000 for one in listed):
+    if not all(isinstance(argument, str) and len(argument) <= 1_000 for argument in listed):
         raise RefusedError("has no usable arguments", "server.mcp_config.args")
     if server.name("type") != "node":
         return python_arguments(server, command, listed)
@@ -281,17 +290,17 @@ def _arguments(entry: Entry, server: Entry) -> list[str]:
 
 def _variables(entry: Entry, server: Entry) -> list[JSONObject]:
     """Return what a person enters: by the variable that has it, or by its own name in arguments."""
-    config, asked = _config(server), entry.raw("userConfig")
-    described = asked if isinstance(asked, dict) else {}
+    config, user_config = _config(server), entry.raw("userConfig")
+    described = user_config if isinstance(user_config, dict) else {}
     environment = config.raw("env") if config else None
     names: dict[str, str] = {}
     for variable, value in (environment if isinstance(environment, dict) else {}).items():
-        if found := _ASKED.fullmatch(str(value)):
-            names[str(variable)] = found.group(1)
+        if placeholder := _ASKED.fullmatch(str(value)):
+            names[str(variable)] = placeholder.group(1)
         elif variable != "PYTHONPATH":  # it is followed in another way
             entry.report(f"env.{variable}", "is set by the bundle, and not by Pegboard")
-    for one in _arguments(entry, server):
-        names |= {key: key for key in _ASKED.findall(one)}
+    for argument in _arguments(entry, server):
+        names |= {key: key for key in _ASKED.findall(argument)}
     return [_variable(entry, name, described.get(key)) for name, key in names.items()]
 
 
@@ -313,5 +322,5 @@ def _publisher(entry: Entry) -> str:
 def _tools(entry: Entry) -> list[JSONObject]:
     """Return the manifest's tools, which have no schemas: the server tells them when it runs."""
     listed = entry.raw("tools")
-    named = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    return [{**one, "inputSchema": {"type": "object"}} for one in named]
+    tools = [tool for tool in listed if isinstance(tool, dict)] if isinstance(listed, list) else []
+    return [{**tool, "inputSchema": {"type": "object"}} for tool in tools]

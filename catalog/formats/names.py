@@ -87,14 +87,14 @@ def display_name_for(name: str) -> str:
     """Turn a machine name into a title: `pdf-to_text` and `pdfToText` become "Pdf To Text"."""
     spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
     words = re.split(r"[\s_./:-]+", spaced)
-    shown = " ".join(word[:1].upper() + word[1:] for word in words if word)
-    return shown[:_SHOWN_LENGTH].rstrip()
+    title = " ".join(word[:1].upper() + word[1:] for word in words if word)
+    return title[:_SHOWN_LENGTH].rstrip()
 
 
 def _without_prefix(readable: str, integration: str) -> str:
     head, rest = readable[: len(integration)], readable[len(integration) :]
-    own = rest.lstrip("_-")
-    return own if head.lower() == integration.lower() and own and own != rest else readable
+    action = rest.lstrip("_-")
+    return action if head.lower() == integration.lower() and action and action != rest else readable
 
 
 def _loses_information(name: str) -> bool:

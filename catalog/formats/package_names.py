@@ -91,41 +91,41 @@ def check_constraint(text: str) -> str:
 
 
 def _parse_npx(rest: list[str]) -> Package:
-    named = ""
+    package_text = ""
     while rest and rest[0].startswith("-"):
         option = rest.pop(0)
         if option in ("-p", "--package") and rest:
-            named = rest.pop(0)
+            package_text = rest.pop(0)
         elif option.startswith("--package="):
-            named = option.removeprefix("--package=")
+            package_text = option.removeprefix("--package=")
         elif option not in ("-y", "--yes"):
             raise NotAPackageError(f"npx must not be given {option[:100]!r}.")
-    return _parse_package("npm", "npx", named, rest)
+    return _parse_package("npm", "npx", package_text, rest)
 
 
 def _parse_uvx(rest: list[str]) -> Package:
-    named = python = ""
+    package_text = python = ""
     while rest and rest[0].startswith("-"):
         option = rest.pop(0)
         if option == "--from" and rest:
-            named = rest.pop(0)
+            package_text = rest.pop(0)
         elif option == "--python" and rest and _PYTHON.fullmatch(rest[0]):
             python = rest.pop(0)
         else:
             raise NotAPackageError(f"uvx must not be given {option[:100]!r}.")
-    return replace(_parse_package("pypi", "uvx", named, rest), python=python)
+    return replace(_parse_package("pypi", "uvx", package_text, rest), python=python)
 
 
-def _parse_package(index: Index, launcher: str, named: str, rest: list[str]) -> Package:
-    if not rest or (named and not _PROGRAM.fullmatch(rest[0])):
+def _parse_package(index: Index, launcher: str, package_text: str, rest: list[str]) -> Package:
+    if not rest or (package_text and not _PROGRAM.fullmatch(rest[0])):
         raise NotAPackageError(f"{launcher} needs a package.")
     first = rest.pop(0)
-    match = _PATTERNS[index].fullmatch(named or first)
+    match = _PATTERNS[index].fullmatch(package_text or first)
     if match is None:
         raise NotAPackageError(
-            f"{(named or first)[:100]!r} is not a package with an exact version."
+            f"{(package_text or first)[:100]!r} is not a package with an exact version."
         )
     name, extras, version = match.groups()
     version = "" if version in (None, "latest") else version
-    program = first if named else ""
+    program = first if package_text else ""
     return Package(index, name, version, extras or "", program, arguments=tuple(rest))

@@ -52,14 +52,14 @@ def _is_plugin(value: dict[str, Any]) -> bool:
 
 def _marketplace(document: Document) -> Loaded:
     marketplace = document.entry(document.value)
-    found: list[IntegrationDescriptor] = []
+    integrations: list[IntegrationDescriptor] = []
     limit = document.limits.entries_per_file
     for entry in document.entries(document.value["plugins"], "plugins", limit=limit):
         try:
-            found.append(_plugin(entry, slug=None, marketplace=marketplace))
+            integrations.append(_plugin(entry, slug=None, marketplace=marketplace))
         except RefusedError as refused:
             document.report(refused.field, refused.reason)
-    return Loaded(tuple(found))
+    return Loaded(tuple(integrations))
 
 
 def _plugin(entry: Entry, *, slug: str | None, marketplace: Entry | None) -> IntegrationDescriptor:

@@ -58,11 +58,11 @@ def _write_archive(body: bytes, options: dict[str, Any]) -> None:
         sys.stdout.buffer.write(_as_json(line).encode() + b"\n" + content)
 
     try:
-        for one in read_members(body, limits=ArchiveLimits(**options)):
-            if isinstance(one, ArchiveFile):
-                write({"file": one.path, "size": len(one.content)}, one.content)
+        for member in read_members(body, limits=ArchiveLimits(**options)):
+            if isinstance(member, ArchiveFile):
+                write({"file": member.path, "size": len(member.content)}, member.content)
             else:
-                write({"left_out": [one.file[:_LONGEST_NAME], one.reason]})
+                write({"left_out": [member.file[:_LONGEST_NAME], member.reason]})
         write({"end": True})
     except RefusedError as refused:
         write({"refused": refused.reason})

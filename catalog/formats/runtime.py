@@ -23,8 +23,8 @@ def normalize_runtime(
         entry = document.entry(value)
         if entry.raw("kind") is not None and entry.name("kind") not in RUNTIME_KINDS:
             raise RefusedError(f"must be one of {', '.join(RUNTIME_KINDS)}", "kind")
-        one = read_manifest(entry, integration=integration)
+        declared = read_manifest(entry, integration=integration)
     except RefusedError as refused:
         document.report(refused.field, refused.reason)
         return Loaded(defects=tuple(document.defects))
-    return Loaded((one.integration,), (one.capability,), tuple(document.defects))
+    return Loaded((declared.integration,), (declared.capability,), tuple(document.defects))

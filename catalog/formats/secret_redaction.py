@@ -76,8 +76,8 @@ def normalize_placeholders(text: str) -> tuple[str, tuple[str, ...]]:
     names: list[str] = []
 
     def gap(match: re.Match[str]) -> str:
-        found = next(group for group in match.groups() if group)
-        names.append(re.sub(r"[^\w.-]", "_", found))
+        name = next(group for group in match.groups() if group)
+        names.append(re.sub(r"[^\w.-]", "_", name))
         return f"${{{names[-1]}}}"
 
     return _PLACEHOLDER.sub(gap, text), tuple(dict.fromkeys(names))
@@ -136,8 +136,8 @@ def _redact_inside(match: re.Match[str]) -> str:
 
 def _redact_capability(match: re.Match[str]) -> str:
     """Return the address with what makes it a secret redacted, unless that is a placeholder."""
-    named = not re.search(r"\w", strip_placeholders(match["secret"]).replace(REDACTED, ""))
-    return match.group() if named else match["kept"] + REDACTED
+    is_placeholder = not re.search(r"\w", strip_placeholders(match["secret"]).replace(REDACTED, ""))
+    return match.group() if is_placeholder else match["kept"] + REDACTED
 
 
 def redact_url(url: str) -> str:

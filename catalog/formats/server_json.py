@@ -38,15 +38,15 @@ def read(document: Document) -> Loaded:
     servers = _list_servers(document.value)
     single = servers is None
     values, at = ([document.value], "server") if single else (servers, "servers")
-    found: dict[str, list[tuple[bool, IntegrationDescriptor]]] = {}
+    by_slug: dict[str, list[tuple[bool, IntegrationDescriptor]]] = {}
     for wrapper in document.entries(values, at, limit=document.limits.entries_per_file):
         try:
             is_latest, integration = _server(wrapper, document.integration if single else None)
         except RefusedError as refused:
             document.report(refused.field, refused.reason)
             continue
-        found.setdefault(integration.slug, []).append((is_latest, integration))
-    return Loaded(tuple(_select_latest(versions) for versions in found.values()))
+        by_slug.setdefault(integration.slug, []).append((is_latest, integration))
+    return Loaded(tuple(_select_latest(versions) for versions in by_slug.values()))
 
 
 def _list_servers(value: Any) -> list[Any] | None:
@@ -65,8 +65,8 @@ def _is_server(value: Any) -> bool:
     # A plugin names its repository by an address alone.
     if isinstance(server.get("repository"), dict):
         return True
-    known = {"packages", "remotes", "version_detail", "$schema", "websiteUrl"}
-    return bool(known & server.keys())
+    server_keys = {"packages", "remotes", "version_detail", "$schema", "websiteUrl"}
+    return bool(server_keys & server.keys())
 
 
 def _server(wrapper: Entry, slug: str | None) -> tuple[bool, IntegrationDescriptor]:
@@ -134,20 +134,22 @@ def _secrets(
     endpoint: str, variables: list[JSONObject], headers: HeaderTemplates, limit: int
 ) -> tuple[str, ...]:
     """Return the secret or required variables, and the placeholders of address and headers."""
-    needed = [one["name"] for one in variables if one["secret"] or one["required"]]
+    needed = [
+        variable["name"] for variable in variables if variable["secret"] or variable["required"]
+    ]
     return distinct((*needed, *find_placeholders(endpoint), *headers.names), limit)
 
 
 def _variables(package: Entry) -> list[JSONObject]:
     return [
         {
-            "name": one.name("name"),
-            "description": one.text("description", limit=package.document.limits.reason),
-            "secret": bool(one.flag("isSecret")),
-            "required": bool(one.flag("isRequired")),
+            "name": variable.name("name"),
+            "description": variable.text("description", limit=package.document.limits.reason),
+            "secret": bool(variable.flag("isSecret")),
+            "required": bool(variable.flag("isRequired")),
         }
-        for one in package.mappings("environmentVariables")
-        if one.name("name")
+        for variable in package.mappings("environmentVariables")
+        if variable.name("name")
     ]
 
 
@@ -156,12 +158,12 @@ def _headers(remote: Entry) -> HeaderTemplates:
         remote,
         (
             Header(
-                one.name("name"),
-                one.text("value"),
-                secret=bool(one.flag("isSecret")),
-                needed=_is_needed(one),
+                header.name("name"),
+                header.text("value"),
+                secret=bool(header.flag("isSecret")),
+                needed=_is_needed(header),
             )
-            for one in remote.mappings("headers")
+            for header in remote.mappings("headers")
         ),
     )
 

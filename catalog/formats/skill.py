@@ -32,7 +32,7 @@ def read(document: Document) -> Loaded:
         raise RefusedError(refused.reason, "front matter") from refused
     name = entry.name("name", required=True)
     entry.text("description", required=True)
-    one = build_declared(
+    declared = build_declared(
         entry,
         kind="skill",
         name=name,
@@ -42,7 +42,7 @@ def read(document: Document) -> Loaded:
         annotations=_read_annotations(entry),
         source_ref={"format": FILE_NAME, "file": document.file, "name": name},
     )
-    return Loaded((one.integration,), (one.capability,))
+    return Loaded((declared.integration,), (declared.capability,))
 
 
 def split_front_matter(text: str) -> tuple[str | None, str]:

@@ -35,73 +35,77 @@ def display_path(path: Path, root: Path) -> str:
 def find_sources(path: Path, limits: Limits) -> FoundSources:
     """Find the sources at a path: the file itself, or those below the folder."""
     if path.is_dir():
-        found = FoundSources(path)
-        _walk(path, found, limits, depth=0, in_skill=False)
-        return found
-    found = FoundSources(path.parent)
+        sources = FoundSources(path)
+        _walk(path, sources, limits, depth=0, in_skill=False)
+        return sources
+    sources = FoundSources(path.parent)
     if path.exists():
-        found.files.append(path)
+        sources.files.append(path)
     else:
-        found.report(path, "does not exist")
-    return found
+        sources.report(path, "does not exist")
+    return sources
 
 
 def find_manifests(root: Path, limits: Limits) -> FoundSources:
     """Find the manifests below a folder, ignoring other files."""
-    found = FoundSources(root)
-    _walk_manifests(root, found, limits, depth=0)
-    return found
+    manifests = FoundSources(root)
+    _walk_manifests(root, manifests, limits, depth=0)
+    return manifests
 
 
-def _walk_manifests(folder: Path, found: FoundSources, limits: Limits, *, depth: int) -> None:
+def _walk_manifests(folder: Path, manifests: FoundSources, limits: Limits, *, depth: int) -> None:
     if depth > limits.folder_depth:
-        found.report(folder, f"is more than {limits.folder_depth} folders deep")
+        manifests.report(folder, f"is more than {limits.folder_depth} folders deep")
         return
-    files, folders = _list_folder(folder, found)
+    files, folders = _list_folder(folder, manifests)
     for file in files:
         if file.name not in manifest.FILE_NAMES:
             continue
-        if len(found.files) >= limits.folder_files:
-            found.report(folder, f"is past the limit of {limits.folder_files:,} files")
+        if len(manifests.files) >= limits.folder_files:
+            manifests.report(folder, f"is past the limit of {limits.folder_files:,} files")
             return
-        found.files.append(file)
-    _report_linked_folders(folder, found)
+        manifests.files.append(file)
+    _report_linked_folders(folder, manifests)
     for inner in folders:
-        _walk_manifests(inner, found, limits, depth=depth + 1)
+        _walk_manifests(inner, manifests, limits, depth=depth + 1)
 
 
-def _report_linked_folders(folder: Path, found: FoundSources) -> None:
+def _report_linked_folders(folder: Path, sources: FoundSources) -> None:
     """Report linked folders: developers often link a tool's folder here and expect it to load."""
     with contextlib.suppress(OSError):  # _list_folder has reported it
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
             if entry.is_symlink() and entry.is_dir():
-                found.report(Path(entry.path), "is a link to a folder, and links are not followed")
+                sources.report(
+                    Path(entry.path), "is a link to a folder, and links are not followed"
+                )
 
 
-def _walk(folder: Path, found: FoundSources, limits: Limits, *, depth: int, in_skill: bool) -> None:
+def _walk(
+    folder: Path, sources: FoundSources, limits: Limits, *, depth: int, in_skill: bool
+) -> None:
     if depth > limits.folder_depth:
-        found.report(folder, f"is more than {limits.folder_depth} folders deep")
+        sources.report(folder, f"is more than {limits.folder_depth} folders deep")
         return
-    files, folders = _list_folder(folder, found)
+    files, folders = _list_folder(folder, sources)
     names = {file.name for file in files}
     for file in _select_sources(files, names, in_skill):
-        if len(found.files) >= limits.folder_files:
-            found.report(folder, f"is past the limit of {limits.folder_files:,} files")
+        if len(sources.files) >= limits.folder_files:
+            sources.report(folder, f"is past the limit of {limits.folder_files:,} files")
             return
-        found.files.append(file)
+        sources.files.append(file)
     is_skill = in_skill or skill.FILE_NAME in names
     for inner in folders:
-        _walk(inner, found, limits, depth=depth + 1, in_skill=is_skill)
+        _walk(inner, sources, limits, depth=depth + 1, in_skill=is_skill)
 
 
-def _list_folder(folder: Path, found: FoundSources) -> tuple[list[Path], list[Path]]:
+def _list_folder(folder: Path, sources: FoundSources) -> tuple[list[Path], list[Path]]:
     """Return the files that may be sources and the folders, sorted by name."""
     files: list[Path] = []
     folders: list[Path] = []
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        found.report(folder, f"cannot be read: {os.strerror(error.errno or 0)}")
+        sources.report(folder, f"cannot be read: {os.strerror(error.errno or 0)}")
         return [], []
     for entry in entries:
         path = Path(entry.path)

@@ -66,13 +66,15 @@ def read_tools(
     tags: tuple[str, ...] = (),
 ) -> tuple[Descriptor, ...]:
     """Read the tools of one server, up to the limit, and report each invalid one."""
-    found: list[Descriptor] = []
+    descriptors: list[Descriptor] = []
     for entry in document.entries(tools, at, limit=document.limits.tools_per_server):
         try:
-            found.append(read_tool(entry, integration=integration, category=category, tags=tags))
+            descriptors.append(
+                read_tool(entry, integration=integration, category=category, tags=tags)
+            )
         except RefusedError as refused:
             document.report(refused.field, refused.reason)
-    return tuple(found)
+    return tuple(descriptors)
 
 
 def read_tool(
@@ -98,8 +100,8 @@ def read_tool(
     )
     if integration.kind != "openapi" and "http" in tool.annotations:
         # Only a document that Pegboard has read says how an operation is sent.
-        kept = {key: one for key, one in tool.annotations.items() if key != "http"}
-        tool = replace(tool, annotations=kept)
+        remaining = {key: value for key, value in tool.annotations.items() if key != "http"}
+        tool = replace(tool, annotations=remaining)
     return tool
 
 
@@ -118,7 +120,7 @@ def tool_descriptor(
 ) -> Descriptor:
     """Build the descriptor of a tool, given the values specific to its source."""
     description = entry.text("description")
-    named, inferred = resolve_category(category, name=action, description=description)
+    category_name, inferred = resolve_category(category, name=action, description=description)
     full_name = full_name_for(integration, action, declared_id=declared_id)
     schema = read_input_schema(entry, *SCHEMA_KEYS)
     annotations = _annotations(entry)
@@ -130,7 +132,7 @@ def tool_descriptor(
         identifier=declared_id or identifier_for("tool", full_name),
         display_name=display_name or _title_in(annotations) or display_name_for(action),
         description=description,
-        category=named,
+        category=category_name,
         category_inferred=inferred,
         tags=tags,
         input_schema=schema_from_arguments(entry, "arguments") if schema is None else schema,

@@ -36,7 +36,9 @@ def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
     image = entry.name("image")
     endpoint = normalize_placeholders(read_web_address(entry, "url"))[0]
     variables = _variables(entry)
-    needed = (one["name"] for one in variables if one["required"] or one["secret"])
+    needed = (
+        variable["name"] for variable in variables if variable["required"] or variable["secret"]
+    )
     secrets = distinct(needed, entry.document.limits.secret_name)
     repository = read_web_address(entry, "repositoryUrl")
     return IntegrationDescriptor(
@@ -74,12 +76,12 @@ def _variables(entry: Entry) -> list[JSONObject]:
     return [
         {
             "name": name,
-            "description": one.text("description", limit=limits.reason),
-            "secret": bool(one.flag("secret")),
-            "required": bool(one.flag("required")),
+            "description": variable.text("description", limit=limits.reason),
+            "secret": bool(variable.flag("secret")),
+            "required": bool(variable.flag("required")),
         }
-        for one in entry.mappings("envVars")
-        if (name := one.name("name", limit=limits.secret_name))
+        for variable in entry.mappings("envVars")
+        if (name := variable.name("name", limit=limits.secret_name))
     ]
 
 

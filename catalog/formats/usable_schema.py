@@ -151,9 +151,9 @@ def _at(schema: JSONObject, path: list[str | int]) -> Any:
 def _mend(schema: JSONObject, path: list[str | int]) -> None:
     """Put what is meant, or else what everything fits, at the path; remove what is no schema."""
     holder = _at(schema, path[:-1])
-    meant = _MEANT.get(str(holder[path[-1]]).lower()) if path[-1] == "type" else None
-    if meant is not None:
-        holder["type"] = meant
+    type_name = _MEANT.get(str(holder[path[-1]]).lower()) if path[-1] == "type" else None
+    if type_name is not None:
+        holder["type"] = type_name
     elif holder[path[-1]] in ({}, None) and not isinstance(holder[path[-1]], bool):
         del holder[path[-1]]
     else:

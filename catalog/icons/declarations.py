@@ -48,23 +48,23 @@ def assign_icons(declared: Iterable[tuple[Iconed, str]]) -> None:
 
 def find_or_add(addresses: list[str]) -> dict[str, IconSource]:
     """Return the row of each address; store those that are missing."""
-    wanted = {digest_of_address(address): address for address in addresses}
-    if not wanted:
+    by_digest = {digest_of_address(address): address for address in addresses}
+    if not by_digest:
         return {}
-    found = _find(wanted)
+    sources = _find(by_digest)
     missing = [
         IconSource(address=address, address_digest=digest)
-        for digest, address in wanted.items()
-        if address not in found
+        for digest, address in by_digest.items()
+        if address not in sources
     ]
     # Another transaction may store the same ones at this moment.
     IconSource.objects.bulk_create(missing, ignore_conflicts=True)
-    return _find(wanted) if missing else found
+    return _find(by_digest) if missing else sources
 
 
-def _find(wanted: Mapping[str, str]) -> dict[str, IconSource]:
-    rows = IconSource.objects.filter(address_digest__in=wanted).order_by("pk")
-    return {wanted[row.address_digest]: row for row in rows}
+def _find(by_digest: Mapping[str, str]) -> dict[str, IconSource]:
+    rows = IconSource.objects.filter(address_digest__in=by_digest).order_by("pk")
+    return {by_digest[row.address_digest]: row for row in rows}
 
 
 # Problems of declared icons, for the page of an integration.
@@ -93,12 +93,12 @@ class Face(NamedTuple):
 
 def faces_of(slugs: Iterable[str]) -> dict[str, Face]:
     """Return the faces of these integrations by slug, in one statement for any number."""
-    wanted = set(slugs)
-    if not wanted:
+    distinct_slugs = set(slugs)
+    if not distinct_slugs:
         return {}
-    rows = Integration.objects.filter(slug__in=wanted).order_by("pk")
-    found = rows.values_list("slug", "title", F("icon__image"))
-    return {slug: Face(title, picture) for slug, title, picture in found}
+    rows = Integration.objects.filter(slug__in=distinct_slugs).order_by("pk")
+    values = rows.values_list("slug", "title", F("icon__image"))
+    return {slug: Face(title, picture) for slug, title, picture in values}
 
 
 def face_of(integration: Integration) -> Face:

@@ -187,9 +187,9 @@ class ApiDocument(models.Model):
 
 def find_document(integration: Integration) -> ApiDocument | None:
     """Return the document of an integration, by its `source_ref`."""
-    named = str(integration.source_ref.get("document") or "")
+    reference = str(integration.source_ref.get("document") or "")
     try:
-        public_id = uuid.UUID(named)
+        public_id = uuid.UUID(reference)
     except ValueError:
         return None
     return ApiDocument.objects.filter(public_id=public_id).first()

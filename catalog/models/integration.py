@@ -190,7 +190,9 @@ class Integration(models.Model):
     @property
     def takes_accounts(self) -> bool:
         """Return True if people could sign in at its server."""
-        at_api = self.transport == "openapi" and any("grant" not in one for one in self._sign_ins)
+        at_api = self.transport == "openapi" and any(
+            "grant" not in sign_in for sign_in in self._sign_ins
+        )
         return at_api or self.transport in ("http", "sse")
 
     @property
@@ -203,5 +205,5 @@ class Integration(models.Model):
         """Return the sign-ins of its document's security schemes."""
         stored = self.source_ref.get("security")
         schemes = stored.values() if isinstance(stored, dict) else ()
-        found = (one.get("sign_in") for one in schemes if isinstance(one, dict))
-        return [one for one in found if isinstance(one, dict)]
+        sign_ins = (item.get("sign_in") for item in schemes if isinstance(item, dict))
+        return [item for item in sign_ins if isinstance(item, dict)]

@@ -195,11 +195,11 @@ class SecretQuerySet(models.QuerySet["Secret"]):
             theirs |= models.Q(user=user_id)
         # Personal secrets last, so that in a dict they override the shared ones.
         order = models.F("user").asc(nulls_first=True)
-        named = self.filter(theirs, integration=integration).exclude(
+        secrets = self.filter(theirs, integration=integration).exclude(
             name__startswith=RESERVED_PREFIX
         )
         steers = RawSQL(_STEERS, (), output_field=models.BooleanField())  # noqa: S611 - constant
-        rows = tuple(named.annotate(steers=steers).order_by(order, "name", "pk"))
+        rows = tuple(secrets.annotate(steers=steers).order_by(order, "name", "pk"))
         steering = [row.steers for row in rows if row.user_id is not None]
         if not any(steering):
             return SecretsInUse(rows, own=bool(steering), has_credential=bool(steering))

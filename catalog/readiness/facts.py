@@ -133,17 +133,17 @@ def make_readiness(
 
 
 def tell_approvers(
-    found: Sequence[ToolReadiness], user_id: int, *, alone: bool = False
+    readinesses: Sequence[ToolReadiness], user_id: int, *, alone: bool = False
 ) -> list[ToolReadiness]:
     """Return them with who may approve the user's calls.
 
     It is the same for all tools: one statement if any of them asks first, otherwise none. `alone`
     as in `who_approves_calls_of`.
     """
-    if not any(one.state is Readiness.ASKS_FIRST for one in found):
-        return list(found)
+    if not any(readiness.state is Readiness.ASKS_FIRST for readiness in readinesses):
+        return list(readinesses)
     who = who_approves_calls_of(user_id, alone=alone)
-    return [replace(one, approver=who) for one in found]
+    return [replace(readiness, approver=who) for readiness in readinesses]
 
 
 def register_own_tools(names: Sequence[str]) -> None:

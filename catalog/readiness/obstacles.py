@@ -55,7 +55,7 @@ def obstacle_sql(*, integration: str, user: str) -> str:
         has_own_credential=has_own_credential_sql(integration=integration, user=user),
         needing_admin=", ".join(f"'{reason}'" for reason in NEEDING_ADMIN),
         needing_sign_in=", ".join(f"'{reason}'" for reason in NEEDING_SIGN_IN),
-        **{each.name.lower(): int(each) for each in Obstacle},
+        **{obstacle.name.lower(): int(obstacle) for obstacle in Obstacle},
     )
 
 
@@ -67,8 +67,8 @@ def can_run_sql(*, integration: str, user: str) -> str:
 
 def runs_here_sql(*, integration: str) -> str:
     """Return true where Pegboard sends the calls to a server, or answers them itself."""
-    own = ", ".join(f"'{slug}'" for slug in OWN_INTEGRATIONS)
-    return _RUNS_HERE.format(i=integration, own=own)
+    slugs = ", ".join(f"'{slug}'" for slug in OWN_INTEGRATIONS)
+    return _RUNS_HERE.format(i=integration, own=slugs)
 
 
 _RUNS_HERE = """(({i}.kind IN ('mcp', 'openapi') AND {i}.transport <> '')

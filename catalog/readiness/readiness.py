@@ -180,8 +180,8 @@ def mend_link(
     """
     state = readiness.state
     if state is Readiness.NEEDS_YOU:
-        own = MendLink(reverse("my-secret", args=[integration]), _("Set up your connection"))
-        return None if about_other else own
+        link = MendLink(reverse("my-secret", args=[integration]), _("Set up your connection"))
+        return None if about_other else link
     if state not in {Readiness.NEEDS_ADMIN, Readiness.FAILING}:
         return None
     if readiness.for_staff or about_other:

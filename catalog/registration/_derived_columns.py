@@ -29,16 +29,16 @@ def fill_derived_columns(capability: Capability) -> None:
 def fill_in_effects(capability: Capability) -> None:
     """Set the side effect and the flags with their evidence, except what an admin corrected."""
     before = capability.effect_evidence or {}
-    kept = corrected_columns(before)
+    corrected = corrected_columns(before)
     declared = capability.declared_effect
-    if "side_effect" in kept:
+    if "side_effect" in corrected:
         declared = capability.side_effect
-    found = assess(capability, declared=declared)
-    capability.side_effect, capability.effect_confidence = found.effect, found.confidence
-    if "effect_flags" not in kept:
-        capability.effect_flags = found.flag_names
-    corrections = {name: before[name] for name in kept}
-    capability.effect_evidence = found.evidence_as_json() | corrections
+    assessment = assess(capability, declared=declared)
+    capability.side_effect, capability.effect_confidence = assessment.effect, assessment.confidence
+    if "effect_flags" not in corrected:
+        capability.effect_flags = assessment.flag_names
+    corrections = {name: before[name] for name in corrected}
+    capability.effect_evidence = assessment.evidence_as_json() | corrections
 
 
 def estimate_definition_tokens(capability: Capability) -> int:
@@ -97,8 +97,8 @@ def _join_within_limit(names: list[str]) -> str:
     text = ", ".join(names)
     if len(text) <= _SUMMARY_CHARACTERS:
         return text
-    shown = len(names)
-    while shown and len(text) > _SUMMARY_CHARACTERS:
-        shown -= 1
-        text = f"{', '.join(names[:shown])} (+{len(names) - shown} more)"
-    return text if shown else f"{len(names)} parameters"
+    count = len(names)
+    while count and len(text) > _SUMMARY_CHARACTERS:
+        count -= 1
+        text = f"{', '.join(names[:count])} (+{len(names) - count} more)"
+    return text if count else f"{len(names)} parameters"

@@ -52,42 +52,42 @@ _MARKS = ("core", "pinned")
 
 def find_hanging(integration: Integration, *, only_limits: bool = False) -> set[int]:
     """Return the keys of an integration's capabilities on which something hangs."""
-    found: set[int] = set()
+    keys: set[int] = set()
     for table, hanging in _tables(only_limits=only_limits):
         of_these = Q(**{f"{hanging.column}__integration": integration})
-        found.update(table.filter(of_these).values_list(f"{hanging.column}_id", flat=True))
+        keys.update(table.filter(of_these).values_list(f"{hanging.column}_id", flat=True))
     rows = Capability.objects.filter(integration=integration)
     if not only_limits:
         edges = apps.get_model(RELATIONS)._default_manager.filter(origin="admin")
         for end in ("source", "target"):
-            found.update(edges.filter(**{f"{end}__in": rows}).values_list(end, flat=True))
+            keys.update(edges.filter(**{f"{end}__in": rows}).values_list(end, flat=True))
     settings = rows.only("ai_access", "effect_evidence", *CORRECTABLE, *_MARKS)
-    return found | {row.pk for row in settings if _settings(row, only_limits=only_limits)}
+    return keys | {row.pk for row in settings if _settings(row, only_limits=only_limits)}
 
 
 def count_hanging(capability: Capability, *, only_limits: bool = False) -> dict[str, int]:
     """Return how many rows of each kind hang on a capability, and its own settings."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for _, hanging, rows in _rows_of(capability, only_limits=only_limits):
         if hanging.kind != "rules":
-            found[hanging.kind] += rows.count()
+            counts[hanging.kind] += rows.count()
             continue
         for effect, kind in enumerate(("deny", "propose", "allow")):
-            found[kind] += rows.filter(effect=effect).count()
+            counts[kind] += rows.filter(effect=effect).count()
     if not only_limits:
-        found["relations"] += _relations(capability).count()
-    found["settings"] += len(_settings(capability, only_limits=only_limits))
-    return {kind: number for kind, number in found.items() if number}
+        counts["relations"] += _relations(capability).count()
+    counts["settings"] += len(_settings(capability, only_limits=only_limits))
+    return {kind: number for kind, number in counts.items() if number}
 
 
 def carry_over(old: Capability, new: Capability, *, only_limits: bool = False) -> None:
     """Give the new capability what hangs on the old one, which keeps it under its own name."""
     for table, hanging, rows in _rows_of(old, only_limits=only_limits):
         already = table.filter(**{hanging.column: new})
-        there = {_content(row, hanging.column) for row in already}
+        existing = {_content(row, hanging.column) for row in already}
         copies = []
         for row in rows.order_by("pk"):
-            if _content(row, hanging.column) not in there:
+            if _content(row, hanging.column) not in existing:
                 row.pk, row._state.adding = None, True
                 setattr(row, hanging.column, new)
                 copies.append(row)
@@ -151,13 +151,13 @@ def _settings(capability: Capability, *, only_limits: bool) -> dict[str, Any]:
 
     A category is none of them: it is a text, which only the gate lets in.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if capability.ai_access != Capability.AIAccess.EXECUTE:
-        found["ai_access"] = capability.ai_access
+        values["ai_access"] = capability.ai_access
     if only_limits:
-        return found
-    found |= {name: True for name in _MARKS if getattr(capability, name)}
+        return values
+    values |= {name: True for name in _MARKS if getattr(capability, name)}
     if corrected_columns(capability.effect_evidence):
         columns = ("effect_evidence", *CORRECTABLE)
-        found |= {name: getattr(capability, name) for name in columns}
-    return found
+        values |= {name: getattr(capability, name) for name in columns}
+    return values

@@ -37,22 +37,27 @@ def restore_order(descriptors: Iterable[Descriptor]) -> int:
 
     Nothing is reviewed or embedded again. Return the number of rows written.
     """
-    given = [one for one in descriptors if one.input_schema or one.output_schema]
-    schemas = [(_as_stored(one.input_schema), _as_stored(one.output_schema)) for one in given]
-    inputs, outputs = [one for one, _ in schemas], [one for _, one in schemas]
-    names, hashes = [one.identifier for one in given], [one.definition_hash for one in given]
+    with_schemas = [item for item in descriptors if item.input_schema or item.output_schema]
+    schemas = [
+        (_as_stored(item.input_schema), _as_stored(item.output_schema)) for item in with_schemas
+    ]
+    inputs, outputs = [item for item, _ in schemas], [item for _, item in schemas]
+    names, hashes = (
+        [item.identifier for item in with_schemas],
+        [item.definition_hash for item in with_schemas],
+    )
     with connection.cursor() as cursor:
-        cursor.execute(_FIND, [list(range(len(given))), names, hashes, inputs, outputs])
-        found = cursor.fetchall()
-    if not found:
+        cursor.execute(_FIND, [list(range(len(with_schemas))), names, hashes, inputs, outputs])
+        rows = cursor.fetchall()
+    if not rows:
         return 0
     lock_catalog()
-    places = [place for _, place in found]
-    summaries = [summarize_parameters(given[place].input_schema) for place in places]
+    places = [place for _, place in rows]
+    summaries = [summarize_parameters(with_schemas[place].input_schema) for place in places]
     some = [[column[place] for place in places] for column in (inputs, outputs)]
     with connection.cursor() as cursor:
-        cursor.execute(_RESTORE, [[key for key, _ in found], *some, summaries])
-    return len(found)
+        cursor.execute(_RESTORE, [[key for key, _ in rows], *some, summaries])
+    return len(rows)
 
 
 def _as_stored(schema: JSONObject | None) -> str | None:

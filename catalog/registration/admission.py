@@ -56,23 +56,27 @@ def review_descriptors(
     descriptors: Sequence[Descriptor], integrations: Mapping[str, Integration], *, origin: Origin
 ) -> AdmissionVerdict:
     """Review new and changed descriptors; unchanged approved ones are not read again."""
-    known, verdict = StoredCapabilities(descriptors), AdmissionVerdict()
+    stored, verdict = StoredCapabilities(descriptors), AdmissionVerdict()
     rows = _load_definitions(integrations.values())
     differing: list[Descriptor] = []
-    for one in descriptors:
-        row = known.row(one, integrations[one.integration])
-        if row and is_unchanged(row, one) and row.state == ReviewState.APPROVED:
+    for descriptor in descriptors:
+        row = stored.row(descriptor, integrations[descriptor.integration])
+        if row and is_unchanged(row, descriptor) and row.state == ReviewState.APPROVED:
             verdict.unchanged += 1
         else:
-            differing.append(one)
+            differing.append(descriptor)
     # One query for all of them, instead of one per definition.
     shadows = _find_shadows(differing, integrations)
-    new = [one for one in differing if known.row(one, integrations[one.integration]) is None]
+    new = [
+        descriptor
+        for descriptor in differing
+        if stored.row(descriptor, integrations[descriptor.integration]) is None
+    ]
     renames = _find_renames(new, descriptors, integrations)
-    for one in differing:
-        at = integrations[one.integration].pk, one.action
-        noticed = (*renames.get(id(one), ()), *shadows.get(id(one), ()))
-        definition = UnreviewedDefinition(one, origin, noticed=noticed)
+    for descriptor in differing:
+        at = integrations[descriptor.integration].pk, descriptor.action
+        noticed = (*renames.get(id(descriptor), ()), *shadows.get(id(descriptor), ()))
+        definition = UnreviewedDefinition(descriptor, origin, noticed=noticed)
         _decide(definition, rows.get(at), verdict)
     return verdict
 
@@ -80,13 +84,13 @@ def review_descriptors(
 def hold(held: Sequence[HeldDefinition], integrations: Mapping[str, Integration]) -> None:
     """Store held definitions for review, and quarantine their capabilities."""
     rows = _load_definitions(integrations.values())
-    for one in held:
-        integration = integrations[one.descriptor.integration]
-        row = rows.get((integration.pk, one.descriptor.action))
+    for definition in held:
+        integration = integrations[definition.descriptor.integration]
+        row = rows.get((integration.pk, definition.descriptor.action))
         stored = Capability.objects.filter(
-            integration=integration, identifier=one.descriptor.identifier
+            integration=integration, identifier=definition.descriptor.identifier
         )
-        _propose(row or _new_row(integration, one), one, is_known=stored.exists())
+        _propose(row or _new_row(integration, definition), definition, is_known=stored.exists())
         stored.update(state=ReviewState.QUARANTINED)
 
 
@@ -133,17 +137,19 @@ def _texts_digest() -> RawSQL:
 def review_integrations(described: Iterable[IntegrationDescriptor]) -> list[ReviewedIntegration]:
     """Review integrations' own texts. Held ones keep the stored texts, or stay empty."""
     described = list(described)
-    slugs = [one.slug for one in described]
+    slugs = [descriptor.slug for descriptor in described]
     stored = {row.slug: row for row in Integration.objects.filter(slug__in=slugs)}
     rows = Definition.objects.filter(integration__slug__in=slugs, name="", standing="approved")
     approved = dict(rows.values_list("integration__slug", "approved_hash"))
     return [
         review_integration(
-            one,
-            stored={name: getattr(stored.get(one.slug), name, "") for name in INTEGRATION_TEXTS},
-            approved=approved.get(one.slug, ""),
+            descriptor,
+            stored={
+                name: getattr(stored.get(descriptor.slug), name, "") for name in INTEGRATION_TEXTS
+            },
+            approved=approved.get(descriptor.slug, ""),
         )
-        for one in described
+        for descriptor in described
     ]
 
 
@@ -158,12 +164,12 @@ def hold_integrations(
     Only these texts wait: the capabilities are reviewed on their own.
     """
     held = []
-    for one in described:
-        row = integrations.get(one.slug)
+    for descriptor in described:
+        row = integrations.get(descriptor.slug)
         if row is None:
             continue
-        if findings := examine_integration(one):
-            held += hold_integration(row, one, findings, origin=origin)
+        if findings := examine_integration(descriptor):
+            held += hold_integration(row, descriptor, findings, origin=origin)
         else:
             _release(row)
     return held
@@ -177,17 +183,21 @@ def hold_integration(
     origin: Origin,
 ) -> list[str]:
     """Hold an integration's own texts; return its slug, or nothing if they are approved."""
-    own = Definition.objects.filter(integration=row, name="").first()
+    definition = Definition.objects.filter(integration=row, name="").first()
     digest = digest_text(write_integration(descriptor))
-    if own is not None and own.standing == Standing.APPROVED and own.approved_hash == digest:
+    if (
+        definition is not None
+        and definition.standing == Standing.APPROVED
+        and definition.approved_hash == digest
+    ):
         return []
-    own = own or Definition(integration=row, name="", standing=Standing.NEW)
-    if own.standing != Standing.REJECTED or own.proposed_hash != digest:
-        own.standing = Standing.CHANGED if own.approved_hash else Standing.NEW
-    own.proposed, own.proposed_hash = write_integration(descriptor), digest
-    own.origin, own.source = origin, file_of(descriptor)[:500]
-    own.findings = [finding.as_json() for finding in findings]
-    own.save()
+    definition = definition or Definition(integration=row, name="", standing=Standing.NEW)
+    if definition.standing != Standing.REJECTED or definition.proposed_hash != digest:
+        definition.standing = Standing.CHANGED if definition.approved_hash else Standing.NEW
+    definition.proposed, definition.proposed_hash = write_integration(descriptor), digest
+    definition.origin, definition.source = origin, file_of(descriptor)[:500]
+    definition.findings = [finding.as_json() for finding in findings]
+    definition.save()
     return [row.slug]
 
 
@@ -270,36 +280,42 @@ def _find_renames(
     integrations: Mapping[str, Integration],
 ) -> dict[int, list[Finding]]:
     """Return a finding about each new descriptor that renames another tool, by its id()."""
-    found: dict[int, list[Finding]] = {}
-    for slug in {one.integration for one in new}:
-        there = [one for one in new if one.integration == slug]
+    findings: dict[int, list[Finding]] = {}
+    for slug in {descriptor.integration for descriptor in new}:
+        siblings = [descriptor for descriptor in new if descriptor.integration == slug]
         renames = find_renames(
             integrations[slug],
-            {one.action: texts_of_descriptor(one) for one in there},
-            listed={one.action for one in descriptors if one.integration == slug},
+            {descriptor.action: texts_of_descriptor(descriptor) for descriptor in siblings},
+            listed={
+                descriptor.action for descriptor in descriptors if descriptor.integration == slug
+            },
         )
-        found |= {id(one): [renames[one.action]] for one in there if one.action in renames}
-    return found
+        findings |= {
+            id(descriptor): [renames[descriptor.action]]
+            for descriptor in siblings
+            if descriptor.action in renames
+        }
+    return findings
 
 
 def _find_shadows(
     descriptors: Sequence[Descriptor], integrations: Mapping[str, Integration]
 ) -> dict[int, list[Finding]]:
     """Return findings about tools of other integrations, by the descriptor's id()."""
-    found: dict[int, list[Finding]] = {}
+    findings: dict[int, list[Finding]] = {}
     by_slug: dict[str, list[Descriptor]] = {}
-    for one in descriptors:
-        by_slug.setdefault(one.integration, []).append(one)
+    for descriptor in descriptors:
+        by_slug.setdefault(descriptor.integration, []).append(descriptor)
     declared = [
         IntegrationDefinitions(
             integrations[slug],
-            {one.action: texts_of_descriptor(one) for one in some},
-            {name for one in some for name in (one.action, one.full_name)},
+            {descriptor.action: texts_of_descriptor(descriptor) for descriptor in some},
+            {name for descriptor in some for name in (descriptor.action, descriptor.full_name)},
         )
         for slug, some in by_slug.items()
     ]
     for some, shadows in zip(
         by_slug.values(), find_shadows_of(declared, strict=False), strict=True
     ):
-        found |= {id(one): shadows[one.action] for one in some}
-    return found
+        findings |= {id(descriptor): shadows[descriptor.action] for descriptor in some}
+    return findings

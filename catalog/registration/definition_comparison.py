@@ -73,7 +73,7 @@ class StoredDefinitions:
         parts = [f"{_count(stored, 'tool')} stored"]
         if waiting:
             parts.append(f"{waiting} awaiting review ({_join_first(self.waiting)})")
-        parts += [one.told.rstrip(".") for one in self.about]
+        parts += [finding.told.rstrip(".") for finding in self.about]
         if self.gone:
             parts.append(f"{len(self.gone)} no longer listed")
         if self.defects:
@@ -82,7 +82,7 @@ class StoredDefinitions:
 
     @property
     def _first_defects(self) -> str:
-        first = "; ".join(f"{one.field} {one.reason}"[:120] for one in self.defects[:2])
+        first = "; ".join(f"{defect.field} {defect.reason}"[:120] for defect in self.defects[:2])
         return first + (" …" if len(self.defects) > 2 else "")
 
 
@@ -110,24 +110,24 @@ def store_definitions(
     offered, of_tools = read_offer(integration, tools)
     report.defects = [*defects, *of_tools]
     _keep_defects(integration, report.defects)
-    known = _load_definitions(integration, offered)
-    first = by is not None and not any(row.approved_hash for row in known.values())
+    rows = _load_definitions(integration, offered)
+    first = by is not None and not any(row.approved_hash for row in rows.values())
     differing: dict[str, Offered] = {}
     unordered: list[tuple[Definition, Offered]] = []
-    for name, one in offered.items():
-        row = known.get(name)
-        if row is not None and row.approved_hash == one.digest:
+    for name, offer in offered.items():
+        row = rows.get(name)
+        if row is not None and row.approved_hash == offer.digest:
             _mark_unchanged(row, report, by)
-            if row.approved != one.text and row.approved == one.canonical_text:
-                unordered.append((row, one))
-        elif row is not None and row.proposed_hash == one.digest:
+            if row.approved != offer.text and row.approved == offer.canonical_text:
+                unordered.append((row, offer))
+        elif row is not None and row.proposed_hash == offer.digest:
             _mark_still_proposed(row)
         else:
-            differing[name] = one
+            differing[name] = offer
     _restore_order(unordered)
-    accepted = _propose(integration, known, differing, report, own=set(offered), first=first)
+    accepted = _propose(integration, rows, differing, report, own_names=set(offered), first=first)
     if complete:
-        gone = [row for name, row in known.items() if name not in offered]
+        gone = [row for name, row in rows.items() if name not in offered]
         _mark_gone(gone, report)
         renamed = _note_renames(integration, offered)
         accepted = [row for row in accepted if row.name not in renamed]
@@ -153,8 +153,8 @@ def _load_definitions(
     integration: Integration, offered: Mapping[str, Offered]
 ) -> dict[str, Definition]:
     """Return definitions by name, creating them for capabilities stored before pinning existed."""
-    found = Definition.objects.filter(integration=integration).exclude(name="")
-    rows = {row.name: row for row in found}
+    definitions = Definition.objects.filter(integration=integration).exclude(name="")
+    rows = {row.name: row for row in definitions}
     unpinned = Capability.objects.filter(
         integration=integration, kind=Capability.Kind.TOOL, state=ReviewState.APPROVED
     ).exclude(action__in=list(rows))
@@ -173,8 +173,8 @@ def _load_definitions(
 
 def _approved_text(capability: Capability, offered: Offered | None) -> str:
     """Return the server's text if it reads as stored, otherwise a reconstructed one."""
-    read = offered.descriptor if offered else None
-    if offered and read and read.definition_hash == capability.definition_hash:
+    descriptor = offered.descriptor if offered else None
+    if offered and descriptor and descriptor.definition_hash == capability.definition_hash:
         return offered.text
     return reconstruct_definition(capability)
 
@@ -206,7 +206,7 @@ def _restore_order(rows: Sequence[tuple[Definition, Offered]]) -> None:
     for row, offered in rows:
         row.approved = offered.text
         row.save(update_fields=["approved"])
-    restore_order(one.descriptor for _, one in rows if one.descriptor)
+    restore_order(offer.descriptor for _, offer in rows if offer.descriptor)
 
 
 def _mark_still_proposed(row: Definition) -> None:
@@ -218,20 +218,20 @@ def _mark_still_proposed(row: Definition) -> None:
 
 def _propose(
     integration: Integration,
-    known: Mapping[str, Definition],
+    rows: Mapping[str, Definition],
     differing: Mapping[str, Offered],
     report: StoredDefinitions,
     *,
-    own: set[str],
+    own_names: set[str],
     first: bool,
 ) -> list[Definition]:
     """Store new and changed tools for review; return the ones a first installation may use."""
     shadows = find_shadows(
-        integration, {name: one.definition for name, one in differing.items()}, own
+        integration, {name: offer.definition for name, offer in differing.items()}, own_names
     )
     accepted = []
-    for name, one in differing.items():
-        row = _store_proposal(integration, known.get(name), one, shadows[name])
+    for name, offer in differing.items():
+        row = _store_proposal(integration, rows.get(name), offer, shadows[name])
         if row is None:
             continue
         is_new = not row.approved_hash
@@ -252,7 +252,7 @@ def _store_proposal(
     row.proposed, row.proposed_hash = offered.text, offered.digest
     row.origin, row.source = Definition.Origin.SERVER, ""
     row.findings = [finding.as_json() for finding in _examine(offered, shadows)]
-    faults = "; ".join(f"{one.field} {one.reason}" for one in offered.defects)
+    faults = "; ".join(f"{defect.field} {defect.reason}" for defect in offered.defects)
     row.problem = "" if offered.descriptor else faults[:500]
     row.save()
     return row
@@ -284,14 +284,14 @@ def _note_renames(integration: Integration, offered: Mapping[str, Offered]) -> s
     """Say of each waiting text which tool has it under another name; return the names."""
     rows = {row.name: row for row in list_waiting(integration) if row.name and row.proposed}
     texts = {name: parse_definition(row.proposed) for name, row in rows.items()}
-    found = find_renames(integration, texts, listed=offered)
+    renames = find_renames(integration, texts, listed=offered)
     for name, row in rows.items():
         before = read_findings(row.findings)
-        noticed = [found[name]] if name in found else []
+        noticed = [renames[name]] if name in renames else []
         if (after := worst_first([*noticed, *without_renames(before)])) != before:
             row.findings = [finding.as_json() for finding in after]
             row.save(update_fields=["findings", "changed_at"])
-    return set(found)
+    return set(renames)
 
 
 def _settle(integration: Integration, report: StoredDefinitions) -> None:
@@ -302,7 +302,7 @@ def _settle(integration: Integration, report: StoredDefinitions) -> None:
     for name, stands in rows.values_list("name", "standing"):
         standing.setdefault(stands, []).append(name)
     kept_out = (*Definition.WAITING, Standing.REJECTED)
-    out = [name for each in kept_out for name in standing.get(each, [])]
+    out = [name for state in kept_out for name in standing.get(state, [])]
     tools = Capability.objects.filter(integration=integration)
     quarantined = tools.filter(action__in=out).exclude(state=ReviewState.QUARANTINED)
     gone = tools.filter(action__in=standing.get(Standing.GONE, []), available=True)

@@ -30,19 +30,21 @@ def accept_definitions(
     _accept_texts(integration, [*_matching_texts(integration, rows)], by)
     rows = [row for row in rows if row.name]
     about = build_descriptor(integration)
-    read = {row.name: _read(row, about) for row in rows}
-    descriptors = {name: one.descriptor for name, one in read.items() if one is not None}
+    parsed = {row.name: _read(row, about) for row in rows}
+    descriptors = {name: item.descriptor for name, item in parsed.items() if item is not None}
     reviewed = [
-        admit(one, pinned=row.proposed_hash) for row in rows if (one := read[row.name]) is not None
+        admit(item, pinned=row.proposed_hash)
+        for row in rows
+        if (item := parsed[row.name]) is not None
     ]
     report = store_reviewed(reviewed, integration=integration, by=by)
     hashes = Capability.objects.filter(integration=integration, action__in=list(descriptors))
     stored = dict(hashes.values_list("action", "definition_hash"))
     taken = []
     for row in rows:
-        wanted = descriptors.get(row.name)
-        if wanted is None or stored.get(row.name) != wanted.definition_hash:
-            reasons = "; ".join(str(one) for one in report.defects)
+        descriptor = descriptors.get(row.name)
+        if descriptor is None or stored.get(row.name) != descriptor.definition_hash:
+            reasons = "; ".join(str(item) for item in report.defects)
             row.problem = (row.problem or reasons or "It cannot be read.")[:500]
         else:
             _pin(row, by)
@@ -89,16 +91,18 @@ def _matching_texts(integration: Integration, rows: Sequence[Definition]) -> Ite
 
     A skill and its integration share a description, so one decision covers both.
     """
-    own = Definition.objects.filter(
+    definition = Definition.objects.filter(
         integration=integration, name="", standing__in=Definition.WAITING
     ).first()
-    if own is None:
+    if definition is None:
         return
     chosen = any(not row.name for row in rows)
     described = {parse_definition(row.proposed).get("description") for row in rows if row.name}
-    only_there = all(finding["where"] == "description" for finding in own.findings)
-    if chosen or (only_there and parse_definition(own.proposed).get("description") in described):
-        yield next((row for row in rows if not row.name), own)
+    only_there = all(finding["where"] == "description" for finding in definition.findings)
+    if chosen or (
+        only_there and parse_definition(definition.proposed).get("description") in described
+    ):
+        yield next((row for row in rows if not row.name), definition)
 
 
 def _accept_texts(integration: Integration, rows: Sequence[Definition], by: User | None) -> None:
@@ -132,7 +136,7 @@ def list_waiting(integration: Integration) -> QuerySet[Definition]:
 
 @transaction.atomic
 def approve_definitions(
-    *, by: User, integration: Integration, seen: Mapping[str, str], apart: Collection[str] = ()
+    *, by: User, integration: Integration, digests: Mapping[str, str], apart: Collection[str] = ()
 ) -> list[str]:
     """Pin the reviewed texts and enable their capabilities; return the names.
 
@@ -141,8 +145,8 @@ def approve_definitions(
     text changed meanwhile, and NotReadableError if it cannot be stored.
     """
     lock_definitions(integration.pk)
-    rows = _load_seen(integration, seen, (*Definition.WAITING, Standing.REJECTED))
-    _check_live(integration, seen)
+    rows = _load_seen(integration, digests, (*Definition.WAITING, Standing.REJECTED))
+    _check_live(integration, digests)
     back = [row for row in rows if row.standing == Standing.RETURNED or not row.proposed]
     _restore(integration, back)
     forward = [row for row in rows if row not in back]
@@ -162,10 +166,12 @@ def approve_definitions(
 
 
 @transaction.atomic
-def reject_definitions(*, by: User, integration: Integration, seen: Mapping[str, str]) -> list[str]:
+def reject_definitions(
+    *, by: User, integration: Integration, digests: Mapping[str, str]
+) -> list[str]:
     """Reject the reviewed texts until they change; return the names."""
     lock_definitions(integration.pk)
-    rows = _load_seen(integration, seen, Definition.WAITING)
+    rows = _load_seen(integration, digests, Definition.WAITING)
     for row in rows:
         details = {"tool": row.name, "definition": row.proposed_hash or row.approved_hash}
         record(by=by, action="definition.reject", target=integration.slug, details=details)
@@ -213,17 +219,19 @@ def _check_live(integration: Integration, names: Iterable[str]) -> None:
     retired = RuntimeCapability.objects.filter(
         integration=integration, name__in=list(names), state=RuntimeCapability.State.RETIRED
     )
-    if found := list(retired.order_by("name").values_list("name", flat=True)):
-        raise NotReadableError("; ".join(f"{name}: it was retired" for name in found))
+    if retired_names := list(retired.order_by("name").values_list("name", flat=True)):
+        raise NotReadableError("; ".join(f"{name}: it was retired" for name in retired_names))
 
 
 def _load_seen(
-    integration: Integration, seen: Mapping[str, str], standing: Sequence[str]
+    integration: Integration, digests: Mapping[str, str], standing: Sequence[str]
 ) -> list[Definition]:
     rows = Definition.objects.filter(
-        integration=integration, name__in=list(seen), standing__in=standing
+        integration=integration, name__in=list(digests), standing__in=standing
     )
-    found = list(rows.order_by("name", "pk"))
-    if len(found) != len(seen) or any(seen_digest(row) != seen[row.name] for row in found):
+    definitions = list(rows.order_by("name", "pk"))
+    if len(definitions) != len(digests) or any(
+        seen_digest(row) != digests[row.name] for row in definitions
+    ):
         raise ChangedSinceError
-    return found
+    return definitions

@@ -51,11 +51,11 @@ def store_integrations(
 
     `came_from` names the source. An integration belongs to the source that declared it first.
     """
-    wanted = {one.descriptor.slug: one.descriptor for one in reviewed}
-    rows = {row.slug: row for row in Integration.objects.filter(slug__in=wanted)}
+    by_slug = {review.descriptor.slug: review.descriptor for review in reviewed}
+    rows = {row.slug: row for row in Integration.objects.filter(slug__in=by_slug)}
     stored = StoreReport()
     new, changed = [], []
-    for slug, descriptor in wanted.items():
+    for slug, descriptor in by_slug.items():
         row, values = rows.get(slug), _integration_values(descriptor)
         if row is None:
             values |= {"came_from": came_from, "unconfirmed": bool(descriptor.transport)}
@@ -87,15 +87,15 @@ def store_capabilities(
     reviewed: Sequence[ReviewedDefinition], integrations: Mapping[str, Integration], *, state: str
 ) -> StoreReport:
     """Write changed capabilities with their words and embeddings, in the caller's transaction."""
-    descriptors = [one.descriptor for one in reviewed]
-    known = StoredCapabilities(descriptors)
+    descriptors = [definition.descriptor for definition in reviewed]
+    existing = StoredCapabilities(descriptors)
     stored = StoreReport()
     new: list[Capability] = []
     changed: list[Capability] = []
     for descriptor in descriptors:
         integration = integrations[descriptor.integration]
-        row = known.row(descriptor, integration)
-        if problem := known.problem(descriptor, integration):
+        row = existing.row(descriptor, integration)
+        if problem := existing.problem(descriptor, integration):
             stored.defects.append(problem)
         elif row and is_unchanged(row, descriptor):
             stored.unchanged += 1

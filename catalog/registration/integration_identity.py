@@ -25,7 +25,7 @@ _WITH_VALUE = {
 }  # fmt: skip
 
 
-class Described(Protocol):
+class DescribedIntegration(Protocol):
     """The fields shared by rows, descriptors and listings."""
 
     @property
@@ -38,14 +38,14 @@ class Described(Protocol):
     def command(self) -> tuple[str, ...] | list[str]: ...
 
 
-def find_target(one: Described) -> str:
+def find_target(described: DescribedIntegration) -> str:
     """Return the package or address, or "" for integrations without either."""
-    if one.endpoint:
-        return normalised_address(one.endpoint)
-    if not one.command:
+    if described.endpoint:
+        return normalised_address(described.endpoint)
+    if not described.command:
         return ""
     try:
-        package = parse_package(one.command)
+        package = parse_package(described.command)
     except NotAPackageError:
         package = None
     if package is not None:
@@ -53,9 +53,9 @@ def find_target(one: Described) -> str:
         # PEP 503: PyPI treats runs of these characters as one hyphen.
         plain = re.sub(r"[-_.]+", "-", name) if package.index == "pypi" else name
         return f"{package.index}:{plain}"
-    if image := parse_docker_image(one.command):
+    if image := parse_docker_image(described.command):
         return f"docker:{image}"
-    return f"program:{json.dumps(list(one.command))}"
+    return f"program:{json.dumps(list(described.command))}"
 
 
 def normalised_address(address: str) -> str:
@@ -93,14 +93,14 @@ def parse_docker_image(command: tuple[str, ...] | list[str]) -> str:
     return f"{head}{slash}{last.partition(':')[0]}"
 
 
-def connection_facts(one: object) -> JSONObject:
+def connection_facts(described: object) -> JSONObject:
     """Return everything that determines what is contacted or started, and with which secrets."""
-    source_ref = getattr(one, "source_ref", None) or {}
+    source_ref = getattr(described, "source_ref", None) or {}
     facts = {
-        "transport": getattr(one, "transport", ""),
-        "endpoint": getattr(one, "endpoint", ""),
-        "command": list(getattr(one, "command", ())),
-        "required_secrets": list(getattr(one, "required_secrets", ())),
+        "transport": getattr(described, "transport", ""),
+        "endpoint": getattr(described, "endpoint", ""),
+        "command": list(getattr(described, "command", ())),
+        "required_secrets": list(getattr(described, "required_secrets", ())),
         "headers": source_ref.get("headers") or {},
     }
     # How an API is signed in to. Absent for all others, whose digests stay what they were.
@@ -108,7 +108,9 @@ def connection_facts(one: object) -> JSONObject:
     return {**facts, "security": security} if security else facts
 
 
-def find_clash(row: Described, descriptor: IntegrationDescriptor, *, came_from: str) -> str:
+def find_clash(
+    row: DescribedIntegration, descriptor: IntegrationDescriptor, *, came_from: str
+) -> str:
     """Return a reason if the descriptor is another thing than the row with its slug, else ""."""
     if (row.kind, find_target(row)) == (descriptor.kind, find_target(descriptor)):
         return ""
@@ -116,7 +118,7 @@ def find_clash(row: Described, descriptor: IntegrationDescriptor, *, came_from: 
 
 
 def find_installation_clash(
-    row: Described, descriptor: IntegrationDescriptor, *, came_from: str
+    row: DescribedIntegration, descriptor: IntegrationDescriptor, *, came_from: str
 ) -> str:
     """Return why the descriptor cannot replace the row, or "" if both are the same thing.
 
@@ -132,7 +134,9 @@ def find_installation_clash(
     )
 
 
-def describe_clash(row: Described, descriptor: IntegrationDescriptor, *, came_from: str) -> str:
+def describe_clash(
+    row: DescribedIntegration, descriptor: IntegrationDescriptor, *, came_from: str
+) -> str:
     """Describe both things that want the slug."""
     owner = str(getattr(row, "came_from", ""))
     return (
@@ -141,8 +145,8 @@ def describe_clash(row: Described, descriptor: IntegrationDescriptor, *, came_fr
     )
 
 
-def describe_integration(one: Described, source: str) -> str:
+def describe_integration(described: DescribedIntegration, source: str) -> str:
     """Describe an integration so that it differs from another with the same slug."""
-    target = find_target(one)
-    words = f"the {one.kind} {target}" if target else f"a {one.kind}"
+    target = find_target(described)
+    words = f"the {described.kind} {target}" if target else f"a {described.kind}"
     return f"{words} from {source}" if source else words

@@ -79,26 +79,31 @@ def take_over(winners: Sequence[Winner], before: ManifestCapabilities) -> list[T
     The row stays, with its rules, grants and decisions. It matches by id, or by full name if no
     manifest has that id any more (its kind changed, for instance).
     """
-    claimed = {one.capability.identifier for one in winners}
+    claimed = {winner.capability.identifier for winner in winners}
     rows = before.capabilities.values()
     by_identifier = {row.identifier: row for row in rows}
     by_name = {row.full_name: row for row in rows if row.identifier not in claimed}
     paths = {row.pk: path for path, row in before.by_path.items()}
     taken = []
-    for one in winners:
-        row = by_identifier.get(one.capability.identifier) or by_name.get(one.capability.full_name)
-        if row and _differs(row, one, paths.get(row.pk)) and _move(row, one):
-            details = {"from": paths.get(row.pk, ""), "to": one.path}
-            taken.append(Takeover(one.capability.full_name, details))
+    for winner in winners:
+        row = by_identifier.get(winner.capability.identifier) or by_name.get(
+            winner.capability.full_name
+        )
+        if row and _differs(row, winner, paths.get(row.pk)) and _move(row, winner):
+            details = {"from": paths.get(row.pk, ""), "to": winner.path}
+            taken.append(Takeover(winner.capability.full_name, details))
     return taken
 
 
 def find_stored(winners: Sequence[Winner]) -> dict[str, int]:
     """Return the stored capabilities of the winners, by path."""
-    wanted = {(one.capability.identifier, one.capability.integration): one.path for one in winners}
-    rows = Capability.objects.filter(identifier__in=[identifier for identifier, _ in wanted])
+    paths = {
+        (winner.capability.identifier, winner.capability.integration): winner.path
+        for winner in winners
+    }
+    rows = Capability.objects.filter(identifier__in=[identifier for identifier, _ in paths])
     stored = rows.values_list("identifier", "integration__slug", "pk")
-    return {wanted[found]: pk for *key, pk in stored if (found := tuple(key)) in wanted}
+    return {paths[pair]: pk for *key, pk in stored if (pair := tuple(key)) in paths}
 
 
 def record_files(
@@ -109,14 +114,14 @@ def record_files(
     for defect in defects:
         problems.setdefault(defect.file, []).append(defect)
     rows = {row.path: row for row in ManifestFile.objects.all()}
-    wanted = {path: (holders.get(path), _join_problems(some)) for path, some in problems.items()}
-    differing = [path for path in wanted if _file_state(rows.get(path)) != wanted[path]]
+    states = {path: (holders.get(path), _join_problems(some)) for path, some in problems.items()}
+    differing = [path for path in states if _file_state(rows.get(path)) != states[path]]
     # Release first, then assign: a capability belongs to at most one file (unique constraint).
     ManifestFile.objects.filter(path__in=differing).update(capability=None)
-    ManifestFile.objects.exclude(path__in=wanted).delete()
+    ManifestFile.objects.exclude(path__in=states).delete()
     ManifestFile.objects.bulk_create(
         [
-            ManifestFile(path=path, capability_id=wanted[path][0], problems=wanted[path][1])
+            ManifestFile(path=path, capability_id=states[path][0], problems=states[path][1])
             for path in differing
         ],
         update_conflicts=True,
@@ -124,13 +129,13 @@ def record_files(
         update_fields=["capability", "problems", "changed_at"],
     )
     known_problems = {path: row.problems for path, row in rows.items()}
-    changed = [path for path in differing if known_problems.get(path) != wanted[path][1]]
+    changed = [path for path in differing if known_problems.get(path) != states[path][1]]
     return [defect for path in changed for defect in problems[path]]
 
 
-def restore(kept: Collection[int]) -> None:
+def restore(keys: Collection[int]) -> None:
     """Make kept capabilities available again."""
-    rows = Capability.objects.filter(pk__in=kept, unavailable_reason=GONE)
+    rows = Capability.objects.filter(pk__in=keys, unavailable_reason=GONE)
     rows.update(available=True, unavailable_reason="")
 
 
@@ -150,22 +155,22 @@ def remove(keys: Collection[int]) -> list[str]:
     return names
 
 
-def _differs(row: Capability, one: Winner, path: str | None) -> bool:
-    wanted = (one.capability.identifier, one.capability.integration, one.path)
-    return (row.identifier, row.integration.slug, path) != wanted
+def _differs(row: Capability, winner: Winner, path: str | None) -> bool:
+    expected = (winner.capability.identifier, winner.capability.integration, winner.path)
+    return (row.identifier, row.integration.slug, path) != expected
 
 
-def _move(row: Capability, one: Winner) -> bool:
+def _move(row: Capability, winner: Winner) -> bool:
     """Give the row the manifest's id and integration, unless another row has them."""
-    identifier = one.capability.identifier
+    identifier = winner.capability.identifier
     if Capability.objects.filter(identifier=identifier).exclude(pk=row.pk).exists():
         return False
     lock_catalog()
-    reviewed = review_integrations([one.integration])
+    reviewed = review_integrations([winner.integration])
     integrations, _ = store_integrations(reviewed, state=ReviewState.APPROVED, came_from=CAME_FROM)
-    if integration := integrations.get(one.capability.integration):
+    if integration := integrations.get(winner.capability.integration):
         Capability.objects.filter(pk=row.pk).update(
-            identifier=identifier, integration=integration, source_ref=one.capability.source_ref
+            identifier=identifier, integration=integration, source_ref=winner.capability.source_ref
         )
     return integration is not None
 
@@ -250,27 +255,27 @@ def _assign_claims(
     """Assign each id and slug to the first manifest that declares it."""
     claims = Claims()
     owners: dict[str, str] = {}
-    for read in _sort_by_priority([*reads, *_find_unread(reads, before, folders)], folders):
-        claims.files.append(read.path)
-        claims.defects += read.defects
-        keeps = _last_valid(read, before)
-        names = _claimed_names(read, keeps)
+    for manifest in _sort_by_priority([*reads, *_find_unread(reads, before, folders)], folders):
+        claims.files.append(manifest.path)
+        claims.defects += manifest.defects
+        keeps = _last_valid(manifest, before)
+        names = _claimed_names(manifest, keeps)
         if not names:
             continue
         if owner := next((owners[name] for name in names if name in owners), None):
-            claims.defects.append(_already_provided(read.path, names[0], owner))
+            claims.defects.append(_already_provided(manifest.path, names[0], owner))
             continue
-        owners.update(dict.fromkeys(names, read.path))
+        owners.update(dict.fromkeys(names, manifest.path))
         if keeps:
-            claims.kept[read.path] = keeps.pk
-            claims.defects.append(Defect(read.path, "capability", f"{keeps.full_name} {KEPT}"))
-        elif read.declared:
-            claims.winners.append(Winner(read.path, *read.declared))
+            claims.kept[manifest.path] = keeps.pk
+            claims.defects.append(Defect(manifest.path, "capability", f"{keeps.full_name} {KEPT}"))
+        elif manifest.declared:
+            claims.winners.append(Winner(manifest.path, *manifest.declared))
     return claims
 
 
 def _sort_by_priority(reads: Sequence[ManifestRead], folders: Sequence[Path]) -> list[ManifestRead]:
-    return sorted(reads, key=lambda read: _rank(read.path, folders))
+    return sorted(reads, key=lambda manifest: _rank(manifest.path, folders))
 
 
 def _rank(path: str, folders: Sequence[Path]) -> int:
@@ -282,27 +287,27 @@ def _find_unread(
     reads: Sequence[ManifestRead], before: ManifestCapabilities, folders: Sequence[Path]
 ) -> Iterator[ManifestRead]:
     """Yield known manifests that exist in watched folders but were not read."""
-    found = {read.path for read in reads}
-    for path in before.by_path.keys() - found:
+    read_paths = {manifest.path for manifest in reads}
+    for path in before.by_path.keys() - read_paths:
         if _rank(path, folders) < len(folders) and not is_gone(path):
             yield ManifestRead(path, defects=(Defect(path, "file", "cannot be reached"),))
 
 
-def _last_valid(read: ManifestRead, before: ManifestCapabilities) -> Capability | None:
+def _last_valid(manifest: ManifestRead, before: ManifestCapabilities) -> Capability | None:
     """Return the last valid capability if the current manifest is broken."""
-    earlier = before.by_path.get(read.path)
-    if earlier is None or read.declared is None:
+    earlier = before.by_path.get(manifest.path)
+    if earlier is None or manifest.declared is None:
         return earlier
-    lost = any(defect.field == "skillContent" for defect in read.defects)
+    lost = any(defect.field == "skillContent" for defect in manifest.defects)
     return earlier if lost and earlier.content else None
 
 
-def _claimed_names(read: ManifestRead, keeps: Capability | None) -> tuple[str, ...]:
+def _claimed_names(manifest: ManifestRead, keeps: Capability | None) -> tuple[str, ...]:
     if keeps:
         return keeps.identifier, f"integration {keeps.integration.slug}"
-    if read.declared:
-        one = read.declared.capability
-        return one.identifier, f"integration {one.integration}"
+    if manifest.declared:
+        capability = manifest.declared.capability
+        return capability.identifier, f"integration {capability.integration}"
     return ()
 
 
@@ -314,8 +319,8 @@ def _already_provided(path: str, identifier: str, owner: str) -> Defect:
 
 def _loaded(claims: Claims) -> Loaded:
     return Loaded(
-        tuple(one.integration for one in claims.winners),
-        tuple(one.capability for one in claims.winners),
+        tuple(winner.integration for winner in claims.winners),
+        tuple(winner.capability for winner in claims.winners),
     )
 
 
@@ -324,11 +329,11 @@ def _delete_waiting(winners: Sequence[Winner]) -> None:
     waiting = Definition.objects.filter(
         origin=Origin.MANIFEST, standing=Definition.Standing.NEW
     ).exclude(name="")
-    waiting.exclude(integration__slug__in=[one.integration.slug for one in winners]).delete()
+    waiting.exclude(integration__slug__in=[winner.integration.slug for winner in winners]).delete()
 
 
-def _names(kept: Mapping[str, int], before: ManifestCapabilities) -> list[str]:
-    return [before.capabilities[pk].full_name for pk in kept.values()]
+def _names(keys_by_path: Mapping[str, int], before: ManifestCapabilities) -> list[str]:
+    return [before.capabilities[pk].full_name for pk in keys_by_path.values()]
 
 
 def _drop_unprovided(
@@ -340,11 +345,11 @@ def _drop_unprovided(
     prune: bool,
 ) -> None:
     """Disable, or delete, capabilities that no manifest provides."""
-    left = before.capabilities.keys() - set(held)
-    report.gone = make_unavailable(left)
+    unprovided = before.capabilities.keys() - set(held)
+    report.gone = make_unavailable(unprovided)
     _record_each(report.gone, by=by, action="capability.gone")
     if prune:
-        report.removed = remove(left)
+        report.removed = remove(unprovided)
         _record_each(report.removed, by=by, action="capability.remove")
 
 

@@ -29,22 +29,24 @@ Changes = set[tuple[Change, str]]
 Identity = dict[Path, tuple[int, int]]
 
 
-def follow(folders: Callable[[], Sequence[Path]], read: Callable[[], bool], *, stop: Event) -> None:
+def follow(
+    folders: Callable[[], Sequence[Path]], reload: Callable[[], bool], *, stop: Event
+) -> None:
     """Call `read` at the start and after every change, until `stop` is set.
 
     `read` returns False if it failed, and is then called again after a while.
     """
     while not stop.is_set():
         try:
-            _watch_until_moved(folders, read, stop)
+            _watch_until_moved(folders, reload, stop)
         except Exception:  # for instance, the inotify limit is reached
             log.exception("manifests cannot be watched, retrying")
-            read()
+            reload()
             stop.wait(RETRY_SECONDS)
 
 
 def _watch_until_moved(
-    folders: Callable[[], Sequence[Path]], read: Callable[[], bool], stop: Event
+    folders: Callable[[], Sequence[Path]], reload: Callable[[], bool], stop: Event
 ) -> None:
     """Watch the folders; return once they themselves have changed."""
     watched = _identity(folders())
@@ -52,7 +54,7 @@ def _watch_until_moved(
     next_at = 0.0
     for changes in _ticks(list(watched), stop):
         if changes or time.monotonic() >= next_at:
-            next_at = time.monotonic() + (AT_LEAST_EVERY if read() else RETRY_SECONDS)
+            next_at = time.monotonic() + (AT_LEAST_EVERY if reload() else RETRY_SECONDS)
         if _identity(folders()) != watched or any(Path(path) in watched for _, path in changes):
             return
 
@@ -86,11 +88,11 @@ def _is_relevant(change: Change, path: str) -> bool:
 
 def _identity(folders: Sequence[Path]) -> Identity:
     """Return the existing folders with their inodes: a recreated folder is a new one."""
-    found: Identity = {}
+    identity: Identity = {}
     for folder in folders:
         try:
             status = folder.stat()
         except OSError:
             continue
-        found[folder] = (status.st_dev, status.st_ino)
-    return found
+        identity[folder] = (status.st_dev, status.st_ino)
+    return identity

@@ -92,7 +92,9 @@ def register(
         register_configured_model()
     terms = _Terms(by, origin, state, send)
     integrations = _store_integrations(loaded, report, terms, group, came_from or source)
-    capabilities = [one for one in loaded.capabilities if one.integration in integrations]
+    capabilities = [
+        descriptor for descriptor in loaded.capabilities if descriptor.integration in integrations
+    ]
     if prune:
         _prune(integrations, capabilities, report)
     done = 0
@@ -116,12 +118,12 @@ def store_reviewed(
     report = RegistrationReport()
     terms = _Terms(by, Origin.SERVER, ReviewState.APPROVED, send=True)
     integrations = {integration.slug: integration}
-    for one in reviewed:
+    for definition in reviewed:
         try:
             with transaction.atomic():
-                _store([one], integrations, report, terms)
+                _store([definition], integrations, report, terms)
         except (DataError, IntegrityError, ValueError) as problem:
-            report.defects.append(_rejected_defect(one.descriptor, problem))
+            report.defects.append(_rejected_defect(definition.descriptor, problem))
     _categorize(integrations, report)
     _finish(report, by=by, source=integration.slug)
     return report
@@ -133,8 +135,10 @@ def register_for_measuring(loaded: Loaded, *, group: Group) -> RegistrationRepor
     report = RegistrationReport(defects=list(loaded.defects))
     terms = _Terms(None, Origin.IMPORT, ReviewState.APPROVED, send=False)
     integrations = _store_integrations(loaded, report, terms, group, "measuring", measuring=True)
-    known = [one for one in loaded.capabilities if one.integration in integrations]
-    for some in chunks(known, STORE_BATCH):
+    accepted = [
+        descriptor for descriptor in loaded.capabilities if descriptor.integration in integrations
+    ]
+    for some in chunks(accepted, STORE_BATCH):
         with transaction.atomic():
             lock_catalog()
             _store(admit_for_measuring(some), integrations, report, terms)
@@ -191,13 +195,18 @@ def _leave_out_foreign(
     if not foreign:
         return
     rows = Capability.objects.filter(integration__slug__in=foreign)
-    known = set(rows.values_list("integration__slug", "identifier", "definition_hash"))
+    hashes = set(rows.values_list("integration__slug", "identifier", "definition_hash"))
     for slug, defect in foreign.items():
-        own = [one for one in loaded.capabilities if one.integration == slug]
-        if any((slug, one.identifier, one.definition_hash) not in known for one in own):
+        descriptors = [
+            descriptor for descriptor in loaded.capabilities if descriptor.integration == slug
+        ]
+        if any(
+            (slug, descriptor.identifier, descriptor.definition_hash) not in hashes
+            for descriptor in descriptors
+        ):
             report.defects.append(defect)
         else:
-            report.unchanged += len(own)
+            report.unchanged += len(descriptors)
         del integrations[slug]
 
 
@@ -220,9 +229,9 @@ def _store_or_split(
 
 def _held_defect(held: HeldDefinition) -> Defect:
     first = next(iter(held.findings), None)
-    found = f": {first.where} {first.told[0].lower()}{first.told[1:]}" if first else ""
+    detail = f": {first.where} {first.told[0].lower()}{first.told[1:]}" if first else ""
     name = held.descriptor.full_name
-    return Defect(file_of(held.descriptor), "review", f"{name} waits for a review{found}")
+    return Defect(file_of(held.descriptor), "review", f"{name} waits for a review{detail}")
 
 
 def _rejected_defect(descriptor: Descriptor, problem: Exception) -> Defect:
@@ -243,8 +252,8 @@ def _review_and_store(
     restore_order(descriptors)
     hold(verdict.held, integrations)
     settle(verdict, stored=len(report.defects) == before)
-    report.held += [one.descriptor.full_name for one in verdict.held]
-    report.defects += [_held_defect(one) for one in verdict.held]
+    report.held += [definition.descriptor.full_name for definition in verdict.held]
+    report.defects += [_held_defect(definition) for definition in verdict.held]
     report.unchanged += verdict.unchanged
     report.defects += verdict.defects
 
@@ -277,7 +286,7 @@ def _prune(
         return
     lock_catalog()
     gone = Capability.objects.filter(integration__in=integrations.values()).exclude(
-        identifier__in=[one.identifier for one in capabilities]
+        identifier__in=[descriptor.identifier for descriptor in capabilities]
     )
     _, by_table = gone.delete()
     report.removed = by_table.get(Capability._meta.label, 0)
@@ -290,15 +299,15 @@ def _categorize(integrations: Mapping[str, Integration], report: RegistrationRep
 
 
 def _finish(report: RegistrationReport, *, by: User | None, source: str) -> None:
-    written = report.created + report.changed + report.removed
-    if written or report.held:
+    changes = report.created + report.changed + report.removed
+    if changes or report.held:
         counts: dict[str, Any] = {
             name: getattr(report, name) for name in ("created", "changed", "unchanged", "removed")
         }
         if report.held:
             counts["held"] = report.held[:50]
         record(by=by, action="catalog.register", target=source, details=counts)
-    if written >= STORE_BATCH:
+    if changes >= STORE_BATCH:
         _analyze()
 
 

@@ -74,10 +74,10 @@ def assign_categories(integrations: Collection[int]) -> int:
     if not is_scratch():
         # The gate's mark vouches for a whole row, so a row changed past it keeps its category.
         rows = rows.filter(reviewed=RawSQL("catalog_texts_digest(catalog_capability)", ()))
-    found = rows.order_by("integration_id", "pk").values_list(
+    value_rows = rows.order_by("integration_id", "pk").values_list(
         *_TEXTS, "pk", "category", "action", "description"
     )
-    for texts, some in groupby(found, key=lambda row: row[:3]):
+    for texts, some in groupby(value_rows, key=lambda row: row[:3]):
         tools = list(some)
         names = [ToolTexts(action, description) for *_, action, description in tools]
         for tool, category in zip(tools, categorize(ServerTexts(*texts), names), strict=True):

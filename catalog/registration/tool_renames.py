@@ -42,26 +42,33 @@ def find_renames(
     if not new:
         return {}
     listed = set(listed)
-    kept = kept_texts(integration)
+    waiting_texts = kept_texts(integration)
     hanging, limited = (find_hanging(integration, only_limits=only) for only in (False, True))
     stored = Capability.objects.filter(pk__in=hanging)
     rows = {row.action: row for row in stored.select_related("integration")}
-    known = {**{name: features_of(text) for name, text in kept.items()}, **_known_texts(rows)}
-    found: dict[str, Finding] = {}
+    all_features = {
+        **{name: features_of(text) for name, text in waiting_texts.items()},
+        **_known_texts(rows),
+    }
+    findings: dict[str, Finding] = {}
     for name, text in new.items():
-        others = {other: one for other, one in known.items() if other != name}
-        gone = {other: one for other, one in others.items() if other not in listed}
-        # What waits for a name that is listed again will hold for it in a moment.
-        here = {
-            other: one
-            for other, one in others.items()
-            if other in kept or (other in rows and rows[other].pk in limited)
+        others = {
+            tool_name: features for tool_name, features in all_features.items() if tool_name != name
         }
-        for code, texts, bound in ((RENAMED, gone, ALIKE), (COPIED, here, TWIN)):
+        gone = {
+            tool_name: features for tool_name, features in others.items() if tool_name not in listed
+        }
+        # What waits for a name that is listed again will hold for it in a moment.
+        limited_texts = {
+            tool_name: features
+            for tool_name, features in others.items()
+            if tool_name in waiting_texts or (tool_name in rows and rows[tool_name].pk in limited)
+        }
+        for code, texts, bound in ((RENAMED, gone, ALIKE), (COPIED, limited_texts, TWIN)):
             if old := find_like(text, texts, at_least=bound):
-                found[name] = _finding(code, old)
+                findings[name] = _finding(code, old)
                 break
-    return found
+    return findings
 
 
 def rename_of(row: Definition) -> Rename | None:
@@ -96,11 +103,11 @@ def _known_texts(stored: Mapping[str, Capability]) -> dict[str, DefinitionFeatur
     """Return what is compared of each stored tool: its source's words, else the stored ones."""
     integrations = {row.integration_id for row in stored.values()}
     rows = Definition.objects.filter(integration__in=integrations, name__in=list(stored))
-    said = {row.name: row.approved for row in rows.exclude(approved_hash="")}
+    approved_texts = {row.name: row.approved for row in rows.exclude(approved_hash="")}
     return {
         name: features_of(
-            parse_definition(said[name])
-            if name in said
+            parse_definition(approved_texts[name])
+            if name in approved_texts
             else texts_of_descriptor(descriptor_of_row(row))
         )
         for name, row in stored.items()
@@ -109,10 +116,10 @@ def _known_texts(stored: Mapping[str, Capability]) -> dict[str, DefinitionFeatur
 
 def _finding(code: str, old: str) -> Finding:
     if code == RENAMED:
-        told = "It is a tool under a new name: what hangs on the old name goes along."
+        message = "It is a tool under a new name: what hangs on the old name goes along."
     else:
-        told = "It is a tool under a second name: the limits of the first one hold for it, too."
-    return Finding(code, Severity.HIGH, "name", told, old)
+        message = "It is a tool under a second name: the limits of the first one hold for it, too."
+    return Finding(code, Severity.HIGH, "name", message, old)
 
 
 def _capability(integration: int, action: str) -> Capability | None:

@@ -111,17 +111,19 @@ class GraphView(DecidingView):
     )
     def get(self, request: Request, full_name: str) -> Response:
         """Return the usable neighbours. 404 if the capability is unknown or not the caller's."""
-        caller, wanted = self.read_parameters(
+        caller, query = self.read_parameters(
             request, request.query_params.dict(), TypeQuerySerializer
         )
-        found = find_neighbours(caller=caller, full_name=full_name, kind=wanted.get("type", ""))
-        if found is None:
+        neighbourhood = find_neighbours(
+            caller=caller, full_name=full_name, kind=query.get("type", "")
+        )
+        if neighbourhood is None:
             raise Http404
         body = {
             "full_name": full_name,
-            "neighbours": _neighbour_bodies(found.neighbours, caller),
+            "neighbours": _neighbour_bodies(neighbourhood.neighbours, caller),
         }
-        disconnected = {one.full_name: one for one in found.disconnected}
+        disconnected = {neighbour.full_name: neighbour for neighbour in neighbourhood.disconnected}
         return Response(body | {"hint": describe_disconnected(disconnected.values())})
 
     @extend_schema(
@@ -137,7 +139,7 @@ class GraphView(DecidingView):
         The weight overrides computed ones. Staff set it for everyone, a key for its group's
         callers.
         """
-        source, target, group, wanted = self._ends(
+        source, target, group, fields = self._ends(
             request, request.data, full_name, NewEdgeSerializer
         )
         try:
@@ -145,15 +147,15 @@ class GraphView(DecidingView):
                 by=person_of(request),
                 source=source,
                 target=target,
-                kind=wanted["type"],
-                weight=wanted["weight"],
+                kind=fields["type"],
+                weight=fields["weight"],
                 group=group,
             )
         except EdgeRefused as refused:
             raise ValidationError({"target": str(refused)}) from refused
-        shown = {"type": edge.kind, "weight": edge.weight, "origin": edge.origin}
+        edge_body = {"type": edge.kind, "weight": edge.weight, "origin": edge.origin}
         for_group = group.name if group else None
-        body = {"source": full_name, "target": str(target), **shown, "for_group": for_group}
+        body = {"source": full_name, "target": str(target), **edge_body, "for_group": for_group}
         return Response(body, status=201 if is_new else 200)
 
     @extend_schema(
@@ -170,13 +172,13 @@ class GraphView(DecidingView):
         Staff remove it for everyone, a key for its group's callers.
         """
         query = request.query_params.dict()
-        source, target, group, wanted = self._ends(request, query, full_name, EdgeRequestSerializer)
+        source, target, group, fields = self._ends(request, query, full_name, EdgeRequestSerializer)
         try:
             was_there = unrelate(
                 by=person_of(request),
                 source=source,
                 target=target,
-                kind=wanted["type"],
+                kind=fields["type"],
                 group=group,
             )
         except EdgeRefused as refused:
@@ -189,25 +191,30 @@ class GraphView(DecidingView):
         self, request: Request, data: Any, full_name: str, form: type[CallerSerializer]
     ) -> tuple[Capability, Capability, Group | None, dict[str, Any]]:
         """Return both ends and the group decided for, or 404 unless the caller can use both."""
-        caller, group, wanted = self.read_decision(request, data, form)
-        names = (full_name, wanted["target"])
+        caller, group, fields = self.read_decision(request, data, form)
+        names = (full_name, fields["target"])
         rows = Capability.objects.usable_by(caller).filter(full_name__in=names)
-        found = {row.full_name: row for row in rows}
-        if any(name not in found for name in names):
+        by_name = {row.full_name: row for row in rows}
+        if any(name not in by_name for name in names):
             raise Http404
-        return found[names[0]], found[names[1]], group, wanted
+        return by_name[names[0]], by_name[names[1]], group, fields
 
 
-def _neighbour_bodies(found: Sequence[Neighbour], caller: Caller) -> list[dict[str, Any]]:
-    told = tell_approvers([one.readiness for one in found], caller.user_id)
-    return [_neighbour_body(one, ready) for one, ready in zip(found, told, strict=True)]
+def _neighbour_bodies(neighbours: Sequence[Neighbour], caller: Caller) -> list[dict[str, Any]]:
+    readinesses = tell_approvers([neighbour.readiness for neighbour in neighbours], caller.user_id)
+    return [
+        _neighbour_body(neighbour, ready)
+        for neighbour, ready in zip(neighbours, readinesses, strict=True)
+    ]
 
 
-def _neighbour_body(one: Neighbour, readiness: ToolReadiness) -> dict[str, Any]:
-    shown = {name: value for name, value in asdict(one).items() if name not in COLUMNS}
+def _neighbour_body(neighbour: Neighbour, readiness: ToolReadiness) -> dict[str, Any]:
+    body = {name: value for name, value in asdict(neighbour).items() if name not in COLUMNS}
     return {
-        "id": shown.pop("identifier"),
-        **shown,
-        "access": access_of(one.asks_first),
-        **readiness_parts(readiness, integration=one.integration, full_name=one.full_name),
+        "id": body.pop("identifier"),
+        **body,
+        "access": access_of(neighbour.asks_first),
+        **readiness_parts(
+            readiness, integration=neighbour.integration, full_name=neighbour.full_name
+        ),
     }

@@ -46,23 +46,27 @@ def find_lookups(tools: Sequence[NamedTool]) -> Iterator[tuple[int, int, float]]
     may not use changes nothing for them: who reads the pairs takes the heaviest that they may use.
     """
     lookups = _by_word(tools)
-    wanted = {tool.key: set(_subjects(tool)) for tool in tools}
+    subjects = {tool.key: set(_subjects(tool)) for tool in tools}
     for tool in tools:
         misfits: dict[int, int] = {}
-        for subject in wanted[tool.key]:
-            for other in _fitting(subject, lookups, wanted):
-                misfit = _misfit(subject, other, wanted[other.key])
-                misfits[other.key] = min(misfit, misfits.get(other.key, misfit))
+        for subject in subjects[tool.key]:
+            for lookup in _fitting(subject, lookups, subjects):
+                misfit = _misfit(subject, lookup, subjects[lookup.key])
+                misfits[lookup.key] = min(misfit, misfits.get(lookup.key, misfit))
         for key, misfit in misfits.items():
             yield tool.key, key, MOST_WEIGHT * (1 - misfit / _LARGEST_MISFIT)
 
 
 def _fitting(
-    subject: _Words, lookups: Mapping[str, list[NamedTool]], wanted: Mapping[int, set[_Words]]
+    subject: _Words, lookups: Mapping[str, list[NamedTool]], subjects: Mapping[int, set[_Words]]
 ) -> set[NamedTool]:
     """Return the lookups with a word of the subject that do not require the subject themselves."""
-    named = {tool for word in subject for tool in lookups.get(word, ())}
-    return {tool for tool in named if not any(subject & own for own in wanted[tool.key])}
+    candidates = {tool for word in subject for tool in lookups.get(word, ())}
+    return {
+        tool
+        for tool in candidates
+        if not any(subject & required for required in subjects[tool.key])
+    }
 
 
 def _by_word(tools: Sequence[NamedTool]) -> Mapping[str, list[NamedTool]]:
@@ -76,11 +80,11 @@ def _by_word(tools: Sequence[NamedTool]) -> Mapping[str, list[NamedTool]]:
     return lookups
 
 
-def _misfit(subject: _Words, lookup: NamedTool, wanted: set[_Words]) -> int:
+def _misfit(subject: _Words, lookup: NamedTool, required: set[_Words]) -> int:
     """Count missing words most; then searches are best, lists, and what requires little itself."""
     words = set(_words(lookup.action))
     missing, searches, lists = len(subject - words), words & _SEARCHES, words & _LISTS
-    return 8 * min(missing, 7) + 4 * (not searches) + 2 * (not lists) + (len(wanted) > 0)
+    return 8 * min(missing, 7) + 4 * (not searches) + 2 * (not lists) + (len(required) > 0)
 
 
 def _subjects(tool: NamedTool) -> Iterator[_Words]:
@@ -116,15 +120,17 @@ _COLUMNS = ("integration", "pk", "action", "input_schema", "side_effect")
 def refresh_lookups(ids: Sequence[int]) -> None:
     """Compute the lookups of the servers that have these capabilities."""
     servers = _servers(ids)
-    found = {
+    computed = {
         (source, target): weight
         for _, rows in groupby(_tools(servers), key=itemgetter(0))
         for source, target, weight in find_lookups([_named(*row) for row in rows])
     }
     edges = Edge.objects.filter(source__integration__in=servers, origin=Edge.Origin.SCHEMA)
-    known = {row[:2]: row[2:] for row in edges.values_list("source", "target", "weight", "pk")}
-    gone = [key for pair, (weight, key) in known.items() if found.get(pair) != weight]
-    new = [(*pair, weight) for pair, weight in found.items() if known.get(pair, (0,))[0] != weight]
+    stored = {row[:2]: row[2:] for row in edges.values_list("source", "target", "weight", "pk")}
+    gone = [key for pair, (weight, key) in stored.items() if computed.get(pair) != weight]
+    new = [
+        (*pair, weight) for pair, weight in computed.items() if stored.get(pair, (0,))[0] != weight
+    ]
     if gone:
         Edge.objects.filter(pk__in=gone).delete()
     if new:
@@ -135,8 +141,8 @@ def refresh_lookups(ids: Sequence[int]) -> None:
 
 
 def _servers(ids: Sequence[int]) -> list[int]:
-    own = Capability.objects.filter(pk__in=ids).order_by("integration")
-    return list(own.values_list("integration", flat=True).distinct())
+    rows = Capability.objects.filter(pk__in=ids).order_by("integration")
+    return list(rows.values_list("integration", flat=True).distinct())
 
 
 def _tools(servers: Sequence[int]) -> Iterator[tuple[Any, ...]]:

@@ -91,10 +91,10 @@ def load_neighbours(caller: Caller, full_name: str, type_: str = "") -> Neighbou
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     if not rows:
         return None
-    found = _merge_edges((row[-1], Neighbour(*row[:-1])) for row in rows if row[0] is not None)
+    neighbours = _merge_edges((row[-1], Neighbour(*row[:-1])) for row in rows if row[0] is not None)
     return Neighbourhood(
-        tuple(_rank_by_type(one for one in found if not one.disconnected)),
-        tuple(_rank_by_type(one for one in found if one.disconnected)),
+        tuple(_rank_by_type(neighbour for neighbour in neighbours if not neighbour.disconnected)),
+        tuple(_rank_by_type(neighbour for neighbour in neighbours if neighbour.disconnected)),
     )
 
 
@@ -105,29 +105,32 @@ def count_edges(caller: Caller) -> int:
         return int(cursor.fetchone()[0])
 
 
-def _merge_edges(found: Iterable[tuple[bool, Neighbour]]) -> list[Neighbour]:
+def _merge_edges(edges: Iterable[tuple[bool, Neighbour]]) -> list[Neighbour]:
     """Keep one edge per type and direction.
 
     A group admin's edge wins over an admin's, and that over the strongest other one.
     """
     best: dict[tuple[str, str, str], tuple[bool, Neighbour]] = {}
-    for of_group, one in found:
-        key = (one.full_name, one.type, one.direction)
-        if key not in best or _precedence(of_group, one) > _precedence(*best[key]):
-            best[key] = of_group, one
-    visible = [one for _, one in best.values() if one.weight > 0]
-    return [replace(one, weight=round(one.weight, 4)) for one in visible]
+    for of_group, neighbour in edges:
+        key = (neighbour.full_name, neighbour.type, neighbour.direction)
+        if key not in best or _precedence(of_group, neighbour) > _precedence(*best[key]):
+            best[key] = of_group, neighbour
+    visible = [neighbour for _, neighbour in best.values() if neighbour.weight > 0]
+    return [replace(neighbour, weight=round(neighbour.weight, 4)) for neighbour in visible]
 
 
-def _precedence(of_group: bool, one: Neighbour) -> tuple[bool, bool, float, str]:
-    return of_group, one.origin == Edge.Origin.ADMIN, one.weight, one.origin
+def _precedence(of_group: bool, neighbour: Neighbour) -> tuple[bool, bool, float, str]:
+    return of_group, neighbour.origin == Edge.Origin.ADMIN, neighbour.weight, neighbour.origin
 
 
-def _rank_by_type(found: Iterable[Neighbour]) -> Iterable[Neighbour]:
-    ranked = sorted(found, key=lambda one: (-one.weight, one.full_name, one.direction))
+def _rank_by_type(neighbours: Iterable[Neighbour]) -> Iterable[Neighbour]:
+    ranked = sorted(
+        neighbours,
+        key=lambda neighbour: (-neighbour.weight, neighbour.full_name, neighbour.direction),
+    )
     by_type: dict[str, list[Neighbour]] = {kind: [] for kind in Edge.Kind.values}
-    for one in ranked:
-        by_type[one.type].append(one)
+    for neighbour in ranked:
+        by_type[neighbour.type].append(neighbour)
     for edges in by_type.values():
         yield from edges[:MAX_PER_TYPE]
 

@@ -49,10 +49,10 @@ def relate(
 
     It holds for everyone, or for one group's callers, where it also overrides everyone's.
     """
-    one, other = _ends(source, target, kind)
+    start, end = _ends(source, target, kind)
     edge, is_new = Edge.objects.update_or_create(
-        source=one,
-        target=other,
+        source=start,
+        target=end,
         kind=kind,
         origin=Edge.Origin.ADMIN,
         preset=None,
@@ -79,18 +79,18 @@ def unrelate(
     from everyone would come back, so a zero-weight edge overrides it.
     """
     lock_catalog()
-    one, other = _ends(source, target, kind)
-    decisions = Edge.objects.filter(source=one, target=other, kind=kind, origin=Edge.Origin.ADMIN)
+    start, end = _ends(source, target, kind)
+    decisions = Edge.objects.filter(source=start, target=end, kind=kind, origin=Edge.Origin.ADMIN)
     decision = decisions.filter(group=group).first()
     elsewhere = _edge_exists(
-        one, other, kind, decisions.filter(group=None).first() if group else None
+        start, end, kind, decisions.filter(group=None).first() if group else None
     )
     if (decision is None and not elsewhere) or (decision is not None and decision.weight == 0):
         return False
     if elsewhere:
         decisions.update_or_create(
-            source=one,
-            target=other,
+            source=start,
+            target=end,
             kind=kind,
             origin=Edge.Origin.ADMIN,
             group=group,
@@ -105,13 +105,13 @@ def unrelate(
 @transaction.atomic
 def set_members(*, by: User | None, preset: Preset, capabilities: Sequence[Capability]) -> None:
     """Replace the members of a preset and the edges between them."""
-    wanted = {capability.pk for capability in capabilities}
-    if len(wanted) > MOST_IN_A_PRESET:
+    keys = {capability.pk for capability in capabilities}
+    if len(keys) > MOST_IN_A_PRESET:
         raise PresetTooLarge
     members = PresetMember.objects.filter(preset=preset)
-    members.exclude(capability__in=wanted).delete()
+    members.exclude(capability__in=keys).delete()
     PresetMember.objects.bulk_create(
-        [PresetMember(preset=preset, capability_id=pk) for pk in sorted(wanted)],
+        [PresetMember(preset=preset, capability_id=pk) for pk in sorted(keys)],
         ignore_conflicts=True,
     )
     refresh_presets([preset.pk])
@@ -134,17 +134,17 @@ def _details(target: Capability, kind: str, group: Group | None) -> dict[str, ob
     return details | ({"group": group.name} if group else {})
 
 
-def _edge_exists(one: Capability, other: Capability, kind: str, decision: Edge | None) -> bool:
+def _edge_exists(source: Capability, target: Capability, kind: str, decision: Edge | None) -> bool:
     """Return True if everyone's admin edge, or else any other edge, exists."""
     if decision is not None:
         return decision.weight > 0
-    same = Edge.objects.filter(source=one, target=other, kind=kind)
-    return same.exclude(origin=Edge.Origin.ADMIN).exists() or _share_traits(one, other, kind)
+    same = Edge.objects.filter(source=source, target=target, kind=kind)
+    return same.exclude(origin=Edge.Origin.ADMIN).exists() or _share_traits(source, target, kind)
 
 
-def _share_traits(one: Capability, other: Capability, kind: str) -> bool:
+def _share_traits(source: Capability, target: Capability, kind: str) -> bool:
     """Return True if the two share a category or enough tags to be related."""
     if kind == Edge.Kind.SAME_CATEGORY:
-        return (one.kind, one.category) == (other.kind, other.category)
-    tags = {tag.lower() for tag in one.tags} & {tag.lower() for tag in other.tags}
+        return (source.kind, source.category) == (target.kind, target.category)
+    tags = {tag.lower() for tag in source.tags} & {tag.lower() for tag in target.tags}
     return kind == Edge.Kind.TAGGED_WITH and len(tags) >= 2

@@ -171,7 +171,7 @@ _REFUSALS: Refusals = {
 }
 
 
-class CapabilitiesView(lookup_api.CapabilitiesView):
+class RuntimeCapabilitiesView(lookup_api.CapabilitiesView):
     """The list of capabilities, and new ones."""
 
     required_scope = {"GET": ApiKey.Scope.DISCOVER, "POST": ApiKey.Scope.REGISTER}
@@ -186,19 +186,19 @@ class CapabilitiesView(lookup_api.CapabilitiesView):
     def post(self, request: Request) -> Response:
         """Create a skill, voice provider or emergent tool of the caller's group. Only this group
         can use it, until an admin promotes it. Suspicious texts wait for a review."""
-        caller, wanted = _read(request, NewCapabilitySerializer)
+        caller, fields = _read(request, NewCapabilitySerializer)
         with refusals_as_problems(_REFUSALS):
             row = service.create_capability(
                 maker=_maker(request, caller),
-                kind=wanted.pop("kind"),
-                name=wanted.pop("name"),
-                expires_at=wanted.pop("expires_at", None),
-                fields=wanted,
+                kind=fields.pop("kind"),
+                name=fields.pop("name"),
+                expires_at=fields.pop("expires_at", None),
+                fields=fields,
             )
         return Response(_shown(row), status=201)
 
 
-class CapabilityView(lookup_api.CapabilityView):
+class RuntimeCapabilityView(lookup_api.CapabilityView):
     """A single capability."""
 
     required_scope = {
@@ -216,14 +216,14 @@ class CapabilityView(lookup_api.CapabilityView):
     )
     def put(self, request: Request, full_name: str) -> Response:
         """Replace the definition of one's own capability. The same one again changes nothing."""
-        caller, wanted = _read(request, DefinitionFieldsSerializer)
+        caller, fields = _read(request, DefinitionFieldsSerializer)
         with refusals_as_problems(_REFUSALS):
             row = service.replace_capability(
                 owner=caller.user_id,
                 groups=caller.group_ids,
                 full_name=full_name,
-                expires_at=wanted.pop("expires_at", None),
-                fields=wanted,
+                expires_at=fields.pop("expires_at", None),
+                fields=fields,
             )
         return Response(_shown(row))
 
@@ -262,9 +262,9 @@ class OwnCapabilitiesView(APIView):
         """Return what the owner made in their groups, in any state, by full name."""
         serializer = OwnQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
-        wanted = dict(serializer.validated_data)
-        start, limit, state = wanted.pop("offset"), wanted.pop("limit"), wanted.pop("state", "")
-        caller = caller_of(request, **wanted, acting=True)
+        filters = dict(serializer.validated_data)
+        start, limit, state = filters.pop("offset"), filters.pop("limit"), filters.pop("state", "")
+        caller = caller_of(request, **filters, acting=True)
         rows = runtime_list.list_own(owner=caller.user_id, groups=caller.group_ids)
         if state:
             rows = rows.filter(Q(status=state))
@@ -320,9 +320,11 @@ class CapabilityStateView(APIView):
         return Response(_shown(row))
 
 
-def _decide(by: User, row: RuntimeCapability, *, state: str, seen: str, groups: list[str]) -> None:
+def _decide(
+    by: User, row: RuntimeCapability, *, state: str, digest: str, groups: list[str]
+) -> None:
     if state == "approved":
-        runtime_state.approve(by=by, row=row, seen=seen)
+        runtime_state.approve(by=by, row=row, seen=digest)
     elif state == "promoted":
         runtime_state.promote(by=by, row=row, groups=_groups(groups))
     elif not runtime_state.retire(by=by, row=row, withdrawn=True):
@@ -330,10 +332,10 @@ def _decide(by: User, row: RuntimeCapability, *, state: str, seen: str, groups: 
 
 
 def _groups(names: list[str]) -> list[Group]:
-    found = list(Group.objects.filter(name__in=names).order_by("name"))
-    if len(found) != len(set(names)):
+    rows = list(Group.objects.filter(name__in=names).order_by("name"))
+    if len(rows) != len(set(names)):
         raise ValidationError({"groups": "One of these groups does not exist."})
-    return found
+    return rows
 
 
 def _read(
@@ -342,9 +344,9 @@ def _read(
     """Return the person and groups asked for, and the fields of the definition."""
     serializer = serializer_class(data=request.data)
     serializer.is_valid(raise_exception=True)
-    wanted = dict(serializer.validated_data)
-    named = {name: wanted.pop(name, None) for name in ("user", "group")}
-    return caller_of(request, **named, acting=True), wanted
+    fields = dict(serializer.validated_data)
+    caller_fields = {name: fields.pop(name, None) for name in ("user", "group")}
+    return caller_of(request, **caller_fields, acting=True), fields
 
 
 def _maker(request: Request, caller: Caller) -> service.Maker:

@@ -96,16 +96,16 @@ def runtime_tools(request: PageRequest) -> HttpResponse:
     else:
         rows = service.list_visible(frame.caller)
     form = RuntimeListForm(request.GET)
-    found = Paginator(form.narrow(rows), PAGE)
-    page = found.get_page(form.cleaned_data.get("page"))
+    paginator = Paginator(form.narrow(rows), PAGE)
+    page = paginator.get_page(form.cleaned_data.get("page"))
     groups = Group.objects.order_by("name").values_list("name", flat=True)
     context = {
         "form": form,
         "shown": SHOWN,
         "groups": groups if request.user.is_staff else [],
         "entries": service.read_entries(page.object_list),
-        "count": found.count,
-        "found": {"page": page.number, "pages": found.num_pages},
+        "count": paginator.count,
+        "found": {"page": page.number, "pages": paginator.num_pages},
     }
     return render_page(
         request, part_of(request, "runtime/list.html", "found"), context, frame=frame
@@ -143,8 +143,8 @@ def decide(request: PageRequest, full_name: str, decision: str) -> HttpResponse:
 
 def _carry_out(request: PageRequest, entry: RuntimeEntry, decision: str, form: PromoteForm) -> None:
     if decision == "approve":
-        seen = request.POST.get("seen", "")
-        runtime_state.approve(by=request.user, row=entry.row, seen=seen)
+        digest = request.POST.get("seen", "")
+        runtime_state.approve(by=request.user, row=entry.row, seen=digest)
     elif decision == "promote":
         groups = form.cleaned_data["groups"]
         runtime_state.promote(by=request.user, row=entry.row, groups=groups)

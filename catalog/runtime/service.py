@@ -90,8 +90,8 @@ def create_capability(
 ) -> RuntimeCapability:
     """Store a new capability of the group as far as it passes the gate."""
     loaded = _read(maker.group, kind, {**fields, "kind": kind, "name": name})
-    one = loaded.capabilities[0]
-    namesakes = RuntimeCapability.objects.filter(full_name=one.full_name)
+    descriptor = loaded.capabilities[0]
+    namesakes = RuntimeCapability.objects.filter(full_name=descriptor.full_name)
     # Before the catalogue write lock: `retire` takes the lock on definitions, which comes first.
     for over in namesakes.filter(IS_OVER, state__in=LIVE):
         expire(over)
@@ -102,10 +102,10 @@ def create_capability(
         raise ConflictError(f"The group has {MOST_PER_GROUP} of them: retire some first.")
     integration = _register(maker.owner, maker.group, loaded)
     row, _ = RuntimeCapability.objects.update_or_create(
-        full_name=one.full_name,
+        full_name=descriptor.full_name,
         defaults={
             "integration": integration,
-            "name": one.action,
+            "name": descriptor.action,
             "group": maker.group,
             "owner": maker.owner,
             "key_id": maker.key_id,
@@ -113,7 +113,7 @@ def create_capability(
             "expires_at": expires_at or database_now() + USUAL_LIFE,
         },
     )
-    _record("capability.propose", maker.owner, row, one)
+    _record("capability.propose", maker.owner, row, descriptor)
     return row
 
 
@@ -132,13 +132,13 @@ def replace_capability(
     the approved text.
     """
     lock_catalog()
-    own = _usable_own(owner, groups)
-    row = own.select_for_update(of=("self",)).get(full_name=full_name)
+    own_rows = _usable_own(owner, groups)
+    row = own_rows.select_for_update(of=("self",)).get(full_name=full_name)
     kind = kind_of(row.integration)
     loaded = _read(row.group, kind, {**fields, "kind": kind, "name": row.name})
-    one = loaded.capabilities[0]
+    descriptor = loaded.capabilities[0]
     end = row.expires_at if row.expires_at is None else expires_at or row.expires_at
-    if _is_stored(row, one):
+    if _is_stored(row, descriptor):
         if end == row.expires_at:
             return row
         RuntimeCapability.objects.filter(pk=row.pk).update(expires_at=end, changed_at=Now())
@@ -146,7 +146,7 @@ def replace_capability(
         _check_unshared(row)
         _register(row.owner, row.group, loaded)
         move(row, State.PROPOSED, expires_at=end)
-    _record("capability.replace", row.owner, row, one)
+    _record("capability.replace", row.owner, row, descriptor)
     row.refresh_from_db()
     return row
 
@@ -224,15 +224,15 @@ def _check_unshared(row: RuntimeCapability) -> None:
         )
 
 
-def _is_stored(row: RuntimeCapability, one: Descriptor) -> bool:
+def _is_stored(row: RuntimeCapability, descriptor: Descriptor) -> bool:
     """Return True if the last definition sent is this one, in use or waiting or rejected."""
     at = Q(integration=row.integration_id)
     pending = (*Definition.WAITING, Definition.Standing.REJECTED)
     waiting = Definition.objects.filter(at, name=row.name, standing__in=pending).first()
     if waiting is not None:
-        return waiting.proposed_hash == one.definition_hash
-    stored = Capability.objects.filter(at, identifier=one.identifier, available=True)
-    return stored.filter(definition_hash=one.definition_hash).exists()
+        return waiting.proposed_hash == descriptor.definition_hash
+    stored = Capability.objects.filter(at, identifier=descriptor.identifier, available=True)
+    return stored.filter(definition_hash=descriptor.definition_hash).exists()
 
 
 def _count_live(group: Group) -> int:
@@ -244,8 +244,8 @@ def kind_of(integration: Integration) -> str:
     return next(kind for kind, place in _PLACES.items() if place.kind == integration.kind)
 
 
-def _record(action: str, by: User | None, row: RuntimeCapability, one: Descriptor) -> None:
-    details = {"group": row.group.name, "definition": one.definition_hash}
+def _record(action: str, by: User | None, row: RuntimeCapability, descriptor: Descriptor) -> None:
+    details = {"group": row.group.name, "definition": descriptor.definition_hash}
     record(by=by, action=action, target=row.full_name, details=details)
 
 
@@ -311,16 +311,16 @@ def list_visible(caller: Caller) -> QuerySet[RuntimeCapability]:
 
 def read_entries(rows: Iterable[RuntimeCapability]) -> list[RuntimeEntry]:
     """Return the entries of rows with a status, with two statements for all of them."""
-    found = list(rows)
-    capabilities = _capabilities(found)
-    definitions = _pending(found)
+    listed = list(rows)
+    capabilities = _capabilities(listed)
+    definitions = _pending(listed)
     return [
         _entry(
             row,
             capabilities.get((row.integration_id, row.name)),
             definitions.get((row.integration_id, row.name)),
         )
-        for row in found
+        for row in listed
     ]
 
 
@@ -356,16 +356,18 @@ def _review(pending: Definition | None) -> ReviewStatus:
 
 
 def _capabilities(rows: list[RuntimeCapability]) -> dict[tuple[int, str], Capability]:
-    found = Capability.objects.filter(
+    capabilities = Capability.objects.filter(
         integration__in={row.integration_id for row in rows}, action__in={row.name for row in rows}
     )
-    return {(one.integration_id, one.action): one for one in found}
+    return {
+        (capability.integration_id, capability.action): capability for capability in capabilities
+    }
 
 
 def _pending(rows: list[RuntimeCapability]) -> dict[tuple[int, str], Definition]:
-    found = Definition.objects.filter(
+    definitions = Definition.objects.filter(
         integration__in={row.integration_id for row in rows},
         name__in={row.name for row in rows},
         standing__in=(*Definition.WAITING, Definition.Standing.REJECTED),
     )
-    return {(one.integration_id, one.name): one for one in found}
+    return {(definition.integration_id, definition.name): definition for definition in definitions}

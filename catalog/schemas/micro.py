@@ -60,11 +60,11 @@ class _Writer:
 
     def definitions(self) -> JSONObject:
         """Write every referenced definition once, so that recursive ones end."""
-        written: JSONObject = {}
-        while waiting := [name for name in self._named if name not in written]:
+        short_forms: JSONObject = {}
+        while waiting := [name for name in self._named if name not in short_forms]:
             keyword, key = self._named[waiting[0]]
-            written[waiting[0]] = self.short(self._root[keyword][key], MAX_DEPTH)
-        return written
+            short_forms[waiting[0]] = self.short(self._root[keyword][key], MAX_DEPTH)
+        return short_forms
 
     def short(self, schema: Any, depth: int) -> Any:
         """Write a type as its letter if there is nothing else to say."""
@@ -105,18 +105,18 @@ class _Writer:
         return reference[:LONGEST_WORD]
 
     def _is_definition(self, keyword: str, name: str) -> bool:
-        known = self._root.get(keyword) if keyword in _DEFINITIONS else None
+        definitions = self._root.get(keyword) if keyword in _DEFINITIONS else None
         room = f"#{name}" in self._named or len(self._named) < MOST_DEFINITIONS
-        return isinstance(known, dict) and name in known and room
+        return isinstance(definitions, dict) and name in definitions and room
 
     def _object(self, schema: JSONObject, depth: int) -> JSONObject:
         node: JSONObject = {}
         properties, required = schema.get("properties"), _names(schema.get("required"))
         if isinstance(properties, dict) and properties:
             first = [name for name in required if name in properties]
-            shown = list(dict.fromkeys([*first, *properties]))[:MOST_NAMES]
-            node["p"] = {name: self.short(properties[name], depth) for name in shown}
-            left_out = len(properties) - len(shown)
+            listed = list(dict.fromkeys([*first, *properties]))[:MOST_NAMES]
+            node["p"] = {name: self.short(properties[name], depth) for name in listed}
+            left_out = len(properties) - len(listed)
             node |= {"m": left_out} if left_out else {}
         if required:
             node["r"] = required[:MOST_NAMES]
@@ -166,9 +166,9 @@ def _values(schema: JSONObject) -> JSONObject:
     node: JSONObject = {}
     allowed = schema.get("enum")
     if isinstance(allowed, list) and allowed:
-        shown = [value for value in allowed[:MOST_VALUES] if _is_short(value)]
-        node["e"] = shown
-        node |= {"m": len(allowed) - len(shown)} if len(shown) < len(allowed) else {}
+        short_values = [value for value in allowed[:MOST_VALUES] if _is_short(value)]
+        node["e"] = short_values
+        node |= {"m": len(allowed) - len(short_values)} if len(short_values) < len(allowed) else {}
     elif "const" in schema and _is_short(schema["const"]):
         node["e"] = [schema["const"]]
     if schema.get("default") is not None and _is_short(schema["default"]):
@@ -186,8 +186,8 @@ def _is_short(value: Any) -> bool:
 
 
 def _names(value: Any) -> list[str]:
-    named = value if isinstance(value, list) else []
-    return list(dict.fromkeys(name for name in named if isinstance(name, str)))
+    items = value if isinstance(value, list) else []
+    return list(dict.fromkeys(name for name in items if isinstance(name, str)))
 
 
 def _letter(kind: Any) -> str:

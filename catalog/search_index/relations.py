@@ -43,12 +43,12 @@ class RelationIndex:
 
     def beside(self, row: int, *, groups: Collection[int], usable: Mask, most: int) -> list[int]:
         """Return the rows that this one needs or is used with, the strongest first."""
-        found = [
-            (-edge.weight, edge.kind != _PULLING[0], other)
-            for edge, other in self._pulled(row)
-            if usable[other] and (edge.group is None or edge.group in groups)
+        related = [
+            (-edge.weight, edge.kind != _PULLING[0], neighbour)
+            for edge, neighbour in self._pulled(row)
+            if usable[neighbour] and (edge.group is None or edge.group in groups)
         ]
-        return [other for _, _, other in sorted(found)[:most]]
+        return [neighbour for _, _, neighbour in sorted(related)[:most]]
 
     def _pulled(self, row: int) -> Iterator[tuple[StoredEdge, int]]:
         for edge in self.outgoing.get(row, ()):
@@ -58,14 +58,14 @@ class RelationIndex:
             yield edge, edge.source
 
     def edges(
-        self, around: Iterable[int], shown: Collection[int], groups: Collection[int]
+        self, around: Iterable[int], targets: Collection[int], groups: Collection[int]
     ) -> list[StoredEdge]:
         """Return the deciding edge of each kind from `around` to `shown`."""
         best: dict[tuple[int, int, str], StoredEdge] = {}
         for edge in chain.from_iterable(self.outgoing.get(row, ()) for row in around):
-            if edge.target in shown and (edge.group is None or edge.group in groups):
-                known = best.get(edge[:3])
-                if known is None or _precedence(edge) > _precedence(known):
+            if edge.target in targets and (edge.group is None or edge.group in groups):
+                previous = best.get(edge[:3])
+                if previous is None or _precedence(edge) > _precedence(previous):
                     best[edge[:3]] = edge
         return list(best.values())
 
@@ -76,9 +76,9 @@ class RelationIndex:
             for name in self.traits.get(row, ()):
                 having[name].append(row)
         names: defaultdict[int, list[str]] = defaultdict(list)
-        for name, own in having.items():
-            if 1 < len(own) <= _most(name, count) and self._is_rare(name, usable, count):
-                for row in own:
+        for name, sharing in having.items():
+            if 1 < len(sharing) <= _most(name, count) and self._is_rare(name, usable, count):
+                for row in sharing:
                     names[row].append(name)
         return dict(names)
 
@@ -106,9 +106,9 @@ def build_relation_index(
         if edge.kind == _PULLING[1]:
             backwards[edge.target].append(edge)
     holders: defaultdict[str, list[int]] = defaultdict(list)
-    own: defaultdict[int, list[str]] = defaultdict(list)
+    traits_of: defaultdict[int, list[str]] = defaultdict(list)
     for row, name in traits:
         holders[name].append(row)
-        own[row].append(name)
+        traits_of[row].append(name)
     arrays = {name: np.array(rows, dtype=np.int32) for name, rows in holders.items()}
-    return RelationIndex(dict(outgoing), dict(backwards), arrays, dict(own))
+    return RelationIndex(dict(outgoing), dict(backwards), arrays, dict(traits_of))

@@ -61,8 +61,10 @@ class SearchIndex:
     def rows_of(self, ids: npt.NDArray[np.int64]) -> Rows | None:
         """Return the rows of these ids; None if one of them is unknown."""
         rows = np.searchsorted(self.ids, ids).astype(np.int32)
-        known = len(rows) == 0 or (rows[-1] < len(self.ids) and np.array_equal(self.ids[rows], ids))
-        return rows if known else None
+        are_known = len(rows) == 0 or (
+            rows[-1] < len(self.ids) and np.array_equal(self.ids[rows], ids)
+        )
+        return rows if are_known else None
 
     def likeness(self, vectors: Vectors, rows: Rows) -> Scores | None:
         """Return the cosines of `rows` with the vectors; None where nothing is embedded."""
@@ -87,11 +89,11 @@ def _best(scores: Scores, rows: Rows, most: int, *, above: float) -> list[int]:
     """Return the rows with the highest scores above a limit; equal ones in their order."""
     if len(scores) > most:
         least = np.partition(scores, -most)[-most]
-        kept = np.flatnonzero((scores >= least) & (scores > above))
+        places = np.flatnonzero((scores >= least) & (scores > above))
     else:
-        kept = np.flatnonzero(scores > above)
-    order = np.argsort(-scores[kept], kind="stable")[:most]
-    return [int(row) for row in rows[kept[order]]]
+        places = np.flatnonzero(scores > above)
+    order = np.argsort(-scores[places], kind="stable")[:most]
+    return [int(row) for row in rows[places[order]]]
 
 
 def normalized(vectors: Vectors) -> Vectors:

@@ -40,11 +40,11 @@ def build_word_index(size: int, vectors: Iterable[tuple[int, bytes]]) -> WordInd
         rows.append(np.full(count, row, dtype=np.int32))
     term = np.concatenate(terms or [np.zeros(0, ">i4")]).astype(np.int32)
     order = np.argsort(term, kind="stable")
-    found, starts = np.unique(term[order], return_index=True)
+    distinct, starts = np.unique(term[order], return_index=True)
     ends = [*starts[1:].tolist(), len(term)]
     return WordIndex(
         size,
-        dict(zip(found.tolist(), zip(starts.tolist(), ends, strict=True), strict=True)),
+        dict(zip(distinct.tolist(), zip(starts.tolist(), ends, strict=True), strict=True)),
         np.concatenate(rows or [np.zeros(0, np.int32)])[order],
         np.concatenate(weights or [np.zeros(0, ">f4")]).astype(np.float32)[order],
     )

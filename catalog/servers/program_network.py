@@ -70,7 +70,7 @@ def allow_host(*, by: User, integration: Integration, host: str) -> bool:
 
 
 def propose_hosts(
-    descriptor: IntegrationDescriptor, texts: Iterable[str], *, named: Iterable[str] = ()
+    descriptor: IntegrationDescriptor, texts: Iterable[str], *, listed_hosts: Iterable[str] = ()
 ) -> list[str]:
     """Return the hosts that a program's command and the descriptions of its settings name.
 
@@ -78,10 +78,12 @@ def propose_hosts(
     """
     if descriptor.transport != "stdio":
         return []
-    found = [host for text in (*descriptor.command, *texts) for host in _ADDRESS.findall(text)]
+    addressed_hosts = [
+        host for text in (*descriptor.command, *texts) for host in _ADDRESS.findall(text)
+    ]
     proposed = []
-    plain = [one for one in named if "*" not in one]
-    for host in dict.fromkeys(one.lower() for one in (*plain, *found)):
+    plain = [name for name in listed_hosts if "*" not in name]
+    for host in dict.fromkeys(name.lower() for name in (*plain, *addressed_hosts)):
         try:
             proposed += parse_hosts([host])
         except NotAHostError:

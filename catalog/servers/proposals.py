@@ -43,7 +43,7 @@ class AnsweredError(Exception):
 
 @transaction.atomic
 def propose_server(
-    *, caller: Caller, name: str, endpoint: str = "", wanted: str = "", reason: str = ""
+    *, caller: Caller, name: str, endpoint: str = "", pasted: str = "", reason: str = ""
 ) -> ServerProposal:
     """Store a proposal, once per group and address. Without an address, `wanted` is what was
     pasted.
@@ -51,26 +51,26 @@ def propose_server(
     Raises ProposalRefusedError for secrets or too many proposals, and EndpointNotAllowedError.
     """
     name, reason = clean_name(name).text, clean_name(reason).text
-    given = {"name": name, "endpoint": endpoint, "wanted": wanted, "reason": reason}
-    for argument, value in given.items():
+    values = {"name": name, "endpoint": endpoint, "wanted": pasted, "reason": reason}
+    for argument, value in values.items():
         _check(argument, value)
-    if endpoint or not wanted:
+    if endpoint or not pasted:
         check_address(endpoint, AllowedHosts.from_settings())
     # Locked, so that nobody exceeds MOST_OPEN by proposing concurrently.
     by = User.objects.select_for_update().get(pk=caller.user_id)
     open_ones = ServerProposal.objects.filter(state=State.OPEN)
-    same = open_ones.filter(group=caller.group_id, endpoint=endpoint, wanted=wanted).first()
+    same = open_ones.filter(group=caller.group_id, endpoint=endpoint, wanted=pasted).first()
     if same is not None:
         return same
     if open_ones.filter(user=by).count() >= MOST_OPEN:
         raise ProposalRefusedError("", f"You already have {MOST_OPEN} open proposals.")
     record(
-        by=by, action="server.propose", target=name, details={"endpoint": endpoint or wanted[:200]}
+        by=by, action="server.propose", target=name, details={"endpoint": endpoint or pasted[:200]}
     )
     return ServerProposal.objects.create(
         name=name,
         endpoint=endpoint,
-        wanted=wanted,
+        wanted=pasted,
         reason=reason,
         user=by,
         group_id=caller.group_id,

@@ -28,7 +28,9 @@ _MIXED_WITH_LATIN = {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"}
 def skeleton(name: str) -> str:
     """Return a name's shape: case, accents, separators, foreign letters and 0/O are folded."""
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
-    letters = "".join(one for one in plain if not unicodedata.combining(one)).translate(LETTERS)
+    letters = "".join(
+        character for character in plain if not unicodedata.combining(character)
+    ).translate(LETTERS)
     shape = re.sub(r"[^\w]|_", "", letters.translate(_SHAPES))
     return shape.replace("rn", "m").replace("vv", "w").replace("i", "l")
 
@@ -46,9 +48,9 @@ def mixes_alphabets(name: str) -> bool:
 
 def is_disguised(name: str) -> bool:
     """Return True if all foreign letters in a name look Latin."""
-    letters = [one for one in name.casefold() if one.isalpha()]
-    foreign = [one for one in letters if ord(one) > 0x24F]
-    return bool(foreign) and all(ord(one) in LETTERS for one in foreign)
+    letters = [letter for letter in name.casefold() if letter.isalpha()]
+    foreign = [letter for letter in letters if ord(letter) > 0x24F]
+    return bool(foreign) and all(ord(letter) in LETTERS for letter in foreign)
 
 
 LONGEST = 8_192  # descriptions are cut here too

@@ -46,16 +46,16 @@ def read_findings(stored: Any) -> list[Finding]:
     """
     if not isinstance(stored, list):
         return [_UNREADABLE]
-    return [_read(one) for one in stored]
+    return [_read(item) for item in stored]
 
 
 def _read(value: Any) -> Finding:
     try:
-        found = Finding.from_json(value)
+        finding = Finding.from_json(value)
     except (TypeError, ValueError, KeyError):
         return _UNREADABLE
-    texts = (found.code, found.where, found.told, found.excerpt)
-    return found if all(isinstance(text, str) for text in texts) else _UNREADABLE
+    texts = (finding.code, finding.where, finding.told, finding.excerpt)
+    return finding if all(isinstance(text, str) for text in texts) else _UNREADABLE
 
 
 _UNREADABLE = Finding("unreadable", Severity.HIGH, "findings", "A stored finding cannot be read.")
@@ -64,8 +64,8 @@ _UNREADABLE = Finding("unreadable", Severity.HIGH, "findings", "A stored finding
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     """Return distinct findings, the most severe first."""
     order = list(Severity)
-    found = sorted(dict.fromkeys(findings), key=lambda one: order.index(one.severity))
-    return found[:MAX_FINDINGS]
+    ordered = sorted(dict.fromkeys(findings), key=lambda finding: order.index(finding.severity))
+    return ordered[:MAX_FINDINGS]
 
 
 def requires_review(findings: Iterable[Finding]) -> bool:

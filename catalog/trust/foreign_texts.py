@@ -29,12 +29,12 @@ def must_be_held_back(value: Any, *, is_prompt: bool = False) -> bool:
 
     A prompt consists of instructions, so it is judged as a skill's text.
     """
-    left = MOST_CHARACTERS
+    remaining = MOST_CHARACTERS
     try:
         for text in texts_in(value):
-            left -= len(text)
+            remaining -= len(text)
             # Not its place: what a server calls a field must not make it read more leniently.
-            if left < 0 or requires_review(scan_text(text, INSTRUCTIONS if is_prompt else "")):
+            if remaining < 0 or requires_review(scan_text(text, INSTRUCTIONS if is_prompt else "")):
                 return True
     except TooDeepError:
         return True

@@ -84,13 +84,15 @@ def review(definition: UnreviewedDefinition) -> ReviewedDefinition | HeldDefinit
 
 def examine(definition: UnreviewedDefinition) -> list[Finding]:
     """Return all findings about a definition, the most severe first."""
-    said = definition.said
-    found = scan_definition(texts_of_descriptor(definition.descriptor) if said is None else said)
+    texts = definition.said
+    findings = scan_definition(
+        texts_of_descriptor(definition.descriptor) if texts is None else texts
+    )
     removed = definition.descriptor.hidden_characters
-    if said is None and removed:
-        told = f"{removed} hidden characters were removed from its texts."
-        found.append(Finding("hidden_characters", Severity.HIGH, "", told))
-    return worst_first([*definition.noticed, *found])
+    if texts is None and removed:
+        message = f"{removed} hidden characters were removed from its texts."
+        findings.append(Finding("hidden_characters", Severity.HIGH, "", message))
+    return worst_first([*definition.noticed, *findings])
 
 
 @final
@@ -109,9 +111,9 @@ class ReviewedIntegration:
 
 def examine_integration(descriptor: IntegrationDescriptor) -> list[Finding]:
     """Return the findings about an integration's texts if they hold it, else []."""
-    said = {name: getattr(descriptor, name) for name in INTEGRATION_TEXTS}
-    found = worst_first(scan_definition(said))
-    return found if requires_review(found) else []
+    texts = {name: getattr(descriptor, name) for name in INTEGRATION_TEXTS}
+    findings = worst_first(scan_definition(texts))
+    return findings if requires_review(findings) else []
 
 
 def examine_listing(texts: JSONObject) -> list[Finding]:
@@ -166,7 +168,7 @@ def digest_of_definition(definition: UnreviewedDefinition) -> str:
 def admit_for_measuring(descriptors: Sequence[Descriptor]) -> list[ReviewedDefinition]:
     """Admit everything into a scratch catalogue, which no model and no person reads."""
     _require_scratch()
-    return [ReviewedDefinition(one, _SEAL) for one in descriptors]
+    return [ReviewedDefinition(descriptor, _SEAL) for descriptor in descriptors]
 
 
 def admit_integrations_for_measuring(
@@ -174,7 +176,7 @@ def admit_integrations_for_measuring(
 ) -> list[ReviewedIntegration]:
     """Admit all integrations into a scratch catalogue."""
     _require_scratch()
-    return [ReviewedIntegration(one, _SEAL) for one in descriptors]
+    return [ReviewedIntegration(descriptor, _SEAL) for descriptor in descriptors]
 
 
 @contextmanager

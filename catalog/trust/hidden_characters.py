@@ -34,19 +34,21 @@ def find_hidden(text: str, where: str) -> list[Finding]:
             spelling += 1
         else:
             counts[kind] += 1
-    found = [_finding(kind, number, where, text) for kind, number in counts.items() if number]
+    findings = [_finding(kind, number, where, text) for kind, number in counts.items() if number]
     if spelling:
-        told = f"{spelling} invisible characters, as used in emoji and some scripts."
-        found.append(Finding("joiners", Severity.LOW, where, told))
-    return found
+        message = f"{spelling} invisible characters, as used in emoji and some scripts."
+        findings.append(Finding("joiners", Severity.LOW, where, message))
+    return findings
 
 
 def _finding(kind: str, number: int, where: str, text: str) -> Finding:
-    told = f"{number} hidden: {DESCRIPTIONS[kind]}."
-    return Finding(kind, Severity.HIGH, where, told, _decode_tags(text) if "tag" in kind else "")
+    message = f"{number} hidden: {DESCRIPTIONS[kind]}."
+    return Finding(kind, Severity.HIGH, where, message, _decode_tags(text) if "tag" in kind else "")
 
 
 def _decode_tags(text: str) -> str:
     """Decode the text spelled by tag characters."""
-    letters = (ord(one) - 0xE0000 for one in text if 0xE0020 <= ord(one) <= 0xE007E)
+    letters = (
+        ord(character) - 0xE0000 for character in text if 0xE0020 <= ord(character) <= 0xE007E
+    )
     return "".join(map(chr, letters))[:160]

@@ -54,10 +54,10 @@ class IntegrationDefinitions:
 
 
 def find_shadows(
-    integration: Integration, definitions: Mapping[str, JSONObject], own: set[str]
+    integration: Integration, definitions: Mapping[str, JSONObject], own_names: set[str]
 ) -> dict[str, list[Finding]]:
     """Return findings about others' tools per definition; `own` are all names of the server."""
-    return find_shadows_of([IntegrationDefinitions(integration, definitions, own)])[0]
+    return find_shadows_of([IntegrationDefinitions(integration, definitions, own_names)])[0]
 
 
 def find_shadows_of(
@@ -68,91 +68,94 @@ def find_shadows_of(
     Without `strict`, a name mentioned in passing has medium severity and holds nothing.
     """
     mentioned = [
-        {name: _find_mentions(definition) for name, definition in one.definitions.items()}
-        for one in several
+        {name: _find_mentions(definition) for name, definition in server.definitions.items()}
+        for server in several
     ]
     names: set[str] = set()
-    for one, texts in zip(several, mentioned, strict=True):
-        tokens = {token for found in texts.values() for token, _, _, _ in found}
-        names |= (tokens - one.own) | set(one.definitions)
+    for server, texts in zip(several, mentioned, strict=True):
+        tokens = {token for mentions in texts.values() for token, _, _, _ in mentions}
+        names |= (tokens - server.own) | set(server.definitions)
     rows = _find_tools_named(names)
     return [
-        _shadows_of(one, texts, rows, strict) for one, texts in zip(several, mentioned, strict=True)
+        _shadows_of(server, texts, rows, strict)
+        for server, texts in zip(several, mentioned, strict=True)
     ]
 
 
 def _shadows_of(
-    one: IntegrationDefinitions,
+    server: IntegrationDefinitions,
     mentioned: Mapping[str, _Mentions],
     rows: Sequence[_Namesake],
     strict: bool,
 ) -> dict[str, list[Finding]]:
     owners = _Owners()
     for full_name, action, title, owner in rows:
-        if owner != one.integration.pk:
+        if owner != server.integration.pk:
             owners.by_full_name[full_name] = title
             owners.by_action[action].append(title)
     shapes = defaultdict(list)
-    for name in sorted(one.own):
+    for name in sorted(server.own):
         shapes[skeleton(name)].append(name)
     return {
         name: [
             *_about_name(name, shapes, owners),
-            *_about_texts(mentioned[name], one.own | _parameters(definition), owners, strict),
+            *_about_texts(mentioned[name], server.own | _parameters(definition), owners, strict),
         ]
-        for name, definition in one.definitions.items()
+        for name, definition in server.definitions.items()
     }
 
 
 def find_namesakes(integration: Integration) -> list[Finding]:
     """Return findings about a server whose name imitates another server's."""
-    found = []
+    findings = []
     for name in {integration.slug, integration.title}:
         if is_disguised(name) or mixes_alphabets(name):
-            told = "Its name contains letters of another alphabet that look like Latin ones."
-            found.append(Finding("disguised_name", Severity.HIGH, "server", told, name))
+            message = "Its name contains letters of another alphabet that look like Latin ones."
+            findings.append(Finding("disguised_name", Severity.HIGH, "server", message, name))
     shapes = {skeleton(integration.slug), skeleton(integration.title)}
     others = Integration.objects.exclude(pk=integration.pk).order_by("slug")
     for slug, title in others.values_list("slug", "title"):
         if shapes & {skeleton(slug), skeleton(title)}:
-            told = f"Its name can be mistaken for {title} ({slug})."
+            message = f"Its name can be mistaken for {title} ({slug})."
             exact = integration.title.casefold() == title.casefold()
             severity = Severity.MEDIUM if exact else Severity.HIGH
-            found.append(Finding("looks_like_another", severity, "server", told, integration.title))
-    return found
+            findings.append(
+                Finding("looks_like_another", severity, "server", message, integration.title)
+            )
+    return findings
 
 
 def _about_name(name: str, shapes: Mapping[str, list[str]], owners: _Owners) -> Iterator[Finding]:
     if is_disguised(name) or mixes_alphabets(name):
-        told = "Its name contains letters of another alphabet that look like Latin ones."
-        yield Finding("disguised_name", Severity.HIGH, "name", told, name)
+        message = "Its name contains letters of another alphabet that look like Latin ones."
+        yield Finding("disguised_name", Severity.HIGH, "name", message, name)
     if name.casefold().replace("-", "_") in RESERVED:
-        told = "It has the same name as a tool of Pegboard itself."
-        yield Finding("named_like_ours", Severity.HIGH, "name", told, name)
-    alike = [one for one in shapes.get(skeleton(name), ()) if one != name]
+        message = "It has the same name as a tool of Pegboard itself."
+        yield Finding("named_like_ours", Severity.HIGH, "name", message, name)
+    alike = [other_name for other_name in shapes.get(skeleton(name), ()) if other_name != name]
     if alike:
-        told = f"Its name looks the same as {', '.join(alike[:3])} on the same server."
-        yield Finding("looks_like_own", Severity.MEDIUM, "name", told, name)
+        message = f"Its name looks the same as {', '.join(alike[:3])} on the same server."
+        yield Finding("looks_like_own", Severity.MEDIUM, "name", message, name)
     if others := owners.by_action.get(name):
-        told = f"{_join_titles(others)} has a tool with this name, too. Their full names differ."
-        yield Finding("same_name", Severity.LOW, "name", told, name)
+        message = f"{_join_titles(others)} has a tool with this name, too. Their full names differ."
+        yield Finding("same_name", Severity.LOW, "name", message, name)
 
 
 def _about_texts(
-    mentioned: _Mentions, own: set[str], owners: _Owners, strict: bool
+    mentioned: _Mentions, own_names: set[str], owners: _Owners, strict: bool
 ) -> Iterator[Finding]:
     reported = set()
     for token, where, is_identifier, steers in mentioned:
-        if token in own or token in reported:
+        if token in own_names or token in reported:
             continue
         full, actions = owners.by_full_name.get(token), owners.by_action.get(token)
         if not full and not actions:
             continue
         reported.add(token)
         matters = bool(full) or steers or (is_identifier and strict)
-        told = f"It mentions {token}, a tool of {full or _join_titles(actions or [])}."
+        message = f"It mentions {token}, a tool of {full or _join_titles(actions or [])}."
         severity = Severity.HIGH if matters else Severity.MEDIUM
-        yield Finding("speaks_of_another", severity, where, told, token)
+        yield Finding("speaks_of_another", severity, where, message, token)
 
 
 def _parameters(definition: JSONObject) -> set[str]:
@@ -168,17 +171,17 @@ def _find_mentions(definition: JSONObject) -> _Mentions:
     For each: the name, its place, True for an unambiguous identifier, and True for imperative words
     around it.
     """
-    found = []
+    mentions = []
     for where, text in _texts_of(definition):
         if where.rsplit(".", 1)[-1] not in ("description", "title") or " " not in text.strip():
             continue
         text = text[:LONGEST]
         for match in (*_IDENTIFIER.finditer(text), *_NAMED_AS_TOOL.finditer(text)):
-            token = next((one for one in match.groups() if one), match.group())
+            token = next((group for group in match.groups() if group), match.group())
             around = text[max(0, match.start() - 60) : match.end() + 60]
             is_identifier = bool(_IDENTIFIER.fullmatch(token))
-            found.append((token, where, is_identifier, bool(_STEERING.search(around))))
-    return found
+            mentions.append((token, where, is_identifier, bool(_STEERING.search(around))))
+    return mentions
 
 
 def _texts_of(definition: JSONObject) -> Iterator[tuple[str, str]]:
@@ -188,9 +191,9 @@ def _texts_of(definition: JSONObject) -> Iterator[tuple[str, str]]:
 
 def _find_tools_named(names: set[str]) -> list[_Namesake]:
     """Return full name, action, title and integration key of tools with these names."""
-    wanted = sorted(names)[:MOST_NAMES]
+    searched_names = sorted(names)[:MOST_NAMES]
     rows = Capability.objects.filter(
-        Q(full_name__in=wanted) | Q(action__in=wanted), kind=Capability.Kind.TOOL
+        Q(full_name__in=searched_names) | Q(action__in=searched_names), kind=Capability.Kind.TOOL
     ).order_by("integration__slug")
     return list(rows.values_list("full_name", "action", "integration__title", "integration_id"))
 

@@ -35,23 +35,23 @@ def features_of(definition: JSONObject) -> DefinitionFeatures:
     return DefinitionFeatures(frozenset(words), frozenset(arguments))
 
 
-def likeness(one: DefinitionFeatures, other: DefinitionFeatures) -> float:
+def likeness(first: DefinitionFeatures, second: DefinitionFeatures) -> float:
     """Return how alike two definitions are, from 0 to 1, in either order."""
-    mine, theirs = (each.words | each.arguments for each in (one, other))
+    mine, theirs = (features.words | features.arguments for features in (first, second))
     return len(mine & theirs) / len(mine | theirs) if mine or theirs else 1.0
 
 
 def find_like(
-    new: JSONObject, known: Mapping[str, DefinitionFeatures], *, at_least: float = ALIKE
+    new: JSONObject, features_by_name: Mapping[str, DefinitionFeatures], *, at_least: float = ALIKE
 ) -> str:
     """Return the name of the definition most like a new one, or "" if none is alike."""
     mine = features_of(new)
-    found = max(
-        ((likeness(mine, theirs), name) for name, theirs in sorted(known.items())),
+    best = max(
+        ((likeness(mine, theirs), name) for name, theirs in sorted(features_by_name.items())),
         key=lambda pair: pair[0],
         default=(0.0, ""),
     )
-    return found[1] if found[0] >= at_least else ""
+    return best[1] if best[0] >= at_least else ""
 
 
 def _words_of(text: str) -> set[str]:

@@ -48,8 +48,8 @@ def read_rules(text: str) -> tuple[PhraseRule, ...]:
         if not line or line.startswith("#"):
             continue
         if line.startswith("@"):
-            code, severity, told = line[1:].split(" ", 2)
-            drafts.append(_Draft(code, Severity(severity), told))
+            code, severity, message = line[1:].split(" ", 2)
+            drafts.append(_Draft(code, Severity(severity), message))
         elif part := _DEFINITION.fullmatch(line):
             parts[part[1]] = part[2]
         else:
@@ -58,7 +58,7 @@ def read_rules(text: str) -> tuple[PhraseRule, ...]:
 
 
 def _compile(draft: _Draft) -> PhraseRule:
-    pattern = re.compile("|".join(f"(?:{one})" for one in draft.patterns))
+    pattern = re.compile("|".join(f"(?:{expression})" for expression in draft.patterns))
     return PhraseRule(draft.code, draft.severity, draft.told, pattern)
 
 
@@ -97,27 +97,30 @@ _FENCED = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
 
 def scan_definition(definition: JSONObject) -> list[Finding]:
     """Return all findings about a definition, the most severe first."""
-    found: list[Finding] = []
-    left = MOST_CHARACTERS
+    findings: list[Finding] = []
+    remaining = MOST_CHARACTERS
     try:
         for where, text in walk_texts(definition):
-            left -= len(text)
-            if left < 0:
-                told = "The text is too long to scan completely."
-                found.append(Finding("not_looked_through", Severity.HIGH, where, told))
+            remaining -= len(text)
+            if remaining < 0:
+                message = "The text is too long to scan completely."
+                findings.append(Finding("not_looked_through", Severity.HIGH, where, message))
                 break
-            found += scan_text(text, visible(where))
+            findings += scan_text(text, visible(where))
     except TooDeepError:
-        told = "The definition is too deep to scan completely."
-        found.append(Finding("not_looked_through", Severity.HIGH, "", told))
-    return worst_first(found)
+        message = "The definition is too deep to scan completely."
+        findings.append(Finding("not_looked_through", Severity.HIGH, "", message))
+    return worst_first(findings)
 
 
 def scan_text(text: str, where: str) -> list[Finding]:
     """Return all findings about one text."""
-    found = [*find_hidden(text, where), *_odd_shapes(text, where), *_instructions(text, where)]
+    findings = [*find_hidden(text, where), *_odd_shapes(text, where), *_instructions(text, where)]
     usual = _USUAL.get(where, frozenset())
-    return [replace(one, severity=_milder(one)) if one.code in usual else one for one in found]
+    return [
+        replace(finding, severity=_milder(finding)) if finding.code in usual else finding
+        for finding in findings
+    ]
 
 
 class TooDeepError(ValueError):
@@ -138,24 +141,26 @@ def walk_texts(whole: object) -> Iterator[tuple[str, str]]:
             yield where, value
         elif isinstance(value, dict):
             yield from ((f"{where}.{key}".lstrip("."), str(key)) for key in value)
-            inside = [(f"{where}.{key}".lstrip("."), one, depth + 1) for key, one in value.items()]
+            inside = [
+                (f"{where}.{key}".lstrip("."), inner, depth + 1) for key, inner in value.items()
+            ]
             waiting += reversed(inside)
         elif isinstance(value, list):
-            inside = [(f"{where}[{at}]", one, depth + 1) for at, one in enumerate(value)]
+            inside = [(f"{where}[{at}]", inner, depth + 1) for at, inner in enumerate(value)]
             waiting += reversed(inside)
 
 
 def _odd_shapes(text: str, where: str) -> Iterator[Finding]:
     if len(text) > LONG_CHARACTERS and where not in _USUAL:
-        told = f"Unusually long: {len(text):,} characters."
-        yield Finding("long", Severity.MEDIUM, where, told)
+        message = f"Unusually long: {len(text):,} characters."
+        yield Finding("long", Severity.MEDIUM, where, message)
     if _OUT_OF_SIGHT.search(text):
-        told = "Blank space hides the text after it."
-        yield Finding("out_of_sight", Severity.HIGH, where, told)
+        message = "Blank space hides the text after it."
+        yield Finding("out_of_sight", Severity.HIGH, where, message)
     yield from _comments(_FENCED.sub("", text) if where in _USUAL else text, where)
     if len(text) >= 80 and (blob := _BLOB.search(text)):
-        told = "Encoded text, which a model may decode."
-        yield Finding("encoded", Severity.MEDIUM, where, told, _cut(blob.group()))
+        message = "Encoded text, which a model may decode."
+        yield Finding("encoded", Severity.MEDIUM, where, message, _cut(blob.group()))
 
 
 def _comments(text: str, where: str) -> Iterator[Finding]:
@@ -165,15 +170,15 @@ def _comments(text: str, where: str) -> Iterator[Finding]:
     they contain instructions.
     """
     if where != _README:
-        found, severity = _COMMENT.search(text), Severity.HIGH
+        comment, severity = _COMMENT.search(text), Severity.HIGH
     else:
-        speaking = (one for one in _COMMENT.finditer(text) if _cached_matches(one.group()))
-        found, severity = next(speaking, None), Severity.HIGH
-        if found is None:
-            found, severity = _COMMENT.search(text), Severity.LOW
-    if found is not None:
-        told = "A hidden comment, which models read."
-        yield Finding("comment", severity, where, told, _cut(visible(found.group())))
+        speaking = (match for match in _COMMENT.finditer(text) if _cached_matches(match.group()))
+        comment, severity = next(speaking, None), Severity.HIGH
+        if comment is None:
+            comment, severity = _COMMENT.search(text), Severity.LOW
+    if comment is not None:
+        message = "A hidden comment, which models read."
+        yield Finding("comment", severity, where, message, _cut(visible(comment.group())))
 
 
 def _milder(finding: Finding) -> Severity:
@@ -184,8 +189,8 @@ def _instructions(text: str, where: str) -> Iterator[Finding]:
     if len(text) < 6:
         return
     # Schemas repeat short texts like "string" thousands of times.
-    found = _cached_matches(text) if len(text) < _SHORT else _matches(text)
-    for rule, around in found:
+    matches = _cached_matches(text) if len(text) < _SHORT else _matches(text)
+    for rule, around in matches:
         yield Finding(rule.code, rule.severity, where, f"It {rule.told}.", around)
 
 
@@ -196,13 +201,13 @@ def _cached_matches(text: str) -> tuple[tuple[PhraseRule, str], ...]:
 
 def _matches(text: str) -> tuple[tuple[PhraseRule, str], ...]:
     """Return the violated rules, each once, with an excerpt."""
-    found: dict[str, tuple[PhraseRule, str]] = {}
+    violations: dict[str, tuple[PhraseRule, str]] = {}
     for view in chain.from_iterable(views_of(part) for part in _parts(text)):
         for rule in RULES:
-            if rule.code not in found and (match := rule.pattern.search(view)):
+            if rule.code not in violations and (match := rule.pattern.search(view)):
                 around = view[max(0, match.start() - 20) : match.end() + 20]
-                found[rule.code] = rule, _cut(around)
-    return tuple(found.values())
+                violations[rule.code] = rule, _cut(around)
+    return tuple(violations.values())
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -75,18 +75,18 @@ def texts_of_descriptor(descriptor: Descriptor) -> JSONObject:
     values = column_values(descriptor)
     texts = {name: values[field] for field, name in _FIELD_NAMES.items()}
     texts["unavailableReason"] = descriptor.unavailable_reason
-    return {name: one for name, one in texts.items() if one}
+    return {name: text for name, text in texts.items() if text}
 
 
 def descriptor_of_row(row: Capability) -> Descriptor:
     """Rebuild the descriptor of a stored capability."""
-    names = {one.name for one in fields(Descriptor)} - _NOT_COLUMNS
-    own = {name: getattr(row, name) for name in names}
+    names = {field.name for field in fields(Descriptor)} - _NOT_COLUMNS
+    columns = {name: getattr(row, name) for name in names}
     effect = {
         "side_effect": row.declared_effect or _declarable(row.side_effect),
         "side_effect_inferred": not row.declared_effect,
     }
-    values = {**own, **effect, "integration": row.integration.slug, "edges": row.declared_edges}
+    values = {**columns, **effect, "integration": row.integration.slug, "edges": row.declared_edges}
     return from_columns(Descriptor, values)
 
 
@@ -99,5 +99,6 @@ def write_integration(descriptor: IntegrationDescriptor) -> str:
     """Serialize the texts of an integration, for comparison."""
     texts = {name: getattr(descriptor, name) for name in INTEGRATION_TEXTS}
     return canonical_json(
-        {**{name: one for name, one in texts.items() if one}, "integration": True}, ascii_only=True
+        {**{name: text for name, text in texts.items() if text}, "integration": True},
+        ascii_only=True,
     )

@@ -84,19 +84,19 @@ class FieldDifference:
 
 def compare(before: JSONObject, after: JSONObject) -> list[FieldDifference]:
     """Compare all fields of both sides, changed ones first."""
-    found = [
+    differences = [
         _field(name, before.get(name), after.get(name))
         for name in _LABELS
         if name in before or name in after
     ]
-    return sorted(found, key=lambda one: not one.is_changed)
+    return sorted(differences, key=lambda difference: not difference.is_changed)
 
 
 def visible(text: str) -> str:
     """Spell out hidden characters as code points."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
-    return "".join(_spell_out(one) for one in text)
+    return "".join(_spell_out(character) for character in text)
 
 
 def _join_lines(lines: Iterable[tuple[DiffPiece, ...]]) -> str:

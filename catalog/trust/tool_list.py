@@ -104,13 +104,13 @@ def read_offer(
     offered: dict[str, Offered] = {}
     defects: list[ToolDefect] = []
     for tool in list(tools)[: DEFAULT_LIMITS.tools_per_server]:
-        one = read_tool(descriptor, tool)
-        defects += one.defects
-        before = offered.get(one.name)
-        if one.name and before is None:
-            offered[one.name] = one
-        elif before and before.digest != one.digest:
-            offered[one.name] = _mark_duplicate(before)
+        offer = read_tool(descriptor, tool)
+        defects += offer.defects
+        before = offered.get(offer.name)
+        if offer.name and before is None:
+            offered[offer.name] = offer
+        elif before and before.digest != offer.digest:
+            offered[offer.name] = _mark_duplicate(before)
     return offered, defects
 
 
@@ -130,8 +130,8 @@ def read_tool(integration: IntegrationDescriptor, tool: Mapping[str, Any]) -> Of
     descriptor = next(iter(loaded.capabilities), None)
     of_tool = name[:80] or "a tool without a name"
     defects = tuple(
-        ToolDefect(one.file, one.field.replace("tools[0]", of_tool), one.reason, of_tool)
-        for one in loaded.defects
+        ToolDefect(defect.file, defect.field.replace("tools[0]", of_tool), defect.reason, of_tool)
+        for defect in loaded.defects
     )
     # Unreadable and too long for its column: report it without a row.
     if descriptor is None and len(name) > DEFAULT_LIMITS.name:

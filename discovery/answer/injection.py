@@ -24,7 +24,7 @@ from discovery.answer.prompt import (
 )
 from discovery.metatools.metatool import MetaTool
 from discovery.metatools.registry import EXPLORING, META_TOOLS
-from discovery.select.selection import Asked, Selection
+from discovery.select.selection import Selection, SelectRequest
 
 
 class _ReadTools(Protocol):
@@ -92,7 +92,7 @@ def write_found(found: Sequence[Tool], *, provider: str, deferred: bool) -> Writ
 
 def inject(
     selection: Selection,
-    asked: Asked,
+    asked: SelectRequest,
     *,
     mode: str,
     provider: str,

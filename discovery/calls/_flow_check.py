@@ -23,7 +23,7 @@ from catalog.models import Capability
 from catalog.trust.foreign_texts import texts_in
 from catalog.trust.scanner import TooDeepError
 from discovery.calls.state import UNKNOWN_OUTCOME
-from discovery.flow_guard.flow_guard import Verdict, judge
+from discovery.flow_guard.flow_guard import GuardVerdict, judge
 from discovery.flow_guard.tool_facts import ToolFacts
 from discovery.flow_guard.turn_memory import MOST_READINGS, ForgottenError, TurnMemory
 from discovery.flow_guard.turn_readings import TurnReadings
@@ -204,7 +204,7 @@ _NO_TURN = (
 )
 
 
-def _without_words(tool: ToolFacts, trusted: list[str], arguments: JSONObject) -> Verdict:
+def _without_words(tool: ToolFacts, trusted: list[str], arguments: JSONObject) -> GuardVerdict:
     """Judge a call of an unknown message: only values that an admin trusts may decide."""
     verdict = judge(tool, arguments, TurnReadings(UserWords([], trusted), blind=("",)))
     if not verdict.asks:
@@ -213,12 +213,12 @@ def _without_words(tool: ToolFacts, trusted: list[str], arguments: JSONObject) -
         "Only the application can name it: by turn_id, or over MCP by pegboard/turn_id in _meta. "
         "Tell the user so."
     )
-    return Verdict(
+    return GuardVerdict(
         asks=True, cause="no_message", reason=_NO_TURN, advice=advice, origins=verdict.origins
     )
 
 
-def _noted(mode: str, verdict: Verdict, blind: tuple[str, ...]) -> dict[str, Any]:
+def _noted(mode: str, verdict: GuardVerdict, blind: tuple[str, ...]) -> dict[str, Any]:
     """Return the verdict as it is stored and answered."""
     noted: dict[str, Any] = {"mode": mode, "verdict": "asks" if verdict.asks else "runs"}
     if verdict.asks:

@@ -98,7 +98,10 @@ def _kind_of(answer: JSONObject) -> Kind:
 
 def without_words(questions: Iterable[JSONObject]) -> list[JSONObject]:
     """Return kinds and states alone."""
-    return [{"kind": one.get("kind", ""), "state": one.get("state", "")} for one in questions]
+    return [
+        {"kind": question.get("kind", ""), "state": question.get("state", "")}
+        for question in questions
+    ]
 
 
 def record_accepted(call: Call) -> None:

@@ -198,11 +198,11 @@ class OneApprovalSerializer(ApprovalSerializer):
             "decided_at": comparison.earlier.decided_at,
             "arguments": [
                 {
-                    "name": _name(one.shown),
-                    "change": one.change,
-                    "before": _text(one.before) if one.before else None,
+                    "name": _name(difference.shown),
+                    "change": difference.change,
+                    "before": _text(difference.before) if difference.before else None,
                 }
-                for one in comparison.differences
+                for difference in comparison.differences
             ],
         }
 

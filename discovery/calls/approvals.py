@@ -76,7 +76,9 @@ def count_waiting(*, by: User) -> PendingCounts:
         return PendingCounts(0, wishes)
     calls = [call for call in list_waiting() if not call.reason]
     verdicts = eligibility_of(calls, approver_of(by)).values()
-    return PendingCounts(sum(one.stuck or not one.objection for one in verdicts), wishes)
+    return PendingCounts(
+        sum(verdict.stuck or not verdict.objection for verdict in verdicts), wishes
+    )
 
 
 def waiting_by_place(user: User) -> dict[str, int]:

@@ -393,8 +393,8 @@ def _has_only_properties(schema: JSONObject) -> bool:
 def _fits_lines(value: Any) -> bool:
     texts = value if isinstance(value, list) else []
     return not any(
-        isinstance(each, str) and (each != each.strip() or not each or len(each.splitlines()) > 1)
-        for each in texts
+        isinstance(text, str) and (text != text.strip() or not text or len(text.splitlines()) > 1)
+        for text in texts
     )
 
 

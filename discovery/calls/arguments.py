@@ -195,7 +195,7 @@ class Comparison:
     @property
     def is_equal(self) -> bool:
         """Return True if exactly the same arguments were approved."""
-        return all(one.change == "equal" for one in self.differences)
+        return all(difference.change == "equal" for difference in self.differences)
 
 
 def compare_with_last_approved(call: Call) -> Comparison | None:

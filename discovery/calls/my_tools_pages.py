@@ -70,7 +70,7 @@ def my_tools(request: PageRequest) -> HttpResponse:
     form = ToolsForm(request.GET)
     if frame.caller is None:
         return render_page(request, "no_group.html", {"title": _("My tools")}, frame=frame)
-    found = list_my_tools(caller=frame.caller, wanted=form.filters())
+    found = list_my_tools(caller=frame.caller, filters=form.filters())
     template = "tools/my_tools.html" + ("#found" if request.htmx else "")
     return render_page(request, template, {"form": form, "found": found}, frame=frame)
 

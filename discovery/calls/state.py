@@ -86,7 +86,7 @@ def move(call: Call, to: Call.State, *only_if: Q, **values: Any) -> bool:
     """Change the state if it is still the one the caller read; return False otherwise."""
     if to in Call.ENDED:
         values["ended_at"] = Now()
-    if not rows.move(call, to, *only_if, seen=("state", "attempts"), **values):
+    if not rows.move(call, to, *only_if, unchanged=("state", "attempts"), **values):
         return False
     if to in Call.ENDED:
         _notify_on_commit(call)

@@ -21,12 +21,12 @@ from discovery.chats.providers.base import ModelQuestion, Round
 from discovery.chats.providers.registry import APIS
 from discovery.flow_guard.turn_memory import forget_turn
 from discovery.models import Chat, ChatMessage, ChatModel, ModelRequest
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 
 # Reasons for which a message gets no answer, and what to do about each, in words.
 
 
-class Problem(StrEnum):
+class ChatProblem(StrEnum):
     """Reasons, as they are stored. Three are codes of outgoing requests."""
 
     KEY_REFUSED = "key_refused"
@@ -49,38 +49,46 @@ class Problem(StrEnum):
 
 
 _WORDS = {
-    Problem.KEY_REFUSED: gettext_noop("The provider refused the key. An admin can set it again."),
-    Problem.KEY_UNAVAILABLE: gettext_noop("The key cannot be opened. An admin can set it again."),
-    Problem.UNKNOWN_MODEL: gettext_noop(
+    ChatProblem.KEY_REFUSED: gettext_noop(
+        "The provider refused the key. An admin can set it again."
+    ),
+    ChatProblem.KEY_UNAVAILABLE: gettext_noop(
+        "The key cannot be opened. An admin can set it again."
+    ),
+    ChatProblem.UNKNOWN_MODEL: gettext_noop(
         "The provider does not know this model, or the address is wrong."
     ),
-    Problem.RATE_LIMITED: gettext_noop(
+    ChatProblem.RATE_LIMITED: gettext_noop(
         "The provider's rate limit is reached. Wait a moment, then send the message again."
     ),
-    Problem.REFUSED: gettext_noop("The provider refused the request."),
-    Problem.UNAVAILABLE: gettext_noop(
+    ChatProblem.REFUSED: gettext_noop("The provider refused the request."),
+    ChatProblem.UNAVAILABLE: gettext_noop(
         "The provider is unavailable. Send the message again in a moment."
     ),
-    Problem.MALFORMED: gettext_noop("The provider's answer cannot be read."),
-    Problem.NOT_ALLOWED: gettext_noop(
+    ChatProblem.MALFORMED: gettext_noop("The provider's answer cannot be read."),
+    ChatProblem.NOT_ALLOWED: gettext_noop(
         "The model's address is not allowed. An admin can use a public https address, or allow "
         "its host in PEGBOARD_ALLOWED_PRIVATE_HOSTS."
     ),
-    Problem.NOT_REACHED: gettext_noop("The model could not be reached or did not answer in time."),
-    Problem.TOO_LARGE: gettext_noop("The provider's answer is too large."),
-    Problem.NO_MODEL: gettext_noop(
+    ChatProblem.NOT_REACHED: gettext_noop(
+        "The model could not be reached or did not answer in time."
+    ),
+    ChatProblem.TOO_LARGE: gettext_noop("The provider's answer is too large."),
+    ChatProblem.NO_MODEL: gettext_noop(
         "The model of this chat was removed, or you may no longer use it."
     ),
-    Problem.CANCELLED: gettext_noop("You cancelled this message."),
-    Problem.LOST: gettext_noop("The request was lost. Send the message again."),
-    Problem.TOO_MANY_STEPS: gettext_noop(
+    ChatProblem.CANCELLED: gettext_noop("You cancelled this message."),
+    ChatProblem.LOST: gettext_noop("The request was lost. Send the message again."),
+    ChatProblem.TOO_MANY_STEPS: gettext_noop(
         "The model kept calling tools without an answer, so it was stopped."
     ),
-    Problem.TOO_LONG: gettext_noop("This chat is too long for another request. Begin a new one."),
-    Problem.TOKENS_USED_UP: gettext_noop(
+    ChatProblem.TOO_LONG: gettext_noop(
+        "This chat is too long for another request. Begin a new one."
+    ),
+    ChatProblem.TOKENS_USED_UP: gettext_noop(
         "You have used up today's tokens of this model. They begin anew at 00:00 UTC."
     ),
-    Problem.TOO_MANY_TOOLS: gettext_noop(
+    ChatProblem.TOO_MANY_TOOLS: gettext_noop(
         "All your tools are more than this model takes at once, so nothing was sent."
     ),
 }
@@ -88,7 +96,7 @@ _WORDS = {
 
 def describe_problem(reason: str) -> str:
     """Return the reason in the reader's language; "" without one."""
-    return _(_WORDS[Problem(reason)]) if reason in _WORDS else ""
+    return _(_WORDS[ChatProblem(reason)]) if reason in _WORDS else ""
 
 
 Purpose, State = ModelRequest.Purpose, ModelRequest.State
@@ -133,7 +141,7 @@ def add_request(
     return _add(message, model, question, Purpose.ANSWER)
 
 
-def add_comparison(message: ChatMessage, model: ChatModel, asked: Asked) -> ModelRequest:
+def add_comparison(message: ChatMessage, model: ChatModel, asked: SelectRequest) -> ModelRequest:
     """Store one request with all tools, of which none is called.
 
     It fails at once if the model does not take that many.
@@ -163,7 +171,7 @@ def _refuse_comparison(
         purpose=Purpose.COMPARISON,
         model_id=model.model_id,
         state=State.FAILED,
-        reason=Problem.TOO_MANY_TOOLS,
+        reason=ChatProblem.TOO_MANY_TOOLS,
         tools=count,
         tools_tokens=tokens,
         ended_at=Now(),

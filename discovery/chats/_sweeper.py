@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 
 from acl.platform.jobs.rows import move, overdue, send_again
 from acl.platform.jobs.task_names import ASK_MODEL
-from discovery.chats._requests import Problem
+from discovery.chats._requests import ChatProblem
 from discovery.models import Chat, ModelRequest
 
 State = ModelRequest.State
@@ -29,10 +29,10 @@ def _resolve_lost() -> None:
     lost = ModelRequest.objects.filter(overdue(at_least=longest), state=State.RUNNING)
     for row in lost.order_by("pk")[:_MOST_AT_ONCE]:
         if row.attempts < MOST_ATTEMPTS:
-            move(row, State.QUEUED, seen=("state", "attempts"))
+            move(row, State.QUEUED, unchanged=("state", "attempts"))
         else:
-            ended = {"ended_at": Now(), "reason": Problem.LOST, "body": ""}
-            move(row, State.FAILED, seen=("state", "attempts"), **ended)
+            ended = {"ended_at": Now(), "reason": ChatProblem.LOST, "body": ""}
+            move(row, State.FAILED, unchanged=("state", "attempts"), **ended)
 
 
 def _delete_old() -> None:

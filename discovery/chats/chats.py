@@ -20,7 +20,7 @@ from discovery.chats._requests import (
 )
 from discovery.chats.providers.registry import APIS
 from discovery.models import Call, Chat, ChatMessage, ChatModel, ChatUse
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from discovery.turns.records import store_turn
 
@@ -65,7 +65,7 @@ def send_message(*, by: User, chat: Chat, text: str, compare: bool) -> ChatMessa
     """
     model = _check(by, chat, text)
     earlier = earlier_of(chat)
-    asked = Asked(
+    asked = SelectRequest(
         message=text,
         caller=chat.caller,
         history=tuple(one for pair in earlier for one in pair)[-10:],

@@ -20,7 +20,7 @@ from catalog.servers.net.address_check import OutgoingError
 from catalog.servers.net.guarded_requests import Bounds, FetchedDocument, post_bytes
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import unseal
-from discovery.chats._requests import Problem
+from discovery.chats._requests import ChatProblem
 from discovery.chats.providers.base import MalformedAnswerError, ModelAnswer
 from discovery.chats.providers.registry import APIS
 from discovery.models import ChatMessage, ChatModel, ChatUse, ModelRequest
@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 class ModelFailedError(Exception):
     """The model gave no answer. `detail` has the provider's own words, without the key."""
 
-    def __init__(self, problem: Problem, detail: str = "") -> None:
+    def __init__(self, problem: ChatProblem, detail: str = "") -> None:
         super().__init__(problem)
         self.problem, self.detail = problem, detail
 
@@ -62,11 +62,11 @@ def _claim(pk: int) -> ModelRequest | None:
         return None
     attempts = row.attempts + 1
     begun = {"attempts": attempts, "started_at": Now(), "sent_at": Now()}
-    if not move(row, State.RUNNING, seen=("state", "attempts"), **begun):
+    if not move(row, State.RUNNING, unchanged=("state", "attempts"), **begun):
         return None
     row.attempts = attempts
     if _is_unwanted(row):
-        _end(row, State.FAILED, reason=Problem.CANCELLED)
+        _end(row, State.FAILED, reason=ChatProblem.CANCELLED)
         return None
     return row
 
@@ -82,11 +82,11 @@ def _is_unwanted(row: ModelRequest) -> bool:
 def _ask(row: ModelRequest) -> ModelAnswer:
     model = row.message.chat.model
     if model is None:
-        raise ModelFailedError(Problem.NO_MODEL)
+        raise ModelFailedError(ChatProblem.NO_MODEL)
     try:
         key = unseal(bytes(model.sealed_key), purpose=model.key_purpose) if model.sealed_key else ""
     except SecretUnavailableError:
-        raise ModelFailedError(Problem.KEY_UNAVAILABLE) from None
+        raise ModelFailedError(ChatProblem.KEY_UNAVAILABLE) from None
     found = _post(model, row, key)
     if found.status != 200:
         raise ModelFailedError(_problem_of(found.status), _words_of(found.body, key))
@@ -94,9 +94,9 @@ def _ask(row: ModelRequest) -> ModelAnswer:
         answer = parse_json(found.body, max_depth=_DEEPEST)
         return APIS[model.provider].read(answer if isinstance(answer, dict) else {})
     except StrictJSONError as wrong:
-        raise ModelFailedError(Problem.MALFORMED, str(wrong)[:_LONGEST_DETAIL]) from None
+        raise ModelFailedError(ChatProblem.MALFORMED, str(wrong)[:_LONGEST_DETAIL]) from None
     except MalformedAnswerError as wrong:
-        raise ModelFailedError(Problem.MALFORMED, str(wrong)) from None
+        raise ModelFailedError(ChatProblem.MALFORMED, str(wrong)) from None
 
 
 def _post(model: ChatModel, row: ModelRequest, key: str) -> FetchedDocument:
@@ -107,25 +107,27 @@ def _post(model: ChatModel, row: ModelRequest, key: str) -> FetchedDocument:
         url = api.url(model.address.rstrip("/"), row.model_id)
         return post_bytes(url, row.body.encode(), headers=headers, bounds=bounds)
     except OutgoingError as problem:
-        known = problem.code in set(Problem)
-        raise ModelFailedError(Problem(problem.code) if known else Problem.NOT_REACHED) from None
+        known = problem.code in set(ChatProblem)
+        raise ModelFailedError(
+            ChatProblem(problem.code) if known else ChatProblem.NOT_REACHED
+        ) from None
     except UnicodeError:  # a key that fits no header
-        raise ModelFailedError(Problem.KEY_REFUSED) from None
+        raise ModelFailedError(ChatProblem.KEY_REFUSED) from None
 
 
 _BY_STATUS = {
-    401: Problem.KEY_REFUSED,
-    403: Problem.KEY_REFUSED,
-    404: Problem.UNKNOWN_MODEL,
-    413: Problem.REFUSED,
-    429: Problem.RATE_LIMITED,
+    401: ChatProblem.KEY_REFUSED,
+    403: ChatProblem.KEY_REFUSED,
+    404: ChatProblem.UNKNOWN_MODEL,
+    413: ChatProblem.REFUSED,
+    429: ChatProblem.RATE_LIMITED,
 }
 
 
-def _problem_of(status: int) -> Problem:
+def _problem_of(status: int) -> ChatProblem:
     if status >= 500:
-        return Problem.UNAVAILABLE
-    return _BY_STATUS.get(status, Problem.REFUSED)
+        return ChatProblem.UNAVAILABLE
+    return _BY_STATUS.get(status, ChatProblem.REFUSED)
 
 
 def _words_of(body: bytes, key: str) -> str:
@@ -142,7 +144,9 @@ def _words_of(body: bytes, key: str) -> str:
 
 
 def _store(row: ModelRequest, answer: ModelAnswer) -> None:
-    calls = [{"id": one.id, "name": one.name, "arguments": one.arguments} for one in answer.calls]
+    calls = [
+        {"id": call.id, "name": call.name, "arguments": call.arguments} for call in answer.calls
+    ]
     with transaction.atomic():
         ended = _end(
             row,

@@ -35,7 +35,7 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ChatStep:
     """A request with its answer."""
 
     request: ModelRequest
@@ -64,8 +64,8 @@ class ShownMessage:
     """A message with its steps. `comparison` is the same message with all tools."""
 
     message: ChatMessage
-    steps: tuple[Step, ...]
-    comparison: Step | None
+    steps: tuple[ChatStep, ...]
+    comparison: ChatStep | None
     spent: Spending
     problem: str
 
@@ -109,10 +109,10 @@ def version_of(shown: Iterable[ShownMessage]) -> str:
     return sha256(write_json(states).encode()).hexdigest()[:16]
 
 
-def _states(step: Step | None) -> list[str]:
+def _states(step: ChatStep | None) -> list[str]:
     if step is None:
         return []
-    return [step.request.state, *(one.call.state if one.call else "" for one in step.calls)]
+    return [step.request.state, *(call.call.state if call.call else "" for call in step.calls)]
 
 
 def _calls_of(messages: Sequence[ChatMessage]) -> Mapping[str, Call]:
@@ -129,20 +129,20 @@ def _show(message: ChatMessage, prices: Sequence[Price], calls: Mapping[str, Cal
     return ShownMessage(message, own, compared, _sum(own), _problem_of(message, own))
 
 
-def _problem_of(message: ChatMessage, steps: Sequence[Step]) -> str:
+def _problem_of(message: ChatMessage, steps: Sequence[ChatStep]) -> str:
     """Return why the message failed, with the provider's own words where there are any."""
     last = steps[-1].request if steps else None
     detail = last.detail if last is not None and last.reason == message.reason else ""
     return " ".join(filter(None, [describe_problem(message.reason), detail]))
 
 
-def _step(row: ModelRequest, prices: Sequence[Price], calls: Mapping[str, Call]) -> Step:
+def _step(row: ModelRequest, prices: Sequence[Price], calls: Mapping[str, Call]) -> ChatStep:
     price = price_of(row.model_id, prices)
     read, written = row.tokens_read, row.tokens_written
     cost = price.cost(read=read, written=written) if price else None
-    asked = tuple(_asked(one, calls) for one in row.calls)
+    asked = tuple(_asked(call, calls) for call in row.calls)
     problem = " ".join(filter(None, [describe_problem(row.reason), row.detail]))
-    return Step(row, asked, Spending(read, written, cost), problem)
+    return ChatStep(row, asked, Spending(read, written, cost), problem)
 
 
 def _asked(one: JSONObject, calls: Mapping[str, Call]) -> AskedCall:
@@ -156,7 +156,7 @@ def _lines_of(text: str) -> list[str]:
     return text.replace("\r\n", "\n").split("\n") if text else []
 
 
-def _sum(steps: Sequence[Step]) -> Spending:
+def _sum(steps: Sequence[ChatStep]) -> Spending:
     costs = [step.spent.cost for step in steps if step.spent.cost is not None]
     return Spending(
         sum(step.spent.read for step in steps),

@@ -20,7 +20,7 @@ from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import KeyUsedError, NotFoundError, begin
 from discovery.calls.queries import find_own_call
 from discovery.calls.view import describe_call
-from discovery.chats._requests import Problem, TooLongError, add_request, end_message
+from discovery.chats._requests import ChatProblem, TooLongError, add_request, end_message
 from discovery.chats.chats import is_used_up
 from discovery.chats.providers.base import MOST_CALLS, CallResult, Round
 from discovery.models import Call, ChatMessage, ChatModel, ModelRequest
@@ -56,7 +56,7 @@ def _work_on_calls(row: ChatMessage, requests: list[ModelRequest], by: User) -> 
         _begin_calls(row, latest)
         move(row, State.CALLING)
         return True
-    begun = [one["call"] for one in latest.calls if one.get("call")]
+    begun = [call["call"] for call in latest.calls if call.get("call")]
     if Call.objects.filter(pk__in=begun).exclude(state__in=Call.ENDED).exists():
         return False
     return _ask_again(row, requests, by)
@@ -101,25 +101,25 @@ def _ask_again(row: ChatMessage, requests: list[ModelRequest], by: User) -> bool
     if problem := _bound_of(row, model, len(requests), by):
         return end_message(row, State.FAILED, problem)
     assert model is not None  # noqa: S101 - the bound says so
-    rounds = [Round(one.content or {}, _results(row, one)) for one in requests]
+    rounds = [Round(request.content or {}, _results(row, request)) for request in requests]
     try:
         add_request(row, model, rounds)
     except TooLongError:
-        return end_message(row, State.FAILED, Problem.TOO_LONG)
+        return end_message(row, State.FAILED, ChatProblem.TOO_LONG)
     return move(row, State.ASKING)
 
 
 def _bound_of(row: ChatMessage, model: ChatModel | None, steps: int, by: User) -> str:
     """Return the bound that the message has reached, or ""."""
     if model is None or not ChatModel.objects.usable_by(by).filter(pk=model.pk).exists():
-        return Problem.NO_MODEL
+        return ChatProblem.NO_MODEL
     if steps >= settings.PEGBOARD_CHAT_STEPS:
-        return Problem.TOO_MANY_STEPS
-    return Problem.TOKENS_USED_UP if is_used_up(model, row.chat.user_id) else ""
+        return ChatProblem.TOO_MANY_STEPS
+    return ChatProblem.TOKENS_USED_UP if is_used_up(model, row.chat.user_id) else ""
 
 
 def _results(row: ChatMessage, request: ModelRequest) -> tuple[CallResult, ...]:
-    return tuple(_result(row, one) for one in request.calls)
+    return tuple(_result(row, call) for call in request.calls)
 
 
 def _result(row: ChatMessage, wanted: JSONObject) -> CallResult:

@@ -43,7 +43,7 @@ class Team:
 
     def has(self, identifiers: tuple[str, ...]) -> bool:
         """Return True if the team has all of these tools."""
-        names = (one.partition(":")[2] for one in identifiers)
+        names = (identifier.partition(":")[2] for identifier in identifiers)
         return all(name.partition("__")[0] in self.slugs_granted for name in names)
 
 

@@ -26,7 +26,7 @@ from discovery.evaluation.labelled_sets import (
 )
 from discovery.evaluation.scores import Labelled, average, score_ranking, score_selection
 from discovery.models import Experience
-from discovery.select.selection import Asked, Selection
+from discovery.select.selection import Selection, SelectRequest
 from discovery.select.selector import select_capabilities
 
 Progress = Callable[[str, int, int], None]
@@ -77,7 +77,7 @@ def _create_caller(loaded: Loaded) -> Caller:
 def _ask(queries: Sequence[Labelled], caller: Caller, progress: Progress) -> list[Selection]:
     answers = []
     for number, labelled in enumerate(queries, 1):
-        asked = Asked(message=labelled.query, caller=caller, history=labelled.history)
+        asked = SelectRequest(message=labelled.query, caller=caller, history=labelled.history)
         answers.append(select_capabilities(asked))
         progress("Asking", number, len(queries))
     return answers

@@ -118,7 +118,7 @@ _SHORT_WORDS = 14
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class CallArgument:
     """A value of a call, with the path to it and its role."""
 
     path: str
@@ -134,7 +134,7 @@ def arguments_of(
     *,
     creates: bool,
     nouns: Set[str] = frozenset(),
-) -> list[Argument]:
+) -> list[CallArgument]:
     """Return the values of a call with their roles.
 
     `creates`: a name is that of something new. `nouns` are what the tool works on.
@@ -144,7 +144,7 @@ def arguments_of(
     leaves = _leaves("", "", arguments, root, root, traits, depth=0)
     found = list(islice(leaves, MOST_ARGUMENTS + 1))
     if len(found) > MOST_ARGUMENTS:
-        found.append(Argument("…", f"more than {MOST_ARGUMENTS} values", "target"))
+        found.append(CallArgument("…", f"more than {MOST_ARGUMENTS} values", "target"))
     return found
 
 
@@ -172,9 +172,9 @@ def _leaves(
     traits: _Traits,
     *,
     depth: int,
-) -> Iterator[Argument]:
+) -> Iterator[CallArgument]:
     if depth > _DEEPEST:
-        yield Argument(path, "a deeply nested value", "target")
+        yield CallArgument(path, "a deeply nested value", "target")
         return
     below: dict[str, Any] = {"depth": depth + 1}
     shapes = _shapes(schema, root)
@@ -185,7 +185,7 @@ def _leaves(
             where = f"{path}.{key}" if path else str(key)
             # Without any schema, the call's own names are taken for those of the tool.
             if (path or schema) and not any(key in _properties(shape) for shape in shapes):
-                yield Argument(path, str(key), "target" if _is_target(name, key) else "key")
+                yield CallArgument(path, str(key), "target" if _is_target(name, key) else "key")
             yield from _leaves(where, str(key), part, inner, root, traits, **below)
     elif isinstance(value, list):
         inner = next((shape["items"] for shape in shapes if "items" in shape), {})
@@ -200,7 +200,7 @@ def _leaves(
         role, noun = _role(name, value, shapes, traits)
         if value is True and (opened := _opened_by(name)):
             role, value = "target", opened
-        yield Argument(path, value, role, noun)
+        yield CallArgument(path, value, role, noun)
 
 
 def _is_target(name: str, key: Any) -> bool:
@@ -251,10 +251,10 @@ def _role(
     last = singular(words[-1]) if words else ""
     if isinstance(value, bool):
         return "option", ""
-    if any("enum" in one or "const" in one for one in shapes):
+    if any("enum" in shape or "const" in shape for shape in shapes):
         opens = {*words, last} & _OPENING and not set(split_words(str(value))) <= _CLOSED
         return ("target" if opens else "option"), ""
-    if any(one.get("format") in _FORMATS for one in shapes):
+    if any(shape.get("format") in _FORMATS for shape in shapes):
         return "target", ""
     if last in _ID and (len(words) == 1 or last != "key" or len(str(value)) < _SHORT_TEXT):
         noun = singular(words[-2]) if len(words) > 1 else ""

@@ -52,7 +52,7 @@ _APOSTROPHE = ord("'")
 
 def joined(parts: Iterable[str]) -> str:
     """Return parts, of which each is a text of its own, as one."""
-    return END.join(one.replace(END, " ") if END in one else one for one in parts) + END
+    return END.join(part.replace(END, " ") if END in part else part for part in parts) + END
 
 
 def _ended(text: str) -> str:
@@ -203,7 +203,7 @@ def _addresses(plain: str, kinds: Array, edges: Array) -> list[str]:
     text = bare(written)
     pieces = dict.fromkeys(text.split())
     if (beside & WORD).all() and len(text) == len(written):
-        return [one.strip(EDGES) for one in pieces]
+        return [piece.strip(EDGES) for piece in pieces]
     return list(filter(None, map(address_in, pieces)))
 
 

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, Literal
 
 from discovery.flow_guard._argument_roles import (
-    Argument,
+    CallArgument,
     arguments_of,
     creates_something,
     destinations_in,
@@ -46,7 +46,7 @@ _SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ValueOrigin:
     """Origin of a value of the call; `where` is the document, if it is one."""
 
     path: str
@@ -78,20 +78,20 @@ _FROM: dict[Source, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GuardVerdict:
     """Verdict on a call: why, what the model may do now, and the origins of its values."""
 
     asks: bool
     cause: Cause = ""
     reason: str = ""
     advice: str = ""
-    origins: tuple[Origin, ...] = ()
+    origins: tuple[ValueOrigin, ...] = ()
 
 
-RUNS = Verdict(asks=False)
+RUNS = GuardVerdict(asks=False)
 
 
-def judge(tool: ToolFacts, arguments: Mapping[str, Any], turn: TurnReadings) -> Verdict:
+def judge(tool: ToolFacts, arguments: Mapping[str, Any], turn: TurnReadings) -> GuardVerdict:
     """Judge one call by what the turn's user wrote and its earlier calls returned."""
     words = name_words(tool.name)
     creates = creates_something(words)
@@ -106,42 +106,46 @@ def judge(tool: ToolFacts, arguments: Mapping[str, Any], turn: TurnReadings) -> 
         return verdict
     if not deciding and turn.has_text and (verdict := _without_target(tool, found, turn)):
         return verdict
-    return _judge_content(tool, found, turn, origins) or Verdict(asks=False, origins=origins)
+    return _judge_content(tool, found, turn, origins) or GuardVerdict(asks=False, origins=origins)
 
 
-def _origins(one: Argument, tool: ToolFacts, turn: TurnReadings) -> list[Origin]:
+def _origins(one: CallArgument, tool: ToolFacts, turn: TurnReadings) -> list[ValueOrigin]:
     parts = [str(one.value)] if one.role == "id" else parts_of(one.value)
     return [_origin(one, part, tool, turn) for part in parts]
 
 
-def _origin(one: Argument, value: str, tool: ToolFacts, turn: TurnReadings) -> Origin:
+def _origin(one: CallArgument, value: str, tool: ToolFacts, turn: TurnReadings) -> ValueOrigin:
     nouns = {one.noun} if one.noun else set(tool.nouns)
     named = turn.words.name_id(value, nouns) if one.role == "id" else turn.words.name(value)
     if named:
-        return Origin(one.path, value, "user")
+        return ValueOrigin(one.path, value, "user")
     if turn.words.trusts(value):
-        return Origin(one.path, value, "admin")
+        return ValueOrigin(one.path, value, "admin")
     if one.role == "id" and (granted := turn.granted(value, nouns, tool)):
         source: Source = "named_record" if granted.name else "this_turn"
-        return Origin(one.path, value, source, _tool_of(turn, granted), granted.name)
+        return ValueOrigin(one.path, value, source, _tool_of(turn, granted), granted.name)
     return _traced(one.path, value, turn)
 
 
 def _tool_of(turn: TurnReadings, granted: object) -> str:
-    return next((one.tool for one in turn.readings if granted in one.granted), "")
+    return next((reading.tool for reading in turn.readings if granted in reading.granted), "")
 
 
-def _traced(path: str, value: str, turn: TurnReadings) -> Origin:
+def _traced(path: str, value: str, turn: TurnReadings) -> ValueOrigin:
     """Return the origin of a value that the user did not write: strangers' text comes first."""
     holding = turn.holding(value)
     foreign = next((one for one in holding if not one.clean), None)
     first = foreign or next(iter(holding), None)
     if first is None:
-        return Origin(path, value, "model")
-    return Origin(path, value, "trusted_tool" if first.clean else "read", first.tool, first.where)
+        return ValueOrigin(path, value, "model")
+    return ValueOrigin(
+        path, value, "trusted_tool" if first.clean else "read", first.tool, first.where
+    )
 
 
-def _of_targets(tool: ToolFacts, foreign: list[Origin], origins: tuple[Origin, ...]) -> Verdict:
+def _of_targets(
+    tool: ToolFacts, foreign: list[ValueOrigin], origins: tuple[ValueOrigin, ...]
+) -> GuardVerdict:
     what = ", ".join(dict.fromkeys(origin.path for origin in foreign))
     reason = (
         f"{foreign[0]}." if len(foreign) == 1 else f"{foreign[0]}, and {len(foreign) - 1} more."
@@ -150,19 +154,19 @@ def _of_targets(tool: ToolFacts, foreign: list[Origin], origins: tuple[Origin, .
         f"A person must approve this call. To go on without that, ask the user to name {what} "
         f"for {tool.name} in their own words, then call it again."
     )
-    return Verdict(asks=True, cause="target", reason=reason, advice=advice, origins=origins)
+    return GuardVerdict(asks=True, cause="target", reason=reason, advice=advice, origins=origins)
 
 
 def _unasked_for(
-    tool: ToolFacts, turn: TurnReadings, origins: tuple[Origin, ...]
-) -> Verdict | None:
+    tool: ToolFacts, turn: TurnReadings, origins: tuple[ValueOrigin, ...]
+) -> GuardVerdict | None:
     """Ask for what the message does not ask for, once a text was read that may have."""
     if not turn.has_text:
         return None
     if turn.words.actions.covers(tool):
         return None
     what = "to delete, cancel or end anything" if tool.ends_something else f"for {tool.name}"
-    return Verdict(
+    return GuardVerdict(
         asks=True,
         cause="not_asked_for",
         reason=f"The message does not ask {what}, and texts were read before this call.",
@@ -171,11 +175,13 @@ def _unasked_for(
     )
 
 
-def _without_target(tool: ToolFacts, found: list[Argument], turn: TurnReadings) -> Verdict | None:
+def _without_target(
+    tool: ToolFacts, found: list[CallArgument], turn: TurnReadings
+) -> GuardVerdict | None:
     """Ask for a write without any target, unless the user wrote what identifies it."""
     labels = [one for one in found if one.role in ("label", "amount")]
     origins = tuple(
-        Origin(one.path, str(one.value), "user")
+        ValueOrigin(one.path, str(one.value), "user")
         if turn.words.name(str(one.value))
         else _traced(one.path, str(one.value), turn)
         for one in labels
@@ -185,7 +191,7 @@ def _without_target(tool: ToolFacts, found: list[Argument], turn: TurnReadings) 
     texts = [one for one in found if one.role == "content"]
     if texts and not origins and _is_own_text(texts, turn) and _says_something(texts):
         return None
-    return Verdict(
+    return GuardVerdict(
         asks=True,
         cause="no_target",
         reason="The call names no target that the message has, and texts were read before it.",
@@ -195,8 +201,8 @@ def _without_target(tool: ToolFacts, found: list[Argument], turn: TurnReadings) 
 
 
 def _judge_content(
-    tool: ToolFacts, found: list[Argument], turn: TurnReadings, origins: tuple[Origin, ...]
-) -> Verdict | None:
+    tool: ToolFacts, found: list[CallArgument], turn: TurnReadings, origins: tuple[ValueOrigin, ...]
+) -> GuardVerdict | None:
     """Ask before private data or strangers' addresses leave with a call that goes outside."""
     if not (tool.reaches_outside or any("@" in origin.value for origin in origins)):
         return None
@@ -218,27 +224,27 @@ def _judge_content(
     return None
 
 
-def _is_private(one: Argument, turn: TurnReadings) -> bool:
+def _is_private(one: CallArgument, turn: TurnReadings) -> bool:
     """Return True if a value stands in private data, and not in the message."""
     if isinstance(one.value, bool) or turn.words.name(str(one.value)):
         return False
     return any(reading.private for reading in turn.holding(one.value))
 
 
-def _foreign_origin(one: Argument, value: str, turn: TurnReadings) -> Origin | None:
+def _foreign_origin(one: CallArgument, value: str, turn: TurnReadings) -> ValueOrigin | None:
     """Return where an address in a text comes from, unless it may be passed on."""
     holding = turn.holding(value)
     foreign = (reading for reading in holding if not reading.clean)
     # What was cut off an answer may have it.
     cut = (reading for reading in turn.readings if reading.cut and not reading.clean)
     if reading := next(chain(foreign, cut), None):
-        return Origin(one.path, value, "read", reading.tool, reading.where)
+        return ValueOrigin(one.path, value, "read", reading.tool, reading.where)
     # Nobody wrote it so: a text may have told how to put it together.
-    return Origin(one.path, value, "model") if turn.has_foreign and not holding else None
+    return ValueOrigin(one.path, value, "model") if turn.has_foreign and not holding else None
 
 
-def _passed_on(origin: Origin, origins: tuple[Origin, ...]) -> Verdict:
-    return Verdict(
+def _passed_on(origin: ValueOrigin, origins: tuple[ValueOrigin, ...]) -> GuardVerdict:
+    return GuardVerdict(
         asks=True,
         cause="passed_on",
         reason=f"The text passes on an address: {origin}.",
@@ -257,15 +263,21 @@ def _dictated(text: str, turn: TurnReadings) -> Reading | None:
     sentences, whole = sentence_hashes(text)
     if not sentences:
         return None
-    for one in turn.readings:
-        if not one.clean and all(map(one.has_hash, sentences)) and not one.has_hash(whole):
-            return one
+    for reading in turn.readings:
+        if (
+            not reading.clean
+            and all(map(reading.has_hash, sentences))
+            and not reading.has_hash(whole)
+        ):
+            return reading
     return None
 
 
-def _of_dictated(one: Argument, reading: Reading, origins: tuple[Origin, ...]) -> Verdict:
-    origin = Origin(one.path, str(one.value), "read", reading.tool, reading.where)
-    return Verdict(
+def _of_dictated(
+    one: CallArgument, reading: Reading, origins: tuple[ValueOrigin, ...]
+) -> GuardVerdict:
+    origin = ValueOrigin(one.path, str(one.value), "read", reading.tool, reading.where)
+    return GuardVerdict(
         asks=True,
         cause="dictated",
         reason=f"The text stands word for word inside another: {origin}.",
@@ -274,22 +286,24 @@ def _of_dictated(one: Argument, reading: Reading, origins: tuple[Origin, ...]) -
     )
 
 
-def _is_own_text(content: list[Argument], turn: TurnReadings) -> bool:
+def _is_own_text(content: list[CallArgument], turn: TurnReadings) -> bool:
     """Return True if the text is the user's, apart from a greeting and the like."""
     words = (word for one in content for word in words_of(normalize(str(one.value))))
     unknown = turn.words.unsaid(words, most=_FREE_WORDS + 1)
     return len(unknown) <= _FREE_WORDS and unknown <= _SAYS_NOTHING
 
 
-def _says_something(content: list[Argument]) -> bool:
+def _says_something(content: list[CallArgument]) -> bool:
     """Return True if a text has more than a greeting: a greeting alone shows nobody's wish."""
     return any(set(words_of(normalize(str(one.value)))) - _SAYS_NOTHING for one in content)
 
 
-def _private_outside(tool: ToolFacts, turn: TurnReadings, origins: tuple[Origin, ...]) -> Verdict:
-    private = next(one.tool for one in turn.readings if one.private)
-    foreign = next(one.tool for one in turn.readings if one.foreign)
-    return Verdict(
+def _private_outside(
+    tool: ToolFacts, turn: TurnReadings, origins: tuple[ValueOrigin, ...]
+) -> GuardVerdict:
+    private = next(reading.tool for reading in turn.readings if reading.private)
+    foreign = next(reading.tool for reading in turn.readings if reading.foreign)
+    return GuardVerdict(
         asks=True,
         cause="private_outside",
         reason=(
@@ -301,7 +315,7 @@ def _private_outside(tool: ToolFacts, turn: TurnReadings, origins: tuple[Origin,
     )
 
 
-def _judge_read(tool: ToolFacts, found: list[Argument], turn: TurnReadings) -> Verdict:
+def _judge_read(tool: ToolFacts, found: list[CallArgument], turn: TurnReadings) -> GuardVerdict:
     """Ask before a URL that nobody wrote is opened, once private data and texts were read.
 
     So does a stranger's URL that gets private data beside it.
@@ -322,8 +336,8 @@ def _judge_read(tool: ToolFacts, found: list[Argument], turn: TurnReadings) -> V
     return RUNS
 
 
-def _composed_url(origin: Origin) -> Verdict:
-    return Verdict(
+def _composed_url(origin: ValueOrigin) -> GuardVerdict:
+    return GuardVerdict(
         asks=True,
         cause="composed_url",
         reason=f"Opening a URL can send data: {origin}, and private data was read.",
@@ -335,7 +349,7 @@ def _composed_url(origin: Origin) -> Verdict:
 _LINKS = word_set("address domain endpoint host hostname href link page site uri url website")
 
 
-def _links_in(one: Argument, *, away: bool) -> list[str]:
+def _links_in(one: CallArgument, *, away: bool) -> list[str]:
     """Return the URLs and hosts of a value; `away`: its tool asks somebody outside."""
     if not isinstance(one.value, str):
         return []

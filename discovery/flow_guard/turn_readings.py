@@ -74,7 +74,7 @@ class Reading:
         if any(map(self.has_hash, sought.whole)):
             return True
         # Most values are one word, and a generator takes as long as looking one up.
-        return bool(sought.words) and any(all(map(self.has_hash, one)) for one in sought.words)
+        return bool(sought.words) and any(all(map(self.has_hash, word)) for word in sought.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class TurnReadings:
     def has_whole(self, value: object) -> bool:
         """Return True if the value stands in one piece in an answer."""
         whole = Sought.of(value).whole
-        return any(one.has_hash(token) for one in self.readings for token in whole)
+        return any(reading.has_hash(token) for reading in self.readings for token in whole)
 
     def granted(self, value: str, nouns: Iterable[str], tool: ToolFacts) -> Granted | None:
         """Return why an id may decide, or None; two records of one name decide nothing."""

@@ -164,7 +164,7 @@ class UserWords:
         """Return True if neighbouring words make up the value, as the groups of an IBAN do."""
         wanted, breaks = compact(text), _breaks_in(text)
         beginnings = (wanted[:length] for length in range(1, len(wanted) + 1))
-        starts = (at for one in beginnings for at in self._places.get(one, ()))
+        starts = (at for beginning in beginnings for at in self._places.get(beginning, ()))
         return any(self._joins(wanted, breaks, at) for at in starts)
 
     def _joins(self, wanted: str, breaks: set[int], at: int) -> bool:

@@ -16,7 +16,13 @@ from catalog.models import Capability, RuntimeCapability
 from catalog.models.integration import ReviewState
 from discovery.metatools.registry import META_TOOLS
 from discovery.models import Turn
-from discovery.turns.outcome_windows import Sample, Scope, Window, read_stored_samples, window_of
+from discovery.turns.outcome_windows import (
+    Sample,
+    Window,
+    WindowScope,
+    read_stored_samples,
+    window_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +112,21 @@ _OF_SPACES = _NEWEST.format(
 def list_windows(group_id: int | None) -> list[Window]:
     """Return the windows of a group and its spaces, or those of all groups and of everyone."""
     windows = [] if group_id is not None else _global_window()
-    windows += _windows(_OF_GROUPS, group_id, lambda group: Scope("group", group))
-    windows += _windows(_OF_ROOTS, group_id, lambda group: Scope("space", group))
-    return windows + _windows(_OF_SPACES, group_id, lambda *place: Scope("space", *place))
+    windows += _windows(_OF_GROUPS, group_id, lambda group: WindowScope("group", group))
+    windows += _windows(_OF_ROOTS, group_id, lambda group: WindowScope("space", group))
+    return windows + _windows(_OF_SPACES, group_id, lambda *place: WindowScope("space", *place))
 
 
 def _global_window() -> list[Window]:
-    scope = Scope("global")
+    scope = WindowScope("global")
     samples = read_stored_samples(scope)
     return [window_of(scope, samples)] if samples else []
 
 
-def _windows(statement: str, group_id: int | None, scope_of: Callable[..., Scope]) -> list[Window]:
-    samples: dict[Scope, list[Sample]] = {}
+def _windows(
+    statement: str, group_id: int | None, scope_of: Callable[..., WindowScope]
+) -> list[Window]:
+    samples: dict[WindowScope, list[Sample]] = {}
     with connection.cursor() as cursor:
         parameters: dict[str, Any] = {"group": group_id, "size": settings.PEGBOARD_OUTCOME_WINDOW}
         cursor.execute(statement, parameters)

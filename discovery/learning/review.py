@@ -43,7 +43,7 @@ class LevelCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class LearningReview:
     """Review of a group's memory for a caller, with the current embedding model.
 
     `weight` is the worth of all votes together, in cosine; `repeats` that of repeated messages,
@@ -62,7 +62,7 @@ class Review:
     capabilities: tuple[LearnedCapability, ...]
 
 
-def review(*, caller: Caller) -> Review:
+def review(*, caller: Caller) -> LearningReview:
     """Review a group's memory, counting only what the caller may use."""
     usable = Experience.objects.filter(
         group=caller.group_id,
@@ -77,7 +77,7 @@ def review(*, caller: Caller) -> Review:
     )
     vote_gains, number = _sum_gains(comparable)
     level = choose_level(vote_gains) if settings.PEGBOARD_LEARNING else OFF
-    return Review(
+    return LearningReview(
         on=settings.PEGBOARD_LEARNING,
         of_other_models=usable.count() - about["experiences"],
         weight=LEVELS[level] if level != OFF else 0.0,

@@ -17,7 +17,7 @@ from catalog.readiness.readiness import MendLink, mend_link
 from discovery.answer.tiers.options import TierOptions
 from discovery.calls.shown_parameters import Parameter, list_parameters
 from discovery.playground._callers import PlaygroundForm, describe_caller, find_other_caller
-from discovery.select.selection import Asked, Selected, Selection
+from discovery.select.selection import Selected, Selection, SelectRequest
 from discovery.select.selector import select_capabilities
 from discovery.select.why_not import WhyNot, why_not
 from discovery.turns.discover import TieredDiscovery, tier_request, write_tiers
@@ -31,12 +31,12 @@ _READ = ("full_name", "integration__title")
 class SelectionPreview:
     """A request, its selection, and the ground of each tool by primary key."""
 
-    asked: Asked
+    asked: SelectRequest
     selection: Selection
     grounds: dict[int, Ground]
 
 
-def preview_selection(asked: Asked, *, to_themselves: bool) -> SelectionPreview:
+def preview_selection(asked: SelectRequest, *, to_themselves: bool) -> SelectionPreview:
     """Select for the message and explain the rights, in three statements; one if nothing is
     selected.
 
@@ -55,7 +55,7 @@ def preview_selection(asked: Asked, *, to_themselves: bool) -> SelectionPreview:
     return SelectionPreview(asked, selection, grounds)
 
 
-def preview_tiers(asked: Asked) -> TieredDiscovery:
+def preview_tiers(asked: SelectRequest) -> TieredDiscovery:
     """Write the tiers for the same message, with the deployment's options."""
     options = TierOptions.of_the_deployment()
     asked = tier_request(asked, options)
@@ -288,7 +288,7 @@ def compare_answers(
     return AnswerComparison(sides, count_differences(names[0], names[1]))
 
 
-def settings_in_words(asked: Asked, other: Asked) -> tuple[str, str]:
+def settings_in_words(asked: SelectRequest, other: SelectRequest) -> tuple[str, str]:
     """Describe each request by the settings in which they differ."""
     pairs = zip(_settings(asked), _settings(other), strict=True)
     differing = [pair for pair in pairs if pair[0] != pair[1]]
@@ -297,7 +297,7 @@ def settings_in_words(asked: Asked, other: Asked) -> tuple[str, str]:
     return ", ".join(one for one, other in differing), ", ".join(other for one, other in differing)
 
 
-def _settings(asked: Asked) -> tuple[str, ...]:
+def _settings(asked: SelectRequest) -> tuple[str, ...]:
     most = ngettext("At most %(count)s tool", "At most %(count)s tools", asked.max_tools)
     every_kind = asked.kind in {"", "any", "all"}
     return (
@@ -308,7 +308,7 @@ def _settings(asked: Asked) -> tuple[str, ...]:
     )
 
 
-def _try(request: PageRequest, asked: Asked) -> SelectionPreview:
+def _try(request: PageRequest, asked: SelectRequest) -> SelectionPreview:
     return preview_selection(asked, to_themselves=asked.caller.user_id == request.user.pk)
 
 

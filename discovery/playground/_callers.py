@@ -14,7 +14,7 @@ from acl.models import Space
 from acl.rights.caller_lookup import Caller, CallerRefused, caller_for
 from acl.web.frame import Frame, PageRequest
 from discovery.calls.my_tools_pages import KINDS
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 
 # The playground's form. All of its fields are in the URL, so that a request can be shared.
 
@@ -77,10 +77,10 @@ class PlaygroundForm(forms.Form):
         lines = str(self.cleaned_data["history"]).splitlines()
         return tuple(line.strip() for line in lines if line.strip())
 
-    def selection_request(self, caller: Caller) -> Asked:
+    def selection_request(self, caller: Caller) -> SelectRequest:
         """Build the selection request."""
         data = self.cleaned_data
-        return Asked(
+        return SelectRequest(
             message=data["message"],
             caller=caller,
             history=self.history_lines(),
@@ -89,7 +89,7 @@ class PlaygroundForm(forms.Form):
             use_graph=data["graph"] != "off",
         )
 
-    def second_request(self, asked: Asked) -> Asked:
+    def second_request(self, asked: SelectRequest) -> SelectRequest:
         """Build the selection request with the second answer's settings."""
         data = self.cleaned_data
         graph = {"": asked.use_graph, "on": True, "off": False}[data["vs_graph"]]

@@ -29,7 +29,7 @@ from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
 from discovery.learning import memory
 from discovery.learning.past_use import PastCall, VoteGains
 from discovery.select.ranking.fusion import FEWEST_OF_SEVERAL
-from discovery.select.ranking.relation_gains import Link
+from discovery.select.ranking.relation_gains import RankedRelation
 
 _facts_of = attrgetter(*COLUMNS)
 
@@ -92,7 +92,7 @@ class Candidates:
     embedded: bool  # True if any candidate has a vector
     # Dependencies and companions of the hits that are no hits themselves.
     outside: list[Candidate]
-    links: list[Link]  # among all of these, by primary key
+    links: list[RankedRelation]  # among all of these, by primary key
     # Calls of these for the most similar messages, and the gains by earlier votes.
     experiences: list[PastCall]
     checked: VoteGains

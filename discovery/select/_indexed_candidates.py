@@ -40,7 +40,7 @@ from discovery.select.candidates import (
     NEAREST,
     NEAREST_OF_SEVERAL,
 )
-from discovery.select.ranking.relation_gains import Link, links_by_shared
+from discovery.select.ranking.relation_gains import RankedRelation, links_by_shared
 
 # Where rights change between ranking and reading, it ranks once more; then SQL does everything.
 _ATTEMPTS = 2
@@ -187,7 +187,7 @@ def _links(
     draft: _Draft,
     query: CandidateQuery,
     shown: Sequence[Candidate],
-) -> list[Link]:
+) -> list[RankedRelation]:
     if not draft.around:
         return []
     keys = np.array(sorted(candidate.pk for candidate in shown), dtype=np.int64)
@@ -195,7 +195,8 @@ def _links(
     relations, ids = index.relations, index.ids
     edges = relations.edges(draft.around & rows, rows, query.caller.group_ids)
     links = [
-        Link(int(ids[edge.source]), int(ids[edge.target]), edge.kind, edge.weight) for edge in edges
+        RankedRelation(int(ids[edge.source]), int(ids[edge.target]), edge.kind, edge.weight)
+        for edge in edges
     ]
     shared = relations.shared(draft.foremost, usable.mask, usable.count)
     names = {int(ids[row]): own for row, own in shared.items()}

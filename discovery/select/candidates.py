@@ -31,7 +31,7 @@ from discovery.select._candidate_rows import (
 )
 from discovery.select._nearest_rows import KnownTotals, Unanswered, known_totals_sql, nearest_sql
 from discovery.select.ranking.fusion import FEWEST_OF_SEVERAL
-from discovery.select.ranking.relation_gains import Link, links_by_shared
+from discovery.select.ranking.relation_gains import RankedRelation, links_by_shared
 
 # Candidates per arm, for one text and for several. Fewer lose right answers on labelled sets; more
 # cost time and gain nothing.
@@ -86,7 +86,7 @@ def _candidates(columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Ca
     usable, tokens = reader.totals(rows[0]) if rows and reader.totals else (0, 0)
     found: list[Candidate] = []
     outside: list[Candidate] = []
-    links: list[Link] = []
+    links: list[RankedRelation] = []
     experiences: list[PastCall] = []
     checked = VoteGains()
     names: dict[int, list[str]] = {}
@@ -99,7 +99,7 @@ def _candidates(columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Ca
         if reader.related:
             is_hit, targets, kinds, weights, shared = reader.related(row)
             if targets:
-                links += map(Link, repeat(candidate.pk), targets, kinds, weights)
+                links += map(RankedRelation, repeat(candidate.pk), targets, kinds, weights)
             if shared:
                 names[candidate.pk] = shared
         (found if is_hit else outside).append(candidate)

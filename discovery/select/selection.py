@@ -88,7 +88,7 @@ _OUTLINE = frozenset(DETAILS) - {"name_only"}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SelectRequest:
     """A question to the selector.
 
     `history` holds the conversation's last messages, oldest first. `max_tools` bounds the answer.

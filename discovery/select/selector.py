@@ -49,14 +49,14 @@ from discovery.select.ranking.competition import (
 )
 from discovery.select.ranking.relation_gains import DEPENDS_ON
 from discovery.select.ranking.thresholds import Fit, cut, is_direct
-from discovery.select.selection import Asked, Selected, Selection, Workings
+from discovery.select.selection import Selected, Selection, SelectRequest, Workings
 from discovery.select.small_talk import CLEARLY_FITS, is_small_talk
 
 LENGTH_OF_RANKING = 20
 log = structlog.get_logger(__name__)
 
 
-def select_capabilities(asked: Asked) -> Selection:
+def select_capabilities(asked: SelectRequest) -> Selection:
     """Select capabilities for a message.
 
     One SQL statement, two where the process has yet to learn what the caller may use or a tool
@@ -146,7 +146,7 @@ def _embed(reading: MessageTexts) -> tuple[EmbeddedTexts | None, str]:
 
 
 def _find(
-    asked: Asked, words: Sequence[dict[int, float]], embedded: EmbeddedTexts | None
+    asked: SelectRequest, words: Sequence[dict[int, float]], embedded: EmbeddedTexts | None
 ) -> Candidates:
     query = CandidateQuery(
         caller=asked.caller,
@@ -196,7 +196,7 @@ def _degradations(problem: str, candidates: Candidates) -> tuple[str, ...]:
 
 
 def _fit(
-    asked: Asked,
+    asked: SelectRequest,
     reading: MessageTexts,
     embedded: EmbeddedTexts | None,
     ranked: Sequence[Ranked],
@@ -212,7 +212,10 @@ def _fit(
 
 
 def _is_small_talk(
-    asked: Asked, reading: MessageTexts, embedded: EmbeddedTexts | None, ranked: Sequence[Ranked]
+    asked: SelectRequest,
+    reading: MessageTexts,
+    embedded: EmbeddedTexts | None,
+    ranked: Sequence[Ranked],
 ) -> bool:
     """Judge the message by itself: neither earlier messages, which the first text may contain, nor
     experiences count. A message without words, such as a picture, says what the one before said."""

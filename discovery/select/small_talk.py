@@ -105,7 +105,7 @@ def _likeness(some: Vectors | Doubles, others: Vectors | Doubles) -> Doubles:
 
 
 def _classifier(vectors: Sequence[Vectors]) -> _Classifier:
-    kinds = np.repeat([1.0, -1.0], [len(each) for each in vectors])
+    kinds = np.repeat([1.0, -1.0], [len(vector) for vector in vectors])
     return _Classifier.by(np.concatenate(vectors), kinds)
 
 

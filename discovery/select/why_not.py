@@ -19,7 +19,7 @@ from catalog.models import Capability
 from catalog.models.integration import ReviewState
 from catalog.querysets import CapabilityQuerySet
 from catalog.readiness.obstacles import Obstacle
-from discovery.select.selection import Asked, Selection, Workings
+from discovery.select.selection import Selection, SelectRequest, Workings
 from discovery.select.selector import select_capabilities
 
 Cause = Literal[
@@ -81,7 +81,7 @@ class WhyNot:
         return _(_LABELS[self.cause])
 
 
-def why_not(*, asked: Asked, selection: Selection, name: str, by_admin: bool) -> WhyNot:
+def why_not(*, asked: SelectRequest, selection: Selection, name: str, by_admin: bool) -> WhyNot:
     """Explain why `selection`, the answer to `asked`, lacks the capability of this name."""
     # For non-admins, unknown and forbidden names take the same statements.
     row = _find(asked, name.strip(), by_admin)
@@ -97,7 +97,7 @@ def why_not(*, asked: Asked, selection: Selection, name: str, by_admin: bool) ->
     return replace(found, rights=rights)
 
 
-def _find(asked: Asked, name: str, by_admin: bool) -> Capability | None:
+def _find(asked: SelectRequest, name: str, by_admin: bool) -> Capability | None:
     """Find the capability by full name or identifier, or else by display name."""
     known: CapabilityQuerySet = (
         Capability.objects.all()
@@ -150,7 +150,7 @@ def _no_right(row: Capability, rights: Explanation | None) -> WhyNot | None:
     return None
 
 
-def _not_now(row: Capability, asked: Asked) -> WhyNot | None:
+def _not_now(row: Capability, asked: SelectRequest) -> WhyNot | None:
     if asked.only_available and not row.available:
         sentence = _("It is not available.")
         if row.unavailable_reason:
@@ -165,7 +165,7 @@ def _not_now(row: Capability, asked: Asked) -> WhyNot | None:
     return None
 
 
-def _left_out(row: Capability, asked: Asked, selection: Selection) -> WhyNot:
+def _left_out(row: Capability, asked: SelectRequest, selection: Selection) -> WhyNot:
     workings = selection.workings
     if selection.small_talk or workings is None:
         return _reply(
@@ -227,7 +227,7 @@ def _outranked(row: Capability, score: float, place: int, selection: Selection) 
     return _reply(row, "outranked", sentence % values, advice)
 
 
-def _too_far(row: Capability, asked: Asked, workings: Workings) -> WhyNot:
+def _too_far(row: Capability, asked: SelectRequest, workings: Workings) -> WhyNot:
     """Score a capability that was no candidate by meaning or words."""
     beside = select_capabilities(replace(asked, beside=row.full_name)).workings
     ranked = beside.ranked if beside else ()

@@ -13,7 +13,7 @@ from catalog.models import Capability
 from discovery.metatools.registry import META_TOOLS
 from discovery.models import TaughtMessage
 from discovery.models.taught_message import LONGEST_MESSAGE
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 
 MOST_OPEN = 200
@@ -68,7 +68,7 @@ def clean_message(text: str) -> str:
 
 def offer_tools(caller: Caller, proposal: TaughtMessage) -> list[OfferedTool]:
     """Return the tools that the selector would choose, and the one whose words it is, if usable."""
-    asked = Asked(proposal.message, caller, max_tools=MOST_OFFERED)
+    asked = SelectRequest(proposal.message, caller, max_tools=MOST_OFFERED)
     selected = [one for one in select_capabilities(asked).selected if not one.pinned]
     found = {one.full_name: (str(one.display_name), one.reasons[:1]) for one in selected}
     source = proposal.source

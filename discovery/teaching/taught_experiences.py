@@ -18,7 +18,7 @@ from catalog.models import Capability, EmbeddingModel
 from discovery.learning.experience_store import NOTHING, Note, read_note
 from discovery.learning.past_use import choice_worth
 from discovery.models import Experience, TaughtMessage
-from discovery.select.selection import Asked, Selection
+from discovery.select.selection import Selection, SelectRequest
 from discovery.select.selector import select_capabilities
 
 _LOCK = "discovery.learn_taught"
@@ -117,7 +117,7 @@ def _ordered(taught: TaughtMessage) -> list[Capability]:
 
 def _select(taught: TaughtMessage, apart: Sequence[UUID]) -> Selection:
     caller = Caller(taught.user_id, taught.group_id)
-    return select_capabilities(Asked(taught.message, caller, apart=tuple(apart)))
+    return select_capabilities(SelectRequest(taught.message, caller, apart=tuple(apart)))
 
 
 def _note(selection: Selection) -> Note | None:

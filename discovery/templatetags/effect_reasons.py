@@ -30,7 +30,7 @@ _SOURCES: dict[str, str | Promise] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class EffectReason:
     """A piece of evidence: its source, and the word it rests on."""
 
     source: str | Promise
@@ -42,11 +42,11 @@ class ShownFlag:
     """A flag as a sentence, with its reasons."""
 
     sentence: str | Promise
-    reasons: tuple[Reason, ...]
+    reasons: tuple[EffectReason, ...]
 
 
 @register.filter
-def effect_reasons(capability: Capability) -> tuple[Reason, ...]:
+def effect_reasons(capability: Capability) -> tuple[EffectReason, ...]:
     """Return the reasons that agree with the side effect, strongest first."""
     effect = capability.side_effect
     some = capability.effect_evidence.get("side_effect", [])
@@ -71,9 +71,11 @@ def effect_flags(capability: Capability) -> list[ShownFlag]:
     ]
 
 
-def _reasons(evidence: list[dict[str, Any]]) -> tuple[Reason, ...]:
+def _reasons(evidence: list[dict[str, Any]]) -> tuple[EffectReason, ...]:
     return tuple(
-        Reason(_SOURCES[one["source"]], "" if one["source"] == "kind" else one.get("quote", ""))
+        EffectReason(
+            _SOURCES[one["source"]], "" if one["source"] == "kind" else one.get("quote", "")
+        )
         for one in evidence
         if one.get("source") in _SOURCES
     )

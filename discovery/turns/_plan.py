@@ -20,7 +20,7 @@ from discovery.answer.injection import Injection, inject_everything, inject_sele
 from discovery.answer.modes import Mode, ModeChoice
 from discovery.answer.selection import SearchResult, SelectionAnswer
 from discovery.models import Turn
-from discovery.select.selection import Asked, Selection
+from discovery.select.selection import Selection, SelectRequest
 from discovery.select.selector import select_capabilities
 from discovery.turns.outcome_windows import Window
 from discovery.turns.outcomes import read_window_at, store_failure
@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 class Wanted:
     """A message to plan for, with the policy and mode that the request asks for, if any."""
 
-    asked: Asked
+    asked: SelectRequest
     policy: str | None = None
     mode: str | None = None
     provider: str = "mcp"
@@ -108,7 +108,7 @@ class DiscoveryResult:
     failure: str = ""
 
 
-Discover = Callable[[Asked], Selection]
+Discover = Callable[[SelectRequest], Selection]
 
 
 def plan_turn(
@@ -171,7 +171,7 @@ def _describe_window(window: Window, threshold: float) -> str:
 
 
 def _discover(
-    asked: Asked, discover: Discover, sleep: Callable[[float], object]
+    asked: SelectRequest, discover: Discover, sleep: Callable[[float], object]
 ) -> DiscoveryResult:
     """Run the selector, and retry if it failed or answered without something it needed."""
     attempts = 1 + settings.PEGBOARD_PLAN_RETRIES

@@ -12,7 +12,7 @@ from discovery.answer.tiers.lines import Lines, TierMatch, choose_matches, write
 from discovery.answer.tiers.options import TierOptions
 from discovery.answer.tiers.state import categories_at, read_state
 from discovery.answer.token_budget import cost
-from discovery.select.selection import Asked, Selection
+from discovery.select.selection import Selection, SelectRequest
 from discovery.turns.records import select_for_turn
 
 # Extra places for pinned capabilities, which may not match the message at all.
@@ -52,7 +52,7 @@ class TieredDiscovery:
 
 
 def discover(
-    asked: Asked, *, options: TierOptions, context_window: int | None = None
+    asked: SelectRequest, *, options: TierOptions, context_window: int | None = None
 ) -> TieredDiscovery:
     """Select for the message, store the turn, and write the tiers.
 
@@ -66,13 +66,13 @@ def discover(
     )
 
 
-def tier_request(asked: Asked, options: TierOptions) -> Asked:
+def tier_request(asked: SelectRequest, options: TierOptions) -> SelectRequest:
     """Adapt a selection request to the tiers' limits."""
     return replace(asked, max_tools=options.tier1_top + _PINNED_PLACES, only_available=True)
 
 
 def write_tiers(
-    asked: Asked,
+    asked: SelectRequest,
     selection: Selection,
     *,
     options: TierOptions,

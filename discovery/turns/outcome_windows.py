@@ -34,7 +34,7 @@ return 1
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class WindowScope:
     """A set of outcomes: of a space, of a group's root (no space), or of everyone (no group)."""
 
     kind: str
@@ -64,7 +64,7 @@ class Sample(NamedTuple):
 class Window:
     """Counts and rates of a scope's latest outcomes; rates are None without outcomes."""
 
-    scope: Scope
+    scope: WindowScope
     samples: int
     success: int
     partial: int
@@ -87,15 +87,15 @@ def normalize_space(space_id: int | None) -> int | None:
     return space_id
 
 
-def scope_of(group_id: int, place: int | None) -> Scope:
+def scope_of(group_id: int, place: int | None) -> WindowScope:
     """Return the scope of a group and normalized space, by PEGBOARD_OUTCOME_SCOPE."""
     kind = settings.PEGBOARD_OUTCOME_SCOPE
     if kind == "global":
-        return Scope(kind)
-    return Scope(kind, group_id, place if kind == "space" else None)
+        return WindowScope(kind)
+    return WindowScope(kind, group_id, place if kind == "space" else None)
 
 
-def read_window(scope: Scope) -> Window:
+def read_window(scope: WindowScope) -> Window:
     """Read the current window from Redis, or else from Postgres."""
     # Uncommitted outcomes must not get into the shared copy.
     samples = None if connection.in_atomic_block else attempt(_ReadCopy(scope), default=None)
@@ -106,7 +106,7 @@ def read_window(scope: Scope) -> Window:
     return window_of(scope, samples)
 
 
-def add_sample(scope: Scope, sample: Sample) -> None:
+def add_sample(scope: WindowScope, sample: Sample) -> None:
     """Add a stored outcome to the copy. If Redis is down, the next reload includes it."""
     given: tuple[str | int, ...] = (
         sample.pk,
@@ -117,7 +117,7 @@ def add_sample(scope: Scope, sample: Sample) -> None:
     attempt(lambda redis: redis.eval(_ADD, 1, _key(scope), *given), default=None)
 
 
-def read_stored_samples(scope: Scope) -> list[Sample]:
+def read_stored_samples(scope: WindowScope) -> list[Sample]:
     """Return the scope's newest outcomes from Postgres."""
     rows = Outcome.objects.order_by("-pk")
     if scope.group_id is not None:
@@ -132,20 +132,20 @@ def read_stored_windows(group_id: int | None) -> list[Window]:
     """Return all windows with samples of a group, or of all groups, in one statement."""
     kind = settings.PEGBOARD_OUTCOME_SCOPE
     if kind == "global":
-        return [read_window(Scope(kind))] if group_id is None else []
+        return [read_window(WindowScope(kind))] if group_id is None else []
     parts = ["group", "space"] if kind == "space" else ["group"]
     newest = Newest(RowNumber(), partition_by=parts, order_by=F("pk").desc())
     rows = Outcome.objects.filter(**({} if group_id is None else {"group": group_id}))
     rows = rows.annotate(place=newest).filter(place__lte=settings.PEGBOARD_OUTCOME_WINDOW)
     in_order = rows.order_by("group", F("space").asc(nulls_first=True), "-pk")
-    samples: dict[Scope, list[Sample]] = {}
+    samples: dict[WindowScope, list[Sample]] = {}
     for row in in_order:
         sample = Sample(row.pk, row.status, row.score)
         samples.setdefault(scope_of(row.group_id, row.space_id), []).append(sample)
     return [window_of(scope, of_scope) for scope, of_scope in samples.items()]
 
 
-def window_of(scope: Scope, samples: Iterable[Sample]) -> Window:
+def window_of(scope: WindowScope, samples: Iterable[Sample]) -> Window:
     """Compute the window of some samples, in any order."""
     all_samples = list(samples)
     count = len(all_samples)
@@ -167,7 +167,7 @@ def window_of(scope: Scope, samples: Iterable[Sample]) -> Window:
 class _ReadCopy:
     """Redis command that reads the copy; None if it is incomplete."""
 
-    scope: Scope
+    scope: WindowScope
 
     def __call__(self, redis: Redis) -> list[Sample] | None:
         found = redis.zrevrange(_key(self.scope), 0, settings.PEGBOARD_OUTCOME_WINDOW)
@@ -184,7 +184,7 @@ class _ReadCopy:
 class _CompleteCopy:
     """Redis command that completes the copy, keeping concurrent additions."""
 
-    scope: Scope
+    scope: WindowScope
     samples: list[Sample]
 
     def __call__(self, redis: Redis) -> None:
@@ -197,7 +197,7 @@ class _CompleteCopy:
         steps.execute()
 
 
-def _key(scope: Scope) -> str:
+def _key(scope: WindowScope) -> str:
     # The size is part of the key, so that changing the setting does not reuse a shorter window.
     return f"pegboard:outcomes:{settings.PEGBOARD_OUTCOME_WINDOW}:{scope.key}"
 

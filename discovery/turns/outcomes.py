@@ -19,8 +19,8 @@ from discovery.learning.experience_store import record_experience
 from discovery.models import Call, Called, Outcome, OutcomeAlert, Turn
 from discovery.turns.outcome_windows import (
     Sample,
-    Scope,
     Window,
+    WindowScope,
     add_sample,
     normalize_space,
     read_window,
@@ -134,7 +134,7 @@ def _outcome(turn: Turn, verdict: Verdict, *, at: datetime, **more: Any) -> Outc
 
 
 @transaction.atomic
-def _store(turn: Turn, outcome: Outcome, calls: Sequence[Called]) -> Scope:
+def _store(turn: Turn, outcome: Outcome, calls: Sequence[Called]) -> WindowScope:
     _end(turn, Status(outcome.status), outcome.at)
     called = [call.capability_id for call in calls if call.capability_id is not None]
     # An inferred verdict judges the selection, not the capabilities that were called.
@@ -143,7 +143,7 @@ def _store(turn: Turn, outcome: Outcome, calls: Sequence[Called]) -> Scope:
     return _store_row(turn, outcome, calls)
 
 
-def _store_row(turn: Turn, outcome: Outcome, calls: Sequence[Called]) -> Scope:
+def _store_row(turn: Turn, outcome: Outcome, calls: Sequence[Called]) -> WindowScope:
     outcome.save(force_insert=True)
     for call in calls:
         call.outcome = outcome

@@ -22,7 +22,7 @@ from acl.rights.delegation import acts_for_others
 from catalog.models import Capability
 from discovery.flow_guard.turn_memory import seal_words
 from discovery.models import Called, Outcome, Turn
-from discovery.select.selection import Asked, Selection
+from discovery.select.selection import Selection, SelectRequest
 from discovery.select.selector import select_capabilities
 
 # Turn states: planned → executing → degraded → recovered → completed or errored.
@@ -86,7 +86,7 @@ class TurnEnded(Exception):
         self.state = state
 
 
-def select_for_turn(asked: Asked) -> Selection:
+def select_for_turn(asked: SelectRequest) -> Selection:
     """Select and store the turn: one statement more than `select_capabilities`.
 
     If the database has no room for the turn, the selection says so and has no turn id.
@@ -98,7 +98,7 @@ def select_for_turn(asked: Asked) -> Selection:
     )
 
 
-def store_turn(asked: Asked, selection: Selection | None, **more: Any) -> Turn:
+def store_turn(asked: SelectRequest, selection: Selection | None, **more: Any) -> Turn:
     """Store the turn in one statement; `more` holds the columns that a plan adds."""
     columns: dict[str, Any] = {}
     if selection is not None:

@@ -23,7 +23,7 @@ from discovery.answer.injection import inject, write_found
 from discovery.answer.modes import AUTO, MODES
 from discovery.answer.selection import SelectAnswer, answer_selection
 from discovery.answer.tiers.options import TierOptions
-from discovery.select.selection import Asked, observe_selection
+from discovery.select.selection import SelectRequest, observe_selection
 from discovery.turns._discover_answer import DiscoverAnswer, answer_discovery
 from discovery.turns.discover import discover
 from discovery.turns.records import select_for_turn
@@ -136,12 +136,12 @@ class SelectInModeRequestSerializer(RoomSerializer, SelectRequestSerializer):
 SelectionInModeSerializer = serializer_for(SelectAnswer)
 
 
-def build_message_request(request: Request, body: dict[str, Any]) -> Asked:
+def build_message_request(request: Request, body: dict[str, Any]) -> SelectRequest:
     """Convert a validated `MessageSerializer`, for a caller that the request may act for."""
     caller = caller_of(
         request, user=body.get("user"), group=body.get("group"), space=body.get("space")
     )
-    return Asked(
+    return SelectRequest(
         message=body["message"],
         caller=caller,
         history=tuple(body.get("history", ())),
@@ -151,7 +151,7 @@ def build_message_request(request: Request, body: dict[str, Any]) -> Asked:
     )
 
 
-def build_selection_request(request: Request, body: dict[str, Any]) -> Asked:
+def build_selection_request(request: Request, body: dict[str, Any]) -> SelectRequest:
     """Convert a validated `SelectRequestSerializer`."""
     return replace(
         build_message_request(request, body),

@@ -142,7 +142,7 @@ def _docker_variables(words: Sequence[str]) -> dict[str, str]:
 def _load(value: Any, name: str) -> tuple[IntegrationDescriptor, ...]:
     """Read it by the formats of the catalogue, which keep no secret."""
     loaded = load_value(value, file="pasted", integration=name or None)
-    servers = tuple(one for one in loaded.integrations if one.transport)
+    servers = tuple(integration for integration in loaded.integrations if integration.transport)
     if not servers:
         reasons = "; ".join(str(defect) for defect in loaded.defects[:3])
         raise NotRecognisedError(_("There is no server in it. %(reasons)s") % {"reasons": reasons})

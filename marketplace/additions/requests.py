@@ -137,7 +137,7 @@ def propose(*, caller: Caller, text: str, name: str = "", reason: str = "") -> S
         named = name or urlsplit(recognised.address).hostname or "server"
         return propose_server(caller=caller, name=named, endpoint=recognised.address, reason=reason)
     named = name or recognised.servers[0].title
-    return propose_server(caller=caller, name=named, wanted=text.strip(), reason=reason)
+    return propose_server(caller=caller, name=named, pasted=text.strip(), reason=reason)
 
 
 def _add_server(by: User, descriptor: IntegrationDescriptor, name: str) -> Addition:

@@ -62,7 +62,7 @@ def title_for(row: Addition, own_names: tuple[str, ...] = ()) -> str:
     if known is not None:
         return known.title
     titles = filter(None, map(_plain_title, own_names))
-    free = (one for one in titles if not _is_taken(slug_for(one), row.address))
+    free = (title for title in titles if not _is_taken(slug_for(title), row.address))
     return next(free, "") or _host_title(row.address)
 
 
@@ -221,7 +221,8 @@ def _read_document(row: Addition, document: ApiDocument, text: str) -> None:
         address=row.api_address,
     )
     document.outline = [
-        [one.name, one.method, one.path, one.summary, list(one.tags)] for one in api.operations
+        [operation.name, operation.method, operation.path, operation.summary, list(operation.tags)]
+        for operation in api.operations
     ]
     document.save(update_fields=["outline"])
     row.message = describe_api(api)

@@ -46,13 +46,13 @@ def separated(text: str, *, by: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(by) if part.strip())
 
 
-def _convert(text: str, wanted: type) -> Any:
-    if wanted is bool:
+def _convert(text: str, kind: type) -> Any:
+    if kind is bool:
         return _truth(text)
-    if wanted is tuple:
+    if kind is tuple:
         return separated(text, by=",")
     try:
-        return wanted(text)
+        return kind(text)
     except ValueError:
         raise ValueError(f"must be a number, not {text!r}") from None
 

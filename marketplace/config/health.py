@@ -38,7 +38,7 @@ LEAST_FREE_BYTES = 200 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class HealthPart:
     """State of a part: its problem as a sentence, or "", a note on what works less, and figures."""
 
     problem: str = ""
@@ -50,8 +50,8 @@ class Part:
         state: dict[str, Any] = {"ok": not self.problem}
         if not in_full:
             return state
-        told = {"problem": self.problem} | ({"note": self.note} if self.note else {})
-        return state | told | self.figures
+        details = {"problem": self.problem} | ({"note": self.note} if self.note else {})
+        return state | details | self.figures
 
 
 def alive(request: HttpRequest) -> HttpResponse:
@@ -82,103 +82,107 @@ class ReadyView(APIView):
         )
 
 
-def _database() -> Part:
+def _database() -> HealthPart:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except DATABASE_GONE:
-        return Part("The database does not respond.")
-    return Part()
+        return HealthPart("The database does not respond.")
+    return HealthPart()
 
 
-def _disk() -> Part:
+def _disk() -> HealthPart:
     if was_short_of_room():
-        return Part(
+        return HealthPart(
             "The database is out of disk space. Reading still works; free disk space to write."
         )
     try:
         free = shutil.disk_usage(settings.PEGBOARD_DATA_DIR).free
     except OSError:  # nothing has been stored there yet
-        return Part()
+        return HealthPart()
     if free < LEAST_FREE_BYTES:
-        return Part(f"The disk of PEGBOARD_DATA_DIR has only {free // 1024**2} MB left.")
-    return Part()
+        return HealthPart(f"The disk of PEGBOARD_DATA_DIR has only {free // 1024**2} MB left.")
+    return HealthPart()
 
 
-def _migrations() -> Part:
+def _migrations() -> HealthPart:
     # Applied migrations stay applied, and looking for others reads every file of every app.
     if _migrations_seen:
-        return Part()
+        return HealthPart()
     try:
         executor = MigrationExecutor(connection)
         missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     except DATABASE_GONE:
-        return Part("The database does not respond.")
+        return HealthPart("The database does not respond.")
     if missing:
-        return Part(f"{len(missing)} migrations are missing: run `manage.py migrate`.")
+        return HealthPart(f"{len(missing)} migrations are missing: run `manage.py migrate`.")
     _migrations_seen.append(True)
-    return Part()
+    return HealthPart()
 
 
-def _audit() -> Part:
+def _audit() -> HealthPart:
     try:
         powers, anchors = list_excess_rights(), anchor_problem()
     except DATABASE_GONE:
-        return Part("The database does not respond.")
+        return HealthPart("The database does not respond.")
     except DatabaseError:
-        return Part("The database has no tables yet.")
-    told = [f"In the database, {power}. {REMEDY}" for power in powers] + [anchors]
-    return Part(" ".join(sentence for sentence in told if sentence))
+        return HealthPart("The database has no tables yet.")
+    sentences = [f"In the database, {power}. {REMEDY}" for power in powers] + [anchors]
+    return HealthPart(" ".join(sentence for sentence in sentences if sentence))
 
 
-def _redis() -> Part:
+def _redis() -> HealthPart:
     if attempt(lambda redis: redis.ping(), default=False):
-        return Part()
-    return Part("Redis does not respond: caches are not shared, and limits apply to each process.")
+        return HealthPart()
+    return HealthPart(
+        "Redis does not respond: caches are not shared, and limits apply to each process."
+    )
 
 
-def _replica() -> Part:
+def _replica() -> HealthPart:
     if settings.PEGBOARD_REPLICA_URL and not settings.PEGBOARD_REPLICA_STALENESS:
-        return Part(note="Unused, since PEGBOARD_REPLICA_STALENESS is 0.")
+        return HealthPart(note="Unused, since PEGBOARD_REPLICA_STALENESS is 0.")
     if read_replica.problem:
-        return Part(f"Selections cannot read the replica: {read_replica.problem}.")
-    return Part()
+        return HealthPart(f"Selections cannot read the replica: {read_replica.problem}.")
+    return HealthPart()
 
 
-def _worker() -> Part:
-    return Part("" if worker_lives() else "No worker responds: new entries are not being embedded.")
+def _worker() -> HealthPart:
+    return HealthPart(
+        "" if worker_lives() else "No worker responds: new entries are not being embedded."
+    )
 
 
-def _model() -> Part:
-    return Part(embedder_problem(), note=describe_languages())
+def _model() -> HealthPart:
+    return HealthPart(embedder_problem(), note=describe_languages())
 
 
-def _embeddings() -> Part:
+def _embeddings() -> HealthPart:
     try:
         counts = embedding_counts()
     except DATABASE_GONE:
-        return Part("The database does not respond.")
+        return HealthPart("The database does not respond.")
     except DatabaseError:
-        return Part("The database has no tables yet.")
+        return HealthPart("The database has no tables yet.")
     failed = counts["failed"]
     entries = "entry" if failed == 1 else "entries"
     problem = f"{failed} {entries} could not be embedded." if failed else ""
-    return Part(problem, figures=counts)
+    return HealthPart(problem, figures=counts)
 
 
-def _processes() -> Part:
+def _processes() -> HealthPart:
     """Return the parts of `make run` that are down; elsewhere somebody else watches processes."""
     broken = read_broken_parts(Path(settings.PEGBOARD_DATA_DIR))
-    return Part(" ".join(describe_broken_part(name, part) for name, part in broken.items()))
+    return HealthPart(" ".join(describe_broken_part(name, part) for name, part in broken.items()))
 
 
-def _cells() -> Part:
+def _cells() -> HealthPart:
     report = read_report()
-    return Part(problem=report.words) if report.fails else Part(note=report.words)
+    return HealthPart(problem=report.words) if report.fails else HealthPart(note=report.words)
 
 
 _migrations_seen: list[bool] = []
-_CHECKS: dict[str, Callable[[], Part]] = {
+_CHECKS: dict[str, Callable[[], HealthPart]] = {
     "database": _database,
     "disk": _disk,
     "migrations": _migrations,

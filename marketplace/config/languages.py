@@ -13,8 +13,8 @@ def available_languages(catalogues: Path) -> list[tuple[str, str]]:
 
     A catalogue `<locale>/LC_MESSAGES/django.po` is all that a language needs.
     """
-    found = sorted(path.parts[-3] for path in catalogues.glob("*/LC_MESSAGES/django.po"))
-    return [ENGLISH, *((code, _own_name(code)) for code in map(to_language, found))]
+    locales = sorted(path.parts[-3] for path in catalogues.glob("*/LC_MESSAGES/django.po"))
+    return [ENGLISH, *((code, _own_name(code)) for code in map(to_language, locales))]
 
 
 def _own_name(code: str) -> str:

@@ -17,7 +17,7 @@ _HANDED_ON = ("gunicorn.access", "gunicorn.error")
 def escape_texts(_: Any, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
     """Escape control characters in every text. Tracebacks keep their line feeds."""
     return {
-        key: _escape(value, kept="\n" if key in _TRACEBACKS else "")
+        key: _escape(value, allowed="\n" if key in _TRACEBACKS else "")
         if isinstance(value, str)
         else value
         for key, value in event.items()
@@ -31,8 +31,8 @@ def shorten_texts(_: Any, __: str, event: structlog.typing.EventDict) -> structl
     }
 
 
-def _escape(text: str, *, kept: str) -> str:
-    return _CONTROL.sub(lambda f: f[0] if f[0] in kept else ascii(f[0])[1:-1], text)
+def _escape(text: str, *, allowed: str) -> str:
+    return _CONTROL.sub(lambda f: f[0] if f[0] in allowed else ascii(f[0])[1:-1], text)
 
 
 def _shorten(text: str) -> str:

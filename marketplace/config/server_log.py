@@ -15,7 +15,10 @@ class ServerLog(Logger):  # type: ignore[misc]
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
         # Not `logconfig_dict`, which would make gunicorn write an access log.
-        read = os.environ.get
+        get_variable = os.environ.get
         dictConfig(
-            logging_config(read("PEGBOARD_LOG_LEVEL", "INFO"), read("PEGBOARD_LOG_FORMAT", "json"))
+            logging_config(
+                get_variable("PEGBOARD_LOG_LEVEL", "INFO"),
+                get_variable("PEGBOARD_LOG_FORMAT", "json"),
+            )
         )

@@ -14,7 +14,7 @@ from acl.rights.delegation import DelegationRefused
 from catalog.access.rules import RuleRefused
 from catalog.models import Capability, Integration
 from catalog.servers.cell.allowed_hosts import NotAHostError
-from marketplace.config_file._document import Document, GroupEntry, PersonEntry, TargetedRule
+from marketplace.config_file._document import ConfigDocument, GroupEntry, PersonEntry, TargetedRule
 from marketplace.config_file.export_service import Values, flow_rule_key
 from marketplace.config_file.text import Path, Problem, ReadDocument, written
 
@@ -24,7 +24,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class EntryChange:
     """A change of one entry: `create`, `change` or `delete`.
 
     `fields` has what changes, each with the value before and after: None where it is not there.
@@ -69,14 +69,14 @@ class Waiting:
         return f"! line {self.line}: {self.path}: {self.reason}"
 
 
-def compare(before: Values, after: Values) -> list[Change]:
+def compare(before: Values, after: Values) -> list[EntryChange]:
     """Return the changes between two exports, by kind and name."""
     old, new = dict(_entries(before)), dict(_entries(after))
     changes = (_change(key, old, new) for key in sorted({*old, *new}, key=_place))
     return [change for change in changes if change is not None]
 
 
-def _change(key: Key, old: dict[Key, Values], new: dict[Key, Values]) -> Change | None:
+def _change(key: Key, old: dict[Key, Values], new: dict[Key, Values]) -> EntryChange | None:
     before, after = old.get(key), new.get(key)
     if before == after:
         return None
@@ -84,7 +84,9 @@ def _change(key: Key, old: dict[Key, Values], new: dict[Key, Values]) -> Change 
     names = dict.fromkeys([*(before or {}), *(after or {})])
     pairs = {name: ((before or {}).get(name), (after or {}).get(name)) for name in names}
     kind, name = key
-    return Change(action, kind, name, {n: pair for n, pair in pairs.items() if pair[0] != pair[1]})
+    return EntryChange(
+        action, kind, name, {n: pair for n, pair in pairs.items() if pair[0] != pair[1]}
+    )
 
 
 def _entries(document: Values) -> Iterator[tuple[Key, Values]]:
@@ -173,7 +175,7 @@ class Application:
     _tools: dict[str, Capability] = field(default_factory=dict)
 
     @property
-    def document(self) -> Document:
+    def document(self) -> ConfigDocument:
         """The file's contents."""
         return self.read.document
 

@@ -201,7 +201,7 @@ class TrustedValueEntry(Part):
     note: ShortLine = ""
 
 
-class Document(Part):
+class ConfigDocument(Part):
     """The whole file. A section that is left out is neither changed nor pruned."""
 
     pegboard: Literal[1]

@@ -154,7 +154,7 @@ def _remove_rules(
         in_section = key.user in pruned_people if key.user else key.group in pruned_groups
         decided = key in wanted or (work.prune and in_section)
         if decided and kept.effect not in wanted.get(key, ()):
-            lift(by=work.by, kept=kept)
+            lift(by=work.by, limit=kept)
 
 
 def _prune_people(work: Application) -> None:
@@ -165,7 +165,7 @@ def _prune_people(work: Application) -> None:
             remove_rule(by=work.by, rule=rule)
     for kept in list_kept().exclude(user=None):
         if kept.user is not None and kept.user.username not in named:
-            lift(by=work.by, kept=kept)
+            lift(by=work.by, limit=kept)
     for person in _people_with_grants().exclude(username__in=named).order_by("username"):
         slugs, names = list_grants(user=person)
         for field, granted in (("integrations", slugs), ("tools", names)):

@@ -14,7 +14,7 @@ from acl.models.api_key import Rank
 from acl.rights.delegation import authority_of
 from catalog.locks import lock_catalog
 from catalog.models import Integration
-from marketplace.config_file._application import Application, Change, Waiting, compare
+from marketplace.config_file._application import Application, EntryChange, Waiting, compare
 from marketplace.config_file._integration_step import apply_integrations
 from marketplace.config_file._policy_step import apply_policies
 from marketplace.config_file._rights_step import apply_groups, apply_rights
@@ -29,7 +29,7 @@ MOST_RECORDED = 200
 class Applied:
     """Changes that a file makes, entries that wait, and what an admin has to do next."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[EntryChange, ...]
     waiting: tuple[Waiting, ...]
     notes: tuple[str, ...]
 
@@ -98,7 +98,9 @@ def _lock(work: Application) -> None:
         return
     rows = Integration.objects.order_by("pk")
     if not work.prune:
-        rows = rows.filter(slug__in=[one.slug for one in work.document.integrations])
+        rows = rows.filter(
+            slug__in=[integration.slug for integration in work.document.integrations]
+        )
     for pk in rows.values_list("pk", flat=True):
         lock_integration(pk)
     lock_catalog()

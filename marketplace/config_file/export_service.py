@@ -188,7 +188,7 @@ def _rule_entry(rule: Rule | KeptLimit) -> Values:
 
 def _distinct(entries: list[Values]) -> list[Values]:
     """Sort the entries. Two rows that say the same are one entry."""
-    by_key = {tuple(sorted(one.items())): one for one in entries}
+    by_key = {tuple(sorted(entry.items())): entry for entry in entries}
     return [by_key[key] for key in sorted(by_key)]
 
 
@@ -198,7 +198,7 @@ def _tools() -> list[Values]:
         ai_access=Capability.AIAccess.EXECUTE, core=False, pinned=False, effect_evidence={}
     )
     entries = (tool_entry(row) for row in rows.order_by("full_name").defer("input_schema"))
-    return [one for one in entries if len(one) > 1]
+    return [entry for entry in entries if len(entry) > 1]
 
 
 def tool_entry(row: Capability) -> Values:

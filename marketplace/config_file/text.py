@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from marketplace.config_file._document import FORMAT, Document
+from marketplace.config_file._document import FORMAT, ConfigDocument
 
 MOST_CHARACTERS = 20_000_000
 DEEPEST = 12
@@ -48,7 +48,7 @@ class ConfigurationRefused(Exception):
 class ReadDocument:
     """A valid document, with the line of each of its parts."""
 
-    document: Document
+    document: ConfigDocument
     lines: dict[Path, int]
 
     def line_of(self, path: Path) -> int:
@@ -61,7 +61,7 @@ def read_document(text: str) -> ReadDocument:
     lines: dict[Path, int] = {}
     value = _plain(_compose(text), (), lines)
     try:
-        return ReadDocument(Document.model_validate(value), lines)
+        return ReadDocument(ConfigDocument.model_validate(value), lines)
     except ValidationError as invalid:
         problems = [
             Problem(line_of(lines, one["loc"]), written(one["loc"]), _reason(one))

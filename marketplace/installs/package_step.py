@@ -180,11 +180,9 @@ def _check_unchanged(installed: Installed, installation: Installation) -> None:
     known: dict[tuple[str, str], str] = {}
     for package in (installation.integration.package, installation.package):
         known |= {(name, version): digest for name, version, digest in package.get("artefacts", ())}
-    for one in installed.artefacts:
-        if known.get((one.name, one.version), one.digest) != one.digest:
-            words = (
-                f"{one.name} {one.version} differs from the file fetched before, so it was refused."
-            )
+    for artefact in installed.artefacts:
+        if known.get((artefact.name, artefact.version), artefact.digest) != artefact.digest:
+            words = f"{artefact.name} {artefact.version} differs from the file fetched before, so it was refused."
             raise PackageProblemError("package_changed", words)
 
 
@@ -193,7 +191,9 @@ def _save_package(installation: Installation, place: Place, installed: Installed
         "place": place.name,
         "launch": list(installed.launch),
         "digest": place.digest(),
-        "artefacts": [[one.name, one.version, one.digest] for one in installed.artefacts],
+        "artefacts": [
+            [artefact.name, artefact.version, artefact.digest] for artefact in installed.artefacts
+        ],
         "lock": installed.lock,
         "python": installed.python,
         "built": installed.built,

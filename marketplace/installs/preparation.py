@@ -61,7 +61,7 @@ class Prepared:
     def further_lines(self) -> tuple[ConnectionLine, ...]:
         """Facts confirmed with a server's address: headers, and where people sign in."""
         lines = connection_lines(self.descriptor)
-        return tuple(one for one in lines if one.part.startswith(("headers.", "security.")))
+        return tuple(line for line in lines if line.part.startswith(("headers.", "security.")))
 
     @property
     def target_digest(self) -> str:
@@ -116,7 +116,9 @@ def proposed_hosts_of(listing: Listing, descriptor: IntegrationDescriptor) -> li
     """Return the hosts that the listing names: as such, in its command, and with its variables."""
     variables = _variables(listing, descriptor)
     named = [str(host) for host in descriptor.source_ref.get("hosts") or ()]
-    return propose_hosts(descriptor, [one.description for one in variables], named=named)
+    return propose_hosts(
+        descriptor, [variable.description for variable in variables], listed_hosts=named
+    )
 
 
 def find_receivers(

@@ -375,7 +375,7 @@ def _lock_integration_named(slug: str) -> Integration | None:
 
 def _check_bounds(constraints: Iterable[str]) -> list[str]:
     try:
-        return sorted({check_constraint(one) for one in constraints})
+        return sorted({check_constraint(constraint) for constraint in constraints})
     except NotAPackageError as problem:
         raise CommandNotAllowedError(str(problem)) from None
 

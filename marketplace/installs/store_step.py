@@ -132,14 +132,14 @@ def read_contents(integration: IntegrationDescriptor) -> Loaded:
 
 def capabilities_to_json(loaded: Loaded) -> list[JSONObject]:
     """Serialize the capabilities for the installation's row, for a rollback."""
-    return [column_values(one) for one in loaded.capabilities]
+    return [column_values(capability) for capability in loaded.capabilities]
 
 
 def capabilities_from_json(
     integration: IntegrationDescriptor, capabilities: list[JSONObject]
 ) -> Loaded:
     """Restore the capabilities from an installation's row."""
-    return Loaded((integration,), tuple(_restore(one) for one in capabilities))
+    return Loaded((integration,), tuple(_restore(capability) for capability in capabilities))
 
 
 def _restore(values: JSONObject) -> Descriptor:
@@ -165,7 +165,9 @@ def _read_skill(integration: IntegrationDescriptor) -> Loaded:
     except RefusedError as refused:
         defect = Defect(integration.slug, refused.field, refused.reason)
         return Loaded(defects=(defect,))
-    capabilities = tuple(_adapt_skill(one, integration, files) for one in read.capabilities)
+    capabilities = tuple(
+        _adapt_skill(capability, integration, files) for capability in read.capabilities
+    )
     return Loaded((integration,), capabilities, tuple(document.defects))
 
 
@@ -211,7 +213,7 @@ def request_tool_review(installation: Installation) -> bool:
     if not changes or seen:
         return False
     names_by_change = {
-        what: [one["name"] for one in changes if one["what"] == what]
+        what: [change["name"] for change in changes if change["what"] == what]
         for what in ("added", "changed", "removed")
     }
     counts = ", ".join(f"{len(names)} {what}" for what, names in names_by_change.items() if names)
@@ -263,7 +265,7 @@ def approve_all(installation: Installation) -> None:
         readable = [row for row in readable if row.name]
     if readable:
         seen = {row.name: seen_digest(row) for row in readable}
-        approve_definitions(by=by, integration=integration, seen=seen)
+        approve_definitions(by=by, integration=integration, digests=seen)
     gone = Definition.objects.filter(integration=integration, standing=Definition.Standing.GONE)
     forget_gone(by=by, integration=integration, names=list(gone.values_list("name", flat=True)))
 

@@ -45,7 +45,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Details:
+class IntegrationDetails:
     """Contents of the page of an integration."""
 
     integration: Integration
@@ -69,7 +69,7 @@ class Details:
     icon_problem: str  # why the icon that it declares is not shown, or ""
 
 
-def integration_details(slug: str, *, page: int | str | None = 1) -> Details | None:
+def integration_details(slug: str, *, page: int | str | None = 1) -> IntegrationDetails | None:
     """Return the details of an integration, or None."""
     rows = Integration.objects.filter(slug=slug).annotate(picture=F("icon__image"))
     row = with_installations(rows).first()
@@ -78,7 +78,7 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Details | N
     installations = Installation.objects.filter(integration=row)
     events = InstallationEvent.objects.filter(installation__integration=row)
     network = program_network(row) if row.transport == "stdio" else None
-    return Details(
+    return IntegrationDetails(
         integration=row,
         standing=status_of_row(row),
         update=update_of(row),

@@ -64,7 +64,7 @@ SHOWN = (*Definition.WAITING, Standing.GONE, Standing.REJECTED)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DefinitionChange:
     """A tool's change, as the page shows it."""
 
     name: str
@@ -98,7 +98,7 @@ class Change:
 class ToReview:
     """Changes to review, each compared only when shown. `waiting` counts those to decide."""
 
-    changes: list[Callable[[], Change]]
+    changes: list[Callable[[], DefinitionChange]]
     waiting: int
     is_update: bool = False
 
@@ -119,13 +119,13 @@ def _is_update(installation: Installation | None) -> TypeGuard[Installation]:
     return installation is not None and installation.kind != Installation.Kind.INSTALL
 
 
-def change_of(row: Definition) -> Change:
+def change_of(row: Definition) -> DefinitionChange:
     """Compare a definition with the approved one."""
     before, after = parse_definition(row.approved), parse_definition(row.proposed)
     if row.standing in (Standing.GONE, Standing.RETURNED):
         # It matches the approved text again: show the text in between on the left.
         before, after = (after or before), (before if row.standing == Standing.RETURNED else {})
-    return Change(
+    return DefinitionChange(
         row.name,
         row.standing,
         seen_digest(row),
@@ -149,24 +149,26 @@ def waiting_install(integration: Integration) -> Installation | None:
     return Installation.objects.filter(integration=integration, state=waiting).first()
 
 
-def changes_of_update(installation: Installation) -> list[Callable[[], Change]]:
+def changes_of_update(installation: Installation) -> list[Callable[[], DefinitionChange]]:
     """Compare an update's tools with those in use, and scan the new ones."""
     new: dict[str, JSONObject] = {
-        one["name"]: one["after"] for one in installation.changes if one.get("after")
+        change["name"]: change["after"] for change in installation.changes if change.get("after")
     }
     own = {str(tool.get("name", "")) for tool in installation.tools}
     shadows = find_shadows(installation.integration, new, own)
     return [
-        partial(_change_by_update, one, shadows.get(one["name"], []))
-        for one in installation.changes
+        partial(_change_by_update, change, shadows.get(change["name"], []))
+        for change in installation.changes
     ]
 
 
-def _change_by_update(one: JSONObject, shadows: list[Finding]) -> Change:
+def _change_by_update(one: JSONObject, shadows: list[Finding]) -> DefinitionChange:
     before, after = one.get("before") or {}, one.get("after") or {}
     standing = {"added": Standing.NEW, "changed": Standing.CHANGED, "removed": Standing.GONE}
     findings = [*scan_definition(after), *shadows]
-    return Change(one["name"], standing[one["what"]], "", findings, compare(before, after))
+    return DefinitionChange(
+        one["name"], standing[one["what"]], "", findings, compare(before, after)
+    )
 
 
 def seen_of(integration: Integration) -> str:
@@ -185,14 +187,14 @@ def approve(
 
     Those in `apart` do not get what hangs on their old names.
     """
-    names = approve_definitions(by=by, integration=integration, seen=seen, apart=apart)
+    names = approve_definitions(by=by, integration=integration, digests=seen, apart=apart)
     _go_on(by, integration)
     return names
 
 
 def keep_out(*, by: User, integration: Integration, seen: Mapping[str, str]) -> list[str]:
     """Reject definitions, and continue an installation that waited for the last of them."""
-    names = reject_definitions(by=by, integration=integration, seen=seen)
+    names = reject_definitions(by=by, integration=integration, digests=seen)
     _go_on(by, integration)
     return names
 
@@ -208,7 +210,7 @@ def approve_all(*, by: User, integration: Integration, seen: str) -> int:
         before = len(installation.changes) or list_waiting(integration).count()
         return before if approve_install(by=by, installation=installation) else 0
     rows = {row.name: seen_digest(row) for row in list_waiting(integration) if not row.problem}
-    return len(approve_definitions(by=by, integration=integration, seen=rows)) if rows else 0
+    return len(approve_definitions(by=by, integration=integration, digests=rows)) if rows else 0
 
 
 def remove(*, by: User, integration: Integration, name: str) -> list[str]:

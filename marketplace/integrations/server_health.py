@@ -48,7 +48,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class HealthProblem:
     """A type of failure: its meaning and remedy, and the server's last output."""
 
     title: str
@@ -66,7 +66,7 @@ class Health:
 
     chart: Chart
     checks: tuple[HealthCheck, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[HealthProblem, ...]
     newest: int
 
 
@@ -124,14 +124,16 @@ def _tooltip(check: HealthCheck) -> str:
     return _("%(time)s: passed, %(number)s ms") % values
 
 
-def _problems(checks: list[HealthCheck], refused: Sequence[OutgoingHost]) -> tuple[Problem, ...]:
+def _problems(
+    checks: list[HealthCheck], refused: Sequence[OutgoingHost]
+) -> tuple[HealthProblem, ...]:
     """Group failed checks by reason, latest first."""
     by_reason: dict[str, list[HealthCheck]] = {}
     for check in checks:
         if check.reason:
             by_reason.setdefault(check.reason, []).append(check)
     return tuple(
-        Problem(
+        HealthProblem(
             title=label_problem(reason),
             words=_(WORDS[Reason(reason)]) if reason in set(Reason) else _("It could not be used."),
             last_words=failed[0].last_words,

@@ -314,7 +314,7 @@ def _source_slugs(sources: Iterable[Source]) -> dict[int, str]:
 
 def _source_key(slug: str, sources: Iterable[Source]) -> int | None:
     """Return the source's primary key, 0 (matches nothing) if unknown, or None for no filter."""
-    return next((one.pk for one in sources if one.slug == slug), 0) if slug else None
+    return next((source.pk for source in sources if source.slug == slug), 0) if slug else None
 
 
 def _shown_slugs(show: str, marked: _Marked) -> list[str] | None:

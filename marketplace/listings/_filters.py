@@ -116,9 +116,9 @@ def filters_for(counted: FacetCounts, wanted: ListingQuery, sources: Sequence[So
         kinds=_choices(kinds, wanted.kind, _KINDS),
         categories=_choices(categories, wanted.category),
         sources=tuple(
-            Choice(one.slug, one.title, of_sources[one.slug])
-            for one in sources
-            if of_sources[one.slug] or one.slug == wanted.source
+            Choice(source.slug, source.title, of_sources[source.slug])
+            for source in sources
+            if of_sources[source.slug] or source.slug == wanted.source
         ),
         shown=_count_shown(states, wanted),
         any_category=categories.total(),

@@ -25,7 +25,7 @@ from acl.web.strict_serializer import ProblemSerializer
 from catalog.registration.definition_review import ChangedSinceError
 from marketplace.listings._browse import Card, browse_listings
 from marketplace.listings._filters import Choice, ListingQuery
-from marketplace.listings.details import Details, listing_details
+from marketplace.listings.details import ListingDetails, listing_details
 from marketplace.listings.reviews import approve_listing, hide_listing, review_of
 from marketplace.listings.serializers import (
     ListingPageSerializer,
@@ -166,7 +166,7 @@ def _card_json(card: Card, viewer: Viewer) -> dict[str, Any]:
     }
 
 
-def _details_json(details: Details, viewer: Viewer) -> dict[str, Any]:
+def _details_json(details: ListingDetails, viewer: Viewer) -> dict[str, Any]:
     listing = details.listing
     review = ListingReviewSerializer(review_of(listing))
     return _card_json(details.card, viewer) | {
@@ -177,12 +177,12 @@ def _details_json(details: Details, viewer: Viewer) -> dict[str, Any]:
         "tools": listing.tools,
         "versions": [
             {
-                "version": one.version,
-                "status": one.status,
-                "is_latest": one.is_latest,
-                "published_at": one.published_at,
+                "version": version.version,
+                "status": version.status,
+                "is_latest": version.is_latest,
+                "published_at": version.published_at,
             }
-            for one in details.versions
+            for version in details.versions
         ],
         "variables": list(details.variables),
         "problem": details.problem,

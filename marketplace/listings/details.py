@@ -42,7 +42,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Details:
+class ListingDetails:
     """A listing with its versions, files and pending installation."""
 
     card: Card
@@ -104,14 +104,14 @@ class Details:
         )
 
 
-def listing_details(*, viewer: Viewer, slug: str) -> Details | None:
+def listing_details(*, viewer: Viewer, slug: str) -> ListingDetails | None:
     """Return one listing in full; None if it does not exist or the viewer may not see it."""
     card = find_listing(viewer=viewer, slug=slug)
     if card is None:
         return None
     versions = card.listing.versions.order_by("-is_latest", "-published_at", "-pk")
     files = card.listing.files.order_by("path", "pk").values_list("path", flat=True)
-    return Details(
+    return ListingDetails(
         card=card,
         versions=tuple(versions.defer("descriptor")[:MOST_VERSIONS]),
         version_count=versions.count(),

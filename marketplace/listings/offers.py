@@ -46,7 +46,9 @@ def offer_of(
 ) -> Offer:
     """Build an offer from a parsed descriptor; `more` overrides what the descriptor says."""
     known = descriptor.source_ref
-    own = tuple(one for one in capabilities if one.integration == descriptor.slug)
+    own = tuple(
+        capability for capability in capabilities if capability.integration == descriptor.slug
+    )
     values: dict[str, Any] = {
         "key": str(known.get("name") or descriptor.slug),
         "category": _category(descriptor, own),
@@ -88,7 +90,11 @@ def _hosts(descriptor: IntegrationDescriptor) -> list[str]:
 def _category(descriptor: IntegrationDescriptor, capabilities: tuple[Descriptor, ...]) -> str:
     """Return the declared category, else its tools' most common one, else infer it."""
     declared = str(descriptor.source_ref.get("category") or "")
-    categories = [one.category for one in capabilities if one.category not in ("", "other")]
+    categories = [
+        capability.category
+        for capability in capabilities
+        if capability.category not in ("", "other")
+    ]
     common = max(categories, key=categories.count, default="")
     title, description = descriptor.title, descriptor.description
     return resolve_category(declared or common, name=title, description=description)[0]

@@ -75,4 +75,4 @@ def known_bounds(reference: Mapping[str, Any], version: str) -> list[str]:
     test = read_package_test(reference)
     if test is None or test.version != version:
         return []
-    return sorted({check_constraint(one) for one in test.bounds})
+    return sorted({check_constraint(bound) for bound in test.bounds})

@@ -35,7 +35,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PaletteSection:
     """Results of one type, with the address of the full list."""
 
     name: str
@@ -80,7 +80,7 @@ def find(request: PageRequest) -> HttpResponse:
     """Show results for the words; without words, list the pages."""
     frame = frame_of(request)
     words = FindForm(request.GET).words()
-    pages = Section("pages", _("Pages"), _pages(frame, request.user.is_staff, words))
+    pages = PaletteSection("pages", _("Pages"), _pages(frame, request.user.is_staff, words))
     others = _find_tools_and_listings(viewer_of(request, frame), words)
     # A page that only a keyword finds is less likely meant than a tool of that name.
     is_named = any(_mentions(page.label, words) for page in pages.results)
@@ -105,7 +105,7 @@ def _mentions(text: str, words: str) -> bool:
     return all(word in text.lower() for word in words.lower().split())
 
 
-def _find_tools_and_listings(viewer: Viewer, words: str) -> tuple[Section, Section]:
+def _find_tools_and_listings(viewer: Viewer, words: str) -> tuple[PaletteSection, PaletteSection]:
     tools = tuple(
         Result(
             tool.display_name,
@@ -126,8 +126,8 @@ def _find_tools_and_listings(viewer: Viewer, words: str) -> tuple[Section, Secti
     )
     query = urlencode({"q": words})
     return (
-        Section("tools", _("My tools"), tools, f"{reverse('my-tools')}?{query}"),
-        Section("listings", _("Marketplace"), listings, f"{reverse('marketplace')}?{query}"),
+        PaletteSection("tools", _("My tools"), tools, f"{reverse('my-tools')}?{query}"),
+        PaletteSection("listings", _("Marketplace"), listings, f"{reverse('marketplace')}?{query}"),
     )
 
 

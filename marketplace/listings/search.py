@@ -14,7 +14,7 @@ from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.query_vectors import embed_queries
 from catalog.lexical import DIMENSIONS, query_vector
 from discovery.select.helping_offers import MOST_OF_EACH, HelpOffer, Unmet
-from discovery.select.ranking.fusion import Evidence, MessageFeatures, judge
+from discovery.select.ranking.fusion import MatchEvidence, MessageFeatures, judge
 from discovery.select.ranking.scales import Scale, scale_of
 from discovery.select.ranking.thresholds import cut, is_enough, margin
 from marketplace.listings.viewer import PASSED, VISIBLE, Viewer, visible_sources
@@ -75,7 +75,7 @@ def find_matches(words: str, *, sources: Sequence[int] | None) -> Matches:
 def _rank(words: str, rows: list[Match], scale: Scale) -> list[Match]:
     named = words.strip().casefold()
     evidence = [
-        Evidence((row.cosine,), (row.words,), named in (row.slug, row.title.casefold()))
+        MatchEvidence((row.cosine,), (row.words,), named in (row.slug, row.title.casefold()))
         for row in rows
     ]
     scores = [judged.score for judged in judge(evidence, MessageFeatures.of(words, ()), scale)]

@@ -12,7 +12,11 @@ from catalog.formats.icon_choice import icon_address
 from catalog.formats.names import slug_for
 from catalog.icons.declarations import assign_icons
 from catalog.registration.descriptor_rows import file_of, overwrite
-from catalog.registration.integration_identity import Described, describe_integration, find_target
+from catalog.registration.integration_identity import (
+    DescribedIntegration,
+    describe_integration,
+    find_target,
+)
 from marketplace.listings.offers import Offer, needs_of, offer_of
 from marketplace.listings.scanner import scan_listings
 from marketplace.listings.search_index import describe_listings
@@ -54,7 +58,7 @@ def store_listings(
 ) -> StoredListings:
     """Store the offers of a built-in source: the starter collection, or an import."""
     details = {"came_from": came_from} if came_from else {}
-    offers = [offer_of(one, details=details) for one in integrations]
+    offers = [offer_of(integration, details=details) for integration in integrations]
     return store_offers(offers, source=built_in_source(source))
 
 
@@ -130,7 +134,7 @@ def _find_clashes(
     return found
 
 
-def _describes_other(known: Described, offer: Offer) -> bool:
+def _describes_other(known: DescribedIntegration, offer: Offer) -> bool:
     """Return True if the offer describes another thing.
 
     A registry's name ("publisher/server") identifies one thing whose address or package may change
@@ -151,7 +155,7 @@ def _is_declared_elsewhere(row: Listing, offer: Offer) -> bool:
     return any(getattr(row, name) != values[name] for name in _COMPARED_FIELDS)
 
 
-def _clash_defect(known: Described, source: str, offer: Offer) -> Defect:
+def _clash_defect(known: DescribedIntegration, source: str, offer: Offer) -> Defect:
     second = describe_integration(offer.descriptor, str(offer.details.get("came_from", "")))
     reason = (
         f"{offer.key} is the name of {describe_integration(known, source)}; {second} is left out"
@@ -161,7 +165,7 @@ def _clash_defect(known: Described, source: str, offer: Offer) -> Defect:
 
 def _is_offered(versions: Sequence[Offer]) -> bool:
     """Return True if any version can still be installed."""
-    return any(one.status != ListingVersion.Status.DELETED for one in versions)
+    return any(version.status != ListingVersion.Status.DELETED for version in versions)
 
 
 def _select_shown(by_key: dict[str, list[Offer]]) -> dict[str, Offer]:

@@ -10,12 +10,14 @@ from catalog.formats.loader import load_path
 from catalog.formats.openapi.document_format import refuse_api
 from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.source_folders import display_path, find_sources
-from marketplace.sources._reader import Reading
+from marketplace.sources._reader import SourceReading
 
 _READMES = ("README.md", "readme.md", "Readme.md")
 
 
-def load_files(root: Path, reading: Reading, *, named: str = "") -> Iterator[tuple[Path, Loaded]]:
+def load_files(
+    root: Path, reading: SourceReading, *, named: str = ""
+) -> Iterator[tuple[Path, Loaded]]:
     """Load each file below the folder, optionally only files of a given name.
 
     Defects name their file relative to the folder.
@@ -28,17 +30,25 @@ def load_files(root: Path, reading: Reading, *, named: str = "") -> Iterator[tup
         yield path, load_file(path, found.root, reading)
 
 
-def load_file(path: Path, root: Path, reading: Reading) -> Loaded:
+def load_file(path: Path, root: Path, reading: SourceReading) -> Loaded:
     """Load one file and report its defects; no kind of source keeps OpenAPI documents."""
     loaded = load_path(path, read_api=refuse_api)
     name = display_path(path, root)
-    reading.report(*(replace(one, file=_defect_path(one, path, name)) for one in loaded.defects))
+    reading.report(
+        *(replace(defect, file=_defect_path(defect, path, name)) for defect in loaded.defects)
+    )
     return loaded
 
 
-def keep_formats(loaded: Loaded, formats: frozenset[str], name: str, reading: Reading) -> Loaded:
+def keep_formats(
+    loaded: Loaded, formats: frozenset[str], name: str, reading: SourceReading
+) -> Loaded:
     """Drop and report entries whose format this kind of source does not read."""
-    kept = tuple(one for one in loaded.integrations if one.source_ref.get("format") in formats)
+    kept = tuple(
+        integration
+        for integration in loaded.integrations
+        if integration.source_ref.get("format") in formats
+    )
     if len(kept) < len(loaded.integrations) or (loaded.capabilities and not loaded.integrations):
         reading.report(
             Defect(name, "file", "has a format that this kind of source does not support")

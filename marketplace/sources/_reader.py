@@ -69,7 +69,7 @@ _STATUS_MESSAGES = {
 Fetch = Callable[..., FetchedDocument]
 
 
-class Reading:
+class SourceReading:
     """A pass over a source.
 
     `complete` is False if the end was not reached: then unseen listings do not count as removed.

@@ -40,8 +40,12 @@ def import_loaded(
 ) -> Imported:
     """Store what a source contains. Integrations without capabilities become listings."""
     providing = {capability.integration for capability in loaded.capabilities}
-    offered = [one for one in loaded.integrations if one.slug not in providing]
-    kept = tuple(one for one in loaded.integrations if one.slug in providing)
+    offered = [
+        integration for integration in loaded.integrations if integration.slug not in providing
+    ]
+    kept = tuple(
+        integration for integration in loaded.integrations if integration.slug in providing
+    )
     registered = register(
         replace(loaded, integrations=kept),
         by=by,

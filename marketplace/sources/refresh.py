@@ -29,7 +29,7 @@ from marketplace.sources._location import (
     NotModifiedError,
     SourceProblemError,
 )
-from marketplace.sources._reader import Fetch, Reading
+from marketplace.sources._reader import Fetch, SourceReading
 from marketplace.sources.kinds.registry import READERS
 
 # Listings that their source removed or renamed.
@@ -127,7 +127,7 @@ class _Pass:
 
     def __init__(self, source: Source, fetch: Fetch) -> None:
         self._source = source
-        self._reading = Reading(source, fetch=fetch, heartbeat=self._heartbeat)
+        self._reading = SourceReading(source, fetch=fetch, heartbeat=self._heartbeat)
         self._stored = StoredListings()
         self._seen: dict[tuple[str, str], bytes] = {}
         self._done = 0
@@ -211,7 +211,8 @@ class _Pass:
             "vanished": vanished,
             "complete": self._reading.complete,
             "defects": [
-                {"file": one.file, "field": one.field, "reason": one.reason} for one in defects
+                {"file": defect.file, "field": defect.field, "reason": defect.reason}
+                for defect in defects
             ],
         }
 
@@ -237,7 +238,7 @@ def _end(source: Source, state: State, **columns: object) -> None:
     """Set the state and columns of a pass that is over, unless another one has begun."""
     # The sweep may have queued a slow pass again: as long as none has begun, this one's word holds.
     own = Q(state__in=Source.UNDER_WAY)
-    move(source, state, own, seen=["run"], attempts=0, **columns)
+    move(source, state, own, unchanged=["run"], attempts=0, **columns)
 
 
 def due_sources() -> QuerySet[Source]:

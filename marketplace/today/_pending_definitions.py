@@ -16,7 +16,7 @@ from catalog.models import Capability, Definition, Integration, RuntimeCapabilit
 from catalog.models.integration import ReviewState
 from catalog.registration.definition_review import ChangedSinceError, NotReadableError
 from marketplace.integrations import review_decisions
-from marketplace.integrations.review_decisions import Change, change_of
+from marketplace.integrations.review_decisions import DefinitionChange, change_of
 from marketplace.models import Installation
 from marketplace.today._section import (
     MOST,
@@ -75,11 +75,11 @@ def _pending(row: Definition) -> PendingDefinition:
     return PendingDefinition(row.pk, change, _is_short(change))
 
 
-def _is_short(change: Change) -> bool:
-    fields = [one for one in change.fields if one.is_changed]
-    characters = sum(len(one.before) + len(one.after) for one in fields)
-    lines = sum(len(one.lines) for one in fields)
-    is_whole = not any(one.left_out for one in fields)
+def _is_short(change: DefinitionChange) -> bool:
+    fields = [field for field in change.fields if field.is_changed]
+    characters = sum(len(field.before) + len(field.after) for field in fields)
+    lines = sum(len(field.lines) for field in fields)
+    is_whole = not any(field.left_out for field in fields)
     return is_whole and characters <= MOST_CHARACTERS and lines <= MOST_LINES
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from catalog.icons.declarations import Face
-from marketplace.integrations.review_decisions import Change
+from marketplace.integrations.review_decisions import DefinitionChange
 
 MOST = 8
 
@@ -25,7 +25,7 @@ class PendingDefinition:
     """A definition waiting for review, as the list shows it."""
 
     key: int
-    change: Change
+    change: DefinitionChange
     is_short: bool
 
     @property
@@ -80,9 +80,9 @@ class Section:
     @property
     def choices(self) -> int:
         """Return how many rows and definitions can be chosen."""
-        definitions = (one for row in self.rows for one in row.definitions)
+        definitions = (definition for row in self.rows for definition in row.definitions)
         return sum(bool(row.choice) for row in self.rows) + sum(
-            one.can_be_chosen for one in definitions
+            definition.can_be_chosen for definition in definitions
         )
 
 

@@ -111,7 +111,7 @@ def test_lifted_limit_does_not_come_back_and_is_in_the_log(world: World) -> None
     deny(world, capability=Capability.objects.get(action="read_note"))
     uninstall(by=world.alice, integration=world.notes)
 
-    lift(by=world.alice, kept=KeptLimit.objects.get())
+    lift(by=world.alice, limit=KeptLimit.objects.get())
     install_again(world)
 
     assert world.usable == ["read_note", "write_note"]

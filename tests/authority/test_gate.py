@@ -133,7 +133,7 @@ def test_an_admin_approves_exactly_what_was_held(way: str, caller: Caller, tmp_p
     row = Definition.objects.exclude(name="").get()
     admin: User = UserFactory.create(is_staff=True, is_superuser=True)
 
-    approve_definitions(by=admin, integration=row.integration, seen={row.name: seen_digest(row)})
+    approve_definitions(by=admin, integration=row.integration, digests={row.name: seen_digest(row)})
     load(WAYS[way](tmp_path, POISON))
 
     assert len(usable(caller)) == 1
@@ -148,7 +148,7 @@ def test_what_an_admin_keeps_out_stays_out_however_often_it_is_imported(
     load(tools_json(tmp_path, POISON))
     row = Definition.objects.get()
     admin: User = UserFactory.create(is_staff=True)
-    reject_definitions(by=admin, integration=row.integration, seen={row.name: seen_digest(row)})
+    reject_definitions(by=admin, integration=row.integration, digests={row.name: seen_digest(row)})
 
     load(tools_json(tmp_path, POISON))
     load(tools_json(tmp_path, GOOD))
@@ -237,7 +237,7 @@ def test_an_integrations_texts_are_shown_once_they_are_approved(caller: Caller) 
     row = Definition.objects.get(name="")
     admin: User = UserFactory.create(is_staff=True)
 
-    approve_definitions(by=admin, integration=row.integration, seen={"": seen_digest(row)})
+    approve_definitions(by=admin, integration=row.integration, digests={"": seen_digest(row)})
     register(Loaded((poisoned,), (tool("send"),)), by=None, source="test")
 
     assert Integration.objects.get().description == POISON
@@ -387,7 +387,7 @@ def test_what_was_changed_by_hand_waits_on_the_review_page(caller: Caller) -> No
 
     shown = to_review(integration, None)
     held = Definition.objects.get(integration=integration)
-    approve_definitions(by=admin, integration=integration, seen={held.name: seen_digest(held)})
+    approve_definitions(by=admin, integration=integration, digests={held.name: seen_digest(held)})
 
     row.refresh_from_db()
     assert (shown.waiting, held.origin) == (1, "edit")

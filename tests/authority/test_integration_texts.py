@@ -104,7 +104,7 @@ def test_an_update_keeps_the_old_text_until_someone_has_looked(alice: User) -> N
     waiting = Definition.objects.get(name="")
     assert waiting.standing == "new"
 
-    approve_definitions(by=alice, integration=integration, seen={"": seen_digest(waiting)})
+    approve_definitions(by=alice, integration=integration, digests={"": seen_digest(waiting)})
     assert Integration.objects.get().description == POISON
 
 
@@ -119,7 +119,9 @@ def test_a_refused_text_stays_out_of_the_next_update_with_the_same_words(alice: 
         Installation.objects.update(state=State.READY)
         waiting = Definition.objects.filter(name="", standing="new").first()
         if waiting:
-            reject_definitions(by=alice, integration=integration, seen={"": seen_digest(waiting)})
+            reject_definitions(
+                by=alice, integration=integration, digests={"": seen_digest(waiting)}
+            )
 
     assert Definition.objects.get(name="").standing == "rejected"
     assert Integration.objects.get().description == "Talks to people."

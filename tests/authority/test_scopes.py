@@ -5,12 +5,9 @@ The routes come from the URLconf. A new one fails here until it has a scope in t
 """
 
 import re
-from importlib import import_module
 from typing import Any
 
 import pytest
-from django.apps import apps
-from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from rest_framework.views import APIView
@@ -230,19 +227,3 @@ def test_openapi_says_which_scope_each_operation_needs(client: Client) -> None:
             else:
                 assert set(operation["x-required-scopes"]) == set(needed), f"{method} {path}"
                 assert "Scope: `" in operation["description"]
-
-
-def test_keys_that_could_look_up_by_select_still_can() -> None:
-    group: Group = GroupFactory.create()
-    kept = {"select": ["select"], "execute": ["execute"], "both": ["discover", "select"]}
-    for name, scopes in kept.items():
-        create_key(by=None, name=name, group=group, scopes=scopes, acts_for_users=True)
-
-    import_module("acl.migrations.0008_discover_for_select_keys").give_discover(apps, None)
-
-    found = dict(ApiKey.objects.values_list("name", "scopes"))
-    assert found == {
-        "select": ["discover", "select"],
-        "execute": ["execute"],
-        "both": ["discover", "select"],
-    }

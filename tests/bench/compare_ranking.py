@@ -17,7 +17,7 @@ from catalog.embedding.model_conversion import convert_model
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from discovery.evaluation.training._evidence import (
     Array,
-    Question,
+    LabelledQuestion,
     Ranking,
     by_fusion,
     by_meaning,
@@ -27,40 +27,40 @@ from discovery.evaluation.training._evidence import (
 )
 from discovery.select.ranking.fusion import Judged, judge
 from discovery.select.ranking.scales import GENERAL
-from discovery.select.ranking.thresholds import Candidate, choose, cut
+from discovery.select.ranking.thresholds import PlaceCandidate, choose, cut
 
 SETS = ("metatool", "bfcl-pooled", "toollinkos", "seal-tools")
 
 
-def by_words(question: Question) -> Array:
+def by_words(question: LabelledQuestion) -> Array:
     return question.words[:, 0]
 
 
-def by_rank_fusion(question: Question) -> Array:
+def by_rank_fusion(question: LabelledQuestion) -> Array:
     arms = (question.cosines[:, 0], question.words[:, 0])
     return np.asarray(sum(1 / (60 + np.argsort(np.argsort(-arm))) for arm in arms))
 
 
-def _added(question: Question) -> Array:
+def _added(question: LabelledQuestion) -> Array:
     """Add cosine and a fixed share of the words (0.2 is best), for the whole and each clause."""
     best = max(float(question.words[:, 0].max()), 1e-9)
     return question.cosines + 0.2 * question.words / best
 
 
-def by_fixed_weight(question: Question) -> Array:
+def by_fixed_weight(question: LabelledQuestion) -> Array:
     return _added(question)[:, 0]
 
 
-def by_best_clause(question: Question) -> Array:
+def by_best_clause(question: LabelledQuestion) -> Array:
     added = _added(question)
     return added[:, 1:].max(axis=1) if added.shape[1] > 1 else added[:, 0]
 
 
-def by_mean_of_whole_and_best_clause(question: Question) -> Array:
+def by_mean_of_whole_and_best_clause(question: LabelledQuestion) -> Array:
     return (by_fixed_weight(question) + by_best_clause(question)) / 2
 
 
-def by_uneven_fusion(question: Question) -> Array:
+def by_uneven_fusion(question: LabelledQuestion) -> Array:
     """Rank by the final fusion, but without comparing candidates with the best of their clause."""
     return by_fusion(question, GENERAL._replace(evenness=0.0))
 
@@ -78,19 +78,21 @@ METHODS: dict[str, Ranking] = {
 }
 
 
-def selection(asked: Sequence[Question]) -> tuple[float, float, float]:
+def selection(asked: Sequence[LabelledQuestion]) -> tuple[float, float, float]:
     """Return length, recall and precision of a selection of ten places."""
     return tuple(np.mean([_selected(question) for question in asked], axis=0).tolist())
 
 
-def _least(question: Question, judged: Sequence[Judged]) -> float:
+def _least(question: LabelledQuestion, judged: Sequence[Judged]) -> float:
     share = GENERAL.share(len(question.ideals) - 1)
     return cut([row.score for row in judged], share=share)
 
 
-def _selected(question: Question) -> tuple[float, float, float]:
+def _selected(question: LabelledQuestion) -> tuple[float, float, float]:
     judged = judge(question.evidence, question.features)
-    candidates = [Candidate(key, row.score, row.clause_scores) for key, row in enumerate(judged)]
+    candidates = [
+        PlaceCandidate(key, row.score, row.clause_scores) for key, row in enumerate(judged)
+    ]
     chosen = choose(candidates, max_tools=10, threshold=_least(question, judged))
     right = sum(bool(question.right[place.candidate.key]) for place in chosen)
     return len(chosen), 100 * right / question.wanted, 100 * right / max(1, len(chosen))

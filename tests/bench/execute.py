@@ -29,7 +29,7 @@ import django
 import psutil
 
 from marketplace.operate.embedded.data_folder import open_data_folder
-from marketplace.operate.embedded.pegboard_programs import Connections, Web
+from marketplace.operate.embedded.pegboard_programs import ConnectionsProgram, Web
 from marketplace.operate.embedded.postgres import EmbeddedPostgres
 from marketplace.operate.embedded.redis import EmbeddedRedis
 
@@ -142,7 +142,7 @@ def _everything() -> Iterator[tuple[int, int, str, dict[str, int]]]:
     server = subprocess.Popen([sys.executable, "-c", ECHO.format(SERVE.format(echo))])  # noqa: S603
     programs = [
         Web(host="127.0.0.1", port=web, logs=data / "logs", environment=environment),
-        Connections(logs=data / "logs", environment=environment),
+        ConnectionsProgram(logs=data / "logs", environment=environment),
     ]
     try:
         for program in programs:

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from catalog.effects.classifier import assess
-from discovery.flow_guard.flow_guard import Verdict, judge
+from discovery.flow_guard.flow_guard import GuardVerdict, judge
 from discovery.flow_guard.tool_facts import ToolFacts
 from discovery.flow_guard.turn_memory import KEY_BYTES, ReadingCipher
 from discovery.flow_guard.turn_readings import TurnReadings
@@ -41,7 +41,7 @@ class TraceResult:
 
     pk: str
     message: str
-    judged: tuple[tuple[ToolFacts, Verdict], ...]
+    judged: tuple[tuple[ToolFacts, GuardVerdict], ...]
 
     @property
     def asked(self) -> list[str]:
@@ -108,7 +108,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 def _follow(
     turn: TurnReadings, calls: list[dict[str, Any]], tools: Tools
-) -> tuple[tuple[ToolFacts, Verdict], ...]:
+) -> tuple[tuple[ToolFacts, GuardVerdict], ...]:
     judged = []
     for call in calls:
         tool, arguments = tools[call["tool"]], call["arguments"]

@@ -83,7 +83,7 @@ def caller_of_everything() -> Caller:
 
 def measure(callers: Sequence[Caller], calls: int = 120) -> tuple[float, float]:
     """Return medians with and without relations, for each message and caller in turn."""
-    from discovery.select.selection import Asked
+    from discovery.select.selection import SelectRequest
     from discovery.select.selector import select_capabilities
     from tests.bench.selection import texts
 
@@ -91,9 +91,9 @@ def measure(callers: Sequence[Caller], calls: int = 120) -> tuple[float, float]:
     taken: dict[bool, list[float]] = {True: [], False: []}
     for number, text in enumerate(texts("single", calls) + texts("multi", calls // 4)):
         caller = dice.choice(callers)
-        select_capabilities(Asked(text, caller, use_graph=False))  # caches the vectors
+        select_capabilities(SelectRequest(text, caller, use_graph=False))  # caches the vectors
         for use_graph in (True, False, True, False) if number % 2 else (False, True, False, True):
-            spent = select_capabilities(Asked(text, caller, use_graph=use_graph)).timings
+            spent = select_capabilities(SelectRequest(text, caller, use_graph=use_graph)).timings
             taken[use_graph].append(spent["total"] - spent["embedding"])
     return statistics.median(taken[True]), statistics.median(taken[False])
 

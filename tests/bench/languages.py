@@ -59,12 +59,14 @@ def measure_languages(
 ) -> Recalls:
     """Return recall@1 and recall@5 in per cent, by language."""
     from catalog.embedding.texts import MOST_EXAMPLES
-    from discovery.evaluation.training._evidence import Asked, by_fusion, find_evidence
+    from discovery.evaluation.training._evidence import LabelledRequest, by_fusion, find_evidence
     from discovery.select.ranking.scales import scale_of
     from tests.ranking.languages import read_messages
 
     asked = [
-        Asked(message, [right]) for each in languages for message, right in read_messages(each)
+        LabelledRequest(message, [right])
+        for each in languages
+        for message, right in read_messages(each)
     ]
     scale = scale_of(embedder.name)
     ranks = []

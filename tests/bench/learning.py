@@ -37,7 +37,7 @@ from discovery.evaluation.scores import Labelled, score_ranking
 from discovery.learning.experience_store import record_experience
 from discovery.learning.review import review
 from discovery.models import Experience, Turn
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from discovery.turns.records import select_for_turn
 from tests.bench.inside import run_inside
@@ -108,7 +108,7 @@ def learn(room: Room, messages: Sequence[Labelled], noise: str, dice: random.Ran
     for labelled in messages:
         caller, wrong = room.feedback(noise, labelled, dice)
         called = [wrong] if wrong else labelled.relevant
-        turn = select_for_turn(Asked(labelled.query, caller)).turn_id
+        turn = select_for_turn(SelectRequest(labelled.query, caller)).turn_id
         keys = [room.keys[identifier] for identifier in called]
         record_experience(turn=Turn.objects.get(pk=str(turn)), called=keys, score=1.0)
 
@@ -117,7 +117,7 @@ def recall(room: Room, messages: Sequence[Labelled], *depths: int) -> list[float
     """Return recall at these depths in per cent; the selections are not learned."""
     found = []
     for labelled in messages:
-        ranking = select_capabilities(Asked(labelled.query, room.asking)).ranking
+        ranking = select_capabilities(SelectRequest(labelled.query, room.asking)).ranking
         scores = score_ranking(labelled, ranking)
         found.append([scores[f"recall@{depth}"] for depth in depths])
     return [100 * statistics.fmean(column) for column in zip(*found, strict=True)]

@@ -23,7 +23,7 @@ from catalog.embedding.configured_embedder import answering_embedder
 from catalog.embedding.query_vectors import embed_queries
 from catalog.models import Capability, EmbeddingModel
 from discovery.models import Experience
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from discovery.turns.records import select_for_turn
 from tests.bench.graph import SIZE, caller_of_everything
@@ -77,7 +77,7 @@ def measure(caller: Caller, *, calls: int = 40, store: bool = False) -> tuple[fl
     select = select_for_turn if store else select_capabilities
     taken: dict[bool, list[float]] = {True: [], False: []}
     for number, text in enumerate(texts("single", calls)):
-        asked = Asked(text, caller)
+        asked = SelectRequest(text, caller)
         select_capabilities(asked)  # caches the vectors
         for learns in (True, False, True, False) if number % 2 else (False, True, False, True):
             with override_settings(PEGBOARD_LEARNING=learns):

@@ -107,13 +107,15 @@ def _measure(size: int, integrations: int, groups: int, share: float, calls: int
 
 def _time(rows: dict[str, Any], name: str, messages: list[str], caller: Any) -> None:
     """Add the rows of a caller: the statement, and the whole with vectors known."""
-    from discovery.select.selection import Asked
+    from discovery.select.selection import SelectRequest
     from discovery.select.selector import select_capabilities
     from tests.bench.selection import spread
 
     for text in messages:  # vectors are known and pages are read then
-        select_capabilities(Asked(message=text, caller=caller))
-    took = [select_capabilities(Asked(message=text, caller=caller)).timings for text in messages]
+        select_capabilities(SelectRequest(message=text, caller=caller))
+    took = [
+        select_capabilities(SelectRequest(message=text, caller=caller)).timings for text in messages
+    ]
     for part in ("sql", "total"):
         figures = spread([row[part] for row in took])
         rows[f"{name}: {part}"] = f"{figures['p50']} / {figures['p95']}"
@@ -130,7 +132,7 @@ def _open_a_group(caller: Any) -> Any:
 def _rights_changes(callers: list[tuple[int, Any]], messages: list[str]) -> dict[str, Any]:
     """Time a grant's withdrawal, and the next selection by somebody of that group."""
     from catalog.models import IntegrationGroupPermission
-    from discovery.select.selection import Asked
+    from discovery.select.selection import SelectRequest
     from discovery.select.selector import select_capabilities
     from tests.bench.selection import spread
 
@@ -143,7 +145,9 @@ def _rights_changes(callers: list[tuple[int, Any]], messages: list[str]) -> dict
         if grant:
             grant.delete()
         withdrawn.append((time.perf_counter() - started) * 1000)
-        after.append(select_capabilities(Asked(message=text, caller=caller)).timings["total"])
+        after.append(
+            select_capabilities(SelectRequest(message=text, caller=caller)).timings["total"]
+        )
     return {
         name: f"{spread(values)['p50']} / {spread(values)['p95']}"
         for name, values in (

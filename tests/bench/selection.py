@@ -83,7 +83,7 @@ def texts(split: str, count: int, seed: int = 1) -> list[str]:
 
 def _time(texts: Iterable[str], callers: list[tuple[int, Any]]) -> dict[str, Any]:
     from discovery.select import selector
-    from discovery.select.selection import Asked
+    from discovery.select.selection import SelectRequest
 
     dice, rows = random.Random(7), []
     processor: list[dict[str, float]] = []
@@ -91,7 +91,7 @@ def _time(texts: Iterable[str], callers: list[tuple[int, Any]]) -> dict[str, Any
     selector._Stopwatch = partial(_BothWatches, wall_only, processor)  # type: ignore[assignment, misc]
     try:
         for text in texts:
-            asked = Asked(message=text, caller=dice.choice(callers)[1])
+            asked = SelectRequest(message=text, caller=dice.choice(callers)[1])
             rows.append(selector.select_capabilities(asked).timings)
     finally:
         selector._Stopwatch = wall_only  # type: ignore[misc]

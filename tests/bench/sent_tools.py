@@ -22,7 +22,7 @@ import numpy as np
 if TYPE_CHECKING:
     from catalog.embedding.embedder import Embedder, Vectors
     from discovery.evaluation.scores import Labelled
-    from discovery.evaluation.training._evidence import Question
+    from discovery.evaluation.training._evidence import LabelledQuestion
     from discovery.select.ranking.scales import Scale
 
 SETS = ("metatool", "bfcl-pooled", "toollinkos", "seal-tools")
@@ -33,7 +33,7 @@ class Message(NamedTuple):
     """A labelled message, its candidates, their identifiers, and how near the background is."""
 
     labelled: "Labelled"
-    question: "Question"
+    question: "LabelledQuestion"
     identifiers: Sequence[str]
     near: Sequence[float]
 
@@ -92,13 +92,17 @@ def read_set(folder: Path, embedder: "Embedder", abilities: "Vectors") -> list[M
     from catalog.embedding.texts import MOST_EXAMPLES
     from catalog.formats.loader import load_path
     from discovery.evaluation.labelled_sets import read_queries
-    from discovery.evaluation.training._evidence import Asked, embed_reading, find_evidence
+    from discovery.evaluation.training._evidence import (
+        LabelledRequest,
+        embed_reading,
+        find_evidence,
+    )
     from discovery.select.example_texts import nearness_to
     from discovery.select.message import read
 
     capabilities = load_path(folder / "catalog.jsonl").capabilities
     rows = [one for one in read_queries(folder) if one.relevant]
-    asked = [Asked(one.query, one.relevant, one.history) for one in rows]
+    asked = [LabelledRequest(one.query, one.relevant, one.history) for one in rows]
     found = find_evidence(capabilities, asked, embedder, readings=2 + MOST_EXAMPLES)
     return [
         Message(
@@ -128,11 +132,20 @@ def sent_with(message: Message, scale: "Scale") -> Sent:
     from catalog import lexical
     from discovery.select.message import read
     from discovery.select.ranking.fusion import judge
-    from discovery.select.ranking.thresholds import FLOOR, Candidate, choose, cut, is_enough, margin
+    from discovery.select.ranking.thresholds import (
+        FLOOR,
+        PlaceCandidate,
+        choose,
+        cut,
+        is_enough,
+        margin,
+    )
 
     labelled, question, identifiers, near = message
     judged = judge(question.evidence, question.features, scale)
-    candidates = [Candidate(key, row.score, row.clause_scores) for key, row in enumerate(judged)]
+    candidates = [
+        PlaceCandidate(key, row.score, row.clause_scores) for key, row in enumerate(judged)
+    ]
     scores = [row.score for row in judged]
     words = len(lexical.query_vector(read(labelled.query, labelled.history).texts[0]))
     fits = is_enough(margin(question.cosines.tolist(), near), least=scale.limit(words))

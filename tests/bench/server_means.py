@@ -18,7 +18,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from catalog.formats.descriptors import Descriptor
-    from discovery.evaluation.training._evidence import Question
+    from discovery.evaluation.training._evidence import LabelledQuestion
     from discovery.select.ranking.scales import Scale
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -34,14 +34,22 @@ def main() -> None:
     from catalog.embedding.onnx_embedder import OnnxEmbedder
     from catalog.embedding.shipped_model import prepare_model
     from discovery.evaluation.labelled_sets import stored_id
-    from discovery.evaluation.training._evidence import Asked, by_fusion, find_evidence, measure
+    from discovery.evaluation.training._evidence import (
+        LabelledRequest,
+        by_fusion,
+        find_evidence,
+        measure,
+    )
     from discovery.select.ranking.scales import scale_of
     from tests.ranking.tasks import read_tasks
 
     with tempfile.TemporaryDirectory() as root:
         embedder = OnnxEmbedder(prepare_model(Path(root)))
     tools, tasks, scale = _installed(folder), read_tasks(), scale_of(embedder.name)
-    asked = [Asked(row["query"], [stored_id(each) for each in row["relevant"]]) for row in tasks]
+    asked = [
+        LabelledRequest(row["query"], [stored_id(each) for each in row["relevant"]])
+        for row in tasks
+    ]
     implied = [{stored_id(each) for each in row["implied"]} for row in tasks]
     found = list(find_evidence(tools, asked, embedder))
     print(f"| share of the server | {len(asked)} tasks, {len(tools)} tools | implied |")  # noqa: T201
@@ -67,7 +75,7 @@ def _installed(folder: Path) -> "list[Descriptor]":
 
 
 def _count_first(
-    found: "list[Question]",
+    found: "list[LabelledQuestion]",
     tools: "list[Descriptor]",
     wanted: list[set[str]],
     scale: "Scale",

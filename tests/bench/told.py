@@ -105,14 +105,14 @@ def _tiers(caller: Caller, messages: Iterable[str]) -> dict[str, Any]:
     from discovery.answer.injection import inject_selected, write_found
     from discovery.answer.tiers.options import TierOptions
     from discovery.answer.token_budget import cost
-    from discovery.select.selection import Asked
+    from discovery.select.selection import SelectRequest
     from discovery.select.selector import select_capabilities
     from discovery.turns.discover import discover
 
     figures: dict[str, list[int]] = {}
     options = TierOptions.of_the_deployment()
     for message in messages:
-        asked = Asked(message, caller)
+        asked = SelectRequest(message, caller)
         one = discover(asked, options=options)
         tools = write_found(one.found, provider="anthropic", deferred=False).tokens
         selected = inject_selected(select_capabilities(asked), provider="anthropic").tokens

@@ -21,7 +21,7 @@ import django
 if TYPE_CHECKING:
     from catalog.embedding.embedder import Embedder
     from catalog.formats.descriptors import Descriptor
-    from discovery.evaluation.training._evidence import Asked, Question
+    from discovery.evaluation.training._evidence import LabelledQuestion, LabelledRequest
     from discovery.select.ranking.scales import Scale
 
 LEARNED = ("metatool", "bfcl-pooled", "toollinkos", "seal-tools")
@@ -68,8 +68,8 @@ def main() -> None:
 
 
 def _read(
-    tools: "Sequence[Descriptor]", asked: "Sequence[Asked]", embedder: "Embedder"
-) -> "Iterator[Question]":
+    tools: "Sequence[Descriptor]", asked: "Sequence[LabelledRequest]", embedder: "Embedder"
+) -> "Iterator[LabelledQuestion]":
     from catalog.embedding.texts import MOST_EXAMPLES
     from discovery.evaluation.training._evidence import find_evidence
 
@@ -77,10 +77,10 @@ def _read(
     return find_evidence(tools, wanted, embedder, readings=2 + MOST_EXAMPLES)
 
 
-def _sets(shared: Path) -> "dict[str, tuple[Sequence[Descriptor], Sequence[Asked]]]":
+def _sets(shared: Path) -> "dict[str, tuple[Sequence[Descriptor], Sequence[LabelledRequest]]]":
     from catalog.formats.loader import load_path
     from discovery.evaluation.labelled_sets import read_queries
-    from discovery.evaluation.training._evidence import Asked
+    from discovery.evaluation.training._evidence import LabelledRequest
     from marketplace.sources.kinds.starter import FOLDER
     from tests.ranking.fit_evidence import MESSAGES
     from tests.ranking.languages import read_messages
@@ -89,16 +89,16 @@ def _sets(shared: Path) -> "dict[str, tuple[Sequence[Descriptor], Sequence[Asked
     folders = {"starter": FOLDER / "labelled", **{each: shared / "eval" / each for each in LEARNED}}
     tools = {name: load_path(each / "catalog.jsonl").capabilities for name, each in folders.items()}
     skills = load_path(shared / "samples" / "agent-skills").capabilities
-    sets: dict[str, tuple[Sequence[Descriptor], Sequence[Asked]]] = {
+    sets: dict[str, tuple[Sequence[Descriptor], Sequence[LabelledRequest]]] = {
         "starter": (tools["starter"], _labelled(folders["starter"] / "queries.jsonl")),
         "English 40": (
             tools["starter"],
-            [Asked(message, [right]) for message, right in read_messages("en")],
+            [LabelledRequest(message, [right]) for message, right in read_messages("en")],
         ),
         "skills": (
             skills,
             [
-                Asked(message, [one.identifier for one in skills if one.action == skill])
+                LabelledRequest(message, [one.identifier for one in skills if one.action == skill])
                 for message, skill in read_skill_messages()
             ],
         ),
@@ -107,7 +107,7 @@ def _sets(shared: Path) -> "dict[str, tuple[Sequence[Descriptor], Sequence[Asked
     sets["skills, second author"] = (
         skills,
         [
-            Asked(text, [named[skill]])
+            LabelledRequest(text, [named[skill]])
             for text, skill in read_skill_messages("second")
             if skill in named
         ],
@@ -116,20 +116,22 @@ def _sets(shared: Path) -> "dict[str, tuple[Sequence[Descriptor], Sequence[Asked
         sets[f"new, {name}"] = (tools[name], _labelled(MESSAGES / f"{name}.jsonl"))
     for name in LEARNED:
         asked = [
-            Asked(each.query, each.relevant)
+            LabelledRequest(each.query, each.relevant)
             for each in islice(read_queries(folders[name]), 0, None, EVERY)
         ]
         sets[f"{name} (learned)"] = (tools[name], asked)
     return sets
 
 
-def _labelled(path: Path) -> "list[Asked]":
+def _labelled(path: Path) -> "list[LabelledRequest]":
     from acl.platform.strict_json import parse_json
     from discovery.evaluation.labelled_sets import stored_id
-    from discovery.evaluation.training._evidence import Asked
+    from discovery.evaluation.training._evidence import LabelledRequest
 
     rows = map(parse_json, path.read_text("utf-8").splitlines())
-    return [Asked(row["query"], [stored_id(each) for each in row["relevant"]]) for row in rows]
+    return [
+        LabelledRequest(row["query"], [stored_id(each) for each in row["relevant"]]) for row in rows
+    ]
 
 
 if __name__ == "__main__":

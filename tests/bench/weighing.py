@@ -19,7 +19,12 @@ from rich.table import Table
 from catalog.embedding.model_conversion import convert_model
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.weight_adapter import PLAIN, read_adapter
-from discovery.evaluation.training._evidence import Question, by_fusion, measure, read_questions
+from discovery.evaluation.training._evidence import (
+    LabelledQuestion,
+    by_fusion,
+    measure,
+    read_questions,
+)
 from discovery.select.ranking.scales import GENERAL, TRAINED, Scale
 from tests.bench.compare_ranking import SETS
 
@@ -50,7 +55,7 @@ def _combinations() -> list[Scale]:
     ]
 
 
-def _asked(folder: Path, work: Path, *, base: bool) -> list[Question]:
+def _asked(folder: Path, work: Path, *, base: bool) -> list[LabelledQuestion]:
     place = work / f"without-{folder.name}" / "adapter.safetensors"
     adapter = PLAIN if base else read_adapter(place)
     with tempfile.TemporaryDirectory(prefix="pegboard-bench-") as name:
@@ -58,7 +63,7 @@ def _asked(folder: Path, work: Path, *, base: bool) -> list[Question]:
         return [each for each in read_questions(folder, model) if each.wanted]
 
 
-def _recall(asked: list[Question], scale: Scale) -> float:
+def _recall(asked: list[LabelledQuestion], scale: Scale) -> float:
     return measure(asked, lambda question: by_fusion(question, scale))[0]
 
 

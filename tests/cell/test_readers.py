@@ -22,7 +22,7 @@ from catalog.servers.client.reader_process import MB, ReaderBounds
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from marketplace.models import Source
 from marketplace.sources._files import load_file
-from marketplace.sources._reader import Reading
+from marketplace.sources._reader import SourceReading
 from tests.openapi.documents import AS_YAML, library, new_library, old_library
 
 pytestmark = pytest.mark.processes
@@ -87,7 +87,7 @@ def test_files_of_an_import_are_read_apart_and_those_of_a_source_not_at_all(
     settings.PEGBOARD_CELL = "preferred"
     hours = tmp_path / "hours.yaml"
     hours.write_text(AS_YAML)
-    here, reading = load_path(hours), Reading(Source())
+    here, reading = load_path(hours), SourceReading(Source())
     monkeypatch.setattr(document_format, "read_document", None)  # nothing is read in this process
 
     imported = load_path(hours, read_api=read_api_file)

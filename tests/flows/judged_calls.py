@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from discovery.flow_guard.flow_guard import Verdict, judge
+from discovery.flow_guard.flow_guard import GuardVerdict, judge
 from discovery.flow_guard.tool_facts import ToolFacts
 from discovery.flow_guard.turn_readings import TurnReadings
 from discovery.flow_guard.user_words import UserWords
@@ -35,5 +35,5 @@ def turn(message: str, *answers: tuple[ToolFacts, Any], trusted: tuple[str, ...]
     return readings
 
 
-def ask(message: str, tool: ToolFacts, arguments: Any, *answers: Any, **more: Any) -> Verdict:
+def ask(message: str, tool: ToolFacts, arguments: Any, *answers: Any, **more: Any) -> GuardVerdict:
     return judge(tool, arguments, turn(message, *answers, **more))

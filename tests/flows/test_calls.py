@@ -15,7 +15,7 @@ from discovery.calls._sweeper import sweep
 from discovery.calls.state import UNKNOWN_OUTCOME
 from discovery.flow_guard.turn_memory import TurnMemory
 from discovery.models import Call, FlowRule, TrustedValue, Turn, TurnReading
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.turns.outcomes import report_outcome
 from discovery.turns.records import describe_turn, store_turn
 from tests.access.people import People
@@ -119,7 +119,7 @@ def test_trusted_value_runs(call: Caller, page: Capability, mail: Capability) ->
 
 
 def test_call_without_its_turn_asks(people: People, mail: Capability, turn: Turn) -> None:
-    stranger = store_turn(Asked(MESSAGE, people.caller), None)
+    stranger = store_turn(SelectRequest(MESSAGE, people.caller), None)
     Turn.objects.filter(pk=stranger.pk).update(user=people.bob)
     client = client_with(new_key(people.support, "execute", owner=people.alice))
 
@@ -262,7 +262,7 @@ def test_memory_of_an_abandoned_turn_is_swept(call: Caller, page: Capability, tu
 
 def test_off_keeps_nothing(settings: Settings, people: People, mail: Capability) -> None:
     settings.PEGBOARD_FLOW_GUARD = "off"
-    turn = store_turn(Asked(MESSAGE, people.caller), None)
+    turn = store_turn(SelectRequest(MESSAGE, people.caller), None)
     client = client_with(new_key(people.support, "execute"))
 
     body = {"name": mail.full_name, "arguments": EVE, "user": "alice", "turn_id": str(turn.pk)}

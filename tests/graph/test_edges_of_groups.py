@@ -13,7 +13,7 @@ from acl.rights.caller_lookup import Caller
 from catalog.models import Edge
 from catalog.relations.neighbours import count_edges
 from catalog.relations.relations import find_neighbours, relate, unrelate
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from tests.access.people import People, invite
 from tests.factories import UserFactory, give
@@ -50,7 +50,7 @@ def needs(caller: Caller) -> dict[str, float]:
 
 def told(caller: Caller) -> list[Any]:
     """Return what a group sees: neighbours, figures and a ranking."""
-    selection = select_capabilities(Asked("send an email to the team", caller))
+    selection = select_capabilities(SelectRequest("send an email to the team", caller))
     ranking = [(one.full_name, one.score, one.reasons) for one in selection.selected]
     return [needs(caller), count_edges(caller), ranking]
 

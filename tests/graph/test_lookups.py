@@ -21,7 +21,7 @@ from catalog.relations.argument_lookups import (
 )
 from catalog.relations.neighbours import count_edges, load_neighbours
 from catalog.relations.relations import relate
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from tests.access.people import invite
 from tests.factories import CapabilityFactory
@@ -155,7 +155,7 @@ def test_message_gets_the_lookup_of_what_it_names_unless_an_admin_says_no() -> N
     message = "give the urgent one another name"
 
     def selected() -> dict[str, str]:
-        found = select_capabilities(Asked(message, people.caller)).selected
+        found = select_capabilities(SelectRequest(message, people.caller)).selected
         return {item.full_name: item.needed_by for item in found}
 
     assert selected()["gmail__list_labels"] == "gmail__rename_label"
@@ -186,7 +186,7 @@ def test_better_lookup_that_may_not_be_used_changes_nothing(hidden: str) -> None
     refresh_lookups([naming.pk])
 
     def told() -> tuple[object, ...]:
-        asked = Asked("give the urgent one another name", people.caller)
+        asked = SelectRequest("give the urgent one another name", people.caller)
         selection = select_capabilities(asked)
         chosen = [(one.full_name, one.score, one.needed_by) for one in selection.selected]
         near = load_neighbours(people.caller, naming.full_name)

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from acl.models import Space
 from catalog.models import Capability, Rule
 from catalog.relations.relations import relate
-from discovery.select.selection import Asked, Selected, Selection
+from discovery.select.selection import Selected, Selection, SelectRequest
 from discovery.select.selector import select_capabilities
 from tests.access.people import People, invite
 from tests.factories import CapabilityFactory, lay_down, take_away
@@ -27,7 +27,7 @@ def people() -> People:
 
 
 def ask(people: People, message: str = MESSAGE, **options: object) -> Selection:
-    return select_capabilities(Asked(message, people.caller, **options))  # type: ignore[arg-type]
+    return select_capabilities(SelectRequest(message, people.caller, **options))  # type: ignore[arg-type]
 
 
 def named(selection: Selection, name: str) -> Selected | None:

@@ -15,7 +15,7 @@ from catalog.formats.package_names import Package
 from catalog.models import Capability
 from catalog.servers.cell.support import cell_problem
 from marketplace.installs.packages import _source_wheels, pypi
-from marketplace.installs.packages._source_wheels import Source, take_wheel
+from marketplace.installs.packages._source_wheels import SourceArchive, take_wheel
 from marketplace.installs.packages._tarball_store import store_folder
 from marketplace.installs.packages.client import Watch
 from marketplace.installs.packages.folders import Place, new_name
@@ -209,7 +209,7 @@ def test_only_one_plain_wheel_of_that_package_is_taken(
         (work.folder / "out" / name).symlink_to(work.folder / "elsewhere")
 
     with pytest.raises(PackageProblemError, match=words):
-        take_wheel(Source("odd-lib", "1.0", "", ""), work)
+        take_wheel(SourceArchive("odd-lib", "1.0", "", ""), work)
 
 
 @pytest.mark.django_db

@@ -45,7 +45,7 @@ def test_row_moves_only_while_all_that_was_seen_is_so() -> None:
     source = SourceFactory.create(state=State.REFRESHING, run=2)
     Source.objects.filter(pk=source.pk).update(run=3)
 
-    assert not move(source, State.READY, seen=("state", "run"))
+    assert not move(source, State.READY, unchanged=("state", "run"))
     assert not move(source, State.READY, Q(done__gt=0))
     assert move(source, State.READY)
 

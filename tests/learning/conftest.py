@@ -10,7 +10,7 @@ from catalog.embedding.shipped_model import prepare_model
 from catalog.models import Capability, Embedding, EmbeddingModel
 from discovery.learning.experience_store import record_experience
 from discovery.models import Turn
-from discovery.select.selection import Asked, Selected
+from discovery.select.selection import Selected, SelectRequest
 from discovery.select.selector import select_capabilities
 from discovery.turns.records import select_for_turn
 from tests.access.people import People, invite
@@ -48,12 +48,12 @@ def bob_of(people: People) -> Caller:
 
 def use(caller: Caller, message: str, *called: Capability, score: float = 1.0) -> Turn:
     """Store a turn with calls of these."""
-    turn = Turn.objects.get(pk=str(select_for_turn(Asked(message, caller)).turn_id))
+    turn = Turn.objects.get(pk=str(select_for_turn(SelectRequest(message, caller)).turn_id))
     record_experience(turn=turn, called=[capability.pk for capability in called], score=score)
     return turn
 
 
 def one(caller: Caller, message: str, capability: Capability) -> Selected | None:
     """Return a capability's entry in a selection."""
-    selection = select_capabilities(Asked(message, caller))
+    selection = select_capabilities(SelectRequest(message, caller))
     return next((item for item in selection.selected if item.pk == capability.pk), None)

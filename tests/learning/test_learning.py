@@ -14,7 +14,7 @@ from discovery.learning.experience_store import delete_expired
 from discovery.models import Experience, Turn
 from discovery.select._candidate_rows import CandidateQuery
 from discovery.select.candidates import find_candidates
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from discovery.turns.records import select_for_turn
 from tests.access.people import People
@@ -28,7 +28,7 @@ LIKE_IT = "which phase will the moon be in tomorrow night?"
 
 def answer(caller: Caller, message: str = MOON) -> tuple[object, ...]:
     """Return what a selection chose, ranked and left out, and why."""
-    selection = select_capabilities(Asked(message, caller))
+    selection = select_capabilities(SelectRequest(message, caller))
     return (selection.selected, selection.ranking, selection.excluded_count, selection.reason)
 
 
@@ -42,7 +42,7 @@ def test_what_was_called_comes_first_when_the_message_comes_again(people: People
     assert "Used before for similar messages" in after.reasons
     assert after.score > after.evidence["use"] > 0.1
     assert sum(after.evidence.values()) == pytest.approx(after.score, abs=0.001)
-    assert select_capabilities(Asked(MOON, people.caller)).ranking[0] == after.identifier
+    assert select_capabilities(SelectRequest(MOON, people.caller)).ranking[0] == after.identifier
 
 
 def test_it_counts_for_messages_that_are_like_it_and_for_no_others(people: People) -> None:
@@ -76,7 +76,7 @@ def test_one_statement_selects_and_none_is_added_for_the_turn(people: People) ->
     use(people.caller, MOON, people.read_page)
 
     with CaptureQueriesContext(connection) as statements:
-        turn = select_for_turn(Asked(LIKE_IT, people.caller)).turn_id
+        turn = select_for_turn(SelectRequest(LIKE_IT, people.caller)).turn_id
 
     assert len(statements) == 2
     assert Turn.objects.get(pk=str(turn)).noted is not None
@@ -190,7 +190,7 @@ def test_the_same_again_replaces_and_the_oldest_go(
 
 def test_old_experiences_and_notes_are_forgotten(people: People, settings: object) -> None:
     old, new = use(people.caller, MOON, people.send), use(people.caller, LIKE_IT, people.send)
-    waiting = select_for_turn(Asked(MOON, people.caller)).turn_id
+    waiting = select_for_turn(SelectRequest(MOON, people.caller)).turn_id
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE discovery_experience SET created_at = now() - '91 days'::interval"

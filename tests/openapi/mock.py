@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from catalog.formats.openapi.api_document import METHODS, ApiDocument, read_document
+from catalog.formats.openapi.api_document import METHODS, OpenApiDocument, read_document
 
 
 @dataclass
@@ -69,7 +69,7 @@ def mock_api(document: dict[str, Any]) -> Iterator[MockApi]:
             thread.join()
 
 
-def example_of(document: ApiDocument, schema: Any, depth: int = 4) -> Any:
+def example_of(document: OpenApiDocument, schema: Any, depth: int = 4) -> Any:
     """Return a value that fits a schema, more or less."""
     plain = document.resolve(schema)
     if not isinstance(plain, dict) or depth < 0:

@@ -19,7 +19,7 @@ from django.test import override_settings
 
 from catalog.embedding.shipped_model import prepare_model
 from marketplace.operate.embedded.data_folder import open_data_folder
-from marketplace.operate.embedded.pegboard_programs import Connections, Program, Web, Worker
+from marketplace.operate.embedded.pegboard_programs import ConnectionsProgram, Program, Web, Worker
 from marketplace.operate.embedded.postgres import EmbeddedPostgres
 from marketplace.operate.embedded.redis import EmbeddedRedis
 from tests.databases import connected_to_server
@@ -98,7 +98,7 @@ class Deployment:
             return Web(host="127.0.0.1", port=self.port, logs=logs, environment=environment)
         if name == "worker":
             return Worker(data=self.data, environment=environment)
-        return Connections(logs=logs, environment=environment)
+        return ConnectionsProgram(logs=logs, environment=environment)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from acl.rights.caller_lookup import Caller
 from catalog.embedding.jobs import embed_pending
 from catalog.models import Integration, Secret
 from catalog.servers.secrets.sealed_values import seal, unseal
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from marketplace.operate.backups import database_swap
 from marketplace.operate.roles.owner import as_owner
@@ -126,5 +126,5 @@ def refuse(sentence: str, *words: Any) -> None:
 def selected() -> list[tuple[str, float]]:
     alice = User.objects.get(username="alice")
     caller = Caller(user_id=alice.pk, group_id=alice.groups.get().pk)
-    told = select_capabilities(Asked(message="send an email", caller=caller))
+    told = select_capabilities(SelectRequest(message="send an email", caller=caller))
     return [(each.full_name, each.score) for each in told.selected]

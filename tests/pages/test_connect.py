@@ -17,11 +17,11 @@ from pytest_django.fixtures import Settings
 
 from acl.people.spaces import create_space, ensure_root
 from catalog.models import Integration
-from discovery.mcp.connect._client_setups import CLIENTS, Connection, Setup
+from discovery.mcp.connect._client_setups import CLIENTS, ClientAddress, Setup
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
 
 PAGE = "/tools/connect/"
-TO = Connection("pegboard-hub", "https://pegboard.example/mcp/hub")
+TO = ClientAddress("pegboard-hub", "https://pegboard.example/mcp/hub")
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def hub(support: Group) -> Integration:
 
 def set_up(slug: str, *, by_key: bool = True) -> Setup:
     [client] = [one for one in CLIENTS if one.slug == slug]
-    return client.set_up(Connection(TO.name, TO.address, by_key=by_key))
+    return client.set_up(ClientAddress(TO.name, TO.address, by_key=by_key))
 
 
 def servers_of(slug: str, *, by_key: bool = True) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from acl.models import Space
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, Rule
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from discovery.select.why_not import WhyNot, why_not
 from tests.access.people import People, invite
@@ -32,7 +32,7 @@ def people(db: None) -> People:
 def asked_why(
     people: People, name: str, *, by_admin: bool = False, caller: Caller | None = None, **asked: Any
 ) -> WhyNot:
-    question = Asked(asked.pop("message", MESSAGE), caller or people.caller, **asked)
+    question = SelectRequest(asked.pop("message", MESSAGE), caller or people.caller, **asked)
     selection = select_capabilities(question)
     return why_not(asked=question, selection=selection, name=name, by_admin=by_admin)
 

@@ -16,7 +16,7 @@ from catalog.embedding.texts import embedding_text
 from catalog.formats.loader import load_path
 from discovery.select.example_texts import nearness_to, read_abilities
 from discovery.select.message import read
-from discovery.select.ranking.fusion import Evidence, MessageFeatures, judge
+from discovery.select.ranking.fusion import MatchEvidence, MessageFeatures, judge
 from discovery.select.ranking.scales import scale_of
 from discovery.select.ranking.thresholds import cut, is_enough, margin
 
@@ -65,7 +65,7 @@ def read_verdicts(name: str, catalog: Path, embedder: OnnxEmbedder) -> list[Verd
         queries = [lexical.query_vector(text) for text in texts]
         features = MessageFeatures(tuple(lexical.max_score(query) for query in queries))
         words = [tuple(_score(document, query) for query in queries) for document in documents]
-        evidence = [Evidence(tuple(c), w) for c, w in zip(cosines, words, strict=True)]
+        evidence = [MatchEvidence(tuple(c), w) for c, w in zip(cosines, words, strict=True)]
         scores = [one.score for one in judge(evidence, features, scale)]
         ahead = margin(cosines, nearness_to(abilities, embedded)) or 0.0
         found = _Found(ahead, max(map(max, cosines)), scale.share(len(texts) - 1))

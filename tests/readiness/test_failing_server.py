@@ -14,7 +14,7 @@ from catalog.models import Integration
 from catalog.readiness.readiness import Readiness
 from catalog.servers.client.server_problems import ServerProblemError
 from catalog.servers.connections.server_requests import check_server
-from discovery.select.selection import Asked, Selected
+from discovery.select.selection import Selected, SelectRequest
 from discovery.select.selector import select_capabilities
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
 from tests.mcp_client.addresses import fine_server
@@ -45,7 +45,9 @@ def _port(address: str) -> int:
 
 
 def _best(caller: Caller) -> Selected:
-    return select_capabilities(Asked("call main__add, please: add two numbers", caller)).selected[0]
+    return select_capabilities(
+        SelectRequest("call main__add, please: add two numbers", caller)
+    ).selected[0]
 
 
 def _states(caller: Caller, integration: Integration) -> set[Readiness]:
@@ -106,7 +108,7 @@ def test_sentence_says_since_when_and_how_often(settings: Settings) -> None:
 
     mine = find_my_tool(caller=caller, full_name=tool.full_name)
     listed = usable_ids(caller).readiness_of(tool.pk, main.slug)
-    [selected] = select_capabilities(Asked("main__add", caller)).selected
+    [selected] = select_capabilities(SelectRequest("main__add", caller)).selected
 
     assert mine is not None
     assert {one.sentence for one in (mine.readiness, listed, selected.readiness)} == {
@@ -124,7 +126,7 @@ def test_a_failing_tool_without_a_twin_comes_last_and_says_so(settings: Settings
         give(integration, group)
         CapabilityFactory.create(integration=integration, action="go", description=description)
 
-    asked = Asked("add two numbers", Caller(alice.pk, group.pk))
+    asked = SelectRequest("add two numbers", Caller(alice.pk, group.pk))
     shown = {item.full_name: item for item in select_capabilities(asked).selected}
 
     assert list(shown)[-1] == "sums__go"

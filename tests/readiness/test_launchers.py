@@ -11,7 +11,7 @@ from catalog.models import Integration
 from catalog.readiness.obstacles import Obstacle
 from catalog.servers.tasks import check_integration, check_integrations
 from discovery.calls.execution import execute
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
 
@@ -41,7 +41,7 @@ def test_an_idle_program_that_may_not_start_is_not_offered(
     [readiness] = load_readiness(caller).values()
     called = execute(caller=caller, full_name="sums__add", arguments={})
     assert readiness.obstacle is Obstacle.NOT_ALLOWED
-    assert select_capabilities(Asked("call sums__add", caller)).selected == ()
+    assert select_capabilities(SelectRequest("call sums__add", caller)).selected == ()
     assert (called.status, called.reason) == ("failed", "not_allowed")
     assert [check.reason for check in integration.checks.all()] == ["not_allowed"]
 

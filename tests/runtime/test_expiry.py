@@ -102,12 +102,12 @@ def test_no_review_brings_a_retired_one_back(people: People) -> None:
     name = post(client, {**HAIKU, "description": HIDDEN}).json()["full_name"]
     integration = RuntimeCapability.objects.get().integration
     seen = {row.name: seen_digest(row) for row in list_waiting(integration)}
-    reject_definitions(by=root, integration=integration, seen=seen)
+    reject_definitions(by=root, integration=integration, digests=seen)
 
     client.delete(f"{AT}/{name}")
 
     with pytest.raises(NotReadableError, match="haiku: it was retired"):
-        approve_definitions(by=root, integration=integration, seen=seen)
+        approve_definitions(by=root, integration=integration, digests=seen)
     assert name not in usable(people)
     assert Definition.objects.get(name="haiku").standing == "rejected"
     assert client.put(f"{AT}/{name}", without_name(HAIKU), "application/json").status_code == 404

@@ -48,7 +48,7 @@ def test_owner_reads_the_findings_of_what_waits_and_was_rejected(people: People)
     integration = RuntimeCapability.objects.get().integration
     seen = {row.name: seen_digest(row) for row in list_waiting(integration)}
     root = UserFactory.create(username="root", is_staff=True, is_superuser=True)
-    reject_definitions(by=root, integration=integration, seen=seen)
+    reject_definitions(by=root, integration=integration, digests=seen)
 
     assert (waiting["review"], waiting["definition"]) == ("waiting", "")
     assert {one["severity"] for one in waiting["findings"]} == {"high"}

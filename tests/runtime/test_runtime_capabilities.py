@@ -15,7 +15,7 @@ from acl.rights.caller_lookup import Caller
 from catalog.capabilities.runtime_state import retire_expired
 from catalog.models import Capability, Definition, Integration, RuntimeCapability
 from discovery.calls._sweeper import sweep
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from tests.access.people import People, invite
 from tests.factories import active_model, waiting_call
@@ -100,7 +100,7 @@ def test_selection_finds_it_for_the_proposing_group_only(people: People) -> None
     name = post(key_of(people.alice), HAIKU).json()["full_name"]
 
     def selected(caller: Caller) -> set[str]:
-        found = select_capabilities(Asked("write a haiku about the harvest", caller))
+        found = select_capabilities(SelectRequest("write a haiku about the harvest", caller))
         return {one.full_name for one in found.selected}
 
     assert name in selected(people.caller)

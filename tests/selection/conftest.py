@@ -10,7 +10,7 @@ from acl.rights.caller_lookup import Caller
 from catalog.embedding.jobs import embed_pending
 from catalog.embedding.shipped_model import prepare_model
 from catalog.registration.register import register
-from discovery.select.selection import Asked, Selection
+from discovery.select.selection import Selection, SelectRequest
 from discovery.select.selector import select_capabilities
 from marketplace.sources.kinds.starter import starter_collection
 from tests.replays import replayed
@@ -25,7 +25,7 @@ class Shop:
 
     def ask(self, message: str, **options: object) -> Selection:
         """Select for alice."""
-        return select_capabilities(replace(Asked(message, self.alice), **options))  # type: ignore[arg-type]
+        return select_capabilities(replace(SelectRequest(message, self.alice), **options))  # type: ignore[arg-type]
 
 
 @pytest.fixture

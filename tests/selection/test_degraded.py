@@ -23,7 +23,7 @@ from acl.platform.redis_circuit import redis_circuit
 from catalog.embedding import configured_embedder
 from catalog.embedding.shipped_model import model_folder
 from catalog.models import Embedding
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from tests.selection.conftest import Shop, names
 
@@ -69,7 +69,7 @@ def test_without_a_sound_model_words_answer_and_rights_still_hold(
 ) -> None:
     with override_settings(PEGBOARD_MODEL_DIR=damaged / "model"):
         selection = shop.ask(MESSAGE)
-        charlies = select_capabilities(Asked(MESSAGE, shop.charlie))
+        charlies = select_capabilities(SelectRequest(MESSAGE, shop.charlie))
 
     assert "weather" in names(selection)
     assert any("words only" in note for note in selection.degraded)

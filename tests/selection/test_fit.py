@@ -13,7 +13,7 @@ from guardian.shortcuts import assign_perm
 from catalog.embedding.jobs import embed_pending
 from catalog.models import Capability, Integration
 from catalog.relations.relations import relate
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.turns._plan import Plan, Wanted, plan_turn
 from marketplace.listings.search_index import embed_listings
 from marketplace.listings.store import store_listings
@@ -198,7 +198,7 @@ def test_planner_asks_back_where_the_message_is_vague(shop: Shop) -> None:
 
 
 def _plan(shop: Shop, message: str, policy: str) -> Plan:
-    return plan_turn(Wanted(Asked(message, shop.alice), policy=policy))
+    return plan_turn(Wanted(SelectRequest(message, shop.alice), policy=policy))
 
 
 def _post(client: Client, path: str, **body: Any) -> Any:

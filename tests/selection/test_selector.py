@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from catalog.models import Capability, Integration
 from discovery.models import Turn
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from discovery.turns.records import select_for_turn
 from tests.selection.conftest import Shop, names
@@ -50,7 +50,7 @@ def test_turn_costs_one_statement_more(shop: Shop) -> None:
     shop.ask("warm up the connection")
 
     with CaptureQueriesContext(connection) as statements:
-        selection = select_for_turn(Asked("list my open tasks", shop.alice))
+        selection = select_for_turn(SelectRequest("list my open tasks", shop.alice))
 
     assert len(statements) == 2
     turn = Turn.objects.get(pk=str(selection.turn_id))
@@ -58,13 +58,15 @@ def test_turn_costs_one_statement_more(shop: Shop) -> None:
 
 
 def test_words_of_a_message_are_not_kept_by_default(shop: Shop) -> None:
-    selection = select_for_turn(Asked("remember my password is swordfish", shop.alice))
+    selection = select_for_turn(SelectRequest("remember my password is swordfish", shop.alice))
 
     assert Turn.objects.get(pk=str(selection.turn_id)).message == ""
 
 
 def test_caller_without_rights_gets_nothing_and_learns_nothing(shop: Shop) -> None:
-    selection = select_capabilities(Asked("send an email with gmail__send_email", shop.charlie))
+    selection = select_capabilities(
+        SelectRequest("send an email with gmail__send_email", shop.charlie)
+    )
 
     assert selection.selected == ()
     assert (selection.excluded_count, selection.tokens_all, selection.ranking) == (0, 0, ())
@@ -73,7 +75,7 @@ def test_caller_without_rights_gets_nothing_and_learns_nothing(shop: Shop) -> No
 def test_the_few_that_a_caller_may_use_compete_alone(shop: Shop) -> None:
     assign_perm("catalog.use_integration", _user(shop), Integration.objects.get(slug="cron"))
 
-    selection = select_capabilities(Asked("email the team every friday", shop.charlie))
+    selection = select_capabilities(SelectRequest("email the team every friday", shop.charlie))
 
     assert set(names(selection)) <= {"cron__create", "cron__list", "cron__delete"}
     assert "cron__create" in names(selection)
@@ -82,7 +84,7 @@ def test_the_few_that_a_caller_may_use_compete_alone(shop: Shop) -> None:
 def test_excluded_counts_only_what_the_caller_may_use(shop: Shop) -> None:
     assign_perm("catalog.use_integration", _user(shop), Integration.objects.get(slug="cron"))
 
-    selection = select_capabilities(Asked("hello", shop.charlie))
+    selection = select_capabilities(SelectRequest("hello", shop.charlie))
 
     own = Capability.objects.filter(integration__slug="cron").count()
     assert selection.excluded_count + len(selection.selected) == own
@@ -113,7 +115,7 @@ def test_what_is_not_connected_is_left_out_and_not_counted(shop: Shop) -> None:
     gmail.update(connection="disconnected")
     with CaptureQueriesContext(connection) as statements:
         without = shop.ask(message)  # nothing fits then, so four more look for help
-    looking = select_capabilities(Asked(message, shop.alice, only_connected=False))
+    looking = select_capabilities(SelectRequest(message, shop.alice, only_connected=False))
 
     assert names(before)[0] == "gmail__send_email"
     assert not any(name.startswith("gmail__") for name in names(without))
@@ -166,7 +168,7 @@ def test_whoever_asks_gets_as_many_as_the_setting_says(shop: Shop, settings: Set
     message = "send an email, list my tasks and tell me the weather"
     told = io.StringIO()
 
-    selection = select_capabilities(Asked(message, shop.alice))
+    selection = select_capabilities(SelectRequest(message, shop.alice))
     call_command("select", message, "--user", "alice", "--json", stdout=told)
 
     assert len(selection.selected) == 2

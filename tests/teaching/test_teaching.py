@@ -11,7 +11,7 @@ from catalog.models import Capability, EmbeddingModel
 from discovery.learning.experience_store import delete_expired
 from discovery.learning.review import reset
 from discovery.models import Experience, TaughtMessage
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from discovery.teaching.message_proposals import (
     import_messages,
@@ -82,7 +82,7 @@ def test_taught_messages_count_at_once_and_are_measured_without_themselves(
     again = learn_taught()
     figures = taught_figures(caller_of(root, people))
     every = tuple(TaughtMessage.objects.values_list("pk", flat=True))
-    alone = select_capabilities(Asked(MOONS[0], people.caller, apart=every))
+    alone = select_capabilities(SelectRequest(MOONS[0], people.caller, apart=every))
     after = one(people.caller, "which phase is the moon in on Saturday?", people.read_page)
 
     assert (learned, again) == (3, 0)
@@ -110,7 +110,7 @@ def test_message_has_no_vote_for_itself(people: People, root: User) -> None:
 
 def test_taught_evidence_respects_rights(people: People, root: User) -> None:
     give(people.delete_page, root)
-    ask = Asked(MOONS[1], people.caller)
+    ask = SelectRequest(MOONS[1], people.caller)
     before = select_capabilities(ask)
     teach(root, people, MOONS[0], tool=people.delete_page)
 

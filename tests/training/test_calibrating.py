@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discovery.evaluation.training._calibration import fit_scale, reliability
-from discovery.evaluation.training._evidence import Array, Question
+from discovery.evaluation.training._evidence import Array, LabelledQuestion
 from discovery.select.ranking.scales import GENERAL, TRAINED
 
 dice = np.random.default_rng(5)
@@ -12,7 +12,7 @@ MIDDLE, WIDTH, CANDIDATES = 0.5, 0.1, 12
 FAINT = 0.001  # weight of words when they must not matter
 
 
-def _asked(count: int) -> list[Question]:
+def _asked(count: int) -> list[LabelledQuestion]:
     """Create messages whose nearest candidate is right by the logistic curve; words say nothing."""
     asked = []
     for _ in range(count):
@@ -23,9 +23,9 @@ def _asked(count: int) -> list[Question]:
     return asked
 
 
-def _question(cosines: Array, words: Array, right: int) -> Question:
+def _question(cosines: Array, words: Array, right: int) -> LabelledQuestion:
     places = np.arange(CANDIDATES)
-    return Question(cosines[:, None], words[:, None], (30.0,), places == right, 1, places)
+    return LabelledQuestion(cosines[:, None], words[:, None], (30.0,), places == right, 1, places)
 
 
 def test_relevance_of_the_best_is_its_chance() -> None:

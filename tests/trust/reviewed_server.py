@@ -48,7 +48,7 @@ class World:
 
     def approve(self, *names: str) -> None:
         seen = {name: seen_digest(self.row(name)) for name in names}
-        approve_definitions(by=self.alice, integration=self.notes, seen=seen)
+        approve_definitions(by=self.alice, integration=self.notes, digests=seen)
 
 
 def changed(**fields: Any) -> dict[str, Any]:

@@ -119,7 +119,9 @@ def test_only_a_person_who_says_so_leaves_a_deny_behind(world: World) -> None:
     world.says(renamed(READ, "read_note_v2", description="Reads a note by name, quickly."))
     seen = {"read_note_v2": seen_digest(world.row("read_note_v2"))}
 
-    approve_definitions(by=world.alice, integration=world.notes, seen=seen, apart=["read_note_v2"])
+    approve_definitions(
+        by=world.alice, integration=world.notes, digests=seen, apart=["read_note_v2"]
+    )
 
     assert count_hanging(capability("read_note_v2")) == {}
     assert count_hanging(capability("read_note"))["deny"] == 1

@@ -122,7 +122,7 @@ def test_only_what_was_seen_is_approved(world: World) -> None:
     world.says(changed(description="Third."))
 
     with pytest.raises(ChangedSinceError):
-        approve_definitions(by=world.alice, integration=world.notes, seen=looked_at)
+        approve_definitions(by=world.alice, integration=world.notes, digests=looked_at)
 
     assert world.usable == []
 
@@ -147,7 +147,7 @@ def test_rejected_text_does_not_wait_again_and_another_does(world: World) -> Non
     world.says(second)
     seen = {"read_note": seen_digest(world.row("read_note"))}
 
-    reject_definitions(by=world.alice, integration=world.notes, seen=seen)
+    reject_definitions(by=world.alice, integration=world.notes, digests=seen)
     same, other = world.says(second), world.says(changed(description="Third."))
 
     assert (same.needs_review, other.needs_review, world.usable) == (False, True, [])

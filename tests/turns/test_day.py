@@ -9,7 +9,7 @@ from django.test import override_settings
 
 from acl.platform.redis_circuit import redis_client
 from discovery.models import Outcome, OutcomeAlert, Turn
-from discovery.select.selection import Asked
+from discovery.select.selection import SelectRequest
 from discovery.turns._plan import Wanted, plan_turn
 from discovery.turns.outcome_windows import read_stored_samples, read_window, scope_of, window_of
 from discovery.turns.outcomes import report_outcome, verdict_of_status
@@ -24,7 +24,7 @@ MISSES, OUTAGE = range(10, 13), range(16, 18)
 
 def live(people: People, now: datetime) -> str:
     """Simulate a turn at this hour; return its planned mode."""
-    plan = plan_turn(Wanted(Asked(MAIL, people.caller)))
+    plan = plan_turn(Wanted(SelectRequest(MAIL, people.caller)))
     missed = now.hour in MISSES and plan.course.mode == "discovered"
     status = "failed" if missed or now.hour in OUTAGE else "success"
     turn = Turn.objects.get(pk=plan.turn_id)

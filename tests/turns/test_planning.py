@@ -9,13 +9,13 @@ from django.test import override_settings
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
 from discovery.models import Outcome, Turn
-from discovery.select.selection import Asked, Selection
+from discovery.select.selection import Selection, SelectRequest
 from discovery.select.selector import select_capabilities
 from discovery.turns._plan import Plan, Wanted, plan_turn
 from tests.access.people import People
 from tests.turns.conftest import MAIL, NONSENSE, report
 
-Discover = Callable[[Asked], Selection]
+Discover = Callable[[SelectRequest], Selection]
 
 
 class Waited(list[float]):
@@ -29,7 +29,7 @@ def plan(
     caller: Caller, message: str = MAIL, *, discover: Discover = select_capabilities, **more: object
 ) -> tuple[Plan, Waited]:
     waited = Waited()
-    wanted = replace(Wanted(Asked(message, caller)), **more)  # type: ignore[arg-type]
+    wanted = replace(Wanted(SelectRequest(message, caller)), **more)  # type: ignore[arg-type]
     return plan_turn(wanted, discover=discover, sleep=waited), waited
 
 
@@ -37,7 +37,7 @@ def failing(times: int) -> Discover:
     """Return a selector that fails this often before it answers."""
     left = [None] * times
 
-    def discover(asked: Asked) -> Selection:
+    def discover(asked: SelectRequest) -> Selection:
         if left:
             left.pop()
             raise RuntimeError("the extension is gone")
@@ -138,7 +138,7 @@ def test_who_may_use_nothing_loses_nothing(people: People) -> None:
 
 
 def test_whole_answer_without_a_find_is_not_asked_for_twice(people: People) -> None:
-    def discover(asked: Asked) -> Selection:
+    def discover(asked: SelectRequest) -> Selection:
         return replace(select_capabilities(asked), degraded=())
 
     done, waited = plan(people.caller, NONSENSE, discover=discover)
@@ -153,7 +153,7 @@ def test_everything_is_offered_where_the_request_asks_for_it(people: People) -> 
     assert (done.state, done.attempts, done.selection.degraded) == ("planned", 0, ())
     assert Turn.objects.get(pk=done.turn_id).tokens_all > 0
 
-    asked = Asked(MAIL, people.caller, kind="skill")
+    asked = SelectRequest(MAIL, people.caller, kind="skill")
     none, _ = plan(people.caller, mode="all", asked=asked)
     assert offered(none) == set()
 

@@ -14,7 +14,7 @@ from acl.platform.redis_circuit import redis_circuit, redis_client
 from discovery.models import Outcome, OutcomeAlert, Turn
 from discovery.turns.outcome_windows import (
     Sample,
-    Scope,
+    WindowScope,
     add_sample,
     normalize_space,
     read_stored_samples,
@@ -128,19 +128,19 @@ BAD = [Sample(number, "failed", 0.0) for number in range(8)]
 def test_alert_below_the_threshold_with_samples_enough(
     people: People, samples: list[Sample], raised: str | None
 ) -> None:
-    alert = raise_alert(window_of(Scope("group", people.support.pk), samples), at=AT)
+    alert = raise_alert(window_of(WindowScope("group", people.support.pk), samples), at=AT)
 
     assert (alert.severity if alert else None) == raised
 
 
 def test_alert_is_not_repeated_before_its_cooldown_is_over(people: People) -> None:
-    window = window_of(Scope("group", people.support.pk), BAD)
+    window = window_of(WindowScope("group", people.support.pk), BAD)
     seconds = [0, 1, 59.9, 60, 61, 119.9, 120]
 
     alerts = [raise_alert(window, at=AT + timedelta(seconds=second)) for second in seconds]
 
     assert [second for second, alert in zip(seconds, alerts, strict=True) if alert] == [0, 60, 120]
-    other = raise_alert(window_of(Scope("group", people.finance.pk), BAD), at=AT)
+    other = raise_alert(window_of(WindowScope("group", people.finance.pk), BAD), at=AT)
     assert other is not None
     assert "8 failed" in other.reason
     with override_settings(PEGBOARD_ALERTS=False):
@@ -150,7 +150,7 @@ def test_alert_is_not_repeated_before_its_cooldown_is_over(people: People) -> No
 @pytest.mark.django_db(transaction=True)
 def test_of_many_at_once_one_raises_the_alert() -> None:
     people = invite()
-    window = window_of(Scope("group", people.support.pk), BAD)
+    window = window_of(WindowScope("group", people.support.pk), BAD)
     together, raised = threading.Barrier(8), []
 
     def see_it() -> None:

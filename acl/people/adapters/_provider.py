@@ -92,14 +92,14 @@ def _link(request: HttpRequest, sociallogin: SocialLogin) -> None:
 
 def _claims(sociallogin: SocialLogin) -> dict[str, Any]:
     """Merge the provider's claims; the latest win."""
-    said = sociallogin.account.extra_data
-    return {**(said.get("id_token") or {}), **(said.get("userinfo") or {})}
+    data = sociallogin.account.extra_data
+    return {**(data.get("id_token") or {}), **(data.get("userinfo") or {})}
 
 
 def _of_two_people(sociallogin: SocialLogin) -> bool:
     """Return True if ID token and user info have different subjects, which the standard forbids."""
-    said = sociallogin.account.extra_data
-    subjects = {part["sub"] for part in said.values() if isinstance(part, dict) and "sub" in part}
+    data = sociallogin.account.extra_data
+    subjects = {part["sub"] for part in data.values() if isinstance(part, dict) and "sub" in part}
     return len(subjects) > 1
 
 
@@ -120,28 +120,28 @@ def apply_claims(*, person: User, claims: Mapping[str, Any], new: bool = False) 
 
 def claimed_values(claims: Mapping[str, Any], name: str) -> frozenset[str]:
     """Return the values of the claim. Dots lead into objects if no claim has the whole name."""
-    found: Any = claims.get(name)
-    if found is None:
-        found = claims
+    claim: Any = claims.get(name)
+    if claim is None:
+        claim = claims
         for part in name.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
-    if isinstance(found, str):
-        found = [found]
-    if not isinstance(found, list):
+            claim = claim.get(part) if isinstance(claim, Mapping) else None
+    if isinstance(claim, str):
+        claim = [claim]
+    if not isinstance(claim, list):
         return frozenset()
-    return frozenset(value for value in found if isinstance(value, str))
+    return frozenset(value for value in claim if isinstance(value, str))
 
 
 def _map_groups(person: User, values: frozenset[str]) -> tuple[list[str], list[str]]:
     """Apply the mapped groups. Return the names of added and removed groups."""
     mapping = settings.PEGBOARD_OIDC_GROUPS
-    wanted = {group for value, group in mapping if value in values}
+    granted = {group for value, group in mapping if value in values}
     groups = {group.name: group for group in Group.objects.filter(name__in=_names(mapping))}
     had = set(person.groups.filter(name__in=_names(mapping)).values_list("name", flat=True))
-    if missing := wanted - groups.keys():
+    if missing := granted - groups.keys():
         logger.warning("There are no groups named %s", ", ".join(sorted(missing)))
-    added = sorted((wanted & groups.keys()) - had)
-    removed = sorted(had - wanted)
+    added = sorted((granted & groups.keys()) - had)
+    removed = sorted(had - granted)
     person.groups.add(*(groups[name] for name in added))
     person.groups.remove(*(groups[name] for name in removed))
     return added, removed
@@ -153,8 +153,8 @@ def _names(mapping: tuple[tuple[str, str], ...]) -> set[str]:
 
 def _map_admin(person: User, values: frozenset[str]) -> bool | None:
     """Apply the admin mapping. Return True or False if it changed, else None."""
-    wanted = settings.PEGBOARD_OIDC_ADMIN_GROUP
-    if not wanted or person.is_superuser == (wanted in values):
+    admin_group = settings.PEGBOARD_OIDC_ADMIN_GROUP
+    if not admin_group or person.is_superuser == (admin_group in values):
         return None
     if person.is_superuser and not _other_admins(person):
         logger.warning("%s stays an admin: there is no other", person.username)

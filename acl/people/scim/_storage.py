@@ -90,12 +90,14 @@ class DatabaseStorage(ScimStorage):
             page = rows.order_by("pk")[start:stop]
             return SearchPage(rows.count(), [_user(n) if is_user else _group(n) for n in page])
         rows = _narrowed(rows, search_request.filter, is_user=is_user)
-        found = [_user(row) if is_user else _group(row) for row in rows.order_by("pk")]
+        resources = [_user(row) if is_user else _group(row) for row in rows.order_by("pk")]
         if search_request.filter is not None:
-            found = [one for one in found if search_request.filter.match(one)]
+            resources = [
+                resource for resource in resources if search_request.filter.match(resource)
+            ]
         if search_request.sort_by is not None:
-            found = _sorted(found, search_request)
-        return SearchPage(len(found), [*found[start:stop]])
+            resources = _sorted(resources, search_request)
+        return SearchPage(len(resources), [*resources[start:stop]])
 
     def create(self, resource_type: ResourceType, resource: Resource[Any]) -> Resource[Any]:
         """Create a person without a password, or a group to which nothing is granted."""
@@ -172,9 +174,9 @@ class DatabaseStorage(ScimStorage):
             first_name=name.given_name or "",
             last_name=name.family_name or "",
             addresses=[
-                ProvisionedAddress(str(one.value), bool(one.primary))
-                for one in resource.emails or []
-                if one.value
+                ProvisionedAddress(str(email.value), bool(email.primary))
+                for email in resource.emails or []
+                if email.value
             ],
             is_new=is_new,
         )
@@ -199,11 +201,11 @@ class DatabaseStorage(ScimStorage):
         if is_group_name_taken(name, besides=group):
             raise UniquenessException(detail="There is already a group with this name.")
         rename_group(by=self._holder, group=group, name=name)
-        wanted = self._members(resource.members or [])
+        members = self._members(resource.members or [])
         now = {person.pk: person for person in self._people().filter(groups=group)}
-        for pk in sorted(wanted.keys() - now.keys()):
-            add_to_group(by=self._holder, person=wanted[pk], group=group)
-        for pk in sorted(now.keys() - wanted.keys()):
+        for pk in sorted(members.keys() - now.keys()):
+            add_to_group(by=self._holder, person=members[pk], group=group)
+        for pk in sorted(now.keys() - members.keys()):
             take_out_of_group(by=self._holder, person=now[pk], group=group)
         _note(resource, group=group)
 
@@ -222,8 +224,8 @@ class DatabaseStorage(ScimStorage):
 
     def _groups(self) -> QuerySet[auth.Group]:
         people = auth.User.objects.filter(service_account=None)
-        shown = people.exclude(scim__deleted_at__isnull=False).order_by("pk")
-        members = Prefetch("user_set", queryset=shown, to_attr="shown_members")
+        visible = people.exclude(scim__deleted_at__isnull=False).order_by("pk")
+        members = Prefetch("user_set", queryset=visible, to_attr="shown_members")
         groups = auth.Group.objects.filter(self._holder.administered("pk"))
         return groups.select_related("scim").prefetch_related(members)
 
@@ -245,10 +247,10 @@ class DatabaseStorage(ScimStorage):
                 detail=f"A group has at most {MOST_MEMBERS:,} members here."
             )
         keys = {_key(str(member.value)) for member in members}
-        found = {person.pk: person for person in self._people().filter(pk__in=keys)}
-        if len(found) != len(keys):
+        people = {person.pk: person for person in self._people().filter(pk__in=keys)}
+        if len(people) != len(keys):
             raise InvalidValueException(detail="members: no such user, or not one of ours.")
-        return found
+        return people
 
 
 def _key(resource_id: str) -> int:
@@ -261,8 +263,8 @@ def _user(person: auth.User) -> User:
     record: ScimRecord | None = getattr(person, "scim", None)
     addresses = list(cast(Iterable[Any], person.emailaddress_set.all()))  # type: ignore[attr-defined]
     emails = [
-        Email(value=one.email, primary=one.primary)
-        for one in sorted(addresses, key=lambda one: one.pk)
+        Email(value=item.email, primary=item.primary)
+        for item in sorted(addresses, key=lambda item: item.pk)
     ]
     if not emails and person.email:
         emails = [Email(value=person.email, primary=True)]
@@ -282,8 +284,8 @@ def _user(person: auth.User) -> User:
         preferred_language=provided_tag(person) or None,
         emails=emails or None,
         groups=[
-            UserGroup(value=str(one.pk), display=one.name)
-            for one in sorted(getattr(person, "known_groups", ()), key=lambda one: one.pk)
+            UserGroup(value=str(item.pk), display=item.name)
+            for item in sorted(getattr(person, "known_groups", ()), key=lambda item: item.pk)
         ]
         or None,
     )
@@ -298,7 +300,8 @@ def _group(group: auth.Group) -> Group:
         external_id=(record.external_id or None) if record else None,
         display_name=group.name,
         members=[
-            GroupMember(value=str(one.pk), ref=Reference(f"Users/{one.pk}")) for one in members
+            GroupMember(value=str(member.pk), ref=Reference(f"Users/{member.pk}"))
+            for member in members
         ]
         or None,
     )
@@ -309,8 +312,8 @@ def _versioned(
     resource: Resource[Any], kind: str, record: ScimRecord | None, created: datetime | None
 ) -> Resource[Any]:
     """Add the meta data. The version is a digest of all that the resource says."""
-    said = json.dumps(resource.model_dump(), sort_keys=True, default=str)
-    digest = hashlib.sha256(said.encode()).hexdigest()[:24]
+    text = json.dumps(resource.model_dump(), sort_keys=True, default=str)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:24]
     resource.meta = Meta(
         resource_type=kind,
         created=created or (record.created_at if record else None),
@@ -325,9 +328,9 @@ def _note(resource: Resource[Any], **subject: Any) -> None:
     ScimRecord.objects.update_or_create(**subject, defaults={"external_id": external})
 
 
-def _narrowed(rows: QuerySet[Any], wanted: Any, *, is_user: bool) -> QuerySet[Any]:
+def _narrowed(rows: QuerySet[Any], search_filter: Any, *, is_user: bool) -> QuerySet[Any]:
     """Narrow the rows to those that an equality names: clients look up one at a time."""
-    node = wanted.ast if wanted is not None else None
+    node = search_filter.ast if search_filter is not None else None
     if not isinstance(node, Comparison) or node.op != CompareOperator.eq:
         return rows
     if not isinstance(node.value, str):
@@ -351,12 +354,12 @@ _COLUMNS = {
 }
 
 
-def _sorted(found: list[Any], request: SearchRequest[Any]) -> list[Any]:
+def _sorted(resources: list[Any], request: SearchRequest[Any]) -> list[Any]:
     """Sort by the client's attribute; resources without it come last."""
     descending = request.sort_order == SearchRequest.SortOrder.descending
 
-    def key(one: Any) -> tuple[bool, Any]:
-        value = request.sort_value(one)
+    def key(resource: Any) -> tuple[bool, Any]:
+        value = request.sort_value(resource)
         return value is None, "" if value is None else value
 
-    return sorted(found, key=key, reverse=descending)
+    return sorted(resources, key=key, reverse=descending)

@@ -36,7 +36,7 @@ def move(
     row: Model,
     to: str,
     *conditions: Q,
-    seen: Collection[str] = ("state",),
+    unchanged: Collection[str] = ("state",),
     **columns: Any,
 ) -> bool:
     """Move a row to another state, in one conditional update.
@@ -44,7 +44,7 @@ def move(
     Returns False, and changes nothing, if one of the columns named by `seen` has changed since
     `row` was read, or if a condition does not hold. Of several that move a row, one does.
     """
-    before = {name: getattr(row, name) for name in seen}
+    before = {name: getattr(row, name) for name in unchanged}
     rows = type(row)._default_manager.filter(*conditions, pk=row.pk, **before)
     if not rows.update(state=to, **columns):
         return False

@@ -48,17 +48,17 @@ class RequestedKey:
 def check_key_authority(actor: Actor, key: RequestedKey) -> Rank:
     """Return the rank that the new key gets. Raise DelegationRefused if the key would be able to
     do anything that the actor cannot do at this moment."""
-    own = authority_of(actor)
-    if ApiKey.Scope.ADMIN not in own.scopes:
+    authority = authority_of(actor)
+    if ApiKey.Scope.ADMIN not in authority.scopes:
         raise DelegationRefused(
             "scopes", _("Only an admin, or a key with the scope admin, can create keys.")
         )
-    if beyond := key.scopes - own.scopes:
-        named = ", ".join(sorted(beyond))
+    if beyond := key.scopes - authority.scopes:
+        names = ", ".join(sorted(beyond))
         raise DelegationRefused(
-            "scopes", _("You do not have these scopes yourself: %(scopes)s.") % {"scopes": named}
+            "scopes", _("You do not have these scopes yourself: %(scopes)s.") % {"scopes": names}
         )
-    if key.acts_for_users and not own.acts_for_users:
+    if key.acts_for_users and not authority.acts_for_users:
         raise DelegationRefused(
             "acts_for_users",
             _(
@@ -66,41 +66,41 @@ def check_key_authority(actor: Actor, key: RequestedKey) -> Rank:
                 "Ask an admin who has the permission 'Can act for other people'."
             ),
         )
-    _check_reach(own, key)
-    _check_owner(own, key)
-    if not own.outlasts(key.expires_at):
+    _check_reach(authority, key)
+    _check_owner(authority, key)
+    if not authority.outlasts(key.expires_at):
         raise DelegationRefused(
             "expires_at",
             _("Your own key expires on %(time)s: choose an earlier expiry.")
-            % {"time": f"{own.ends_at:%Y-%m-%d %H:%M}"},
+            % {"time": f"{authority.ends_at:%Y-%m-%d %H:%M}"},
         )
-    return min(own.rank, rank_of(key.owner)) if key.owner else Rank.MEMBER
+    return min(authority.rank, rank_of(key.owner)) if key.owner else Rank.MEMBER
 
 
-def _check_reach(own: Authority, key: RequestedKey) -> None:
-    if own.reaches(key.groups):
+def _check_reach(authority: Authority, key: RequestedKey) -> None:
+    if authority.reaches(key.groups):
         return
     owner_id = key.owner.pk if key.owner else None
-    follows = own.follows_owner and owner_id == own.person_id and not key.acts_for_users
+    follows = authority.follows_owner and owner_id == authority.person_id and not key.acts_for_users
     if key.groups is None and follows:
         return
     raise DelegationRefused("groups", _("You do not administer all of these groups."))
 
 
-def _check_owner(own: Authority, key: RequestedKey) -> None:
+def _check_owner(authority: Authority, key: RequestedKey) -> None:
     owner = key.owner
-    if owner is None or owner.pk == own.person_id:
+    if owner is None or owner.pk == authority.person_id:
         return
     is_program = ServiceAccount.objects.filter(user=owner).exists()
-    if not own.acts_for_users and not (is_program and own.rank >= Rank.STAFF):
+    if not authority.acts_for_users and not (is_program and authority.rank >= Rank.STAFF):
         raise DelegationRefused(
             "owner",
             _("The key would act as another person. Own it yourself, or use a service account."),
         )
-    if not _includes(own, owner):
+    if not _includes(authority, owner):
         raise DelegationRefused("owner", _("This person has more rights than you."))
     # Its owner would decide about approvals: that is a person's, or an admin's to hand out.
-    if ApiKey.Scope.ADMIN in key.scopes and own.rank < Rank.STAFF:
+    if ApiKey.Scope.ADMIN in key.scopes and authority.rank < Rank.STAFF:
         raise DelegationRefused(
             "owner", _("A key with the scope admin can only be created by its own owner.")
         )
@@ -133,15 +133,19 @@ def check_person(actor: Actor, person: User) -> None:
 def may_change_person(actor: Actor, person: User) -> bool:
     """Return True if the person has no power that the actor lacks. Flags of a deactivated person
     count too: they come back to life with the account."""
-    own = authority_of(actor)
-    return own.rank >= Rank.STAFF and own.manages_person(person) and _includes(own, person)
+    authority = authority_of(actor)
+    return (
+        authority.rank >= Rank.STAFF
+        and authority.manages_person(person)
+        and _includes(authority, person)
+    )
 
 
 def check_member(actor: Actor, person: User) -> None:
     """Raise DelegationRefused if the person has a power, as an admin or by permissions, that the
     actor lacks: then their memberships are not the actor's to end."""
-    own = authority_of(actor)
-    if own.rank < Rank.STAFF or not _includes(own, person):
+    authority = authority_of(actor)
+    if authority.rank < Rank.STAFF or not _includes(authority, person):
         raise DelegationRefused(
             "person", _("This person has more rights than you. Ask an admin with more rights.")
         )
@@ -150,20 +154,24 @@ def check_member(actor: Actor, person: User) -> None:
 def may_act_as(actor: Actor, person: User) -> bool:
     """Return True if the actor may act as this person, or set what they sign in with, which comes
     to the same."""
-    own = authority_of(actor)
-    if person.pk == own.person_id:
+    authority = authority_of(actor)
+    if person.pk == authority.person_id:
         return True
-    return own.acts_for_users and own.manages_person(person) and _includes(own, person)
+    return (
+        authority.acts_for_users
+        and authority.manages_person(person)
+        and _includes(authority, person)
+    )
 
 
 def check_groups(actor: Actor, groups: Iterable[Group]) -> None:
     """Raise DelegationRefused unless the actor may make someone a member of all these groups."""
-    own, joined = authority_of(actor), list(groups)
-    if joined and own.rank < Rank.STAFF:
+    authority, joined = authority_of(actor), list(groups)
+    if joined and authority.rank < Rank.STAFF:
         raise DelegationRefused("groups", _("Only an admin can add people to groups."))
-    if not own.manages(frozenset(group.pk for group in joined)):
+    if not authority.manages(frozenset(group.pk for group in joined)):
         raise DelegationRefused("groups", _("You do not administer all of these groups."))
-    if not own.has_permissions(permissions_by(joined)):
+    if not authority.has_permissions(permissions_by(joined)):
         raise DelegationRefused(
             "groups", _("Members of this group get admin permissions that you do not have.")
         )
@@ -172,25 +180,25 @@ def check_groups(actor: Actor, groups: Iterable[Group]) -> None:
 def check_invitation(actor: Actor, role: str, groups: Iterable[Group]) -> None:
     """Raise DelegationRefused unless the actor holds all that the invited person will: a rank,
     scopes, groups, and no end."""
-    own, is_admin = authority_of(actor), role == Invitation.Role.ADMIN
-    if own.rank < (Rank.SUPERUSER if is_admin else Rank.STAFF):
+    authority, is_admin = authority_of(actor), role == Invitation.Role.ADMIN
+    if authority.rank < (Rank.SUPERUSER if is_admin else Rank.STAFF):
         raise DelegationRefused("role", _("Only a superuser can invite admins."))
-    if beyond := (EVERY_SCOPE if is_admin else OWN_SCOPES) - own.scopes:
-        named = ", ".join(sorted(beyond))
+    if beyond := (EVERY_SCOPE if is_admin else OWN_SCOPES) - authority.scopes:
+        names = ", ".join(sorted(beyond))
         raise DelegationRefused(
-            "role", _("You do not have these scopes yourself: %(scopes)s.") % {"scopes": named}
+            "role", _("You do not have these scopes yourself: %(scopes)s.") % {"scopes": names}
         )
-    if not own.outlasts(None):
+    if not authority.outlasts(None):
         raise DelegationRefused(
             "role",
             _("Your key expires, but people stay. Invite with a key that does not expire."),
         )
     joined = list(groups)
-    if own.administers is not None:  # the invited person also joins these
+    if authority.administers is not None:  # the invited person also joins these
         joined += Group.objects.filter(policy__joined_by_default=True)
     if is_admin or not joined:
         check_installation(actor)
-    if is_admin and not own.acts_for_users:
+    if is_admin and not authority.acts_for_users:
         raise DelegationRefused("role", _("Only a superuser can invite admins."))
     check_groups(actor, joined)
 
@@ -210,21 +218,21 @@ def check_flags(
     actor: Actor, *, is_staff: bool, is_superuser: bool, permissions: frozenset[str]
 ) -> None:
     """Raise DelegationRefused unless the actor may give someone these flags and permissions."""
-    own = authority_of(actor)
-    if is_superuser and own.rank < Rank.SUPERUSER:
+    authority = authority_of(actor)
+    if is_superuser and authority.rank < Rank.SUPERUSER:
         raise DelegationRefused("is_superuser", _("Only a superuser can make someone a superuser."))
-    if is_staff and own.rank < Rank.STAFF:
+    if is_staff and authority.rank < Rank.STAFF:
         raise DelegationRefused("is_staff", _("Only an admin can make someone an admin."))
-    if not own.has_permissions(permissions):
+    if not authority.has_permissions(permissions):
         raise DelegationRefused(
             "user_permissions", _("You do not have all of these permissions yourself.")
         )
 
 
-def _includes(own: Authority, person: User) -> bool:
+def _includes(authority: Authority, person: User) -> bool:
     flags = (
         Rank.SUPERUSER if person.is_superuser else Rank.STAFF if person.is_staff else Rank.MEMBER
     )
-    if own.rank < flags:
+    if authority.rank < flags:
         return False
-    return own.has_permissions(permissions_of(person))
+    return authority.has_permissions(permissions_of(person))

@@ -86,11 +86,11 @@ class Authority:
     acts_for_users: bool = False
     ends_at: datetime | None = None
 
-    def has_permissions(self, wanted: frozenset[str] | None) -> bool:
+    def has_permissions(self, permissions: frozenset[str] | None) -> bool:
         """Return True if all of these Django permissions are among the actor's own."""
         if self.permissions is None:
             return True
-        return wanted is not None and wanted <= self.permissions
+        return permissions is not None and permissions <= self.permissions
 
     def reaches(self, groups: frozenset[int] | None) -> bool:
         """Return True if the actor's power extends to all of these groups."""
@@ -158,14 +158,14 @@ def permissions_of(person: User) -> frozenset[str] | None:
 def given_permissions(person: User) -> frozenset[str]:
     """Return the permissions that were given to the person or their groups, one by one."""
     direct = person.user_permissions.values_list("content_type__app_label", "codename")
-    own = frozenset(f"{app}.{codename}" for app, codename in direct)
-    return own | permissions_by(person.groups.all())
+    names = frozenset(f"{app}.{codename}" for app, codename in direct)
+    return names | permissions_by(person.groups.all())
 
 
 def permissions_by(groups: Iterable[Group]) -> frozenset[str]:
     """Return the Django permissions that membership of these groups brings."""
-    found = Permission.objects.filter(group__in=[group.pk for group in groups])
-    pairs = found.values_list("content_type__app_label", "codename")
+    permissions = Permission.objects.filter(group__in=[group.pk for group in groups])
+    pairs = permissions.values_list("content_type__app_label", "codename")
     return frozenset(f"{app}.{codename}" for app, codename in pairs)
 
 

@@ -45,8 +45,8 @@ class ExplainView(APIView):
 
         404 if the capability does not exist or the caller may not know of it.
         """
-        wanted = _read(request, serializers.ExplainQuerySerializer)
-        explanation = _explain_for(request, _caller(request, wanted), wanted["capability"])
+        query = _read(request, serializers.ExplainQuerySerializer)
+        explanation = _explain_for(request, _caller(request, query), query["capability"])
         if explanation is None:
             raise Http404
         return Response(serializers.ExplanationSerializer(explanation).data)
@@ -66,9 +66,9 @@ class ReachView(APIView):
     )
     def get(self, request: Request) -> Response:
         """Return a page of the caller's capabilities, by full name."""
-        wanted = _read(request, serializers.ReachQuerySerializer)
-        caller = _caller(request, wanted)
-        reach = list_reach(caller=caller, words=wanted["query"], page=wanted["page"])
+        query = _read(request, serializers.ReachQuerySerializer)
+        caller = _caller(request, query)
+        reach = list_reach(caller=caller, words=query["query"], page=query["page"])
         return Response(serializers.ReachSerializer(reach).data)
 
 
@@ -86,16 +86,16 @@ class HoldersView(APIView):
     )
     def get(self, request: Request) -> Response:
         """Return a page of holders, by group, space and name. A key sees its own group only."""
-        wanted = _read(request, serializers.HoldersQuerySerializer)
+        query = _read(request, serializers.HoldersQuerySerializer)
         capabilities = Capability.objects.select_related("integration")
-        group = own_group(request, wanted["group"])
+        group = own_group(request, query["group"])
         if group is not None:
             capabilities = capabilities.filter(pk__in=capabilities_of(group).values("pk"))
-        found = capabilities.filter(full_name=wanted["capability"]).first()
-        chosen = _group(group, wanted["group"])
-        if found is None:
+        capability = capabilities.filter(full_name=query["capability"]).first()
+        chosen = _group(group, query["group"])
+        if capability is None:
             raise Http404
-        holders = list_holders(capability=found, group=chosen, page=wanted["page"])
+        holders = list_holders(capability=capability, group=chosen, page=query["page"])
         return Response(serializers.HoldersSerializer(holders).data)
 
 
@@ -105,9 +105,9 @@ def _read(request: Request, form: type[rest.Serializer]) -> dict[str, Any]:
     return dict(serializer.validated_data)
 
 
-def _caller(request: Request, wanted: dict[str, Any]) -> Caller:
-    named = {name: wanted.get(name) or "" for name in ("user", "group", "space")}
-    return caller_in_question(request, **named)
+def _caller(request: Request, query: dict[str, Any]) -> Caller:
+    names = {name: query.get(name) or "" for name in ("user", "group", "space")}
+    return caller_in_question(request, **names)
 
 
 def _explain_for(request: Request, caller: Caller, full_name: str) -> Explanation | None:
@@ -123,12 +123,12 @@ def _explain_for(request: Request, caller: Caller, full_name: str) -> Explanatio
     return explain(caller=caller, full_name=full_name)
 
 
-def _group(own: int | None, name: str) -> Group | None:
+def _group(key_group: int | None, name: str) -> Group | None:
     """Return the group to filter by, or None for all."""
-    if own is None and not name:
+    if key_group is None and not name:
         return None
     groups = Group.objects.filter(name=name) if name else Group.objects.all()
-    group = (groups.filter(pk=own) if own is not None else groups).first()
+    group = (groups.filter(pk=key_group) if key_group is not None else groups).first()
     if group is None:
         raise Http404
     return group

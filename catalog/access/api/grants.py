@@ -69,11 +69,11 @@ class GrantsView(AdminView):
     )
     def get(self, request: Request) -> Response:
         """Return what was granted to a user, in all their groups, or to a group."""
-        wanted = GrantsQuerySerializer(data=request.query_params.dict())
-        wanted.is_valid(raise_exception=True)
-        if len(wanted.validated_data) != 1:
+        query = GrantsQuerySerializer(data=request.query_params.dict())
+        query.is_valid(raise_exception=True)
+        if len(query.validated_data) != 1:
             raise ValidationError({"user": "Name either user or group."})
-        [(kind, name)] = wanted.validated_data.items()
+        [(kind, name)] = query.validated_data.items()
         subject: dict[str, Any] = {kind: _find(kind, name)}
         integrations, capabilities = list_grants(**subject)
         return Response({"integrations": integrations, "capabilities": capabilities})
@@ -87,9 +87,9 @@ class GrantsView(AdminView):
     )
     def post(self, request: Request) -> Response:
         """Grant it, with effect from the next request. 200 if it was granted already."""
-        wanted = _validated(request.data)
-        is_new = grant(by=installation_admin(request), **_resolve(wanted))
-        return Response(wanted, status=201 if is_new else 200)
+        fields = _validated(request.data)
+        is_new = grant(by=installation_admin(request), **_resolve(fields))
+        return Response(fields, status=201 if is_new else 200)
 
     @extend_schema(
         operation_id="revoke_grant",
@@ -100,8 +100,8 @@ class GrantsView(AdminView):
     )
     def delete(self, request: Request) -> Response:
         """Revoke it, with effect from the next request. 204 also if there was none."""
-        wanted = _validated(request.query_params.dict())
-        revoke(by=installation_admin(request), **_resolve(wanted))
+        query = _validated(request.query_params.dict())
+        revoke(by=installation_admin(request), **_resolve(query))
         return Response(status=204)
 
 
@@ -117,17 +117,17 @@ def _validated(data: Any) -> dict[str, str]:
     return dict(serializer.validated_data)
 
 
-def _resolve(wanted: dict[str, str]) -> dict[str, Any]:
+def _resolve(fields: dict[str, str]) -> dict[str, Any]:
     """Return the arguments of `grant` and `revoke`."""
-    whom, what = ({n: wanted[n] for n in names if n in wanted} for names in (_WHOM, _WHAT))
+    whom, what = ({n: fields[n] for n in names if n in fields} for names in (_WHOM, _WHAT))
     [(kind, name)] = what.items()
-    found = {subject: _find(subject, named) for subject, named in whom.items()}
-    return {"target": _find(kind, name), **found}
+    subjects = {subject: _find(subject, subject_name) for subject, subject_name in whom.items()}
+    return {"target": _find(kind, name), **subjects}
 
 
 def _find(kind: str, name: str) -> Model:
     table, column = _NAMES[kind]
-    found = table._default_manager.filter(**{column: name}).first()
-    if found is None:
+    row = table._default_manager.filter(**{column: name}).first()
+    if row is None:
         raise ValidationError({kind: "There is none of that name."})
-    return found
+    return row

@@ -103,9 +103,9 @@ class GroupMergeView(AdminView):
 
 def _groups(pk: int, data: Any) -> tuple[Group, Group]:
     group = get_object_or_404(Group, pk=pk)
-    wanted = MergeSerializer(data=data)
-    wanted.is_valid(raise_exception=True)
-    into = Group.objects.filter(name=wanted.validated_data["into"]).first()
+    serializer = MergeSerializer(data=data)
+    serializer.is_valid(raise_exception=True)
+    into = Group.objects.filter(name=serializer.validated_data["into"]).first()
     if into is None:
         raise ValidationError({"into": "There is no group with this name."})
     return group, into

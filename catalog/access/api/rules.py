@@ -39,10 +39,10 @@ class RulesView(APIView):
         """Return a page of rules, by group and space, oldest first."""
         serializer = serializers.RulesQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
-        wanted = serializer.validated_data
-        rules = _rules(request).filter(_filter_for(wanted)).select_related(*RELATED)
+        filters = serializer.validated_data
+        rules = _rules(request).filter(_filter_for(filters)).select_related(*RELATED)
         rules = rules.order_by("space__group__name", "space__slug", "pk")
-        limit, offset = wanted["limit"], wanted["offset"]
+        limit, offset = filters["limit"], filters["offset"]
         total = rules.count()
         page = {
             "items": rules[offset : offset + limit],
@@ -139,7 +139,7 @@ class KeptRuleView(APIView):
     )
     def delete(self, request: Request, pk: int) -> Response:
         """Delete the rule: what comes back under its name is free of it."""
-        lift(by=person_of(request), kept=get_object_or_404(_kept(request), pk=pk))
+        lift(by=person_of(request), limit=get_object_or_404(_kept(request), pk=pk))
         return Response(status=204)
 
 
@@ -152,55 +152,55 @@ def _rules(request: Request) -> QuerySet[Rule]:
     return Rule.objects.filter(groups_known(request, "space__group"))
 
 
-def _filter_for(wanted: dict[str, Any]) -> Q:
+def _filter_for(filters: dict[str, Any]) -> Q:
     paths = {
         "group": "space__group__name",
         "space": "space__slug",
         "integration": "integration__slug",
         "capability": "capability__full_name",
     }
-    return Q(**{path: wanted[name] for name, path in paths.items() if wanted[name]})
+    return Q(**{path: filters[name] for name, path in paths.items() if filters[name]})
 
 
-def _resolve_rule(request: Request, wanted: dict[str, Any]) -> dict[str, Any]:
+def _resolve_rule(request: Request, fields: dict[str, Any]) -> dict[str, Any]:
     """Resolve the names in a request; a key gets the same error for hidden and missing things."""
-    own = own_group(request, wanted["group"])
-    space = _space(own, wanted["group"], wanted["space"])
-    integrations = Integration.objects.all() if own is None else integrations_of(own)
-    capabilities = Capability.objects.all() if own is None else capabilities_of(own)
+    key_group = own_group(request, fields["group"])
+    space = _space(key_group, fields["group"], fields["space"])
+    integrations = Integration.objects.all() if key_group is None else integrations_of(key_group)
+    capabilities = Capability.objects.all() if key_group is None else capabilities_of(key_group)
     users, groups = User.objects.all(), Group.objects.all()
-    if own is not None:
-        users = users.filter(groups=own)
-        groups = groups.filter(user__groups=own).distinct()
+    if key_group is not None:
+        users = users.filter(groups=key_group)
+        groups = groups.filter(user__groups=key_group).distinct()
     return {
         "space": space,
-        "effect": Rule.Effect[wanted["effect"].upper()],
-        "integration": _find_named(integrations, "slug", wanted, "integration"),
-        "capability": _find_named(capabilities, "full_name", wanted, "capability"),
-        "user": _find_named(users, "username", wanted, "for_user"),
-        "group": _find_named(groups, "name", wanted, "for_group"),
+        "effect": Rule.Effect[fields["effect"].upper()],
+        "integration": _find_named(integrations, "slug", fields, "integration"),
+        "capability": _find_named(capabilities, "full_name", fields, "capability"),
+        "user": _find_named(users, "username", fields, "for_user"),
+        "group": _find_named(groups, "name", fields, "for_group"),
     }
 
 
-def _space(own: int | None, group: str, slug: str) -> Space:
-    if own is None and not group:
+def _space(key_group: int | None, group: str, slug: str) -> Space:
+    if key_group is None and not group:
         raise ValidationError({"group": "Name the group whose space it is."})
     groups = Group.objects.filter(name=group) if group else Group.objects.all()
-    found = (groups.filter(pk=own) if own is not None else groups).first()
-    if found is None:
+    owner = (groups.filter(pk=key_group) if key_group is not None else groups).first()
+    if owner is None:
         raise CallerRefused
-    spaces = Space.objects.select_related("group").filter(group=found)
+    spaces = Space.objects.select_related("group").filter(group=owner)
     space = (spaces.filter(slug=slug) if slug else spaces.filter(parent=None)).first()
     if space is None:
         raise ValidationError({"space": "The group has no such space."})
     return space
 
 
-def _find_named(rows: QuerySet, column: str, wanted: dict[str, Any], field: str) -> Model | None:
+def _find_named(rows: QuerySet, column: str, fields: dict[str, Any], field: str) -> Model | None:
     """Return the named row, or None if the field is empty."""
-    if wanted[field] is None:
+    if fields[field] is None:
         return None
-    found: Model | None = rows.filter(**{column: wanted[field]}).first()
-    if found is None:
+    row: Model | None = rows.filter(**{column: fields[field]}).first()
+    if row is None:
         raise ValidationError({field: "There is nothing of that name."})
-    return found
+    return row

@@ -84,13 +84,15 @@ def read_changes(text: str) -> list[Change]:
 
 def find_things(names: Iterable[str]) -> dict[str, Model]:
     """Return the existing objects by reference."""
-    wanted: dict[str, set[int]] = defaultdict(set)
+    keys_by_kind: dict[str, set[int]] = defaultdict(set)
     for name in names:
         kind, key = name.partition("-")[::2]
         if kind in _KINDS and key.isdecimal() and len(key) < 10:
-            wanted[kind].add(int(key))
-    found = (thing for kind, keys in wanted.items() for thing in _KINDS[kind].filter(pk__in=keys))
-    return {reference(thing): thing for thing in found}
+            keys_by_kind[kind].add(int(key))
+    things = (
+        thing for kind, keys in keys_by_kind.items() for thing in _KINDS[kind].filter(pk__in=keys)
+    )
+    return {reference(thing): thing for thing in things}
 
 
 def reversed_changes(changes: Sequence[Change]) -> list[Change]:

@@ -25,16 +25,16 @@ from catalog.models import Capability, Integration, Rule
 @require_POST
 def preview_changes(request: PageRequest) -> HttpResponse:
     """Preview who would gain and lose what; nothing is stored."""
-    wanted = read_changes(request.POST.get("changes") or read_boxes(request.POST))
-    return render_preview(request, wanted, back=_return_url(request))
+    changes = read_changes(request.POST.get("changes") or read_boxes(request.POST))
+    return render_preview(request, changes, back=_return_url(request))
 
 
 @admins_only
 @require_GET
 def preview_undo(request: PageRequest) -> HttpResponse:
     """Preview the reverse of the last change."""
-    wanted = read_changes(request.session.get(UNDO, ""))
-    return render_preview(request, wanted, back=reverse("access"))
+    changes = read_changes(request.session.get(UNDO, ""))
+    return render_preview(request, changes, back=reverse("access"))
 
 
 @admins_only
@@ -42,58 +42,58 @@ def preview_undo(request: PageRequest) -> HttpResponse:
 @transaction.atomic
 def save(request: PageRequest) -> HttpResponse:
     """Store the previewed changes; if their effect changed meanwhile, preview them again."""
-    wanted = read_changes(request.POST.get("changes", ""))
+    changes = read_changes(request.POST.get("changes", ""))
     back = _return_url(request)
     try:
         # Someone else may have changed rights since the preview was shown.
-        if request.POST.get("seen") != _digest(wanted, preview(wanted)):
-            return render_preview(request, wanted, back=back, moved_on=True)
-        apply(by=request.user, changes=wanted)
+        if request.POST.get("seen") != _digest(changes, preview(changes)):
+            return render_preview(request, changes, back=back, moved_on=True)
+        apply(by=request.user, changes=changes)
     except (ChangeRefused, RuleRefused) as problem:
-        return render_preview(request, wanted, back=back, problem=str(problem))
-    request.session[UNDO] = write_changes(reversed_changes(wanted))
-    request.session[SAVED] = len(wanted)
+        return render_preview(request, changes, back=back, problem=str(problem))
+    request.session[UNDO] = write_changes(reversed_changes(changes))
+    request.session[SAVED] = len(changes)
     return redirect(back)
 
 
 def render_preview(
     request: PageRequest,
-    wanted: Sequence[Change],
+    changes: Sequence[Change],
     *,
     back: str,
     moved_on: bool = False,
     problem: str = "",
 ) -> HttpResponse:
     """Render the preview of changes."""
-    shown, surprises = None, []
+    effects, surprises = None, []
     try:
         with transaction.atomic():
-            shown = None if problem else preview(wanted)
-            surprises = _collect_warnings(wanted)
+            effects = None if problem else preview(changes)
+            surprises = _collect_warnings(changes)
     except (ChangeRefused, RuleRefused) as refusal:
         problem = str(refusal)
     context = {
-        "changes": wanted,
-        "sentences": [sentence(change) for change in wanted],
-        "lines": write_changes(wanted),
-        "preview": shown,
-        "seen": _digest(wanted, shown) if shown else "",
+        "changes": changes,
+        "sentences": [sentence(change) for change in changes],
+        "lines": write_changes(changes),
+        "preview": effects,
+        "seen": _digest(changes, effects) if effects else "",
         "surprises": surprises,
         "moved_on": moved_on,
         "problem": problem,
         "back": back,
     }
-    status = 409 if moved_on else 422 if problem or not wanted else 200
+    status = 409 if moved_on else 422 if problem or not changes else 200
     return render_access(request, "changes.html", context, tab="matrix", status=status)
 
 
-def _collect_warnings(wanted: Sequence[Change]) -> list[RuleConflict]:
+def _collect_warnings(changes: Sequence[Change]) -> list[RuleConflict]:
     """Return warnings about the rules among the changes."""
-    found: dict[RuleConflict, None] = {}
-    for change in wanted:
+    warnings: dict[RuleConflict, None] = {}
+    for change in changes:
         if change.verb == "rule" and change.space is not None and change.effect is not None:
-            found |= dict.fromkeys(find_rule_warnings(change, change.space, change.effect))
-    return list(found)
+            warnings |= dict.fromkeys(find_rule_warnings(change, change.space, change.effect))
+    return list(warnings)
 
 
 def find_rule_warnings(change: Change, space: Space, effect: Rule.Effect) -> list[RuleConflict]:
@@ -109,14 +109,14 @@ def find_rule_warnings(change: Change, space: Space, effect: Rule.Effect) -> lis
     )
 
 
-def _digest(wanted: Sequence[Change], shown: Preview) -> str:
+def _digest(changes: Sequence[Change], effects: Preview) -> str:
     """Return a digest that changes when the changes or their effects do."""
-    return sha256(f"{write_changes(wanted)}\n{shown}".encode()).hexdigest()
+    return sha256(f"{write_changes(changes)}\n{effects}".encode()).hexdigest()
 
 
 def _return_url(request: PageRequest) -> str:
-    wanted = request.POST.get("back", "")
+    url = request.POST.get("back", "")
     is_own = url_has_allowed_host_and_scheme(
-        wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+        url, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
-    return wanted if is_own and wanted.startswith("/access/") else reverse("access")
+    return url if is_own and url.startswith("/access/") else reverse("access")

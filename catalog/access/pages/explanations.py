@@ -82,23 +82,26 @@ def explain_page(request: PageRequest) -> HttpResponse:
     who = _resolve_subject(form)
     data = form.cleaned_data
     name = data.get("capability", "")
-    told = explain(caller=who.caller, full_name=name) if who.caller and name else None
-    if told and who.person:
+    explanation = explain(caller=who.caller, full_name=name) if who.caller and name else None
+    if explanation and who.person:
         _record_look(request, who.person, "explain")
     context = {
         "form": form,
         "who": who,
         "branches": list(walk_tree(build_tree(who.group))) if who.group else [],
         "people": _people(data.get("user", "")),
-        "names": [one.full_name for one in find_targets(name, integrations=False).capabilities],
-        "told": told,
-        "mend": _mend_for_reader(request, who, told) if told else None,
-        "rungs": rungs_of(told) if told else (),
-        "fix": _fix(who, name, told) if told else None,
+        "names": [
+            capability.full_name
+            for capability in find_targets(name, integrations=False).capabilities
+        ],
+        "told": explanation,
+        "mend": _mend_for_reader(request, who, explanation) if explanation else None,
+        "rungs": rungs_of(explanation) if explanation else (),
+        "fix": _fix(who, name, explanation) if explanation else None,
         "back": request.get_full_path(),
         "about": Capability.objects.filter(full_name=name).select_related("integration").first(),
         "nobody": bool(data.get("user")) and who.person is None,
-        "nothing": bool(name) and who.caller is not None and told is None,
+        "nothing": bool(name) and who.caller is not None and explanation is None,
     }
     return render_access(request, part_of(request, "explain.html", "told"), context, tab="explain")
 
@@ -111,7 +114,7 @@ def reach(request: PageRequest, pk: int) -> HttpResponse:
     form = SearchForm(request.GET)
     who = _resolve_subject(ExplainForm({**request.GET.dict(), "user": person.username}))
     caller = who.caller
-    found = (
+    reach_page = (
         list_reach(caller=caller, words=form.words(), page=form.page_number()) if caller else None
     )
     _record_look(request, person, "reach")
@@ -120,7 +123,7 @@ def reach(request: PageRequest, pk: int) -> HttpResponse:
         "who": who,
         "branches": list(walk_tree(build_tree(who.group))) if who.group else [],
         "form": form,
-        "found": found,
+        "found": reach_page,
     }
     return render_access(request, part_of(request, "reach.html", "found"), context, tab="explain")
 
@@ -133,15 +136,15 @@ def holders(request: PageRequest, full_name: str) -> HttpResponse:
         Capability.objects.select_related("integration"), full_name=full_name
     )
     groups = list(Group.objects.order_by("name", "pk"))
-    chosen = next((one for one in groups if str(one.pk) == request.GET.get("group")), None)
+    chosen = next((group for group in groups if str(group.pk) == request.GET.get("group")), None)
     page = SearchForm(request.GET).page_number()
-    found = list_holders(capability=capability, group=chosen, page=page)
+    holder_page = list_holders(capability=capability, group=chosen, page=page)
     context = {
         "capability": capability,
         "groups": groups,
         "chosen": chosen,
-        "found": found,
-        "rows": _with_addresses(found.items, capability),
+        "found": holder_page,
+        "rows": _with_addresses(holder_page.items, capability),
     }
     return render_access(request, part_of(request, "holders.html", "found"), context, tab="explain")
 
@@ -152,34 +155,39 @@ def why(request: PageRequest, full_name: str) -> HttpResponse:
     """Explain to a person why they have a tool; 404 for tools they do not have."""
     frame = frame_of(request)
     mine = find_my_tool(caller=frame.caller, full_name=full_name) if frame.caller else None
-    told = explain_own(caller=frame.caller, full_name=full_name) if frame.caller else None
-    if mine is None or told is None:
+    explanation = explain_own(caller=frame.caller, full_name=full_name) if frame.caller else None
+    if mine is None or explanation is None:
         raise Http404
-    context = {"mine": mine, "told": told, "mend": told.mend, "rungs": rungs_of(told)}
+    context = {
+        "mine": mine,
+        "told": explanation,
+        "mend": explanation.mend,
+        "rungs": rungs_of(explanation),
+    }
     return render_page(request, "access/why.html", context, frame=frame)
 
 
-def rungs_of(told: Explanation) -> tuple[Rung, ...]:
+def rungs_of(explanation: Explanation) -> tuple[Rung, ...]:
     """Return the ladder of precedence: preconditions, spaces upwards, grants, default, own setting.
 
     The capability's own setting is always considered.
     """
-    first = told.steps[0]
+    first = explanation.steps[0]
     rungs: list[Rung] = []
-    for label, kind, steps in _list_rungs(told):
-        found = any(rung.decides for rung in rungs)
+    for label, kind, steps in _list_rungs(explanation):
+        is_decided = any(rung.decides for rung in rungs)
         decides = any(step.decides for step in steps) if kind == "own" else first in steps
-        rungs.append(Rung(label, kind, steps, decides, asked=not found or kind == "own"))
+        rungs.append(Rung(label, kind, steps, decides, asked=not is_decided or kind == "own"))
     return tuple(rungs)
 
 
-def _list_rungs(told: Explanation) -> list[tuple[str, str, tuple[ExplanationStep, ...]]]:
+def _list_rungs(explanation: Explanation) -> list[tuple[str, str, tuple[ExplanationStep, ...]]]:
     def of(*kinds: str) -> tuple[ExplanationStep, ...]:
-        return tuple(step for step in told.steps if step.kind in kinds)
+        return tuple(step for step in explanation.steps if step.kind in kinds)
 
     spaces = [
         (place.name, "space", tuple(step for step in of("rule") if step.distance == distance))
-        for distance, place in enumerate(told.path)
+        for distance, place in enumerate(explanation.path)
     ]
     by_kind = {
         "rule": spaces,
@@ -188,23 +196,25 @@ def _list_rungs(told: Explanation) -> list[tuple[str, str, tuple[ExplanationStep
     }
     rungs = [(_("Requirements"), "gate", of("nobody", "switched-off"))]
     rungs += [rung for kind in LADDER for rung in by_kind[kind]]
-    own = of("own")
-    return [*rungs, (_("The tool's own setting"), "own", own)] if own else rungs
+    own_steps = of("own")
+    return [*rungs, (_("The tool's own setting"), "own", own_steps)] if own_steps else rungs
 
 
 def _mend_for_reader(
-    request: PageRequest, who: ExplainSubject, told: Explanation
+    request: PageRequest, who: ExplainSubject, explanation: Explanation
 ) -> MendLink | None:
     is_own = who.person is not None and who.person.pk == request.user.pk
-    return told.mend if is_own else told.mend_by_admin
+    return explanation.mend if is_own else explanation.mend_by_admin
 
 
-def _fix(who: ExplainSubject, name: str, told: Explanation) -> tuple[Fix, str, str] | None:
+def _fix(who: ExplainSubject, name: str, explanation: Explanation) -> tuple[Fix, str, str] | None:
     """Return the smallest change that gives the tool, as a sentence and as lines of a form."""
     capability = Capability.objects.select_related("integration").filter(full_name=name).first()
     if who.person is None or who.caller is None or capability is None:
         return None
-    fix = find_fix(person=who.person, caller=who.caller, capability=capability, told=told)
+    fix = find_fix(
+        person=who.person, caller=who.caller, capability=capability, explanation=explanation
+    )
     if fix is None:
         return None
     return fix, "; ".join(map(sentence, fix.changes)), write_changes(fix.changes)
@@ -215,27 +225,29 @@ def _resolve_subject(form: ExplainForm) -> ExplainSubject:
     form.full_clean()
     data = form.cleaned_data
     person = User.objects.filter(username=data.get("user") or "").first()
-    own = frozenset(person.groups.values_list("pk", flat=True)) if person else frozenset()
-    groups = sorted(Group.objects.order_by("name", "pk"), key=lambda group: group.pk not in own)
-    named = data.get("group")
-    group = next((group for group in groups if group.pk == named), None)
-    group = group or next((group for group in groups if group.pk in own), None)
+    own_groups = frozenset(person.groups.values_list("pk", flat=True)) if person else frozenset()
+    groups = sorted(
+        Group.objects.order_by("name", "pk"), key=lambda group: group.pk not in own_groups
+    )
+    group_key = data.get("group")
+    group = next((group for group in groups if group.pk == group_key), None)
+    group = group or next((group for group in groups if group.pk in own_groups), None)
     spaces = Space.objects.filter(group=group, pk=data.get("space") or 0)
-    return ExplainSubject(person, group, spaces.first() if group else None, groups, own)
+    return ExplainSubject(person, group, spaces.first() if group else None, groups, own_groups)
 
 
 def _with_addresses(holders: Sequence[Holder], capability: Capability) -> list[HolderLink]:
     """Add the URL of the explanation to each holder."""
     places = Space.objects.filter(
-        group__name__in={one.group for one in holders}, slug__in={one.space for one in holders}
+        group__name__in={item.group for item in holders}, slug__in={item.space for item in holders}
     ).select_related("group")
     keys = {(place.group.name, place.slug): place for place in places}
     rows = []
     for holder in holders:
-        asked = {"user": holder.user, "capability": capability.full_name}
+        query = {"user": holder.user, "capability": capability.full_name}
         if (place := keys.get((holder.group, holder.space))) is not None:
-            asked |= {"group": str(place.group_id), "space": str(place.pk)}
-        rows.append(HolderLink(holder, f"{reverse('access-explain')}?{urlencode(asked)}"))
+            query |= {"group": str(place.group_id), "space": str(place.pk)}
+        rows.append(HolderLink(holder, f"{reverse('access-explain')}?{urlencode(query)}"))
     return rows
 
 

@@ -74,9 +74,9 @@ _OTHERS = ngettext_lazy("%(n)d other record", "%(n)d other records", "n")
 
 def describe_rows(rows: Mapping[str, int]) -> list[str]:
     """Return a line for each kind of thing that goes, with its number."""
-    known = frozenset[str]().union(*(labels for labels, _ in _WORDS))
+    worded_labels = frozenset[str]().union(*(labels for labels, _ in _WORDS))
     numbers = [(sum(rows.get(label, 0) for label in labels), words) for labels, words in _WORDS]
-    others = sum(number for label, number in rows.items() if label not in known)
+    others = sum(number for label, number in rows.items() if label not in worded_labels)
     return [str(words % {"n": number}) for number, words in (*numbers, (others, _OTHERS)) if number]
 
 
@@ -125,8 +125,8 @@ def new_group(request: PageRequest) -> HttpResponse:
         except GroupRefused as refused:
             form.add_error("name", str(refused))
         else:
-            said = _("Group %(name)s was created. Add its people next.") % {"name": group.name}
-            messages.success(request, said)
+            message = _("Group %(name)s was created. Add its people next.") % {"name": group.name}
+            messages.success(request, message)
             return redirect("group-people", group.pk)
     status = 422 if form.errors else 200
     # A value that is no integration has its own error.
@@ -158,8 +158,10 @@ def joined_by_default(request: PageRequest, pk: int) -> HttpResponse:
     except GroupRefused as refused:
         messages.error(request, str(refused))
     else:
-        told = _("New people join %(name)s.") if joined else _("New people do not join %(name)s.")
-        messages.success(request, told % {"name": group.name})
+        message = (
+            _("New people join %(name)s.") if joined else _("New people do not join %(name)s.")
+        )
+        messages.success(request, message % {"name": group.name})
     return redirect("access-group", pk)
 
 
@@ -198,20 +200,27 @@ def merge(request: PageRequest, pk: int) -> HttpResponse:
     """Choose a group and show what merging would do; POST with the name does it."""
     group, refused = get_object_or_404(Group, pk=pk), ""
     others = Group.objects.exclude(pk=pk).order_by("name", "pk")
-    given = request.POST if request.method == "POST" else request.GET
-    into = others.filter(name=given.get("into", "").strip()[:LONGEST_NAME]).first()
+    data = request.POST if request.method == "POST" else request.GET
+    into = others.filter(name=data.get("into", "").strip()[:LONGEST_NAME]).first()
     if request.method == "POST" and into:
         refused = _merge(request, group, into)
         if not refused:
-            said = _("%(name)s was merged into %(into)s.")
-            messages.success(request, said % {"name": group.name, "into": into.name})
+            message = _("%(name)s was merged into %(into)s.")
+            messages.success(request, message % {"name": group.name, "into": into.name})
             return redirect("access-group", into.pk)
-    unknown = bool(given.get("into")) and into is None
+    unknown = bool(data.get("into")) and into is None
     preview = preview_merge(source=group, into=into) if into else None
     lines = _merged_lines(group, preview.going.rows) if preview else []
-    context = {"group": group, "into": into, "preview": preview, "lines": lines,
-               "refused": refused, "unknown": unknown, "names": [one.name for one in others[:200]],
-               "typed": given.get("into", "")}  # fmt: skip
+    context = {
+        "group": group,
+        "into": into,
+        "preview": preview,
+        "lines": lines,
+        "refused": refused,
+        "unknown": unknown,
+        "names": [candidate.name for candidate in others[:200]],
+        "typed": data.get("into", ""),
+    }
     status = 422 if refused or unknown or (request.method == "POST" and not into) else 200
     return render_access(request, "merge.html", context, tab="groups", status=status)
 
@@ -219,8 +228,8 @@ def merge(request: PageRequest, pk: int) -> HttpResponse:
 def _merged_lines(group: Group, rows: Mapping[str, int]) -> list[str]:
     """Return what is deleted in a merge: grants and other groups' rules go over."""
     inside = Rule.objects.filter(space__group=group).count()
-    kept = {label: number for label, number in rows.items() if label not in _GOING_OVER}
-    return describe_rows({**kept, RULES_INSIDE: inside})
+    remaining = {label: number for label, number in rows.items() if label not in _GOING_OVER}
+    return describe_rows({**remaining, RULES_INSIDE: inside})
 
 
 def _merge(request: PageRequest, group: Group, into: Group) -> str:

@@ -31,22 +31,22 @@ from catalog.models import Capability, Integration
 def groups(request: PageRequest) -> HttpResponse:
     """List groups by name."""
     form = SearchForm(request.GET)
-    found = list_groups(words=form.words(), page=form.page_number())
+    group_page = list_groups(words=form.words(), page=form.page_number())
     template = part_of(request, "groups.html", "found")
-    return render_access(request, template, {"form": form, "found": found}, tab="groups")
+    return render_access(request, template, {"form": form, "found": group_page}, tab="groups")
 
 
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def group(request: PageRequest, pk: int) -> HttpResponse:
     """Show a group; POST creates a space in it."""
-    one = get_object_or_404(Group.objects.select_related("policy"), pk=pk)
-    form = SpaceForm(posted(request), group=one)
+    group_row = get_object_or_404(Group.objects.select_related("policy"), pk=pk)
+    form = SpaceForm(posted(request), group=group_row)
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
         try:
             space = create_space(
-                by=request.user, group=one, parent=data["parent"], name=data["name"]
+                by=request.user, group=group_row, parent=data["parent"], name=data["name"]
             )
         except SpaceRefused as problem:
             form.add_error("name", str(problem))
@@ -55,20 +55,20 @@ def group(request: PageRequest, pk: int) -> HttpResponse:
                 request, _("Space %(name)s added. It has no rules yet.") % {"name": space.name}
             )
             return redirect("access-space", space.pk)
-    return _group_page(request, one, form)
+    return _group_page(request, group_row, form)
 
 
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def give(request: PageRequest, pk: int) -> HttpResponse:
     """Choose what to grant to the group; POST previews the grant."""
-    one = get_object_or_404(Group, pk=pk)
+    group_row = get_object_or_404(Group, pk=pk)
     form = TargetForm(posted(request))
     if request.method == "POST" and form.is_valid():
-        change = Change(verb="grant", target=form.cleaned_data["target"], group=one)
-        return render_preview(request, [change], back=_address(one))
+        change = Change(verb="grant", target=form.cleaned_data["target"], group=group_row)
+        return render_preview(request, [change], back=_address(group_row))
     words = request.POST.get("target_q", request.GET.get("target_q", ""))
-    context = {"group": one, "form": form, "found": find_targets(words), "words": words}
+    context = {"group": group_row, "form": form, "found": find_targets(words), "words": words}
     status = 422 if form.errors else 200
     return render_access(request, "give.html", context, tab="groups", status=status)
 
@@ -86,32 +86,32 @@ def suggest_targets(request: PageRequest) -> HttpResponse:
 @require_GET
 def suggest_capabilities(request: PageRequest) -> HttpResponse:
     """Suggest full names of capabilities while an admin types."""
-    found = find_targets(request.GET.get("capability", "")[:200], integrations=False)
-    names = [capability.full_name for capability in found.capabilities]
+    targets = find_targets(request.GET.get("capability", "")[:200], integrations=False)
+    names = [capability.full_name for capability in targets.capabilities]
     return render_access(request, "_names.html", {"names": names}, tab="explain")
 
 
-def _group_page(request: PageRequest, one: Group, form: SpaceForm) -> HttpResponse:
+def _group_page(request: PageRequest, group_row: Group, form: SpaceForm) -> HttpResponse:
     search = SearchForm(request.GET)
     words = search.words()
-    grants = list_grants(one, words=words, page=search.page_number())
-    members, member_count = list_members(one)
-    tree = build_tree(one)
-    policy = getattr(one, "policy", None)
+    grants = list_grants(group_row, words=words, page=search.page_number())
+    members, member_count = list_members(group_row)
+    tree = build_tree(group_row)
+    policy = getattr(group_row, "policy", None)
     is_open = policy is not None and policy.open_default
     context = {
-        "group": one,
+        "group": group_row,
         "is_open": is_open,
         "is_joined": policy is not None and policy.joined_by_default,
-        "default_line": write_change(Change(verb="close" if is_open else "open", group=one)),
+        "default_line": write_change(Change(verb="close" if is_open else "open", group=group_row)),
         "members": members,
         "member_count": member_count,
         "tree": tree,
         "branches": list(walk_tree(tree)),
         "grants": grants,
-        "given": [_with_revocation(one, target) for target in grants.integrations],
-        "given_singly": [_with_revocation(one, target) for target in grants.capabilities],
-        "rules": list_rules(one, words) if words else [],
+        "given": [_with_revocation(group_row, target) for target in grants.integrations],
+        "given_singly": [_with_revocation(group_row, target) for target in grants.capabilities],
+        "rules": list_rules(group_row, words) if words else [],
         "search": search,
         "form": form,
         "back": request.get_full_path(),
@@ -121,11 +121,11 @@ def _group_page(request: PageRequest, one: Group, form: SpaceForm) -> HttpRespon
 
 
 def _with_revocation(
-    one: Group, target: Integration | Capability
+    group_row: Group, target: Integration | Capability
 ) -> tuple[Integration | Capability, str]:
     """Return a granted target with the line that revokes it."""
-    return target, f"revoke|{reference(one)}|{reference(target)}||"
+    return target, f"revoke|{reference(group_row)}|{reference(target)}||"
 
 
-def _address(one: Group) -> str:
-    return f"/access/groups/{one.pk}/"
+def _address(group_row: Group) -> str:
+    return f"/access/groups/{group_row.pk}/"

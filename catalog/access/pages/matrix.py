@@ -23,8 +23,8 @@ BOXES = ("grant", "open", "restrict")
 def matrix(request: PageRequest) -> HttpResponse:
     """Show a window of the matrix."""
     form = MatrixForm(request.GET)
-    shown = access_matrix(form.window())
-    context: dict[str, object] = {"form": form, "matrix": shown, "was": checked_boxes(shown)}
+    board = access_matrix(form.window())
+    context: dict[str, object] = {"form": form, "matrix": board, "was": checked_boxes(board)}
     context["kept"] = list_kept()[:MOST_KEPT]
     return render_access(request, part_of(request, "matrix.html", "board"), context, tab="matrix")
 
@@ -33,10 +33,10 @@ def matrix(request: PageRequest) -> HttpResponse:
 @require_POST
 def lift_kept(request: PageRequest, pk: int) -> HttpResponse:
     """Lift a limit that waits for what it names."""
-    kept = get_object_or_404(list_kept(), pk=pk)
-    lift(by=request.user, kept=kept)
-    told = _("The limit on %(name)s was lifted. What comes back under this name is free of it.")
-    messages.success(request, told % {"name": kept.target})
+    limit = get_object_or_404(list_kept(), pk=pk)
+    lift(by=request.user, limit=limit)
+    message = _("The limit on %(name)s was lifted. What comes back under this name is free of it.")
+    messages.success(request, message % {"name": limit.target})
     return redirect("access")
 
 

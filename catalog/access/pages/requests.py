@@ -25,14 +25,14 @@ def inbox(request: PageRequest) -> HttpResponse:
     """List open requests, oldest first, or answered ones, newest first."""
     form = SearchForm(request.GET)
     answered = request.GET.get("show") == "answered"
-    found = _requests(answered, form.words())
-    count = found.count()
+    rows = _requests(answered, form.words())
+    count = rows.count()
     pages = max(1, -(-count // PAGE_SIZE))
     page = min(form.page_number(), pages)
     context = {
         "form": form,
         "answered": answered,
-        "requests": found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE],
+        "requests": rows[(page - 1) * PAGE_SIZE : page * PAGE_SIZE],
         "found": {"count": count, "page": page, "pages": pages},
     }
     template = part_of(request, "requests.html", "found")
@@ -43,7 +43,7 @@ def inbox(request: PageRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def answer(request: PageRequest, pk: int) -> HttpResponse:
     """Show a request; POST grants it with a target, or declines it."""
-    asked = get_object_or_404(_all(), pk=pk)
+    access_request = get_object_or_404(_all(), pk=pk)
     declining = "decline" in request.POST
     form = GrantForm(None if declining else posted(request))
     no = AnswerForm(request.POST if declining else None)
@@ -51,9 +51,11 @@ def answer(request: PageRequest, pk: int) -> HttpResponse:
     if request.method == "POST" and (no if declining else form).is_valid():
         try:
             if declining:
-                decline_request(by=request.user, request=asked, note=no.cleaned_data["note"])
+                decline_request(
+                    by=request.user, request=access_request, note=no.cleaned_data["note"]
+                )
             else:
-                _grant(request, asked, form)
+                _grant(request, access_request, form)
         except RequestAnswered as conflict:
             problem = str(conflict)
         else:
@@ -61,27 +63,31 @@ def answer(request: PageRequest, pk: int) -> HttpResponse:
                 _("Request by %(user)s declined."),
                 _("Request by %(user)s granted."),
             )
-            messages.success(request, (declined if declining else granted) % {"user": asked.user})
+            messages.success(
+                request, (declined if declining else granted) % {"user": access_request.user}
+            )
             return redirect("access-requests")
     words = request.POST.get("target_q", request.GET.get("target_q", ""))
     context = {
-        "asked": asked,
+        "asked": access_request,
         "form": form,
         "no": no,
         "problem": problem,
         "found": find_targets(words),
         "words": words,
-        "suggestions": suggest_grants(asked) if asked.state == AccessRequest.State.OPEN else (),
+        "suggestions": suggest_grants(access_request)
+        if access_request.state == AccessRequest.State.OPEN
+        else (),
     }
     status = 409 if problem else 422 if form.errors or no.errors else 200
     return render_access(request, "answer.html", context, tab="requests", status=status)
 
 
-def _grant(request: PageRequest, asked: AccessRequest, form: GrantForm) -> None:
+def _grant(request: PageRequest, access_request: AccessRequest, form: GrantForm) -> None:
     data = form.cleaned_data
     grant_requested(
         by=request.user,
-        request=asked,
+        request=access_request,
         target=data["target"],
         to_group=data["whom"] == "group",
         note=data["note"],
@@ -89,12 +95,12 @@ def _grant(request: PageRequest, asked: AccessRequest, form: GrantForm) -> None:
 
 
 def _requests(answered: bool, words: str) -> "QuerySet[AccessRequest]":
-    found = _all()
+    rows = _all()
     for word in words.split()[:8]:
-        found = found.filter(wish__icontains=word) | found.filter(user__username__icontains=word)
+        rows = rows.filter(wish__icontains=word) | rows.filter(user__username__icontains=word)
     if answered:
-        return found.exclude(state=AccessRequest.State.OPEN).order_by("-answered_at", "-pk")
-    return found.filter(state=AccessRequest.State.OPEN).order_by("created_at", "pk")
+        return rows.exclude(state=AccessRequest.State.OPEN).order_by("-answered_at", "-pk")
+    return rows.filter(state=AccessRequest.State.OPEN).order_by("created_at", "pk")
 
 
 def _all() -> "QuerySet[AccessRequest]":

@@ -37,12 +37,12 @@ class RuleRow:
 @require_http_methods(["GET", "HEAD", "POST"])
 def space(request: PageRequest, pk: int) -> HttpResponse:
     """Show a space's own and inherited rules; POST previews a new rule."""
-    one = _space(pk)
+    space_row = _space(pk)
     searched = request.GET if "effect" in request.GET else None
     form = RuleForm(searched if request.method != "POST" else posted(request))
     if request.method == "POST" and form.is_valid():
-        return render_preview(request, [form.change(one)], back=_address(one))
-    return _space_page(request, one, form)
+        return render_preview(request, [form.change(space_row)], back=_address(space_row))
+    return _space_page(request, space_row, form)
 
 
 @admins_only
@@ -57,40 +57,42 @@ def warnings(request: PageRequest, pk: int) -> HttpResponse:
 @require_POST
 def rename(request: PageRequest, pk: int) -> HttpResponse:
     """Rename the space."""
-    one = _space(pk)
+    space_row = _space(pk)
     try:
-        renamed = rename_space(by=request.user, space=one, name=request.POST.get("name", ""))
+        renamed = rename_space(by=request.user, space=space_row, name=request.POST.get("name", ""))
     except SpaceRefused as problem:
         return _space_page(request, _space(pk), RuleForm(), refused=str(problem))
     messages.success(request, _("Space renamed to %(name)s.") % {"name": renamed.name})
-    return redirect(_address(one))
+    return redirect(_address(space_row))
 
 
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def move(request: PageRequest, pk: int) -> HttpResponse:
     """Show which rules a new parent would change; POST moves the space."""
-    one = _space(pk)
-    given = f"space-{request.POST.get('parent') or request.GET.get('parent', '')}"
+    space_row = _space(pk)
+    parent_reference = f"space-{request.POST.get('parent') or request.GET.get('parent', '')}"
     parent = (
-        _others(one).filter(pk__in=[found.pk for found in find_things([given]).values()]).first()
+        _others(space_row)
+        .filter(pk__in=[thing.pk for thing in find_things([parent_reference]).values()])
+        .first()
     )
     if parent is None:
-        return _space_page(request, one, RuleForm(), refused=_("Choose the parent space."))
+        return _space_page(request, space_row, RuleForm(), refused=_("Choose the parent space."))
     if request.method == "POST":
         try:
-            move_space(by=request.user, space=one, parent=parent)
+            move_space(by=request.user, space=space_row, parent=parent)
         except SpaceRefused as problem:
             return _space_page(request, _space(pk), RuleForm(), refused=str(problem))
         messages.success(
             request,
-            _("%(space)s moved to %(parent)s.") % {"space": one.name, "parent": parent.name},
+            _("%(space)s moved to %(parent)s.") % {"space": space_row.name, "parent": parent.name},
         )
-        return redirect(_address(one))
-    before = _rules(list_levels(one)[1:])
+        return redirect(_address(space_row))
+    before = _rules(list_levels(space_row)[1:])
     after = _rules(list_levels(parent))
     context = {
-        "space": one,
+        "space": space_row,
         "parent": parent,
         "loses": [rule for rule in before if rule not in after],
         "gains": [rule for rule in after if rule not in before],
@@ -102,52 +104,56 @@ def move(request: PageRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Show what deleting the space affects; POST deletes it."""
-    one = _space(pk)
-    if one.parent is None:
-        return _space_page(request, one, RuleForm(), refused=_("You cannot delete the root space."))
+    space_row = _space(pk)
+    if space_row.parent is None:
+        return _space_page(
+            request, space_row, RuleForm(), refused=_("You cannot delete the root space.")
+        )
     if request.method == "POST":
         try:
-            delete_space(by=request.user, space=one)
+            delete_space(by=request.user, space=space_row)
         except SpaceRefused as problem:
-            return _space_page(request, one, RuleForm(), refused=str(problem))
-        messages.success(request, _("%(space)s and its rules were deleted.") % {"space": one.name})
-        return redirect("access-group", one.group_id)
-    children = Space.objects.filter(parent=one).order_by("name", "pk")
-    context = {"space": one, "rules": list_levels(one)[0].rules, "children": children}
+            return _space_page(request, space_row, RuleForm(), refused=str(problem))
+        messages.success(
+            request, _("%(space)s and its rules were deleted.") % {"space": space_row.name}
+        )
+        return redirect("access-group", space_row.group_id)
+    children = Space.objects.filter(parent=space_row).order_by("name", "pk")
+    context = {"space": space_row, "rules": list_levels(space_row)[0].rules, "children": children}
     return render_access(request, "delete.html", context, tab="groups")
 
 
 def _space_page(
-    request: PageRequest, one: Space, form: RuleForm, *, refused: str = ""
+    request: PageRequest, space_row: Space, form: RuleForm, *, refused: str = ""
 ) -> HttpResponse:
-    levels = list_levels(one)
+    levels = list_levels(space_row)
     words = form.data.get("target_q", "")
     context = {
-        "space": one,
+        "space": space_row,
         "path": [level.space for level in reversed(levels)],
         "levels": [(level, _build_rule_rows(level)) for level in levels],
         "form": form,
         "found": find_targets(words),
         "words": words,
         "roles": Group.objects.order_by("name", "pk"),
-        "parents": Space.objects.filter(group=one.group_id)
-        .exclude(pk=one.pk)
+        "parents": Space.objects.filter(group=space_row.group_id)
+        .exclude(pk=space_row.pk)
         .order_by("name", "pk"),
-        "warnings": _warnings(one, form),
+        "warnings": _warnings(space_row, form),
         "refused": refused,
-        "back": _address(one),
+        "back": _address(space_row),
         "precedence": [_(sentence) for sentence in precedence_sql.IN_WORDS],
     }
     wrong = refused or (request.method == "POST" and form.errors)
     return render_access(request, "space.html", context, tab="groups", status=422 if wrong else 200)
 
 
-def _warnings(one: Space, form: RuleForm) -> list[RuleConflict]:
+def _warnings(space_row: Space, form: RuleForm) -> list[RuleConflict]:
     """Return warnings about the rule, or [] while the form is incomplete."""
     if not form.is_valid():
         return []
     try:
-        return find_rule_warnings(form.change(one), one, form.cleaned_data["effect"])
+        return find_rule_warnings(form.change(space_row), space_row, form.cleaned_data["effect"])
     except RuleRefused:
         return []
 
@@ -172,14 +178,14 @@ def _rules(levels: list[Level]) -> list[Rule]:
     return [rule for level in levels for rule in level.rules]
 
 
-def _others(one: Space) -> "QuerySet[Space]":
+def _others(space_row: Space) -> "QuerySet[Space]":
     """Return possible parents; the service refuses descendants."""
-    return Space.objects.filter(group=one.group_id).exclude(pk=one.pk)
+    return Space.objects.filter(group=space_row.group_id).exclude(pk=space_row.pk)
 
 
 def _space(pk: int) -> Space:
     return get_object_or_404(Space.objects.select_related("group", "parent"), pk=pk)
 
 
-def _address(one: Space) -> str:
-    return f"/access/spaces/{one.pk}/"
+def _address(space_row: Space) -> str:
+    return f"/access/spaces/{space_row.pk}/"

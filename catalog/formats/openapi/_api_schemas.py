@@ -11,7 +11,7 @@ from typing import Any
 import nh3
 
 from catalog.formats.descriptors import JSONObject, canonical_json
-from catalog.formats.openapi.api_document import ApiDocument
+from catalog.formats.openapi.api_document import OpenApiDocument
 
 MOST_BYTES = 16_000
 MOST_NODES = 600
@@ -31,20 +31,20 @@ _WHOLE_NUMBERS = ("minLength", "maxLength", "minItems", "maxItems")
 class SchemaReader:
     """Reads schemas of one document. `writing` leaves out what only answers contain."""
 
-    def __init__(self, document: ApiDocument, *, writing: bool = True) -> None:
+    def __init__(self, document: OpenApiDocument, *, writing: bool = True) -> None:
         self._document = document
         self._writing = writing
         self._nodes = 0
 
     def read(self, schema: Any) -> JSONObject:
         """Return the schema inlined, at the greatest depth at which it is small enough."""
-        found: JSONObject = {}
+        inlined: JSONObject = {}
         for depth in _DEPTHS:
             self._nodes = 0
-            found = self._read(schema, depth, ())
-            if self._nodes <= MOST_NODES and len(canonical_json(found)) <= MOST_BYTES:
-                return found
-        return {key: found[key] for key in ("type", "description") if key in found}
+            inlined = self._read(schema, depth, ())
+            if self._nodes <= MOST_NODES and len(canonical_json(inlined)) <= MOST_BYTES:
+                return inlined
+        return {key: inlined[key] for key in ("type", "description") if key in inlined}
 
     def read_shallow(self, schema: Any) -> JSONObject:
         """Return only the first levels, for the names in an answer."""
@@ -63,11 +63,11 @@ class SchemaReader:
             # Beside a reference, only its description says more (3.1 allows it, 3.0 ignores it).
             return _described(self._read(target, depth, (*above, reference)), schema)
         schema = self._merged(schema)
-        found = _plain(schema)
+        inlined = _plain(schema)
         if depth <= 0:
-            return {key: found[key] for key in ("type", "description", "enum") if key in found}
-        self._read_parts(schema, found, depth, above)
-        return found
+            return {key: inlined[key] for key in ("type", "description", "enum") if key in inlined}
+        self._read_parts(schema, inlined, depth, above)
+        return inlined
 
     def _merged(self, schema: JSONObject) -> JSONObject:
         """Return the schema with the parts of its `allOf`: the first to say something counts."""
@@ -77,11 +77,11 @@ class SchemaReader:
         properties: JSONObject = {}
         required: list[str] = []
         for part in self._parts_of(schema):
-            for name, one in _mapping(part.get("properties")).items():
-                properties.setdefault(name, one)
+            for name, value in _mapping(part.get("properties")).items():
+                properties.setdefault(name, value)
             required += _names(part.get("required"))
-            for key, one in part.items():
-                merged.setdefault(key, one)
+            for key, value in part.items():
+                merged.setdefault(key, value)
         merged.pop("allOf", None)
         if properties:
             merged |= {"properties": properties, "required": list(dict.fromkeys(required))}
@@ -90,42 +90,46 @@ class SchemaReader:
     def _parts_of(self, schema: JSONObject) -> Iterator[JSONObject]:
         """Yield a schema and all parts within its `allOf`, each once, however they are nested."""
         waiting: list[Any] = [schema]
-        seen: set[int] = set()
-        while waiting and len(seen) < _MOST_PARTS:
+        visited: set[int] = set()
+        while waiting and len(visited) < _MOST_PARTS:
             part = self._document.resolve(waiting.pop(0))
-            if not isinstance(part, dict) or id(part) in seen:
+            if not isinstance(part, dict) or id(part) in visited:
                 continue
-            seen.add(id(part))
+            visited.add(id(part))
             yield part
             inner = part.get("allOf")
             waiting += inner[:_MOST_PARTS] if isinstance(inner, list) else []
 
     def _read_parts(
-        self, schema: JSONObject, found: JSONObject, depth: int, above: tuple[str, ...]
+        self, schema: JSONObject, inlined: JSONObject, depth: int, above: tuple[str, ...]
     ) -> None:
         properties = _mapping(schema.get("properties"))
         if properties:
-            read = {
-                str(name): self._read(one, depth - 1, above)
-                for name, one in properties.items()
-                if not self._is_hidden(one)
+            inner_properties = {
+                str(name): self._read(subschema, depth - 1, above)
+                for name, subschema in properties.items()
+                if not self._is_hidden(subschema)
             }
-            found["properties"] = read
-            found.setdefault("type", "object")
-            if required := [name for name in _names(schema.get("required")) if name in read]:
-                found["required"] = required
+            inlined["properties"] = inner_properties
+            inlined.setdefault("type", "object")
+            if required := [
+                name for name in _names(schema.get("required")) if name in inner_properties
+            ]:
+                inlined["required"] = required
         extra = schema.get("additionalProperties")
         if isinstance(extra, dict) and extra:
-            found["additionalProperties"] = self._read(extra, depth - 1, above)
+            inlined["additionalProperties"] = self._read(extra, depth - 1, above)
         if isinstance(schema.get("items"), dict):
-            found["items"] = self._read(schema["items"], depth - 1, above)
+            inlined["items"] = self._read(schema["items"], depth - 1, above)
         for key in ("oneOf", "anyOf"):
             parts = schema.get(key)
-            if isinstance(parts, list) and parts and "properties" not in found:
+            if isinstance(parts, list) and parts and "properties" not in inlined:
                 # An API often offers `oneOf` where several fit: `anyOf` refuses no good call.
-                read_parts = [self._read(one, depth - 1, above) for one in parts[:_MOST_CHOICES]]
+                read_parts = [
+                    self._read(subschema, depth - 1, above) for subschema in parts[:_MOST_CHOICES]
+                ]
                 if len(parts) <= _MOST_CHOICES and all(read_parts):
-                    found["anyOf"] = read_parts
+                    inlined["anyOf"] = read_parts
 
     def _is_hidden(self, schema: Any) -> bool:
         plain = self._document.resolve(schema)
@@ -144,40 +148,42 @@ def plain_text(value: Any, most: int) -> str:
 
 def _plain(schema: JSONObject) -> JSONObject:
     """Return the keywords that need no reading, in the form of JSON Schema 2020-12."""
-    found: JSONObject = {}
+    keywords: JSONObject = {}
     for key in _PLAIN:
         if key in schema and _is_usable(key, schema[key]):
-            found[key] = schema[key]
+            keywords[key] = schema[key]
     # Version 3.0 has a flag beside the bound, where JSON Schema has the bound itself.
     for flag, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if isinstance(found.get(flag), bool):
-            exclusive = found.pop(flag)
-            if exclusive and bound in found:
-                found[flag] = found.pop(bound)
+        if isinstance(keywords.get(flag), bool):
+            exclusive = keywords.pop(flag)
+            if exclusive and bound in keywords:
+                keywords[flag] = keywords.pop(bound)
     values = schema.get("enum")
     if isinstance(values, list) and 0 < len(values) <= _MOST_VALUES:
-        found["enum"] = list(values)
-    if schema.get("nullable") is True and isinstance(found.get("type"), str):
-        found["type"] = [found["type"], "null"]
-        if "enum" in found and None not in found["enum"]:
-            found["enum"] = [*found["enum"], None]
-    return _described(found, schema)
+        keywords["enum"] = list(values)
+    if schema.get("nullable") is True and isinstance(keywords.get("type"), str):
+        keywords["type"] = [keywords["type"], "null"]
+        if "enum" in keywords and None not in keywords["enum"]:
+            keywords["enum"] = [*keywords["enum"], None]
+    return _described(keywords, schema)
 
 
-def _described(found: JSONObject, schema: JSONObject) -> JSONObject:
+def _described(keywords: JSONObject, schema: JSONObject) -> JSONObject:
     text = plain_text(schema.get("description"), _LONGEST_TEXT) or plain_text(
         schema.get("title"), _LONGEST_TEXT
     )
-    if text and (schema.get("description") or "description" not in found):
-        return {**found, "description": text}
-    return found
+    if text and (schema.get("description") or "description" not in keywords):
+        return {**keywords, "description": text}
+    return keywords
 
 
 def _is_usable(key: str, value: Any) -> bool:
     """Return True unless the keyword would make the whole schema invalid."""
     if key == "type":
         several = value if isinstance(value, list) else [value]
-        return bool(several) and all(isinstance(one, str) and one in _TYPES for one in several)
+        return bool(several) and all(
+            isinstance(type_name, str) and type_name in _TYPES for type_name in several
+        )
     if key in _WHOLE_NUMBERS:
         return isinstance(value, int) and not isinstance(value, bool) and value >= 0
     if key in ("minimum", "maximum"):
@@ -196,4 +202,4 @@ def _mapping(value: Any) -> JSONObject:
 
 
 def _names(value: Any) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []

@@ -49,34 +49,37 @@ def _servers(value: JSONObject) -> list[JSONObject]:
     if not isinstance(host, str) or not host:
         return [{"url": base}]
     offered = _texts(value.get("schemes"))
-    scheme = next((one for one in _SCHEMES if one in offered), "https")
+    scheme = next((candidate for candidate in _SCHEMES if candidate in offered), "https")
     return [{"url": f"{scheme}://{host}{base}"}]
 
 
 def _convert_path(item: JSONObject, whole: JSONObject, consumes: list[str]) -> JSONObject:
     shared = _resolved(item.get("parameters"), whole)
-    found: JSONObject = {}
+    converted: JSONObject = {}
     for method in _METHODS:
         operation = item.get(method)
         if isinstance(operation, dict):
-            found[method] = _convert_operation(operation, shared, whole, consumes)
-    return found
+            converted[method] = _convert_operation(operation, shared, whole, consumes)
+    return converted
 
 
 def _convert_operation(
     operation: JSONObject, shared: list[JSONObject], whole: JSONObject, consumes: list[str]
 ) -> JSONObject:
-    own = _resolved(operation.get("parameters"), whole)
-    named = {(one.get("in"), one.get("name")): one for one in (*shared, *own)}
+    operation_parameters = _resolved(operation.get("parameters"), whole)
+    by_name = {
+        (parameter.get("in"), parameter.get("name")): parameter
+        for parameter in (*shared, *operation_parameters)
+    }
     parameters, form = [], []
     body: JSONObject | None = None
-    for one in named.values():
-        if one.get("in") == "body":
-            body = one
-        elif one.get("in") == "formData":
-            form.append(one)
+    for parameter in by_name.values():
+        if parameter.get("in") == "body":
+            body = parameter
+        elif parameter.get("in") == "formData":
+            form.append(parameter)
         else:
-            parameters.append(_convert_parameter(one))
+            parameters.append(_convert_parameter(parameter))
     kinds = _texts(operation.get("consumes")) or consumes
     converted = {key: operation[key] for key in _OPERATION if key in operation}
     converted["parameters"] = parameters
@@ -97,16 +100,16 @@ _PARAMETER = ("name", "in", "description", "required")
 _OPERATION = ("operationId", "summary", "description", "tags", "deprecated", "security")
 
 
-def _convert_parameter(one: JSONObject) -> JSONObject:
-    kept: JSONObject = {key: one[key] for key in _PARAMETER if key in one}
-    kept["schema"] = _schema_of(one)
-    if one.get("type") == "array" and one.get("in") in ("query", "formData"):
-        kept["explode"] = _EXPLODED.get(str(one.get("collectionFormat") or "csv"), False)
-    return kept
+def _convert_parameter(parameter: JSONObject) -> JSONObject:
+    converted: JSONObject = {key: parameter[key] for key in _PARAMETER if key in parameter}
+    converted["schema"] = _schema_of(parameter)
+    if parameter.get("type") == "array" and parameter.get("in") in ("query", "formData"):
+        converted["explode"] = _EXPLODED.get(str(parameter.get("collectionFormat") or "csv"), False)
+    return converted
 
 
-def _schema_of(one: JSONObject) -> JSONObject:
-    schema = {key: one[key] for key in _OF_SCHEMA if key in one}
+def _schema_of(parameter: JSONObject) -> JSONObject:
+    schema = {key: parameter[key] for key in _OF_SCHEMA if key in parameter}
     if schema.get("type") == "file":
         schema |= {"type": "string", "format": "binary"}
     return schema
@@ -114,11 +117,11 @@ def _schema_of(one: JSONObject) -> JSONObject:
 
 def _form_body(form: list[JSONObject], kinds: list[str]) -> JSONObject:
     properties = {
-        str(one.get("name")): {**_schema_of(one), "description": one.get("description") or ""}
-        for one in form
+        str(field.get("name")): {**_schema_of(field), "description": field.get("description") or ""}
+        for field in form
     }
-    required = [str(one.get("name")) for one in form if one.get("required") is True]
-    has_file = any(one.get("type") == "file" for one in form)
+    required = [str(field.get("name")) for field in form if field.get("required") is True]
+    has_file = any(field.get("type") == "file" for field in form)
     multipart = has_file or (_MULTIPART in kinds and _FORM not in kinds)
     schema = {"type": "object", "properties": properties, "required": required}
     content = {_MULTIPART if multipart else _FORM: {"schema": schema}}
@@ -127,17 +130,20 @@ def _form_body(form: list[JSONObject], kinds: list[str]) -> JSONObject:
 
 def _convert_responses(responses: Any, operation: JSONObject, whole: JSONObject) -> JSONObject:
     produces = _texts(operation.get("produces")) or _texts(whole.get("produces"))
-    kind = next((one for one in produces if "json" in one), "application/json")
-    found: JSONObject = {}
+    kind = next((media_type for media_type in produces if "json" in media_type), "application/json")
+    converted: JSONObject = {}
     for status, response in responses.items() if isinstance(responses, dict) else ():
         plain = _follow(response, whole)
         if isinstance(plain, dict) and isinstance(plain.get("schema"), dict):
-            found[str(status)] = {"description": "", "content": {kind: {"schema": plain["schema"]}}}
-    return found
+            converted[str(status)] = {
+                "description": "",
+                "content": {kind: {"schema": plain["schema"]}},
+            }
+    return converted
 
 
 def _convert_schemes(schemes: Any) -> JSONObject:
-    found: JSONObject = {}
+    converted: JSONObject = {}
     for name, scheme in schemes.items() if isinstance(schemes, dict) else ():
         if not isinstance(scheme, dict):
             continue
@@ -145,16 +151,18 @@ def _convert_schemes(schemes: Any) -> JSONObject:
             scheme = {"type": "http", "scheme": "basic", "description": scheme.get("description")}
         elif scheme.get("type") == "oauth2":
             flow = _FLOWS.get(str(scheme.get("flow")), "implicit")
-            kept = {one: scheme[one] for one in ("authorizationUrl", "tokenUrl") if one in scheme}
-            kept["scopes"] = scheme.get("scopes") or {}
-            scheme = {"type": "oauth2", "flows": {flow: kept}}
-        found[str(name)] = scheme
-    return found
+            converted_flow = {
+                key: scheme[key] for key in ("authorizationUrl", "tokenUrl") if key in scheme
+            }
+            converted_flow["scopes"] = scheme.get("scopes") or {}
+            scheme = {"type": "oauth2", "flows": {flow: converted_flow}}
+        converted[str(name)] = scheme
+    return converted
 
 
 def _resolved(values: Any, whole: JSONObject) -> list[JSONObject]:
-    found = (_follow(one, whole) for one in (values if isinstance(values, list) else ()))
-    return [one for one in found if isinstance(one, dict)]
+    targets = (_follow(value, whole) for value in (values if isinstance(values, list) else ()))
+    return [value for value in targets if isinstance(value, dict)]
 
 
 def _follow(value: Any, whole: JSONObject) -> Any:
@@ -169,4 +177,4 @@ def _follow(value: Any, whole: JSONObject) -> Any:
 
 
 def _texts(value: Any) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []

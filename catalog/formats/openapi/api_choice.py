@@ -38,19 +38,19 @@ class ApiChoice:
     def as_json(self) -> JSONObject:
         """Return the choice as it is stored, in `source_ref`."""
         parts = {"tags": list(self.tags), "words": self.words, "names": list(self.names)}
-        return {**{key: one for key, one in parts.items() if one}, "limit": self.limit}
+        return {**{key: value for key, value in parts.items() if value}, "limit": self.limit}
 
 
 def choose(operations: Iterable[ApiOperation], choice: ApiChoice) -> list[ApiOperation]:
     """Return the chosen operations in their order."""
-    found = [one for one in operations if _is_chosen(one, choice)]
-    return found[: choice.limit]
+    chosen = [operation for operation in operations if _is_chosen(operation, choice)]
+    return chosen[: choice.limit]
 
 
 def count_tags(operations: Iterable[ApiOperation]) -> list[tuple[str, int]]:
     """Return the tags with their numbers of operations, most frequent first."""
-    counts = Counter(tag for one in operations for tag in one.tags)
-    return sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    counts = Counter(tag for item in operations for tag in item.tags)
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _is_chosen(operation: ApiOperation, choice: ApiChoice) -> bool:

@@ -22,7 +22,7 @@ METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace")
 
 
 @dataclass(frozen=True, slots=True)
-class ApiDocument:
+class OpenApiDocument:
     """A document in the form of version 3, with the version of its text."""
 
     value: JSONObject
@@ -62,16 +62,16 @@ class ApiDocument:
         """Return the value that a local reference names, or None."""
         if not reference.startswith("#/"):
             return None
-        found: Any = self.value
+        value: Any = self.value
         for step in reference[2:].split("/"):
             name = unquote(step).replace("~1", "/").replace("~0", "~")
-            if isinstance(found, dict):
-                found = found.get(name)
-            elif isinstance(found, list) and name.isdecimal() and len(name) < 6:
-                found = found[int(name)] if int(name) < len(found) else None
+            if isinstance(value, dict):
+                value = value.get(name)
+            elif isinstance(value, list) and name.isdecimal() and len(name) < 6:
+                value = value[int(name)] if int(name) < len(value) else None
             else:
                 return None
-        return found
+        return value
 
     def address(self, came_from: str = "") -> str:
         """Return the API's address: the first server with its default variables, or "".
@@ -98,7 +98,7 @@ def recognises(value: Any) -> bool:
     return isinstance(value, dict) and bool(_dialect(value)) and "paths" in value
 
 
-def read_document(value: Any) -> ApiDocument:
+def read_document(value: Any) -> OpenApiDocument:
     """Read a parsed document; RefusedError if it is none that Pegboard reads."""
     if not isinstance(value, dict):
         raise RefusedError("must be a mapping")
@@ -108,7 +108,7 @@ def read_document(value: Any) -> ApiDocument:
         raise RefusedError("is not an OpenAPI document of version 2.0, 3.0 or 3.1")
     if not isinstance(value.get("paths"), dict):
         raise RefusedError("has no paths", "paths")
-    return ApiDocument(convert_swagger(value) if version == "2.0" else value, version)
+    return OpenApiDocument(convert_swagger(value) if version == "2.0" else value, version)
 
 
 def parse_document(text: str) -> Any:
@@ -129,9 +129,9 @@ def looks_like_document(text: str) -> bool:
 
 def _dialect(value: JSONObject) -> str:
     version = str(value.get("openapi") or value.get("swagger") or "")
-    known = (("2.0", "2"), ("3.0", "3.0"), ("3.1", "3.1"))
+    versions = (("2.0", "2"), ("3.0", "3.0"), ("3.1", "3.1"))
     is_old = "swagger" in value
-    for dialect, start in known:
+    for dialect, start in versions:
         if version.startswith(start) and is_old == (dialect == "2.0"):
             return dialect
     return ""
@@ -158,7 +158,7 @@ __all__ = [
     "LIMITS",
     "METHODS",
     "MOST_OPERATIONS",
-    "ApiDocument",
+    "OpenApiDocument",
     "looks_like_document",
     "parse_document",
     "read_document",

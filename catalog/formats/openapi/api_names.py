@@ -19,23 +19,23 @@ _VERSION = re.compile(r"v\d+(?:[a-z]+\d*)?|api|rest")
 
 def action_for(method: str, path: str, operation_id: str) -> str:
     """Return the tool's name: the operation's own in one spelling, or one made from its path."""
-    own = _snake(operation_id)
+    name = _snake(operation_id)
     # Frameworks append path and method: `read_item_items__item_id__get`.
     suffix = f"_{_snake(path)}_{method}"
-    if own.endswith(suffix) and len(own) > len(suffix):
-        own = own.removesuffix(suffix)
-    return _cut(own or _name_of_path(method, path), LONGEST_ACTION)
+    if name.endswith(suffix) and len(name) > len(suffix):
+        name = name.removesuffix(suffix)
+    return _cut(name or _name_of_path(method, path), LONGEST_ACTION)
 
 
 def unique_name(name: str, taken: Iterable[str], longest: int, more: str = "") -> str:
     """Return the name, or the first longer one that is not taken."""
-    known = set(taken)
-    if name not in known:
+    names = set(taken)
+    if name not in names:
         return name
     candidates = ([f"{name}_{more}"] if more else []) + [f"{name}_{at}" for at in range(2, 10_000)]
     for candidate in candidates:
         cut = _cut(candidate, longest)
-        if cut not in known:
+        if cut not in names:
             return cut
     return name
 
@@ -62,15 +62,15 @@ def _name_of_path(method: str, path: str) -> str:
         _snake(step) for step in steps if "{" not in step and not _VERSION.fullmatch(step.lower())
     ]
     # Whose things they are: the things before the last belong to one of them.
-    named = [*(_singular(one) for one in things[-3:-1]), *things[-1:]]
-    if ends_in_one and named:
-        named[-1] = _singular(named[-1])
-    verb = _VERBS.get(method) or ("get" if ends_in_one or not named else "list")
-    if method == "get" and named and not ends_in_one and _singular(named[-1]) == named[-1]:
+    words = [*(_singular(thing) for thing in things[-3:-1]), *things[-1:]]
+    if ends_in_one and words:
+        words[-1] = _singular(words[-1])
+    verb = _VERBS.get(method) or ("get" if ends_in_one or not words else "list")
+    if method == "get" and words and not ends_in_one and _singular(words[-1]) == words[-1]:
         verb = "get"
-    if method == "post" and named and not ends_in_one:
-        named[-1] = _singular(named[-1])
-    return "_".join([verb, *named])
+    if method == "post" and words and not ends_in_one:
+        words[-1] = _singular(words[-1])
+    return "_".join([verb, *words])
 
 
 def _singular(word: str) -> str:

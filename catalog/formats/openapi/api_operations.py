@@ -16,7 +16,7 @@ from catalog.formats.descriptors import JSONObject
 from catalog.formats.files import RefusedError
 from catalog.formats.header_names import DeclaredBy, can_be_sent, header_key
 from catalog.formats.openapi._api_schemas import SchemaReader, plain_text
-from catalog.formats.openapi.api_document import METHODS, MOST_OPERATIONS, ApiDocument
+from catalog.formats.openapi.api_document import METHODS, MOST_OPERATIONS, OpenApiDocument
 from catalog.formats.openapi.api_names import (
     LONGEST_ACTION,
     LONGEST_ARGUMENT,
@@ -69,36 +69,38 @@ class ReadOperations:
     defects: list[tuple[str, str]] = field(default_factory=list)
 
 
-def read_operations(document: ApiDocument, *, address: str) -> ReadOperations:
+def read_operations(document: OpenApiDocument, *, address: str) -> ReadOperations:
     """Read every operation of the API at this address."""
     schemes = read_schemes(document)
     shared = read_security(document.value.get("security"))
     if UNDECLARED in schemes and not shared:
         shared = [[UNDECLARED], []]
-    found, names = ReadOperations(), set[str]()
-    for path, method, item, raw in _walk(document, found):
+    result, names = ReadOperations(), set[str]()
+    for path, method, item, raw in _walk(document, result):
         at = f"{method.upper()} {path}"
         try:
             reader = _OperationReader(document, path, method, item, raw)
             reader.check_address(address)
-            own = read_security(raw.get("security"))
-            security = usable_security((shared if own is None else own) or [], schemes)
-            if own or (own is None and shared):
+            operation_security = read_security(raw.get("security"))
+            security = usable_security(
+                (shared if operation_security is None else operation_security) or [], schemes
+            )
+            if operation_security or (operation_security is None and shared):
                 reader.refuse_unless(bool(security), "needs a sign-in that Pegboard cannot send")
             scopes = read_scopes(raw.get("security", document.value.get("security")), schemes)
             reader.reserve(credential_names(security, schemes))
             operation = reader.read(names, security, scopes)
         except RefusedError as refused:
-            found.defects.append((at, refused.reason))
+            result.defects.append((at, refused.reason))
             continue
         names.add(operation.name)
-        found.operations.append(operation)
-        found.defects += [(at, reason) for reason in reader.left_out]
-    return found
+        result.operations.append(operation)
+        result.defects += [(at, reason) for reason in reader.left_out]
+    return result
 
 
 def _walk(
-    document: ApiDocument, found: ReadOperations
+    document: OpenApiDocument, result: ReadOperations
 ) -> Iterator[tuple[str, str, JSONObject, JSONObject]]:
     """Yield path, method, path item and operation, up to the limit."""
     count = 0
@@ -113,7 +115,7 @@ def _walk(
             count += 1
             if count > MOST_OPERATIONS:
                 reason = f"has more than {MOST_OPERATIONS:,} operations; the rest is left out"
-                found.defects.append(("paths", reason))
+                result.defects.append(("paths", reason))
                 return
             yield str(path), method, plain, raw
 
@@ -122,7 +124,7 @@ class _OperationReader:
     """Reads one operation."""
 
     def __init__(
-        self, document: ApiDocument, path: str, method: str, item: JSONObject, raw: JSONObject
+        self, document: OpenApiDocument, path: str, method: str, item: JSONObject, raw: JSONObject
     ) -> None:
         self._document = document
         self._path, self._method = path, method
@@ -142,10 +144,12 @@ class _OperationReader:
     def check_address(self, address: str) -> None:
         """Refuse an operation that another server answers: nobody has agreed to that one."""
         servers = self._raw.get("servers") or self._item.get("servers")
-        other = self._document.address_of(servers, f"{address}/") if servers else ""
-        same = not servers or urlsplit(other)[:2] == urlsplit(address)[:2]
+        server_address = self._document.address_of(servers, f"{address}/") if servers else ""
+        same = not servers or urlsplit(server_address)[:2] == urlsplit(address)[:2]
         self.refuse_unless(same, "is answered by another server")
-        self.refuse_unless(not servers or other == address, "is answered at another address")
+        self.refuse_unless(
+            not servers or server_address == address, "is answered at another address"
+        )
 
     def refuse_unless(self, holds: bool, reason: str) -> None:
         """Raise RefusedError unless it holds."""
@@ -157,8 +161,8 @@ class _OperationReader:
     ) -> ApiOperation:
         """Return the operation, under a name that is not taken."""
         parameters, body = self._check_grammar()
-        for one in parameters:
-            self._read_parameter(one)
+        for parameter in parameters:
+            self._read_parameter(parameter)
         self._check_path()
         if body is not None:
             self._read_body(body)
@@ -181,18 +185,21 @@ class _OperationReader:
     def _check_grammar(self) -> tuple[list[JSONObject], JSONObject | None]:
         """Return parameters and body as plain values, once the parser has accepted them."""
         resolve = self._document.resolve
-        shared, own = (
-            [plain for one in listed if isinstance(plain := resolve(one), dict)]
+        shared, operation_parameters = (
+            [plain for parameter in listed if isinstance(plain := resolve(parameter), dict)]
             for listed in (_list(self._item.get("parameters")), _list(self._raw.get("parameters")))
         )
-        named = {(str(one.get("in")), str(one.get("name"))): one for one in (*shared, *own)}
-        parameters = list(named.values())[:_MOST_PARAMETERS]
+        by_name = {
+            (str(parameter.get("in")), str(parameter.get("name"))): parameter
+            for parameter in (*shared, *operation_parameters)
+        }
+        parameters = list(by_name.values())[:_MOST_PARAMETERS]
         body = resolve(self._raw.get("requestBody"))
         body = body if isinstance(body, dict) else None
         check_operation(
             {
                 "operationId": self._raw.get("operationId"),
-                "parameters": [_without_schemas(one) for one in parameters],
+                "parameters": [_without_schemas(parameter) for parameter in parameters],
                 "requestBody": {"content": {str(kind): {} for kind in body.get("content") or ()}}
                 if body
                 else None,
@@ -201,25 +208,25 @@ class _OperationReader:
         )
         return parameters, body
 
-    def _read_parameter(self, one: JSONObject) -> None:
-        place, name = str(one["in"]), str(one["name"])
+    def _read_parameter(self, parameter: JSONObject) -> None:
+        place, name = str(parameter["in"]), str(parameter["name"])
         if reason := self._why_not_sent(place, name):
             if place != "header" or header_key(name) not in _NOT_TOLD:
                 self.left_out.append(f"leaves out the {place} parameter {name[:100]!r}: {reason}")
             return
-        content = one.get("content")
+        content = parameter.get("content")
         media = next(iter(content.values()), None) if isinstance(content, dict) else None
-        schema = self._schemas.read(one.get("schema") or _mapping(media).get("schema"))
-        described = plain_text(one.get("description"), 300)
+        schema = self._schemas.read(parameter.get("schema") or _mapping(media).get("schema"))
+        described = plain_text(parameter.get("description"), 300)
         if described:
             schema = {**schema, "description": described}
-        argument = self._add(name, schema, place, required=one.get("required") is True)
+        argument = self._add(name, schema, place, required=parameter.get("required") is True)
         sent: JSONObject = {"argument": argument, "in": place, "name": name}
         if content:
             sent["json"] = True
         for key in ("style", "explode"):
-            if one.get(key) is not None:
-                sent[key] = one[key]
+            if parameter.get(key) is not None:
+                sent[key] = parameter[key]
         if place == "query" and is_spread(sent) and isinstance(schema.get("properties"), dict):
             fields = schema["properties"]
             sent["fields"] = [field for field in fields if ("query", field) not in self._reserved]
@@ -237,13 +244,13 @@ class _OperationReader:
 
     def _check_path(self) -> None:
         """Refuse a path with a gap that no argument fills."""
-        filled = {one["name"] for one in self._sent if one["in"] == "path"}
+        filled = {parameter["name"] for parameter in self._sent if parameter["in"] == "path"}
         gaps = {gap.partition("}")[0] for gap in self._path.split("{")[1:]}
         self.refuse_unless(gaps <= filled, "has a path parameter that it does not declare")
-        for one in self._sent:
+        for parameter in self._sent:
             # A path without this part would be another operation.
-            if one["in"] == "path" and one["argument"] not in self._required:
-                self._required.append(one["argument"])
+            if parameter["in"] == "path" and parameter["argument"] not in self._required:
+                self._required.append(parameter["argument"])
 
     def _read_body(self, body: JSONObject) -> None:
         content = body.get("content")
@@ -259,10 +266,14 @@ class _OperationReader:
         if isinstance(properties, dict) and "additionalProperties" not in schema:
             needed = schema.get("required", [])
             sent["fields"] = {
-                self._add(name, one, "body", required=required and name in needed): name
-                for name, one in properties.items()
+                self._add(name, field_schema, "body", required=required and name in needed): name
+                for name, field_schema in properties.items()
             }
-            binary = [name for name, one in properties.items() if one.get("format") == "binary"]
+            binary = [
+                name
+                for name, field_schema in properties.items()
+                if field_schema.get("format") == "binary"
+            ]
             if binary:
                 sent["binary"] = binary
         else:
@@ -298,9 +309,9 @@ class _OperationReader:
         return None
 
     def _first_names(self, schema: Any) -> list[str]:
-        read = SchemaReader(self._document, writing=False).read_shallow(schema)
-        items = read.get("items")
-        inner = items if isinstance(items, dict) else read
+        shallow = SchemaReader(self._document, writing=False).read_shallow(schema)
+        items = shallow.get("items")
+        inner = items if isinstance(items, dict) else shallow
         return [str(name) for name in _mapping(inner.get("properties"))][:12]
 
     def _add_options(self, answer: list[str] | None) -> None:
@@ -316,7 +327,9 @@ class _OperationReader:
             if example
             else "Return only these fields of the answer; a.b for inner ones.",
         }
-        names = {str(one["name"]).lower() for one in self._sent if one["in"] == "query"}
+        names = {
+            str(parameter["name"]).lower() for parameter in self._sent if parameter["in"] == "query"
+        }
         if self._method == "get" and names & _WORDS_OF_PAGES:
             self._properties[PAGES] = {
                 "type": "integer",
@@ -385,9 +398,9 @@ def _grammar() -> Any:
     return Operation
 
 
-def _without_schemas(one: JSONObject) -> JSONObject:
+def _without_schemas(parameter: JSONObject) -> JSONObject:
     left_out = ("schema", "content", "example", "examples")
-    plain = {key: value for key, value in one.items() if key not in left_out}
+    plain = {key: value for key, value in parameter.items() if key not in left_out}
     return {**plain, "schema": {}}
 
 
@@ -395,9 +408,9 @@ def _choose_content(content: JSONObject) -> tuple[str, Any]:
     """Return the kind of body that is easiest to write: JSON, a form, text, and then the first."""
     kinds = {str(kind): media for kind, media in content.items()}
     order = ("application/json", "+json", "json", "x-www-form-urlencoded", "multipart", "text/")
-    for wanted in order:
+    for fragment in order:
         for kind, media in kinds.items():
-            if wanted in kind.partition(";")[0].lower():
+            if fragment in kind.partition(";")[0].lower():
                 return kind[:100], media
     if "*/*" in kinds:
         return "application/json", kinds["*/*"]

@@ -53,20 +53,20 @@ def build_request(
     path, query = str(sending["path"]), list[tuple[str, str]]()
     headers, cookies = {"accept": "application/json, */*;q=0.5"}, dict(credentials.cookies)
     taken = _taken_names(sending, credentials)
-    for one in sending.get("parameters") or ():
-        argument = one["argument"]
+    for parameter in sending.get("parameters") or ():
+        argument = parameter["argument"]
         if argument not in arguments or arguments[argument] is None:
             continue
         value = arguments[argument]
-        _refuse_reserved(argument, one, credentials)
-        if one["in"] == "path":
-            path = path.replace(f"{{{one['name']}}}", _path_part(argument, value))
-        elif one["in"] == "query":
-            query += _query_pairs(one, value, taken)
-        elif one["in"] == "header":
-            headers[one["name"]] = _header(argument, _joined(value, one))
-        elif one["in"] == "cookie":
-            cookies[one["name"]] = quote(_joined(value, one), safe="")
+        _refuse_reserved(argument, parameter, credentials)
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{parameter['name']}}}", _path_part(argument, value))
+        elif parameter["in"] == "query":
+            query += _query_pairs(parameter, value, taken)
+        elif parameter["in"] == "header":
+            headers[parameter["name"]] = _header(argument, _joined(value, parameter))
+        elif parameter["in"] == "cookie":
+            cookies[parameter["name"]] = quote(_joined(value, parameter), safe="")
     if gap := _GAP.search(path):
         raise ArgumentRefusedError(gap.group(1), "It is missing.")
     headers |= {name: _header(name, text) for name, text in credentials.headers.items()}
@@ -89,17 +89,19 @@ def build_request(
 
 def next_page(request: ApiRequest, link: str, base: str) -> str:
     """Return the address of the next page, if it is one of the same operation; else ""."""
-    found = _NEXT.search(link[:8_000])
-    if found is None:
+    match = _NEXT.search(link[:8_000])
+    if match is None:
         return ""
-    target, here = urlsplit(found.group(1)), urlsplit(request.url)
+    target, current = urlsplit(match.group(1)), urlsplit(request.url)
     # The secrets go along, so nothing but the query may differ.
     if (target.scheme, target.netloc, target.path) not in (
-        (here.scheme, here.netloc, here.path),
-        ("", "", here.path),
+        (current.scheme, current.netloc, current.path),
+        ("", "", current.path),
     ):
         return ""
-    return f"{here.scheme}://{here.netloc}{here.path}?{target.query}" if target.query else ""
+    return (
+        f"{current.scheme}://{current.netloc}{current.path}?{target.query}" if target.query else ""
+    )
 
 
 def shape_answer(
@@ -158,22 +160,22 @@ def pick_fields(value: Any, fields: tuple[str, ...]) -> Any:
     Where an object has none of them but one list of objects, they are meant of that list.
     """
     if isinstance(value, list):
-        return [pick_fields(one, fields) for one in value]
+        return [pick_fields(item, fields) for item in value]
     if not isinstance(value, dict):
         return value
     picked = dict(_pick(value, fields))
     if picked:
         return picked
-    lists = {name: one for name, one in value.items() if isinstance(one, list) and one}
+    lists = {name: item for name, item in value.items() if isinstance(item, list) and item}
     if lists:
-        return {name: pick_fields(one, fields) for name, one in lists.items()}
+        return {name: pick_fields(item, fields) for name, item in lists.items()}
     return {}
 
 
 def join_pages(pages: list[Any]) -> Any:
     """Return the lists of several pages as one; other answers as a list of pages."""
     if all(isinstance(page, list) for page in pages):
-        return [one for page in pages for one in page]
+        return [item for page in pages for item in page]
     return pages
 
 
@@ -208,20 +210,24 @@ def _path_part(argument: str, value: Any) -> str:
 
 def _taken_names(sending: JSONObject, credentials: Credentials) -> set[str]:
     """Return the names of query parameters that others have: the declared ones, and the key's."""
-    declared = {one["name"] for one in sending.get("parameters") or () if one["in"] == "query"}
+    declared = {
+        parameter["name"]
+        for parameter in sending.get("parameters") or ()
+        if parameter["in"] == "query"
+    }
     return declared | set(credentials.query)
 
 
-def _refuse_reserved(argument: str, one: JSONObject, credentials: Credentials) -> None:
+def _refuse_reserved(argument: str, parameter: JSONObject, credentials: Credentials) -> None:
     """Refuse a parameter that would change the request or its sign-in.
 
     Reading leaves these out; operations that earlier releases read may still have them.
     """
-    place, name = one["in"], one["name"]
+    place, name = parameter["in"], parameter["name"]
     secret = {
-        *(plain_place("header", other) for other in credentials.headers),
-        *(("query", other) for other in credentials.query),
-        *(("cookie", other) for other in credentials.cookies),
+        *(plain_place("header", secret_name) for secret_name in credentials.headers),
+        *(("query", secret_name) for secret_name in credentials.query),
+        *(("cookie", secret_name) for secret_name in credentials.cookies),
     }
     is_header = place == "header"
     if plain_place(place, name) in secret or (
@@ -230,26 +236,26 @@ def _refuse_reserved(argument: str, one: JSONObject, credentials: Credentials) -
         raise ArgumentRefusedError(argument, "It would change the request itself, or its sign-in.")
 
 
-def _query_pairs(one: JSONObject, value: Any, taken: set[str]) -> list[tuple[str, str]]:
+def _query_pairs(parameter: JSONObject, value: Any, taken: set[str]) -> list[tuple[str, str]]:
     """Return the pairs of a parameter, under its own name or those of its declared fields."""
-    pairs = list(_spell_query(one, value))
-    allowed = {one["name"], *(set(one.get("fields") or ()) - taken)}
+    pairs = list(_spell_query(parameter, value))
+    allowed = {parameter["name"], *(set(parameter.get("fields") or ()) - taken)}
     for name, _ in pairs:
-        within = name.startswith(f"{one['name']}[") and name not in taken
+        within = name.startswith(f"{parameter['name']}[") and name not in taken
         if name not in allowed and not within:
             reason = f"The operation declares no field {name[:100]!r} of it that could be sent."
-            raise ArgumentRefusedError(one["argument"], reason)
+            raise ArgumentRefusedError(parameter["argument"], reason)
     return pairs
 
 
-def _spell_query(one: JSONObject, value: Any) -> Iterable[tuple[str, str]]:
-    name, style = one["name"], one.get("style") or "form"
-    explode = one.get("explode", style == "form")
-    if one.get("json"):
+def _spell_query(parameter: JSONObject, value: Any) -> Iterable[tuple[str, str]]:
+    name, style = parameter["name"], parameter.get("style") or "form"
+    explode = parameter.get("explode", style == "form")
+    if parameter.get("json"):
         return [(name, write_json(value))]
     if isinstance(value, dict):
         # Without declared fields, a spread object would invent parameters.
-        if style == "deepObject" or (explode and "fields" not in one):
+        if style == "deepObject" or (explode and "fields" not in parameter):
             return _bracketed(name, value)
         if explode:
             return [(str(key), _scalar(inner)) for key, inner in value.items()]
@@ -257,15 +263,15 @@ def _spell_query(one: JSONObject, value: Any) -> Iterable[tuple[str, str]]:
         return [(name, ",".join(flat))]
     if isinstance(value, list) and explode:
         return [(name, _scalar(item)) for item in value]
-    return [(name, _joined(value, one))]
+    return [(name, _joined(value, parameter))]
 
 
-def _joined(value: Any, one: JSONObject) -> str:
+def _joined(value: Any, parameter: JSONObject) -> str:
     if isinstance(value, list):
-        separator = _SEPARATORS.get(str(one.get("style")), ",")
+        separator = _SEPARATORS.get(str(parameter.get("style")), ",")
         return separator.join(_scalar(item) for item in value)
     if isinstance(value, dict):
-        if one.get("json"):
+        if parameter.get("json"):
             return write_json(value)
         return ",".join(part for key, inner in value.items() for part in (str(key), _scalar(inner)))
     return _scalar(value)
@@ -319,7 +325,11 @@ def _add_body(body: Any, arguments: Mapping[str, Any], headers: dict[str, str]) 
         return write_json(value).encode()
     if body["as"] == "form":
         fields = value if isinstance(value, dict) else {}
-        pairs = [pair for name, one in fields.items() for pair in _bracketed(str(name), one)]
+        pairs = [
+            pair
+            for name, field_value in fields.items()
+            for pair in _bracketed(str(name), field_value)
+        ]
         return urlencode(pairs).encode()
     if body["as"] == "multipart":
         content, headers["content-type"] = _multipart(value, body.get("binary") or ())
@@ -333,8 +343,8 @@ def _multipart(value: Any, binary: Any) -> tuple[bytes, str]:
     """Return a form with files, and its type with the boundary."""
     boundary = random.token_hex(16)
     parts: list[bytes] = []
-    for name, one in value.items() if isinstance(value, dict) else ():
-        for item in one if isinstance(one, list) else [one]:
+    for name, field_value in value.items() if isinstance(value, dict) else ():
+        for item in field_value if isinstance(field_value, list) else [field_value]:
             is_file = name in binary
             text = _decoded(name, item) if is_file else _scalar(item).encode()
             file = f'; filename="{quote(name, safe="")}"' if is_file else ""

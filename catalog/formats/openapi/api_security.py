@@ -14,7 +14,7 @@ from urllib.parse import quote
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.header_names import DeclaredBy, can_be_sent, header_key
 from catalog.formats.openapi._api_schemas import plain_text
-from catalog.formats.openapi.api_document import ApiDocument
+from catalog.formats.openapi.api_document import OpenApiDocument
 from catalog.formats.openapi.api_names import secret_for
 
 _COOKIE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
@@ -56,33 +56,37 @@ class CredentialsMissingError(Exception):
         self.names = names
 
 
-def read_schemes(document: ApiDocument) -> dict[str, JSONObject]:
+def read_schemes(document: OpenApiDocument) -> dict[str, JSONObject]:
     """Return the schemes that can be sent, by name: their place, and the names of their secrets."""
     components = document.value.get("components")
     declared = components.get("securitySchemes") if isinstance(components, dict) else None
-    found: dict[str, JSONObject] = {}
+    usable_schemes: dict[str, JSONObject] = {}
     if not declared:
         return {UNDECLARED: _UNDECLARED_SCHEME}
     for name, raw in declared.items() if isinstance(declared, dict) else ():
         scheme = document.resolve(raw)
-        read = _read_scheme(str(name), scheme) if isinstance(scheme, dict) else None
-        if read is not None and len(found) < _MOST_SCHEMES:
-            found[str(name)] = read
-    return found
+        usable_scheme = _read_scheme(str(name), scheme) if isinstance(scheme, dict) else None
+        if usable_scheme is not None and len(usable_schemes) < _MOST_SCHEMES:
+            usable_schemes[str(name)] = usable_scheme
+    return usable_schemes
 
 
 def read_security(value: Any) -> list[list[str]] | None:
     """Return the alternatives of an operation, each the names of schemes; None if undeclared."""
     if not isinstance(value, list):
         return None
-    return [sorted(map(str, one)) for one in value if isinstance(one, dict)][:20]
+    return [
+        sorted(map(str, alternative)) for alternative in value if isinstance(alternative, dict)
+    ][:20]
 
 
 def usable_security(
     alternatives: list[list[str]], schemes: Mapping[str, JSONObject]
 ) -> list[list[str]]:
     """Return the alternatives of which every scheme can be sent."""
-    return [one for one in alternatives if all(name in schemes for name in one)]
+    return [
+        alternative for alternative in alternatives if all(name in schemes for name in alternative)
+    ]
 
 
 def secrets_of(names: list[str], schemes: Mapping[str, JSONObject]) -> list[str]:
@@ -111,17 +115,19 @@ def credentials_for(
 
     An empty alternative sends nothing: it is the last to be taken. Raises CredentialsMissingError.
     """
-    known = usable_security(alternatives, schemes)
-    if alternatives and not known:
+    usable = usable_security(alternatives, schemes)
+    if alternatives and not usable:
         # A changed document was approved whose sign-in the installed version does not have.
-        raise CredentialsMissingError(sorted({name for one in alternatives for name in one}))
-    for one in sorted(known, key=lambda one: not one):
-        needed = secrets_of(one, schemes)
+        raise CredentialsMissingError(
+            sorted({name for alternative in alternatives for name in alternative})
+        )
+    for alternative in sorted(usable, key=lambda alternative: not alternative):
+        needed = secrets_of(alternative, schemes)
         if all(name in values for name in needed):
-            return _build(one, schemes, values)
+            return _build(alternative, schemes, values)
     if not alternatives:
         return Credentials()
-    raise CredentialsMissingError(secrets_of(known[0], schemes))
+    raise CredentialsMissingError(secrets_of(usable[0], schemes))
 
 
 def credential_names(
@@ -144,33 +150,33 @@ def plain_place(place: str, name: str) -> tuple[str, str]:
 
 def encoded_secrets(schemes: Mapping[str, JSONObject], values: Mapping[str, str]) -> list[str]:
     """Return the secrets in the other forms in which they are sent, which answers may repeat."""
-    found = []
+    encoded = []
     for scheme in schemes.values():
         if scheme["as"] == "basic" and all(name in values for name in scheme["secrets"]):
             pair = ":".join(values[name] for name in scheme["secrets"])
-            found.append(base64.b64encode(pair.encode()).decode())
-    return [*found, *(quote(value, safe="") for value in values.values())]
+            encoded.append(base64.b64encode(pair.encode()).decode())
+    return [*encoded, *(quote(value, safe="") for value in values.values())]
 
 
 def _build(
     names: list[str], schemes: Mapping[str, JSONObject], values: Mapping[str, str]
 ) -> Credentials:
-    found = Credentials()
+    credentials = Credentials()
     for name in names:
         scheme = schemes[name]
         sent = [values[secret] for secret in scheme["secrets"]]
         if scheme["as"] == "basic":
             pair = base64.b64encode(":".join(sent).encode()).decode()
-            found.headers["Authorization"] = f"Basic {pair}"
+            credentials.headers["Authorization"] = f"Basic {pair}"
         elif scheme["as"] == "bearer":
-            found.headers["Authorization"] = f"Bearer {sent[0]}"
+            credentials.headers["Authorization"] = f"Bearer {sent[0]}"
         elif scheme["as"] == "header":
-            found.headers[scheme["name"]] = sent[0]
+            credentials.headers[scheme["name"]] = sent[0]
         elif scheme["as"] == "cookie":
-            found.cookies[scheme["name"]] = sent[0]
+            credentials.cookies[scheme["name"]] = sent[0]
         else:
-            found.query[scheme["name"]] = sent[0]
-    return found
+            credentials.query[scheme["name"]] = sent[0]
+    return credentials
 
 
 def _read_scheme(name: str, scheme: JSONObject) -> JSONObject | None:
@@ -193,19 +199,19 @@ def _read_oauth(name: str, scheme: JSONObject) -> JSONObject:
     token: JSONObject = {"as": "bearer", "secrets": [secret_for(name, "TOKEN")]}
     flows = scheme.get("flows")
     flows = flows if isinstance(flows, dict) else {}
-    code, own = flows.get("authorizationCode"), flows.get("clientCredentials")
+    code, client_flow = flows.get("authorizationCode"), flows.get("clientCredentials")
     if discovery := _address(scheme.get("openIdConnectUrl")):
         return {**token, "about": SIGN_IN, "sign_in": {"discovery": discovery}}
     if isinstance(code, dict):
-        named = {
+        addresses = {
             "authorize": _address(code.get("authorizationUrl")),
             "token": _address(code.get("tokenUrl")),
         }
-        if all(named.values()):
-            return {**token, "about": SIGN_IN, "sign_in": named}
-    if isinstance(own, dict) and (address := _address(own.get("tokenUrl"))):
-        found = {"grant": CLIENT_CREDENTIALS, "token": address}
-        return {**token, "about": OWN_ACCOUNT, "sign_in": found}
+        if all(addresses.values()):
+            return {**token, "about": SIGN_IN, "sign_in": addresses}
+    if isinstance(client_flow, dict) and (address := _address(client_flow.get("tokenUrl"))):
+        sign_in = {"grant": CLIENT_CREDENTIALS, "token": address}
+        return {**token, "about": OWN_ACCOUNT, "sign_in": sign_in}
     return {**token, "about": NOT_CARRIED_OUT}
 
 
@@ -218,25 +224,25 @@ def _address(value: Any) -> str:
 
 def find_sign_in(schemes: Any) -> tuple[str, Mapping[str, Any]]:
     """Return the scheme with which people sign in, else the one of Pegboard's own client, or ""."""
-    found = [
+    sign_ins = [
         (str(name), scheme["sign_in"])
         for name, scheme in (schemes.items() if isinstance(schemes, dict) else ())
         if isinstance(scheme, dict) and isinstance(scheme.get("sign_in"), dict)
     ]
-    return next(iter(sorted(found, key=lambda one: "grant" in one[1])), ("", {}))
+    return next(iter(sorted(sign_ins, key=lambda pair: "grant" in pair[1])), ("", {}))
 
 
 def read_scopes(value: Any, schemes: Mapping[str, JSONObject]) -> dict[str, list[str]]:
     """Return the scopes that an operation's security names, of schemes with a sign-in."""
-    found: dict[str, set[str]] = {}
-    for one in value if isinstance(value, list) else ():
-        for name, scopes in one.items() if isinstance(one, dict) else ():
+    by_scheme: dict[str, set[str]] = {}
+    for alternative in value if isinstance(value, list) else ():
+        for name, scopes in alternative.items() if isinstance(alternative, dict) else ():
             if "sign_in" in schemes.get(str(name), {}) and isinstance(scopes, list):
-                known = {
+                valid_scopes = {
                     text for text in scopes if isinstance(text, str) and _SCOPE.fullmatch(text)
                 }
-                found.setdefault(str(name), set()).update(known)
-    return {name: sorted(scopes)[:_MOST_SCOPES] for name, scopes in found.items() if scopes}
+                by_scheme.setdefault(str(name), set()).update(valid_scopes)
+    return {name: sorted(scopes)[:_MOST_SCOPES] for name, scopes in by_scheme.items() if scopes}
 
 
 def _read_key(name: str, scheme: JSONObject, about: str) -> JSONObject | None:

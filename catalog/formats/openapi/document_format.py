@@ -8,7 +8,7 @@ from catalog.formats.entry import Document
 from catalog.formats.files import RefusedError
 from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.openapi.api_choice import ApiChoice, choose, count_tags
-from catalog.formats.openapi.api_document import ApiDocument, parse_document, read_document
+from catalog.formats.openapi.api_document import OpenApiDocument, parse_document, read_document
 from catalog.formats.openapi.api_document import recognises as recognises
 from catalog.formats.openapi.api_operations import ApiOperation, read_operations
 from catalog.formats.openapi.api_security import read_schemes, secrets_of, variables_of
@@ -32,7 +32,7 @@ class ReadApi:
     def tools(self) -> list[JSONObject]:
         """Return the chosen operations as tools in the form of MCP."""
         choice = ApiChoice.from_json(self.integration.source_ref.get("chosen"))
-        return [one.tool for one in choose(self.operations, choice)]
+        return [operation.tool for operation in choose(self.operations, choice)]
 
 
 def read(document: Document) -> Loaded:
@@ -50,7 +50,7 @@ def load(document: Document, api: ReadApi) -> Loaded:
     for defect in api.defects:
         document.report(defect.field, defect.reason)
     limit = document.limits.tools_per_server
-    tools = [one.tool for one in api.operations[:limit]]
+    tools = [operation.tool for operation in api.operations[:limit]]
     if len(api.operations) > limit:
         document.report("paths", f"has more than {limit:,} operations; the rest is left out")
     capabilities = read_tools(document, tools, "paths", integration=api.integration)
@@ -79,19 +79,19 @@ def read_api(
     base = address or document.address(came_from)
     if not base.startswith(("https://", "http://")) or len(base) > DEFAULT_LIMITS.address:
         raise RefusedError("says no address of the API: enter it with the document", "servers")
-    found = read_operations(document, address=base)
-    if not found.operations:
-        reasons = "; ".join(f"{at} {reason}" for at, reason in found.defects[:3])
+    result = read_operations(document, address=base)
+    if not result.operations:
+        reasons = "; ".join(f"{at} {reason}" for at, reason in result.defects[:3])
         raise RefusedError(f"has no operation to call. {reasons}".strip(), "paths")
-    integration = _integration(document, found.operations, base, slug)
+    integration = _integration(document, result.operations, base, slug)
     more = {"file": file, **({"chosen": chosen} if chosen else {})}
     integration = replace(integration, source_ref={**integration.source_ref, **more})
-    defects = tuple(Defect(file, at, reason) for at, reason in found.defects)
-    return ReadApi(integration, tuple(found.operations), defects)
+    defects = tuple(Defect(file, at, reason) for at, reason in result.defects)
+    return ReadApi(integration, tuple(result.operations), defects)
 
 
 def _integration(
-    document: ApiDocument, operations: list[ApiOperation], base: str, slug: str
+    document: OpenApiDocument, operations: list[ApiOperation], base: str, slug: str
 ) -> IntegrationDescriptor:
     limits = DEFAULT_LIMITS
     title = clean_name(document.title).text[: limits.name]
@@ -126,16 +126,16 @@ def _required_secrets(operations: list[ApiOperation], schemes: dict[str, JSONObj
     """
     needing = [
         alternatives
-        for one in operations
-        if (alternatives := one.tool["annotations"]["http"].get("security"))
+        for item in operations
+        if (alternatives := item.tool["annotations"]["http"].get("security"))
         and [] not in alternatives
     ]
     if not needing:
         return []
     counts: dict[tuple[str, ...], int] = {}
     for alternatives in needing:
-        for one in alternatives:
-            counts[tuple(one)] = counts.get(tuple(one), 0) + 1
+        for item in alternatives:
+            counts[tuple(item)] = counts.get(tuple(item), 0) + 1
     # Fewer secrets first: signing in twice is seldom what an admin has.
     best = min(counts, key=lambda names: (-counts[names], len(names), names))
     # What people or Pegboard's client sign in for, nobody has to enter.

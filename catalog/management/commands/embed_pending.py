@@ -28,7 +28,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         console = Console(stderr=True, quiet=options["json"] or not options["verbosity"])
         try:
-            written = _run(console)
+            vectors = _run(console)
         except EmbedderUnavailable as problem:
             raise CommandError(str(problem)) from problem
         reason = pending_embeddings().exclude(failure="").values_list("failure", flat=True).first()
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             )
         models = [asdict(progress) for progress in list_model_progress()]
         if options["json"]:
-            self.stdout.write(json.dumps({"embedded": written, "models": models}))
+            self.stdout.write(json.dumps({"embedded": vectors, "models": models}))
             return
         for model in models:
             console.print(
@@ -51,9 +51,9 @@ def _run(console: Console) -> int:
     request_missing_vectors()
     with Progress(console=console) as bars:
         task = bars.add_task("Embedding", total=None)
-        written = embed_pending(
+        vectors = embed_pending(
             progress=lambda done, total: bars.update(task, completed=done, total=total)
         )
     if model:
         switch_when_complete(model)
-    return written
+    return vectors

@@ -26,11 +26,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         folders = watched_folders(settings.PEGBOARD_CAPABILITY_DIRS)
         report = reload_manifests(by=None, folders=folders, prune=options["prune"])
-        shown = [str(folder) for folder in folders]
+        paths = [str(folder) for folder in folders]
         if options["json"]:
-            self.stdout.write(json.dumps({"folders": shown} | _report_body(report), indent=1))
+            self.stdout.write(json.dumps({"folders": paths} | _report_body(report), indent=1))
         elif options["verbosity"]:
-            _print_report(report, shown, Console(stderr=True, soft_wrap=True))
+            _print_report(report, paths, Console(stderr=True, soft_wrap=True))
         if report.defects and not report.loaded:
             raise SystemExit(1)
 

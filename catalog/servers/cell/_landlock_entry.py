@@ -30,15 +30,15 @@ def find_version() -> int:
 def restrict(writable: list[str]) -> None:
     """Restrict this process and all that it starts. Raises OSError."""
     version = find_version()
-    known = _KNOWN[max(one for one in _KNOWN if one <= version)]
+    rights = _KNOWN[max(candidate for candidate in _KNOWN if candidate <= version)]
     scopes = _ABSTRACT_SOCKETS | _SIGNALS if version >= 6 else 0
     size = 24 if version >= 6 else 8
-    rules = _checked(_CREATE, struct.pack("=QQQ", known, 0, scopes)[:size], size, 0)
+    rules = _checked(_CREATE, struct.pack("=QQQ", rights, 0, scopes)[:size], size, 0)
     reading = _EXECUTE | _READ | _LIST
     _allow(rules, "/", reading)
-    _allow(rules, "/dev", reading | _WRITE | (_TRUNCATE | _CONTROL) & known)
+    _allow(rules, "/dev", reading | _WRITE | (_TRUNCATE | _CONTROL) & rights)
     for folder in writable:
-        _allow(rules, folder, known & ~_MAKE_DEVICES)
+        _allow(rules, folder, rights & ~_MAKE_DEVICES)
     _checked(_RESTRICT, rules, 0)
     os.close(rules)
 
@@ -51,7 +51,9 @@ def _allow(rules: int, folder: str, access: int) -> None:
 
 def _call(number: int, *arguments: object) -> int:
     call = ctypes.CDLL(None, use_errno=True).syscall
-    longs = (ctypes.c_long(one) if isinstance(one, int) else one for one in arguments)
+    longs = (
+        ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments
+    )
     return int(call(ctypes.c_long(number), *longs))
 
 

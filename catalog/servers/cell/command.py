@@ -56,12 +56,12 @@ def proxy_variables() -> Mapping[str, str]:
     """Return the variables that lead HTTP clients to the cell's proxy."""
     address = f"http://127.0.0.1:{PROXY_PORT}"
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-    here = "localhost,127.0.0.1,::1"
+    local_hosts = "localhost,127.0.0.1,::1"
     return {
         **dict.fromkeys(names, address),
         **{name.lower(): address for name in names},
-        "NO_PROXY": here,
-        "no_proxy": here,
+        "NO_PROXY": local_hosts,
+        "no_proxy": local_hosts,
         # Node's own clients use a proxy only if told so.
         "NODE_USE_ENV_PROXY": "1",
     }
@@ -106,10 +106,10 @@ def _namespaces(cell: Cell) -> list[str]:
     if not cell.whole_network:
         unshared.append("--unshare-net")
     if os.geteuid() == 0:
-        kept = [part for name in _UNTIL_DROPPED for part in ("--cap-add", name)]
-        return [*unshared, "--cap-drop", "ALL", *kept]
-    own = ["--unshare-user", "--disable-userns", "--uid", f"{_USER_INSIDE}"]
-    return [*unshared, *own, "--gid", f"{_USER_INSIDE}", "--cap-drop", "ALL"]
+        capabilities = [part for name in _UNTIL_DROPPED for part in ("--cap-add", name)]
+        return [*unshared, "--cap-drop", "ALL", *capabilities]
+    user_options = ["--unshare-user", "--disable-userns", "--uid", f"{_USER_INSIDE}"]
+    return [*unshared, *user_options, "--gid", f"{_USER_INSIDE}", "--cap-drop", "ALL"]
 
 
 def _drop_root(cell: Cell) -> list[str]:

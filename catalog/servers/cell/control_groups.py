@@ -71,15 +71,15 @@ def _remove(group: Path) -> None:
 def _make(folder: Path, limits: Mapping[str, Any]) -> Path:
     with contextlib.suppress(OSError):
         (folder / "cgroup.subtree_control").write_text(_CONTROLLERS)
-    for left in folder.glob(f"{_PREFIX}*"):
+    for leftover in folder.glob(f"{_PREFIX}*"):
         # By a guard that was killed: of a living one, it may only have no members yet.
-        if not Path("/proc", left.name.removeprefix(_PREFIX)).exists():
+        if not Path("/proc", leftover.name.removeprefix(_PREFIX)).exists():
             with contextlib.suppress(OSError):
-                left.rmdir()
+                leftover.rmdir()
     group = folder / f"{_PREFIX}{os.getpid()}"
     group.mkdir()
     quota = int(limits["cpu_cores"] * _PERIOD)
-    wanted = {
+    values = {
         "memory.max": limits["memory"],
         "memory.swap.max": 0,
         "memory.limit_in_bytes": limits["memory"],
@@ -87,7 +87,7 @@ def _make(folder: Path, limits: Mapping[str, Any]) -> Path:
         "cpu.max": f"{quota} {_PERIOD}",
         "cpu.cfs_quota_us": quota,
     }
-    for name, most in wanted.items():
+    for name, most in values.items():
         if (group / name).exists():
             (group / name).write_text(str(most))
     return group
@@ -100,13 +100,15 @@ def _read(path: Path) -> str:
         return ""
 
 
-def delegated_group(own: Path = _OWN, root: Path = _ROOT) -> str:
+def delegated_group(membership: Path = _OWN, root: Path = _ROOT) -> str:
     """Return the group that systemd delegated to this process, or "".
 
     A unit has it with `Delegate=yes` and `DelegateSubgroup=`: processes are in a group below, since
     a group with members of its own limits no others.
     """
-    path = next((line[3:] for line in _read(own).splitlines() if line.startswith("0::/")), "/")
+    path = next(
+        (line[3:] for line in _read(membership).splitlines() if line.startswith("0::/")), "/"
+    )
     folder = (root / path.lstrip("/")).parent
     if path == "/" or not os.access(folder / "cgroup.subtree_control", os.W_OK):
         return ""

@@ -48,7 +48,7 @@ _FRAMED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ProxyTarget:
     """The destination of a program's request. `head` is sent on, if it is not a tunnel."""
 
     host: str
@@ -93,9 +93,9 @@ class CellProxy:
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for one in (self._ours, self._theirs):
-            if one is not None:
-                one.close()
+        for writer in (self._ours, self._theirs):
+            if writer is not None:
+                writer.close()
 
     @property
     def descriptor(self) -> int | None:
@@ -174,7 +174,7 @@ class CellProxy:
             await out.aclose()
         return None
 
-    def _may_reach(self, target: Target) -> bool:
+    def _may_reach(self, target: ProxyTarget) -> bool:
         """Return True for an allowed name; this network's names need the operator as well."""
         if is_ip_literal(target.host):
             return False
@@ -184,12 +184,12 @@ class CellProxy:
             return False
         return is_public_name(target.host) or self._allowed.allow(target.host, target.port)
 
-    def _way_to(self, target: Target) -> httpcore2.AsyncNetworkBackend:
-        named = self._cell.hosts.allow(target.host, target.port)
-        return self._backend if named else self._public
+    def _way_to(self, target: ProxyTarget) -> httpcore2.AsyncNetworkBackend:
+        is_allowed = self._cell.hosts.allow(target.host, target.port)
+        return self._backend if is_allowed else self._public
 
 
-def parse_request(head: bytes) -> Target | None:
+def parse_request(head: bytes) -> ProxyTarget | None:
     """Return what a request's head asks for: a tunnel, or a plain http address."""
     line, _, rest = head.partition(b"\r\n")
     match = _REQUEST.fullmatch(line)
@@ -202,25 +202,27 @@ def parse_request(head: bytes) -> Target | None:
     where, _, path = rest_of_address.partition("/")
     if scheme.lower() != "http":
         return None
-    headers = [one for one in rest.split(b"\r\n") if one]
-    framing = [one for one in headers if _FRAMING.match(one)]
+    headers = [header for header in rest.split(b"\r\n") if header]
+    framing = [header for header in headers if _FRAMING.match(header)]
     if not all(map(_HEADER.fullmatch, headers)) or not all(map(_FRAMED.fullmatch, framing)):
         return None
     if len(framing) > 1:
         return None
-    kept = [one for one in headers if not _OWN_HEADERS.match(one)]
+    remaining = [header for header in headers if not _OWN_HEADERS.match(header)]
     first = b"%s %s HTTP/1.1" % (method, f"/{path}".encode("latin-1"))
     host = f"Host: {where}".encode("latin-1")
     # One request per connection: the next one may be for another host.
-    return _target(where, 80, b"\r\n".join([first, host, *kept, b"Connection: close", b"", b""]))
+    return _target(
+        where, 80, b"\r\n".join([first, host, *remaining, b"Connection: close", b"", b""])
+    )
 
 
-def _target(where: str, port: int, head: bytes) -> Target | None:
+def _target(where: str, port: int, head: bytes) -> ProxyTarget | None:
     match = _TARGET.fullmatch(where)
     number = int(match["port"] or port) if match else 0
     if match is None or not 0 < number < 65_536:
         return None
-    return Target(match["host"].lower().strip("[]").rstrip("."), number, head)
+    return ProxyTarget(match["host"].lower().strip("[]").rstrip("."), number, head)
 
 
 async def _relay(

@@ -49,8 +49,8 @@ class CellReport:
 
 def read_report() -> CellReport:
     """Return what the process that starts programs told last."""
-    told = attempt(lambda redis: redis.get(KEY), default=None)
+    text = attempt(lambda redis: redis.get(KEY), default=None)
     try:
-        return CellReport(**json.loads(told)) if told else CellReport()
+        return CellReport(**json.loads(text)) if text else CellReport()
     except (TypeError, ValueError):  # of another version, during an upgrade
         return CellReport()

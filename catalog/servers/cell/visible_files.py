@@ -56,19 +56,19 @@ def folder_options(readable: Iterable[Path], writable: Iterable[Path]) -> list[s
     Pegboard's folders are covered where they lie within a folder that is shown, and the program's
     own ones shown again on top of the cover.
     """
-    shown = sorted({path for path in readable if not _is_system(path)})
-    outer = [path for path in shown if _holds_protected(path)]
+    readable_paths = sorted({path for path in readable if not _is_system(path)})
+    outer = [path for path in readable_paths if _holds_protected(path)]
     mounted = [*(Path(name) for name in _SYSTEM), *outer]
     covers = [
         str(hidden)
         for hidden in sorted(protected_folders())
-        if hidden.is_dir() and any(hidden.is_relative_to(one) for one in mounted)
+        if hidden.is_dir() and any(hidden.is_relative_to(mount) for mount in mounted)
     ]
     options: list[str] = []
     for path in outer:
         options += [*parent_options(path), "--ro-bind", str(path), str(path)]
     options += [part for cover in covers for part in ("--tmpfs", cover)]
-    inner = [(path, "--ro-bind") for path in shown if path not in outer]
+    inner = [(path, "--ro-bind") for path in readable_paths if path not in outer]
     for path, kind in [*inner, *((path, "--bind") for path in sorted(set(writable)))]:
         options += [*parent_options(path), kind, str(path), str(path)]
     return options + [part for cover in covers for part in ("--remount-ro", cover)]
@@ -97,13 +97,13 @@ def protected_folders() -> set[Path]:
 
 def program_files(command: Sequence[str]) -> list[Path]:
     """Return what a command needs to read: its program with its libraries, and its script."""
-    found = [*_installation(Path(command[0]))]
+    files = [*_installation(Path(command[0]))]
     for argument in command[1:]:
         path = Path(argument)
         if path.is_absolute() and path.is_file():
-            found += _script(path)
+            files += _script(path)
             break  # the script; other files are shown only by PEGBOARD_CELL_FOLDERS
-    return found
+    return files
 
 
 def named_folders(command: Sequence[str]) -> tuple[list[Path], list[Path]]:
@@ -113,11 +113,11 @@ def named_folders(command: Sequence[str]) -> tuple[list[Path], list[Path]]:
     """
     readable: list[Path] = []
     writable: list[Path] = []
-    named = [Path(part).resolve() for part in command[1:] if Path(part).is_absolute()]
+    paths = [Path(part).resolve() for part in command[1:] if Path(part).is_absolute()]
     for text in settings.PEGBOARD_CELL_FOLDERS:
         folder = Path(text.removesuffix(":rw")).resolve()
-        wanted = any(path.is_relative_to(folder) for path in named)
-        if wanted and folder.is_dir() and may_show(folder):
+        is_named = any(path.is_relative_to(folder) for path in paths)
+        if is_named and folder.is_dir() and may_show(folder):
             (writable if text.endswith(":rw") else readable).append(folder)
     return readable, writable
 
@@ -129,19 +129,19 @@ def python_files(program: Path) -> list[Path]:
     home = Path(sys.prefix)
     packages = home / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     pip = (packages / "site-packages").glob("pip*")
-    found = [*_installation(program.resolve()), home / "pyvenv.cfg", home / "bin", *pip]
-    return [path for path in found if path.exists()]
+    paths = [*_installation(program.resolve()), home / "pyvenv.cfg", home / "bin", *pip]
+    return [path for path in paths if path.exists()]
 
 
 def _installation(program: Path) -> list[Path]:
     """Return the folders of a program: each link on the way, and where the last one leads."""
-    found: list[Path] = []
+    folders: list[Path] = []
     for _ in range(20):
-        found += _prefix(program)
+        folders += _prefix(program)
         if not program.is_symlink():
             break
         program = Path(os.path.normpath(program.parent / program.readlink()))
-    return found + _prefix(program.resolve())
+    return folders + _prefix(program.resolve())
 
 
 def _prefix(program: Path) -> list[Path]:
@@ -171,11 +171,11 @@ def may_show(path: Path) -> bool:
 
 
 def _holds_protected(folder: Path) -> bool:
-    return any(one.is_relative_to(folder) for one in protected_folders())
+    return any(protected.is_relative_to(folder) for protected in protected_folders())
 
 
 def _is_system(path: Path) -> bool:
     """Return True if the system's folders show the path: nothing of ours covers it."""
-    if any(path.resolve().is_relative_to(one) for one in protected_folders()):
+    if any(path.resolve().is_relative_to(protected) for protected in protected_folders()):
         return False
     return any(path.is_relative_to(name) for name in _SYSTEM)

@@ -37,7 +37,7 @@ def make_readable(data: bytes, content_type: str = "") -> bytes:
     if charset_of(content_type) != "utf-8" or not _is_plain(data):
         data = decode_text(data, content_type).encode(errors="replace")
     if _LONE.search(data):
-        data = _ESCAPES.sub(lambda found: found[1] or found[2] or rb"\ufffd", data)
+        data = _ESCAPES.sub(lambda match: match[1] or match[2] or rb"\ufffd", data)
     if data.count(b"[") + data.count(b"{") > DEEPEST:
         data = _prune(data)
     return data
@@ -52,21 +52,21 @@ def _is_plain(data: bytes) -> bool:
 
 def _prune(data: bytes) -> bytes:
     """Put `null` in the place of each value below the deepest level."""
-    kept, depth, begun, end = list[bytes](), 0, 0, 0
+    pieces, depth, start, end = list[bytes](), 0, 0, 0
     for token in _TOKENS.finditer(data):
         bracket = data[token.start() : token.start() + 1]
         if bracket in b"[{":
             depth += 1
             if depth == DEEPEST + 1:
-                kept.append(data[end : token.start()])
-                begun = token.start()
+                pieces.append(data[end : token.start()])
+                start = token.start()
         elif bracket in b"]}":
             depth -= 1
             if depth == DEEPEST:
-                kept.append(b"null")
+                pieces.append(b"null")
                 end = token.end()
-    kept.append(data[end:] if depth <= DEEPEST else data[begun:])
-    return b"".join(kept)
+    pieces.append(data[end:] if depth <= DEEPEST else data[start:])
+    return b"".join(pieces)
 
 
 class ReadableTransport(httpx2.AsyncBaseTransport):

@@ -6,7 +6,7 @@ import mcp_types as types
 from mcp import MCPError
 
 from catalog.formats.descriptors import JSONObject
-from catalog.servers.client._traffic import Refusal, Traffic
+from catalog.servers.client._traffic import RequestRefusal, Traffic
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.net.address_check import (
     AnswerTooLargeError,
@@ -61,10 +61,10 @@ def explain(problem: BaseException | None, traffic: Traffic) -> ServerProblemErr
     return ServerProblemError(reason, traffic.detail)
 
 
-def refusal_of(problem: BaseException | None) -> Refusal | None:
+def refusal_of(problem: BaseException | None) -> RequestRefusal | None:
     """Return the HTTP status that refused this very request, or None."""
-    found = (cause.data for cause in _flatten(problem) if isinstance(cause, MCPError))
-    return next((data for data in found if isinstance(data, Refusal)), None)
+    payloads = (cause.data for cause in _flatten(problem) if isinstance(cause, MCPError))
+    return next((data for data in payloads if isinstance(data, RequestRefusal)), None)
 
 
 def is_forgotten_session(problem: BaseException | None) -> bool:

@@ -26,7 +26,7 @@ _PROGRESS_FLOOD = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RequestRefusal:
     """Refusal of one request by its HTTP status; `is_forgotten` if its session is not known."""
 
     reason: Reason
@@ -43,8 +43,8 @@ class Traffic:
         self.detail = ""
         # From HTTP statuses, which the SDK does not report: of the opening, which is nobody's call,
         # and of each request by its id. One caller's refusal never explains another's failure.
-        self.refusal: Refusal | None = None
-        self._refusals: dict[str | int, Refusal] = {}
+        self.refusal: RequestRefusal | None = None
+        self._refusals: dict[str | int, RequestRefusal] = {}
         # The server does not know this session any more: it was restarted, or it forgot it.
         self.is_forgotten = False
         self.over = anyio.Event()
@@ -61,7 +61,7 @@ class Traffic:
             self.reason, self.detail = reason, detail
         self.over.set()
 
-    def record_refusal(self, request: str | int | None, refusal: Refusal) -> None:
+    def record_refusal(self, request: str | int | None, refusal: RequestRefusal) -> None:
         """Remember that a request was refused; without an id, it is the opening that was."""
         self.is_forgotten |= refusal.is_forgotten
         if request is not None and request in self._expected:

@@ -45,8 +45,8 @@ def read_api_text(text: str, *, bounds: ReaderBounds = BOUNDS, **options: Any) -
     document = text.encode("utf-8", "surrogatepass")
     key = sha256(canonical_json(options).encode() + b"\n" + document).digest()
     # What was read once, is not read anew at each comparison of definitions.
-    if kept := _answers.find(key):
-        return _restore(kept)
+    if stored := _answers.find(key):
+        return _restore(stored)
     answer = BytesIO()
     read_apart(document, options, bounds=bounds, into=answer)
     content = answer.getvalue()
@@ -109,28 +109,28 @@ def _shape() -> TypeAdapter[ReadApi]:
     return TypeAdapter(ReadApi)
 
 
-def _is_plausible(found: IntegrationDescriptor) -> bool:
+def _is_plausible(descriptor: IntegrationDescriptor) -> bool:
     return (
-        (found.kind, found.transport) == ("openapi", TRANSPORT)
-        and bool(SLUG.fullmatch(found.slug))
-        and found.endpoint.startswith(("https://", "http://"))
-        and len(found.endpoint) <= LIMITS.address
-        and 0 < len(found.title) <= LIMITS.name
-        and len(found.description) <= LIMITS.description
-        and len(found.version) <= LIMITS.version
-        and not found.command
+        (descriptor.kind, descriptor.transport) == ("openapi", TRANSPORT)
+        and bool(SLUG.fullmatch(descriptor.slug))
+        and descriptor.endpoint.startswith(("https://", "http://"))
+        and len(descriptor.endpoint) <= LIMITS.address
+        and 0 < len(descriptor.title) <= LIMITS.name
+        and len(descriptor.description) <= LIMITS.description
+        and len(descriptor.version) <= LIMITS.version
+        and not descriptor.command
     )
 
 
-def _is_tool(one: ApiOperation) -> bool:
+def _is_tool(operation: ApiOperation) -> bool:
     """Return True for a tool that is the operation it says, sent as the operation says."""
-    annotations = one.tool.get("annotations")
+    annotations = operation.tool.get("annotations")
     sending = annotations.get(HTTP) if isinstance(annotations, dict) else None
     return (
-        bool(_NAME.fullmatch(one.name))
-        and one.tool.get("name") == one.name
-        and isinstance(one.tool.get("inputSchema"), dict)
+        bool(_NAME.fullmatch(operation.name))
+        and operation.tool.get("name") == operation.name
+        and isinstance(operation.tool.get("inputSchema"), dict)
         and isinstance(sending, dict)
-        and sending.get("method") == one.method
-        and sending.get("path") == one.path
+        and sending.get("method") == operation.method
+        and sending.get("path") == operation.path
     )

@@ -217,14 +217,14 @@ class ApiSession:
 
     async def _fetch_document(self) -> str:
         try:
-            found = await fetch_document(
+            answer = await fetch_document(
                 self._server.document_url, bounds=_DOCUMENT, allowed=self._allowed
             )
-            if found.status != 200:
+            if answer.status != 200:
                 raise ServerProblemError(
-                    Reason.WRONG_ANSWER, f"The OpenAPI document answers {found.status}."
+                    Reason.WRONG_ANSWER, f"The OpenAPI document answers {answer.status}."
                 )
-            return decode(found.body)
+            return decode(answer.body)
         except EndpointNotAllowedError:
             raise ServerProblemError(Reason.NOT_ALLOWED) from None
         except AnswerTooLargeError:

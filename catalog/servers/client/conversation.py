@@ -166,15 +166,15 @@ def progress_to(dialogue: Dialogue, clock: anyio.CancelScope, seconds: float) ->
         clock.deadline = max(clock.deadline, prolonged)
         if audience is None:
             return
-        told = {"progress": progress, "total": total, "message": message}
-        known = {name: value for name, value in told.items() if value is not None}
-        audience.tell("notifications/progress", known)
+        note = {"progress": progress, "total": total, "message": message}
+        present = {name: value for name, value in note.items() if value is not None}
+        audience.tell("notifications/progress", present)
 
     return tell
 
 
-def _is_as_bad(level: str, wanted: str) -> bool:
-    return wanted != "" and _LOG_LEVELS.index(level) >= _LOG_LEVELS.index(wanted)
+def _is_as_bad(level: str, least: str) -> bool:
+    return least != "" and _LOG_LEVELS.index(level) >= _LOG_LEVELS.index(least)
 
 
 def _dump(params: BaseModel) -> dict[str, Any]:

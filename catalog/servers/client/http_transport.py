@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from catalog.servers.client._readable_json import ReadableTransport
 from catalog.servers.client._sdk_errors import tells_of_lost_session
-from catalog.servers.client._traffic import MonitoredTransport, Refusal, Traffic
+from catalog.servers.client._traffic import MonitoredTransport, RequestRefusal, Traffic
 from catalog.servers.client.server_problems import Reason
 from catalog.servers.client.targets import HttpServer, ServerLimits
 from catalog.servers.net.address_check import AllowedHosts, check_address
@@ -101,21 +101,21 @@ def _read_request(request: httpx2.Request) -> tuple[str, str | int | None]:
     return str(message.get("method", "")), message.get("id")
 
 
-async def _read_refusal(response: httpx2.Response, method: str) -> Refusal | None:
+async def _read_refusal(response: httpx2.Response, method: str) -> RequestRefusal | None:
     """Return why a request was refused, as far as the status says it."""
     status, scope = response.status_code, read_missing_scopes(response)
     if scope is not None:
-        return Refusal(Reason.SCOPE_NEEDED, scope)
+        return RequestRefusal(Reason.SCOPE_NEEDED, scope)
     if status in _OF_SESSIONS and await _forgets_session(response):
-        return Refusal(Reason.STOPPED, is_forgotten=True)
+        return RequestRefusal(Reason.STOPPED, is_forgotten=True)
     if status == 403 and method not in _OF_EVERYBODY:
-        return Refusal(Reason.NOT_PERMITTED)  # of this tool, by this person
+        return RequestRefusal(Reason.NOT_PERMITTED)  # of this tool, by this person
     if status in (401, 403):
-        return Refusal(Reason.SIGN_IN_NEEDED)
+        return RequestRefusal(Reason.SIGN_IN_NEEDED)
     if status == 429:
-        return Refusal(Reason.RATE_LIMITED, retry_after=read_retry_after(response))
+        return RequestRefusal(Reason.RATE_LIMITED, retry_after=read_retry_after(response))
     if status in (502, 503, 504):
-        return Refusal(Reason.NOT_REACHABLE, f"It answers with status {status}.")
+        return RequestRefusal(Reason.NOT_REACHABLE, f"It answers with status {status}.")
     return None
 
 

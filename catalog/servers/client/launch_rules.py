@@ -52,11 +52,11 @@ class Launchers:
 
         Package launchers (uvx, npx) need not exist: Pegboard installs packages itself.
         """
-        found = (
+        paths = (
             name if "/" in name or name in LAUNCHERS else shutil.which(name)
             for name in settings.PEGBOARD_LAUNCHERS
         )
-        programs = {PurePath(path).name: path for path in found if path}
+        programs = {PurePath(path).name: path for path in paths if path}
         return cls(programs, Path(settings.PEGBOARD_DATA_DIR) / "servers")
 
 

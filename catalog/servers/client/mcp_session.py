@@ -177,7 +177,7 @@ class Session:
     async def tools(self) -> Tools:
         """List all tools, page by page, within the limits."""
         client = self._require_client()
-        found, defects = list[dict[str, Any]](), list[ToolDefect]()
+        all_tools, defects = list[dict[str, Any]](), list[ToolDefect]()
         cursor, cursors = None, set[str]()
         try:
             with anyio.fail_after(self._limits.list_seconds):
@@ -185,16 +185,16 @@ class Session:
                     page = await client.session.list_tools(
                         params=types.PaginatedRequestParams(cursor=cursor)
                     )
-                    room = self._limits.tools + 1 - len(found)
+                    room = self._limits.tools + 1 - len(all_tools)
                     tools, wrong = read_listed(listed_in(page)[:room], self.protocol)
-                    found, defects = [*found, *tools], [*defects, *wrong]
+                    all_tools, defects = [*all_tools, *tools], [*defects, *wrong]
                     cursor = page.next_cursor
-                    if cursor is None or len(found) > self._limits.tools or cursor in cursors:
+                    if cursor is None or len(all_tools) > self._limits.tools or cursor in cursors:
                         break
                     cursors.add(cursor)
         except Exception as problem:
             raise await self._to_problem(problem) from None
-        return self._limit_tools(found, defects, endless=cursor is not None)
+        return self._limit_tools(all_tools, defects, endless=cursor is not None)
 
     async def call(
         self,
@@ -281,24 +281,24 @@ class Session:
     def announces(self) -> tuple[str, ...]:
         """Return what the server announced beside tools."""
         announced = self._require_client().server_capabilities
-        found = [name for name in FEATURES if getattr(announced, name) is not None]
+        features = [name for name in FEATURES if getattr(announced, name) is not None]
         if announced.resources is not None and announced.resources.subscribe:
-            found.append(SUBSCRIPTIONS)
-        return tuple(found)
+            features.append(SUBSCRIPTIONS)
+        return tuple(features)
 
     @property
     def icon(self) -> str:
         """Return the address of the server's icon, or ""."""
-        known = self._require_client().server_info
-        icons = (known.icons if known else None) or []
-        declared = [one.model_dump(mode="json", by_alias=True) for one in icons]
+        server_info = self._require_client().server_info
+        icons = (server_info.icons if server_info else None) or []
+        declared = [picture.model_dump(mode="json", by_alias=True) for picture in icons]
         return choose_icon(declared, data_too=True)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Return what the server calls itself: its title and its name, if it has them."""
-        known = self._require_client().server_info
-        return tuple(filter(None, (known.title, known.name))) if known else ()
+        server_info = self._require_client().server_info
+        return tuple(filter(None, (server_info.title, server_info.name))) if server_info else ()
 
     async def watch(self, uris: frozenset[str], hear: Hear, ready: Callable[[], None]) -> None:
         """Hear of changes of these resources, and of lists, until cancelled.
@@ -346,14 +346,14 @@ class Session:
         return explain(problem, self._traffic)
 
     def _limit_tools(
-        self, found: list[dict[str, Any]], defects: list[ToolDefect], *, endless: bool
+        self, tools: list[dict[str, Any]], defects: list[ToolDefect], *, endless: bool
     ) -> Tools:
         most = self._limits.tools
-        if len(found) > most:
+        if len(tools) > most:
             left_out = f"It has more than {most:,} tools; the others are left out."
         else:
             left_out = "Its list of tools does not end; what came first is kept." if endless else ""
-        return Tools(found[:most], left_out, self.announces, self.icon, self.names, tuple(defects))
+        return Tools(tools[:most], left_out, self.announces, self.icon, self.names, tuple(defects))
 
     async def _run(self) -> None:
         problem: BaseException | None = None
@@ -381,7 +381,7 @@ class Session:
 
     def _build_client(self) -> Client:
         streams: AbstractAsyncContextManager[Any]
-        mode, asked, talk = self._mode, self._capabilities, self._conversation
+        mode, capabilities, talk = self._mode, self._capabilities, self._conversation
         if isinstance(self._server, HttpServer):
             allowed = self._allowed or AllowedHosts.from_settings()
             streams = http_streams(self._server, self._limits, self._traffic, allowed)
@@ -392,9 +392,9 @@ class Session:
             streams,
             mode=mode,
             cache=None,  # lists are always read fresh
-            elicitation_callback=talk.elicit if "elicitation" in asked else None,
-            sampling_callback=talk.sample if "sampling" in asked else None,
-            list_roots_callback=talk.list_roots if "roots" in asked else None,
+            elicitation_callback=talk.elicit if "elicitation" in capabilities else None,
+            sampling_callback=talk.sample if "sampling" in capabilities else None,
+            list_roots_callback=talk.list_roots if "roots" in capabilities else None,
             logging_callback=talk.log,
             message_handler=self._on_message,
             client_info=types.Implementation(name="pegboard", version=settings.PEGBOARD_VERSION),
@@ -402,12 +402,12 @@ class Session:
 
     async def _set_log_level(self) -> None:
         """Ask an older server for messages of this level; newer ones are not asked."""
-        wanted = self._conversation.log_level
-        if wanted in ("", self._log_level) or self.is_modern or "logging" not in self.announces:
+        level = self._conversation.log_level
+        if level in ("", self._log_level) or self.is_modern or "logging" not in self.announces:
             return
         with suppress(ServerProblemError):  # the call matters more than its log
-            await self.request("logging/setLevel", {"level": wanted})
-            self._log_level = wanted
+            await self.request("logging/setLevel", {"level": level})
+            self._log_level = level
 
     async def _on_message(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):

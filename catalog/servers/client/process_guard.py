@@ -203,12 +203,12 @@ def _ask_to_end(child: int, *, in_cell: bool) -> None:
 
 def _list_descendants() -> list[int]:
     """Return all descendants; orphaned ones have become direct children."""
-    found, waiting = [], [os.getpid()]
+    descendants, waiting = [], [os.getpid()]
     while waiting:
         for pid in _children(waiting.pop()):
-            found.append(pid)
+            descendants.append(pid)
             waiting.append(pid)
-    return found
+    return descendants
 
 
 def _children(pid: int) -> list[int]:

@@ -104,21 +104,21 @@ def read_apart(
 @cache
 def reader_files(what: What = "api") -> list[Path]:
     """Return what the reader may see: its interpreter, the formats, and the packages they need."""
-    own = [_ROOT / name for name in _OWN]
-    return [*program_files([str(interpreter())]), *own, *_packages(what)]
+    sources = [_ROOT / name for name in _OWN]
+    return [*program_files([str(interpreter())]), *sources, *_packages(what)]
 
 
 def _packages(what: What) -> list[Path]:
-    found = []
+    paths = []
     names = reader_program.PACKAGES
     for name in names + (reader_program.PICTURE_PACKAGES if what == "picture" else ()):
         if (spec := find_spec(name)) and spec.origin:
             origin = Path(spec.origin)
-            found.append(origin.parent if origin.name == "__init__.py" else origin)
+            paths.append(origin.parent if origin.name == "__init__.py" else origin)
     if what == "picture":
         # Beside Pillow, its wheel has the libraries that its decoders need.
-        found += [folder for path in found[-1:] if (folder := path.with_name(_LIBRARIES)).is_dir()]
-    return found
+        paths += [folder for path in paths[-1:] if (folder := path.with_name(_LIBRARIES)).is_dir()]
+    return paths
 
 
 def _arguments(what: What) -> list[str]:

@@ -71,9 +71,9 @@ async def listen(
     ) as events:
         ready()
         async for event in events:
-            told = event_to_notification(event, {})
+            notification = event_to_notification(event, {})
             uri = getattr(event, "uri", None)
-            hear(told.method, {} if uri is None else {"uri": uri})
+            hear(notification.method, {} if uri is None else {"uri": uri})
 
 
 def _is_within(uri: str, watched: str) -> bool:

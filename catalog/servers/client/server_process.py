@@ -181,8 +181,8 @@ def _environment(server: StdioServer, home: str) -> dict[str, str]:
 
     Nothing is inherited: Pegboard's environment contains keys.
     """
-    own = str(Path(server.command[0]).parent)
-    folders = dict.fromkeys((own, "/usr/local/bin", "/usr/bin", "/bin"))
+    program_folder = str(Path(server.command[0]).parent)
+    folders = dict.fromkeys((program_folder, "/usr/local/bin", "/usr/bin", "/bin"))
     return {
         **_BASE_ENVIRONMENT,
         **server.environment,

@@ -42,31 +42,31 @@ def task_only_names(tools: Iterable[JSONObject]) -> frozenset[str]:
 async def call_as_task(session: ClientSession, params: JSONObject) -> types.CallToolResult:
     """Begin a call as a task, wait for its end, and return the result."""
     milliseconds = 1000 * (settings.PEGBOARD_CALL_SECONDS + 60)  # until we have read the result
-    asked = {**params, "task": {"ttl": milliseconds}}
-    created = await session.send_request(_request("tools/call", asked), _CREATED)
-    named = {"taskId": created.task.task_id}
+    task_params = {**params, "task": {"ttl": milliseconds}}
+    created = await session.send_request(_request("tools/call", task_params), _CREATED)
+    task_reference = {"taskId": created.task.task_id}
     has_ended = False
     try:
-        await _wait_for_end(session, created.task, named)
+        await _wait_for_end(session, created.task, task_reference)
         has_ended = True
-        return await session.send_request(_request("tasks/result", named), _RESULT)
+        return await session.send_request(_request("tasks/result", task_reference), _RESULT)
     finally:
         if not has_ended:
             with anyio.move_on_after(_GOODBYE_SECONDS, shield=True), suppress(Exception):
-                await session.send_request(_request("tasks/cancel", named), _ANY)
+                await session.send_request(_request("tasks/cancel", task_reference), _ANY)
 
 
 async def _wait_for_end(
-    session: ClientSession, state: types.Task | types.GetTaskResult, named: JSONObject
+    session: ClientSession, state: types.Task | types.GetTaskResult, task_reference: JSONObject
 ) -> None:
     """Poll as often as the server says, within bounds.
 
     A task that needs input says what when its result is asked for.
     """
     while state.status not in _ENDED and state.status != "input_required":
-        wanted = state.poll_interval / 1000 if state.poll_interval else _USUAL_SECONDS
-        await anyio.sleep(min(max(wanted, _LEAST_SECONDS), _MOST_SECONDS))
-        state = await session.send_request(_request("tasks/get", named), _STATE)
+        seconds = state.poll_interval / 1000 if state.poll_interval else _USUAL_SECONDS
+        await anyio.sleep(min(max(seconds, _LEAST_SECONDS), _MOST_SECONDS))
+        state = await session.send_request(_request("tasks/get", task_reference), _STATE)
 
 
 def _request(method: str, params: JSONObject) -> types.Request[JSONObject, str]:

@@ -37,25 +37,25 @@ def read_document(pk: int) -> None:
     """Read a waiting document; store its client, or why it is refused. Safe to run twice."""
     row = ClientDocument.objects.filter(pk=pk, state=State.WAITING).first()
     counted = {"attempts": F("attempts") + 1, "sent_at": Now()}
-    if row is None or not move(row, State.READING, seen=("state", "attempts"), **counted):
+    if row is None or not move(row, State.READING, unchanged=("state", "attempts"), **counted):
         return
     row.attempts += 1
     if row.attempts > _MOST_ATTEMPTS:
         _refuse(row, GAVE_UP_MESSAGE)
         return
     try:
-        found = _fetch(row.address)
-        name, uris = read_metadata(row.address, _json_of(found))
+        document = _fetch(row.address)
+        name, uris = read_metadata(row.address, _json_of(document))
     except DocumentRefused as refused:
         _refuse(row, str(refused))
     else:
-        _store(row, name, uris, _lifetime(found.headers))
+        _store(row, name, uris, _lifetime(document.headers))
 
 
 def _fetch(address: str) -> FetchedDocument:
     check_document_address(address)
     try:
-        found = fetch(address, headers=_ACCEPT, bounds=_BOUNDS, allowed=AllowedHosts())
+        document = fetch(address, headers=_ACCEPT, bounds=_BOUNDS, allowed=AllowedHosts())
     except AnswerTooLargeError:
         raise DocumentRefused(gettext_noop("The document is larger than 5 kB.")) from None
     except OutgoingError:
@@ -65,40 +65,40 @@ def _fetch(address: str) -> FetchedDocument:
                 "has no access to the internet, an admin can turn such documents off."
             )
         ) from None
-    if found.status != 200:
+    if document.status != 200:
         raise DocumentRefused(gettext_noop("There is no document at the address."))
-    return found
+    return document
 
 
-def _json_of(found: FetchedDocument) -> object:
-    kind = found.headers.get("content-type", "").partition(";")[0].strip().lower()
+def _json_of(document: FetchedDocument) -> object:
+    kind = document.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not _JSON.fullmatch(kind):
         raise DocumentRefused(gettext_noop("The document is not sent as JSON."))
     try:
-        return parse_json(found.body, max_depth=_DEEPEST)
+        return parse_json(document.body, max_depth=_DEEPEST)
     except StrictJSONError:
         raise DocumentRefused(gettext_noop("The document is not valid JSON.")) from None
 
 
 def _lifetime(headers: httpx2.Headers) -> timedelta:
     """Return how long a document is used without being read again, within our own limits."""
-    told = headers.get("cache-control", "").lower()
-    if "no-store" in told or "no-cache" in told:
+    cache_control = headers.get("cache-control", "").lower()
+    if "no-store" in cache_control or "no-cache" in cache_control:
         return SHORTEST
-    found = _MAX_AGE.search(told)
-    wanted = timedelta(seconds=int(found[1])) if found else USUAL
-    return min(max(wanted, SHORTEST), LONGEST)
+    match = _MAX_AGE.search(cache_control)
+    lifetime = timedelta(seconds=int(match[1])) if match else USUAL
+    return min(max(lifetime, SHORTEST), LONGEST)
 
 
 @transaction.atomic
 def _store(row: ClientDocument, name: str, uris: list[str], lifetime: timedelta) -> None:
     """Store the client. Its connections stay; a redirect URI that is gone works no more."""
-    told = {"name": name, "redirect_uris": uris}
-    client, _ = RegisteredClient.objects.update_or_create(client_id=row.address, defaults=told)
+    defaults = {"name": name, "redirect_uris": uris}
+    client, _ = RegisteredClient.objects.update_or_create(client_id=row.address, defaults=defaults)
     columns = {"client": client, "kept_until": Now() + lifetime, "problem": ""}
-    move(row, State.READY, seen=("state", "attempts"), **columns)
+    move(row, State.READY, unchanged=("state", "attempts"), **columns)
 
 
 def _refuse(row: ClientDocument, message: str) -> None:
     columns = {"problem": message[:300], "kept_until": Now() + REFUSAL_KEPT}
-    move(row, State.FAILED, seen=("state", "attempts"), **columns)
+    move(row, State.FAILED, unchanged=("state", "attempts"), **columns)

@@ -18,6 +18,6 @@ def read_client_document(pk: int) -> None:
 @shared_task(name=SWEEP_CLIENT_DOCUMENTS)  # type: ignore[untyped-decorator]
 def sweep_client_documents() -> None:
     """Send lost tasks again, and delete documents that nobody needs."""
-    left = ClientDocument.objects.filter(overdue(at_least=30), state__in=OPEN)
-    send_again(READ_CLIENT_DOCUMENT, left, state=ClientDocument.State.WAITING)
+    overdue_rows = ClientDocument.objects.filter(overdue(at_least=30), state__in=OPEN)
+    send_again(READ_CLIENT_DOCUMENT, overdue_rows, state=ClientDocument.State.WAITING)
     forget_unconnected_documents()

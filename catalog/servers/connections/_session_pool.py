@@ -157,9 +157,9 @@ class ConnectionPool:
 
     async def close_shared(self, key: str) -> None:
         """Close a connection, and those of it that announce capabilities of clients."""
-        for known in self.known_keys():
-            if known == key or known.startswith((f"{key}/", f"{key}#")):
-                await self.close(known)
+        for open_key in self.known_keys():
+            if open_key == key or open_key.startswith((f"{key}/", f"{key}#")):
+                await self.close(open_key)
 
     async def close_all(self) -> None:
         """Close all connections concurrently."""

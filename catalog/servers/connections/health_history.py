@@ -56,8 +56,8 @@ def record_health(
 def _only_calls_need_account(integration: Integration) -> bool:
     """Return True if a call was asked to sign in, and there is no shared credential since."""
     still = Integration.objects.filter(pk=integration.pk, problem=Reason.SIGN_IN_NEEDED).exists()
-    asked = HealthCheck.objects.filter(integration=integration, reason=Reason.SIGN_IN_NEEDED)
-    last = asked.order_by("-pk").first()
+    checks = HealthCheck.objects.filter(integration=integration, reason=Reason.SIGN_IN_NEEDED)
+    last = checks.order_by("-pk").first()
     if not still or last is None or last.milliseconds is not None:  # it was a check that was asked
         return False
     return not Secret.objects.filter(integration=integration, user=None).exists()

@@ -232,8 +232,8 @@ def _check_own_account(integration: Integration, values: UsedValues, user_id: in
     """Refuse a call that a person's value steers and that only the shared account would sign in."""
     if not values.in_use.alone or values.in_use.has_credential:
         return
-    own = find_connection(integration, user_id, shared=False)
-    if own is None and find_connection(integration, None) is not None:
+    account = find_connection(integration, user_id, shared=False)
+    if account is None and find_connection(integration, None) is not None:
         raise ServerProblemError(Reason.SIGN_IN_NEEDED, "The shared account is not sent there.")
 
 
@@ -290,14 +290,14 @@ def _headers(integration: Integration, values: Mapping[str, str]) -> dict[str, s
     if isinstance(laid_out, dict):
         return {str(name): _fill_placeholders(str(text), values) for name, text in laid_out.items()}
     unused = {n: v for n, v in values.items() if f"${{{n}}}" not in integration.endpoint}
-    named = {
+    header_values = {
         n: v
         for n, v in unused.items()
         if ("-" in n or n.lower() == "authorization") and can_be_sent(n, DeclaredBy.SERVER)
     }
-    if not named and len(unused) == 1:
+    if not header_values and len(unused) == 1:
         return {"Authorization": f"Bearer {next(iter(unused.values()))}"}
-    return named
+    return header_values
 
 
 def _fill_placeholders(text: str, values: Mapping[str, str]) -> str:

@@ -139,7 +139,7 @@ def begin_request(
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class ServerWatch:
     """A watched server: `running` until cancelled, `ready` once it has agreed."""
 
     running: Future[None]
@@ -148,7 +148,7 @@ class Watch:
 
 def begin_watch(
     integration: Integration, uris: frozenset[str], hear: Hear, *, user_id: int | None = None
-) -> Watch:
+) -> ServerWatch:
     """Hear of changes of these resources, over the connection that requests use.
 
     `hear` is called on the connections' loop. Raises, sending nothing, if a secret is missing or
@@ -179,7 +179,7 @@ def begin_watch(
             if not ready.done():
                 ready.set_exception(ServerProblemError(Reason.STOPPED))
 
-    return Watch(connection_loop.begin(watch, ends=False), ready)
+    return ServerWatch(connection_loop.begin(watch, ends=False), ready)
 
 
 async def _call_with_retry(
@@ -197,10 +197,16 @@ async def _call_with_retry(
     seconds = seconds or DEFAULT_LIMITS.call_seconds
     deadline, pause = anyio.current_time() + seconds, FIRST_PAUSE
     while True:
-        left = deadline - anyio.current_time()
+        seconds_left = deadline - anyio.current_time()
         try:
             return await pool.call(
-                key, server, name, arguments, seconds=left, sending=sending, dialogue=dialogue
+                key,
+                server,
+                name,
+                arguments,
+                seconds=seconds_left,
+                sending=sending,
+                dialogue=dialogue,
             )
         except ServerProblemError as problem:
             failure = failure_class(problem.reason)

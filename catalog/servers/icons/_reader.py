@@ -101,13 +101,13 @@ def _content(row: IconSource) -> bytes:
     """Return the file. Raises RefusedError or OutgoingError."""
     if row.is_data:
         return _decode(row.address)
-    found = fetch(row.address, headers=_ACCEPT, bounds=_BOUNDS)
-    kind = found.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if found.status != 200 or kind in _TEXTS:
+    answer = fetch(row.address, headers=_ACCEPT, bounds=_BOUNDS)
+    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if answer.status != 200 or kind in _TEXTS:
         raise RefusedError("is not at its address")
     if kind.startswith("image/svg"):
         raise RefusedError("is a vector graphic, which is not drawn")
-    return found.body
+    return answer.body
 
 
 def _decode(address: str) -> bytes:

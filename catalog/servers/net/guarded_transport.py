@@ -35,8 +35,8 @@ _MAX_ATTEMPTS = 3  # addresses tried per name, so that a long list causes no lon
 
 async def resolve_host(host: str, port: int) -> list[str]:
     """Resolve a name with the system's resolver."""
-    found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+    addresses = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in addresses))
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
@@ -87,11 +87,11 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
                 addresses = await self._resolve(host, port)
         except (OSError, UnicodeError, TimeoutError):
             raise NotReachableError from None
-        wanted = {AddressClass.PUBLIC}
+        allowed_classes = {AddressClass.PUBLIC}
         if self._allowed.allow(host, port):
-            wanted.add(AddressClass.PRIVATE)
+            allowed_classes.add(AddressClass.PRIVATE)
         # DNS rebinding mixes private addresses with public ones: one bad address refuses the name.
-        if any(classify_address(address) not in wanted for address in addresses):
+        if any(classify_address(address) not in allowed_classes for address in addresses):
             raise EndpointNotAllowedError
         return addresses[:_MAX_ATTEMPTS]
 
@@ -228,8 +228,8 @@ def _has_zlib_header(part: bytes) -> bool:
 
 def _encodings(headers: httpx2.Headers) -> list[str]:
     """Return what was done to the body, in order, in short names."""
-    named = headers.get("content-encoding", "").lower().split(",")
-    names = [re.sub(r"[^\w.-]", "", name)[:20] for name in named]
+    codings = headers.get("content-encoding", "").lower().split(",")
+    names = [re.sub(r"[^\w.-]", "", name)[:20] for name in codings]
     return [name for name in names if name and name != "identity"][:_MOST_ENCODINGS]
 
 

@@ -65,11 +65,15 @@ def _of_document(sign_in: Mapping[str, Any], http: OAuthHttp) -> OAuthMetadata:
     except ValidationError:
         raise SignInError("wrong_answer") from None
     check_endpoints(metadata, http)
-    said = _fetch(f"{origin}{_OAUTH}", http)
+    published = _fetch(f"{origin}{_OAUTH}", http)
     # Metadata of other endpoints is of another server: the document's are used as they are.
-    if said is None or _addresses(said) != _addresses(metadata) or _issuer(said) != origin:
+    if (
+        published is None
+        or _addresses(published) != _addresses(metadata)
+        or _issuer(published) != origin
+    ):
         return metadata
-    return said
+    return published
 
 
 def _fetch(address: str, http: OAuthHttp) -> OAuthMetadata | None:
@@ -98,10 +102,10 @@ def _require_pkce(metadata: OAuthMetadata) -> None:
 def installed_scopes(integration: Integration, scheme: str) -> str:
     """Return the scopes that the installed operations need of a scheme, and no others."""
     rows = Capability.objects.filter(integration=integration, available=True)
-    found: set[str] = set()
+    needed_scopes: set[str] = set()
     for annotations in rows.values_list("annotations", flat=True):
         sending = annotations.get(HTTP)
         scopes = sending.get("scopes") if isinstance(sending, dict) else None
         if isinstance(scopes, dict):
-            found.update(map(str, scopes.get(scheme) or ()))
-    return " ".join(sorted(found))[:_LONGEST_SCOPE]
+            needed_scopes.update(map(str, scopes.get(scheme) or ()))
+    return " ".join(sorted(needed_scopes))[:_LONGEST_SCOPE]

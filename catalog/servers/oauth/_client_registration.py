@@ -71,17 +71,17 @@ class Client:
 
 
 def client_for(
-    integration: Integration, found: OAuthEndpoints, redirect_uri: str, http: OAuthHttp
+    integration: Integration, endpoints: OAuthEndpoints, redirect_uri: str, http: OAuthHttp
 ) -> Client:
     """Return the client to sign in with, registering it if needed."""
     row = OAuthClient.objects.filter(integration=integration).first()
     if row is not None and row.by_hand:
-        offered = found.metadata.token_endpoint_auth_methods_supported
-        return bind_manual_client(row, found.issuer, offered)
+        offered = endpoints.metadata.token_endpoint_auth_methods_supported
+        return bind_manual_client(row, endpoints.issuer, offered)
     # A client of another issuer is never used: its secret would go to a stranger.
-    same = row is not None and row.issuer == found.issuer
+    same = row is not None and row.issuer == endpoints.issuer
     if row is None or not same or row.redirect_uri != redirect_uri:
-        row = _register_client(integration, found, redirect_uri, http)
+        row = _register_client(integration, endpoints, redirect_uri, http)
     return _client(row)
 
 
@@ -105,7 +105,9 @@ def bind_manual_client(row: OAuthClient, issuer: str, methods: list[str] | None)
         raise SignInError("other_issuer")
     has_secret = bool(load_value(row.integration, None, CLIENT))
     offered = methods or ["client_secret_basic"]
-    usable = [one for one in ("client_secret_basic", "client_secret_post") if one in offered]
+    usable = [
+        method for method in ("client_secret_basic", "client_secret_post") if method in offered
+    ]
     row.issuer = issuer
     row.auth_method = (usable or ["client_secret_basic"])[0] if has_secret else "none"
     row.save(update_fields=["issuer", "auth_method"])
@@ -113,19 +115,19 @@ def bind_manual_client(row: OAuthClient, issuer: str, methods: list[str] | None)
 
 
 def _register_client(
-    integration: Integration, found: OAuthEndpoints, redirect_uri: str, http: OAuthHttp
+    integration: Integration, endpoints: OAuthEndpoints, redirect_uri: str, http: OAuthHttp
 ) -> OAuthClient:
-    if found.metadata.registration_endpoint is None:
+    if endpoints.metadata.registration_endpoint is None:
         raise SignInError("no_registration")
-    wanted = OAuthClientMetadata(
+    client_metadata = OAuthClientMetadata(
         client_name="Pegboard",
         redirect_uris=[AnyUrl(redirect_uri)],
         grant_types=list(GRANTS),
         token_endpoint_auth_method="none",  # noqa: S106 - prefer being a public client
         application_type="web",
-        scope=found.scope or None,
+        scope=endpoints.scope or None,
     )
-    answer = http.send(create_client_registration_request(found.metadata, wanted, ""))
+    answer = http.send(create_client_registration_request(endpoints.metadata, client_metadata, ""))
 
     async def read() -> OAuthClientInformationFull:
         return await handle_registration_response(answer)
@@ -141,7 +143,7 @@ def _register_client(
         integration=integration,
         defaults={
             "client_id": registered.client_id[:500],
-            "issuer": found.issuer,
+            "issuer": endpoints.issuer,
             "redirect_uri": redirect_uri,
             "auth_method": registered.token_endpoint_auth_method
             or ("client_secret_basic" if registered.client_secret else "none"),

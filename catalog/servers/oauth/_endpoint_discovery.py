@@ -47,20 +47,20 @@ class OAuthEndpoints:
 def discover(endpoint: str, http: OAuthHttp) -> OAuthEndpoints:
     """Query the server, then its authorization server."""
     challenge = http.post_json(endpoint, _INITIALIZE)
-    named, issuer = _resource_metadata(endpoint, challenge, http)
+    resource_metadata, issuer = _resource_metadata(endpoint, challenge, http)
     resource = resource_url_from_server_url(endpoint)
-    if named is not None:
+    if resource_metadata is not None:
         # The token would otherwise be issued for another server (RFC 8707).
-        if not check_resource_allowed(resource, str(named.resource)):
+        if not check_resource_allowed(resource, str(resource_metadata.resource)):
             raise SignInError("wrong_resource")
-        resource = str(named.resource)
+        resource = str(resource_metadata.resource)
     issuer, metadata = _server_metadata(endpoint, issuer, http)
     check_endpoints(metadata, http)
     # Without PKCE, whoever intercepts the code could redeem it.
     if "S256" not in (metadata.code_challenge_methods_supported or ()):
         raise SignInError("no_pkce")
     scope = get_client_metadata_scopes(
-        extract_scope_from_www_auth(challenge), named, metadata, GRANTS
+        extract_scope_from_www_auth(challenge), resource_metadata, metadata, GRANTS
     )
     return OAuthEndpoints(issuer, resource, metadata, scope or "")
 
@@ -74,10 +74,12 @@ def _resource_metadata(
         answer = http.get(url)
         if answer.status_code == 200:
             try:
-                named = ProtectedResourceMetadata.model_validate(parse_json(answer.content))
+                resource_metadata = ProtectedResourceMetadata.model_validate(
+                    parse_json(answer.content)
+                )
             except ValueError:
                 continue
-            return named, _raw_text(answer, "authorization_servers")
+            return resource_metadata, _raw_text(answer, "authorization_servers")
     return None, None
 
 
@@ -98,9 +100,9 @@ def _server_metadata(
             metadata = OAuthMetadata.model_validate(parse_json(answer.content))
         except ValueError:
             continue
-        if (written := _raw_text(answer, "issuer")) != expected:
+        if (issuer_text := _raw_text(answer, "issuer")) != expected:
             raise SignInError("wrong_issuer")
-        return written, metadata
+        return issuer_text, metadata
     raise SignInError("not_offered")
 
 

@@ -51,8 +51,8 @@ def begin_sign_in(
         raise CannotSignInError(
             _("This integration was imported and is not confirmed yet. An admin must confirm it.")
         )
-    begun = OAuthSignIn.objects.filter(by=by, created_at__gt=database_now() - SIGN_IN_LASTS)
-    if begun.count() >= MAX_CONCURRENT:
+    recent = OAuthSignIn.objects.filter(by=by, created_at__gt=database_now() - SIGN_IN_LASTS)
+    if recent.count() >= MAX_CONCURRENT:
         raise CannotSignInError(_("Too many sign-ins started. Try again in ten minutes."))
     state = token_urlsafe(32)
     sign_in = OAuthSignIn.objects.create(

@@ -35,10 +35,10 @@ def prepare(pk: int, http: OAuthHttp | None = None) -> None:
         return
     try:
         _require_confirmed(row)
-        found = _discover(row.integration, http)
-        scope = scope_to_ask(row.integration, row.user_id, found.scope)
-        found = replace(found, scope=scope)
-        client = client_for(row.integration, found, row.redirect_uri, http)
+        endpoints = _discover(row.integration, http)
+        scope = scope_to_ask(row.integration, row.user_id, endpoints.scope)
+        endpoints = replace(endpoints, scope=scope)
+        client = client_for(row.integration, endpoints, row.redirect_uri, http)
     except _KNOWN as problem:
         _fail(row, problem)
         return
@@ -46,8 +46,8 @@ def prepare(pk: int, http: OAuthHttp | None = None) -> None:
     move(
         row,
         State.WAITING,
-        authorization_url=_authorization_url(row, found, client, pkce.code_challenge),
-        details=_details(row, found),
+        authorization_url=_authorization_url(row, endpoints, client, pkce.code_challenge),
+        details=_details(row, endpoints),
         sealed_verifier=seal(pkce.code_verifier, purpose=row.purpose),
     )
 
@@ -125,7 +125,7 @@ def _check_issuer(row: OAuthSignIn, issuer: str) -> None:
 
 
 def _authorization_url(
-    row: OAuthSignIn, found: OAuthEndpoints, client: Client, challenge: str
+    row: OAuthSignIn, endpoints: OAuthEndpoints, client: Client, challenge: str
 ) -> str:
     """Build the URL without `state`, which the person's session adds: no row stores it."""
     params = {
@@ -135,24 +135,24 @@ def _authorization_url(
         "code_challenge": challenge,
         "code_challenge_method": "S256",
         # Of APIs none is known, and some authorization servers refuse the parameter.
-        **({"resource": found.resource} if found.resource else {}),
+        **({"resource": endpoints.resource} if endpoints.resource else {}),
     }
-    if found.scope:
-        params["scope"] = found.scope
-    url = httpx2.URL(str(found.metadata.authorization_endpoint))
+    if endpoints.scope:
+        params["scope"] = endpoints.scope
+    url = httpx2.URL(str(endpoints.metadata.authorization_endpoint))
     return str(url.copy_remove_param("state").copy_merge_params(params))
 
 
-def _details(row: OAuthSignIn, found: OAuthEndpoints) -> dict[str, object]:
-    tells = found.metadata.authorization_response_iss_parameter_supported
+def _details(row: OAuthSignIn, endpoints: OAuthEndpoints) -> dict[str, object]:
+    tells = endpoints.metadata.authorization_response_iss_parameter_supported
     return {
         "endpoint": row.integration.endpoint,
-        "issuer": found.issuer,
-        "resource": found.resource,
-        "scope": found.scope[:2000],
+        "issuer": endpoints.issuer,
+        "resource": endpoints.resource,
+        "scope": endpoints.scope[:2000],
         "redirect_uri": row.redirect_uri,
-        "token_endpoint": str(found.metadata.token_endpoint),
-        "revocation_endpoint": str(found.metadata.revocation_endpoint or ""),
+        "token_endpoint": str(endpoints.metadata.token_endpoint),
+        "revocation_endpoint": str(endpoints.metadata.revocation_endpoint or ""),
         "tells_issuer": bool(tells),
     }
 

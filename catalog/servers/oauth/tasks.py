@@ -48,14 +48,14 @@ def finish_sign_in(pk: int) -> None:
 @shared_task(name=SWEEP_SIGN_INS)  # type: ignore[untyped-decorator]
 def sweep_sign_ins() -> None:
     """Run steps whose message was lost. Each step is idempotent."""
-    left = OAuthSignIn.objects.filter(
+    overdue_rows = OAuthSignIn.objects.filter(
         overdue(column="created_at"), created_at__gt=database_now() - SIGN_IN_LASTS
     )
     steps: dict[str, Callable[[int], None]] = {
         State.PREPARING: prepare_sign_in,
         State.FINISHING: finish_sign_in,
     }
-    for pk, state in left.filter(state__in=steps).order_by("pk").values_list("pk", "state"):
+    for pk, state in overdue_rows.filter(state__in=steps).order_by("pk").values_list("pk", "state"):
         steps[state](pk)
 
 
@@ -69,8 +69,8 @@ def revoke_token(pk: int) -> None:
 def sweep_revocations() -> None:
     """Retry open revocations, for a day."""
     OAuthRevocation.objects.filter(created_at__lt=database_now() - _REVOKED_WITHIN).delete()
-    left = OAuthRevocation.objects.filter(overdue(column="created_at"))
-    for pk in left.order_by("pk").values_list("pk", flat=True):
+    overdue_rows = OAuthRevocation.objects.filter(overdue(column="created_at"))
+    for pk in overdue_rows.order_by("pk").values_list("pk", flat=True):
         tokens.revoke_token(pk)
 
 

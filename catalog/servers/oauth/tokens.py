@@ -43,8 +43,8 @@ def find_connection(
     """
     rows = OAuthConnection.objects.filter(integration=integration)
     if integration.own_secrets and user_id:
-        if own := rows.filter(user_id=user_id).first():
-            return own
+        if connection := rows.filter(user_id=user_id).first():
+            return connection
         if shared is None:
             shared = not Secret.objects.for_use(integration, user_id=user_id).own
     return None if shared is False else rows.filter(user=None).first()
@@ -255,10 +255,10 @@ def step_up(
     integration: Integration, problem: ServerProblemError, *, user_id: int | None
 ) -> ServerProblemError:
     """Record the scopes for the next sign-in; return the problem to report."""
-    wanted, row = problem.detail, find_connection(integration, user_id)
-    if row is None or not set(wanted.split()) - set(row.asked_scope.split()):
-        return ServerProblemError(Reason.SCOPE_REFUSED, wanted, sent=problem.sent)
-    scope = merge_scopes(row.asked_scope, row.wanted_scope, wanted)[:2000]
+    needed_scope, row = problem.detail, find_connection(integration, user_id)
+    if row is None or not set(needed_scope.split()) - set(row.asked_scope.split()):
+        return ServerProblemError(Reason.SCOPE_REFUSED, needed_scope, sent=problem.sent)
+    scope = merge_scopes(row.asked_scope, row.wanted_scope, needed_scope)[:2000]
     OAuthConnection.objects.filter(pk=row.pk).update(wanted_scope=scope)
     return problem
 

@@ -66,15 +66,15 @@ def begin(
     """Begin a sign-in, remember it in the session, and redirect to its progress."""
     callback = request.build_absolute_uri(reverse("account-callback"))
     try:
-        begun, state = begin_sign_in(
+        attempt, state = begin_sign_in(
             by=request.user, integration=integration, user=user, redirect_uri=callback
         )
     except CannotSignInError as problem:
         messages.warning(request, str(problem))
         return redirect(back)
     sign_ins = dict(list(request.session.get(SESSION, {}).items())[-_MOST_AT_ONCE + 1 :])
-    request.session[SESSION] = {**sign_ins, str(begun.public_id): state}
-    return redirect("account-progress", begun.public_id)
+    request.session[SESSION] = {**sign_ins, str(attempt.public_id): state}
+    return redirect("account-progress", attempt.public_id)
 
 
 @login_required
@@ -101,33 +101,35 @@ def progress(request: PageRequest, public_id: str) -> HttpResponse:
 @sensitive_variables("state", "code")
 def callback(request: PageRequest) -> HttpResponse:
     """Process the redirect back. The state must be the session's own."""
-    given = request.GET
-    state = given.get("state", "")
-    begun = _find_sign_in(request, state)
-    if begun is None:
+    query = request.GET
+    state = query.get("state", "")
+    public_id = _find_sign_in(request, state)
+    if public_id is None:
         raise Http404
     try:
         row = accept_callback(
             by=request.user,
             state=state,
-            code=given.get("code", ""),
-            issuer=given.get("iss", "")[:2_000],
-            error=given.get("error", "")[:200],
+            code=query.get("code", ""),
+            issuer=query.get("iss", "")[:2_000],
+            error=query.get("error", "")[:200],
         )
     except SecretUnavailableError as problem:
         messages.warning(request, str(problem))
-        return redirect("account-progress", begun)
+        return redirect("account-progress", public_id)
     request.session[SESSION] = {
-        name: other for name, other in request.session[SESSION].items() if name != begun
+        name: session_state
+        for name, session_state in request.session[SESSION].items()
+        if name != public_id
     }
     if row is None:
         messages.warning(request, _("This sign-in has expired. Start again."))
-    return redirect("account-progress", begun)
+    return redirect("account-progress", public_id)
 
 
 def _find_sign_in(request: PageRequest, state: str) -> str | None:
     sign_ins: dict[str, str] = request.session.get(SESSION, {})
-    for public_id, own in sign_ins.items():
-        if state and compare_digest(own.encode(), state.encode()):
+    for public_id, session_state in sign_ins.items():
+        if state and compare_digest(session_state.encode(), state.encode()):
             return public_id
     return None

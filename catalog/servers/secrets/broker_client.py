@@ -31,7 +31,7 @@ class SealedValue:
     sealed: bytes
 
 
-class Refusal(StrEnum):
+class BrokerRefusal(StrEnum):
     """Reasons to refuse a value."""
 
     NO_KEY = "no_key"
@@ -44,10 +44,16 @@ class Refusal(StrEnum):
 def refused(why: str) -> SecretUnavailableError:
     """Return the error for a refusal, worded for people."""
     words = {
-        Refusal.NO_KEY: _("A secret was encrypted with a key that no longer exists. Set it again."),
-        Refusal.OTHER_USE: _("A secret was encrypted for another use. Set it again."),
-        Refusal.NOT_NOW: _("The secrets broker refused: no call or connection needs this secret."),
-        Refusal.TOO_MANY: _("The secrets broker opened too many secrets. Try again in a minute."),
+        BrokerRefusal.NO_KEY: _(
+            "A secret was encrypted with a key that no longer exists. Set it again."
+        ),
+        BrokerRefusal.OTHER_USE: _("A secret was encrypted for another use. Set it again."),
+        BrokerRefusal.NOT_NOW: _(
+            "The secrets broker refused: no call or connection needs this secret."
+        ),
+        BrokerRefusal.TOO_MANY: _(
+            "The secrets broker opened too many secrets. Try again in a minute."
+        ),
     }
     silent = _("The secrets broker does not respond. Try again in a moment.")
     return SecretUnavailableError(words.get(why, silent))  # type: ignore[call-overload]
@@ -56,7 +62,7 @@ def refused(why: str) -> SecretUnavailableError:
 def ask_broker(sealed: Sequence[SealedValue]) -> list[str]:
     """Return the values in the same order; SecretUnavailableError if the broker refuses one."""
     question = [
-        {"purpose": one.purpose, "sealed": b64encode(one.sealed).decode()} for one in sealed
+        {"purpose": item.purpose, "sealed": b64encode(item.sealed).decode()} for item in sealed
     ]
     try:
         with _connect() as channel, channel.makefile("rwb") as stream:
@@ -64,7 +70,7 @@ def ask_broker(sealed: Sequence[SealedValue]) -> list[str]:
             stream.flush()
             answer = parse_json(stream.readline(), any_text=True)
     except (OSError, StrictJSONError):
-        raise refused(Refusal.NO_ANSWER) from None
+        raise refused(BrokerRefusal.NO_ANSWER) from None
     if "values" not in answer:
         raise refused(str(answer.get("refusal", "")))
     return [str(value) for value in answer["values"]]

@@ -76,8 +76,8 @@ def add_key(file: Path) -> None:
     draft.unlink(missing_ok=True)
     # O_EXCL and 0600 from the start: no other user can read or replace the draft.
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as written:
-        written.write("\n".join([Fernet.generate_key().decode(), *_keys_in(file)]) + "\n")
+    with os.fdopen(descriptor, "w") as stream:
+        stream.write("\n".join([Fernet.generate_key().decode(), *_keys_in(file)]) + "\n")
     draft.replace(file)
     # From here on secrets are sealed by the new key, whichever process does it.
     if (published := file.parent / BROKER_FOLDER / SEALING_KEY_FILE).exists():

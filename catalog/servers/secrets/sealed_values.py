@@ -9,7 +9,7 @@ from django.db.models import Model, QuerySet
 
 from catalog.models import Integration, OAuthRevocation, Secret
 from catalog.models.oauth_tables import SecretsInUse
-from catalog.servers.secrets.broker_client import Refusal, SealedValue, ask_broker, refused
+from catalog.servers.secrets.broker_client import BrokerRefusal, SealedValue, ask_broker, refused
 from catalog.servers.secrets.encryption_keys import (
     opening_keys,
     sealing_key,
@@ -72,11 +72,11 @@ def _unseal_all(sealed: Sequence[SealedValue]) -> list[str]:
         return ask_broker(sealed)
     keys = opening_keys()
     try:
-        return [open_value(one.sealed, purpose=one.purpose, keys=keys) for one in sealed]
+        return [open_value(item.sealed, purpose=item.purpose, keys=keys) for item in sealed]
     except CannotOpenError:
-        raise refused(Refusal.NO_KEY) from None
+        raise refused(BrokerRefusal.NO_KEY) from None
     except OtherPurposeError:
-        raise refused(Refusal.OTHER_USE) from None
+        raise refused(BrokerRefusal.OTHER_USE) from None
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from acl.platform.database_failures import retry_on_lost_connection
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.connections.server_requests import Watch, begin_watch
+from catalog.servers.connections.server_requests import ServerWatch, begin_watch
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from discovery.calls.channel import ListenerThread
 from discovery.calls.server_requests.change_channel import (
@@ -53,7 +53,7 @@ class _Watching:
     request: ServerRequest
     number: int
     uris: frozenset[str]
-    watch: Watch | None = None
+    watch: ServerWatch | None = None
     waiting: set[str] = field(default_factory=set)
     is_over: bool = False
 
@@ -150,7 +150,7 @@ class ServerWatches(ListenerThread):
         watching.watch.ready.add_done_callback(settle)
         return ready
 
-    def _begin(self, session: str, watching: _Watching) -> Watch:
+    def _begin(self, session: str, watching: _Watching) -> ServerWatch:
         request = watching.request
         hear = partial(self._hear, session, watching)
         return begin_watch(request.integration, watching.uris, hear, user_id=request.user_id)

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from discovery.evaluation.training._evidence import Array, Question
+from discovery.evaluation.training._evidence import Array, LabelledQuestion
 from discovery.select.ranking.fusion import judge
 from discovery.select.ranking.scales import TRAINED, Scale
 
 BINS = 10
 
-Unseen = Mapping[str, Sequence[Question]]
+Unseen = Mapping[str, Sequence[LabelledQuestion]]
 
 
 def fit_scale(unseen: Unseen) -> Scale:
@@ -54,7 +54,7 @@ def _curve(unseen: Unseen, scale: Scale) -> tuple[float, float]:
     return round(-start / slope, 3), round(1 / slope, 3)
 
 
-def _best(asked: Sequence[Question], scale: Scale) -> Array:
+def _best(asked: Sequence[LabelledQuestion], scale: Scale) -> Array:
     """Return relevance, strength and correctness of each message's best candidate."""
     rows = []
     for question in asked:
@@ -71,7 +71,7 @@ def _cosines_by_words(unseen: Unseen) -> tuple[float, float]:
     return round(float(start), 3), round(float(slope), 3)
 
 
-def _pairs(asked: Sequence[Question]) -> Iterator[tuple[float, float]]:
+def _pairs(asked: Sequence[LabelledQuestion]) -> Iterator[tuple[float, float]]:
     for question in asked:
         whole = question.whole()
         for row in judge(whole.evidence, whole.features, TRAINED):

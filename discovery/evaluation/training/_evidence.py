@@ -24,14 +24,14 @@ from catalog.search_index.rows import FEWEST_TOOLS, MOST_TOOLS
 from discovery.evaluation.labelled_sets import stored_id
 from discovery.select.candidates import NEAREST, NEAREST_OF_SEVERAL
 from discovery.select.message import MessageTexts, read
-from discovery.select.ranking.fusion import Evidence, MessageFeatures, fuse
+from discovery.select.ranking.fusion import MatchEvidence, MessageFeatures, fuse
 from discovery.select.ranking.scales import GENERAL, Scale
 
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Question:
+class LabelledQuestion:
     """A message with its candidates' evidence; columns: the whole message, then its clauses."""
 
     cosines: Array
@@ -43,11 +43,11 @@ class Question:
     servers: Array | None = None  # cosines of their servers' means; not a number without one
 
     @property
-    def evidence(self) -> list[Evidence]:
+    def evidence(self) -> list[MatchEvidence]:
         servers = [()] * len(self.words) if self.servers is None else self.servers.tolist()
         rows = zip(self.cosines.tolist(), self.words.tolist(), servers, strict=True)
         return [
-            Evidence(tuple(cosines), tuple(words), server=_known(server))
+            MatchEvidence(tuple(cosines), tuple(words), server=_known(server))
             for cosines, words, server in rows
         ]
 
@@ -55,9 +55,9 @@ class Question:
     def features(self) -> MessageFeatures:
         return MessageFeatures(self.ideals)
 
-    def whole(self) -> "Question":
+    def whole(self) -> "LabelledQuestion":
         """Return the question without its clauses."""
-        return Question(
+        return LabelledQuestion(
             self.cosines[:, :1],
             self.words[:, :1],
             self.ideals[:1],
@@ -67,19 +67,23 @@ class Question:
         )
 
 
-Ranking = Callable[[Question], Array]
+Ranking = Callable[[LabelledQuestion], Array]
 
 
-def read_questions(folder: Path, embedder: Embedder, *, readings: int = 2) -> Iterator[Question]:
+def read_questions(
+    folder: Path, embedder: Embedder, *, readings: int = 2
+) -> Iterator[LabelledQuestion]:
     """Yield each message of a labelled set, with the candidates that the selector would find."""
     capabilities = load_path(folder / "catalog.jsonl").capabilities
     lines = (folder / "queries.jsonl").read_text("utf-8").splitlines()
     rows = map(parse_json, lines)
-    asked = [Asked(row["query"], [stored_id(each) for each in row["relevant"]]) for row in rows]
+    asked = [
+        LabelledRequest(row["query"], [stored_id(each) for each in row["relevant"]]) for row in rows
+    ]
     yield from find_evidence(capabilities, asked, embedder, readings=readings)
 
 
-class Asked(NamedTuple):
+class LabelledRequest(NamedTuple):
     """A message and the identifiers of its right answers."""
 
     message: str
@@ -89,16 +93,18 @@ class Asked(NamedTuple):
 
 def find_evidence(
     capabilities: Sequence[Descriptor],
-    asked: Sequence[Asked],
+    asked: Sequence[LabelledRequest],
     embedder: Embedder,
     *,
     readings: int = 2,
-) -> Iterator[Question]:
+) -> Iterator[LabelledQuestion]:
     """Yield each message with the candidates that the selector would find."""
-    texts = ["\n".join(embedding_text(each).split("\n")[:readings]) for each in capabilities]
+    texts = [
+        "\n".join(embedding_text(capability).split("\n")[:readings]) for capability in capabilities
+    ]
     vectors, documents = embed_documents(embedder, texts), _documents(capabilities)
     means = _server_means(capabilities, vectors)
-    identifiers = np.array([each.identifier for each in capabilities])
+    identifiers = np.array([capability.identifier for capability in capabilities])
     for message, relevant, history in asked:
         reading = read(message, history)
         queries = [lexical.query_vector(text) for text in reading.texts]
@@ -106,7 +112,7 @@ def find_evidence(
         cosines = vectors @ said.T
         words = np.asarray((documents @ _matrix(queries).T).todense())
         seen = _candidates(cosines, words)
-        yield Question(
+        yield LabelledQuestion(
             cosines[seen],
             words[seen],
             tuple(lexical.max_score(query) for query in queries),
@@ -120,7 +126,7 @@ def find_evidence(
 def _server_means(capabilities: Sequence[Descriptor], vectors: Vectors) -> Vectors:
     """Return for each capability the mean vector of its server's, of length 1; not numbers where it
     has none."""
-    servers = [str(each.integration) for each in capabilities]
+    servers = [str(capability.integration) for capability in capabilities]
     _, numbers, counts = np.unique(servers, return_inverse=True, return_counts=True)
     sums = np.zeros((len(counts), vectors.shape[1]), dtype=np.float32)
     np.add.at(sums, numbers, vectors)
@@ -141,7 +147,7 @@ def embed_reading(reading: MessageTexts, embedder: Embedder) -> Vectors:
 
 
 def _documents(capabilities: Sequence[Descriptor]) -> Any:
-    return _matrix([lexical.document_vector(each) for each in capabilities])
+    return _matrix([lexical.document_vector(capability) for capability in capabilities])
 
 
 def _matrix(vectors: Sequence[dict[int, float]]) -> Any:
@@ -161,26 +167,26 @@ def _candidates(cosines: Array, words: Array) -> Array:
     return np.union1d(near, worded[words[worded, 0] > 0])
 
 
-def by_meaning(question: Question) -> Array:
+def by_meaning(question: LabelledQuestion) -> Array:
     return question.cosines[:, 0]
 
 
-def by_fusion(question: Question, scale: Scale = GENERAL) -> Array:
+def by_fusion(question: LabelledQuestion, scale: Scale = GENERAL) -> Array:
     return np.array(fuse(question.evidence, question.features, scale))
 
 
-def by_whole_message(question: Question, scale: Scale = GENERAL) -> Array:
+def by_whole_message(question: LabelledQuestion, scale: Scale = GENERAL) -> Array:
     return by_fusion(question.whole(), scale)
 
 
-def measure(asked: Sequence[Question], rank: Ranking) -> tuple[float, float, float]:
+def measure(asked: Sequence[LabelledQuestion], rank: Ranking) -> tuple[float, float, float]:
     """Return recall@5, NDCG@10 and complete@10 in per cent."""
     scores = [_measures(question, rank(question)) for question in asked]
     recall, ndcg, complete = (float(value) for value in 100 * np.mean(scores, axis=0))
     return recall, ndcg, complete
 
 
-def _measures(question: Question, scores: Array) -> tuple[float, float, float]:
+def _measures(question: LabelledQuestion, scores: Array) -> tuple[float, float, float]:
     gains = question.right[np.argsort(-scores, kind="stable")[:10]]
     discounts = 1 / np.log2(np.arange(2, 12))
     ideal = discounts[: min(10, question.wanted)].sum()

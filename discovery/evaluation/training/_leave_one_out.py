@@ -14,7 +14,7 @@ from catalog.embedding.shipped_model import write_for_sentence_transformers
 from catalog.embedding.weight_adapter import Adapter
 from discovery.evaluation.training._calibration import fit_scale
 from discovery.evaluation.training._evidence import (
-    Question,
+    LabelledQuestion,
     Ranking,
     by_fusion,
     by_meaning,
@@ -32,8 +32,8 @@ Figures = dict[str, float]
 class HeldOutSet:
     """A held-out set, as the models before and after training rank it."""
 
-    before: Sequence[Question]
-    after: Sequence[Question]
+    before: Sequence[LabelledQuestion]
+    after: Sequence[LabelledQuestion]
     exact: float  # recall@5 by meaning in float32, after
 
 
@@ -50,7 +50,7 @@ def evaluate_held_out(folder: Path, adapter: Adapter, base: Embedder, work: Path
     )
 
 
-def _read_labelled(folder: Path, embedder: Embedder) -> list[Question]:
+def _read_labelled(folder: Path, embedder: Embedder) -> list[LabelledQuestion]:
     """Return the messages that have a right answer."""
     return [each for each in read_questions(folder, embedder) if each.wanted]
 
@@ -75,7 +75,7 @@ def build_row(name: str, each: HeldOutSet, scale: Scale = GENERAL) -> dict[str, 
     }
 
 
-def _direct(asked: Sequence[Question], scale: Scale) -> dict[str, int]:
+def _direct(asked: Sequence[LabelledQuestion], scale: Scale) -> dict[str, int]:
     """Count the messages for which one tool is far ahead, and those where it is right."""
     direct = [
         bool(question.right[scores.argmax()])
@@ -90,7 +90,7 @@ def scale_without(seen: Mapping[str, HeldOutSet], name: str) -> Scale:
     return fit_scale({other: each.after for other, each in seen.items() if other != name})
 
 
-def _recalls(asked: Sequence[Question], scale: Scale) -> Figures:
+def _recalls(asked: Sequence[LabelledQuestion], scale: Scale) -> Figures:
     rankings: dict[str, Ranking] = {
         "meaning": by_meaning,
         "with words": partial(by_whole_message, scale=scale),

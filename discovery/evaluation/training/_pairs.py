@@ -55,9 +55,9 @@ def labelled_pairs(folder: Path, base: Embedder, *, seed: int, most: int) -> lis
     """
     dice = random.Random(f"{seed} {folder.name}")  # noqa: S311 - reproducible on purpose
     capabilities = load_path(folder / "catalog.jsonl").capabilities
-    texts = [embedding_text(each) for each in capabilities]
+    texts = [embedding_text(capability) for capability in capabilities]
     reading = [dice.choice(text.splitlines()[:2]) for text in texts]
-    places = {each.identifier: place for place, each in enumerate(capabilities)}
+    places = {capability.identifier: place for place, capability in enumerate(capabilities)}
     asked = read_queries(find_messages_file(folder).parent)
     pairs = [
         Pair(message, reading[right], reading[dice.choice(wrong)])

@@ -13,7 +13,7 @@ from discovery.insights._lost_searches import list_lost_turns
 from discovery.insights._scope import list_windows
 from discovery.insights._tool_use import read_tool_use
 from discovery.insights.pages.insights_query import InsightsQuery, with_query
-from discovery.insights.pages.measures import MEASURES, Measure, list_rows
+from discovery.insights.pages.measures import MEASURES, PageMeasure, list_rows
 from discovery.insights.pages.overview import build_report, list_group_figures, name_spaces
 from discovery.turns.outcomes import list_alerts
 
@@ -38,7 +38,7 @@ def download(request: PageRequest, query: InsightsQuery, name: str) -> Streaming
     return response
 
 
-def _measure(measure: Measure) -> Callable[[InsightsQuery], Table]:
+def _measure(measure: PageMeasure) -> Callable[[InsightsQuery], Table]:
     def table(query: InsightsQuery) -> Table:
         rows = list_rows(measure, build_report(query), query)
         columns = ("at", *measure.figures, "of")

@@ -44,7 +44,7 @@ def _rounded(value: float, *, decimal: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class PageMeasure:
     """A figure, or several that share a chart; `of` names the unit of the sample size.
 
     Texts are English; pages translate them. `columns` are the headings of the table of groups.
@@ -61,7 +61,7 @@ class Measure:
 
 
 MEASURES = (
-    Measure(
+    PageMeasure(
         "tokens_saved",
         gettext_noop("Tokens saved"),
         gettext_noop("Share of the tokens of all usable tools' definitions that was not sent."),
@@ -69,7 +69,7 @@ MEASURES = (
         gettext_noop("tokens"),
         (gettext_noop("Tokens saved"),),
     ),
-    Measure(
+    PageMeasure(
         "called_among_selected",
         gettext_noop("Calls to selected tools"),
         gettext_noop(
@@ -79,7 +79,7 @@ MEASURES = (
         gettext_noop("turns with a tool call"),
         (gettext_noop("Called tool selected"),),
     ),
-    Measure(
+    PageMeasure(
         "discovery_used",
         gettext_noop("Turns with a search"),
         gettext_noop("Share of the turns in which the model searched for more tools."),
@@ -88,7 +88,7 @@ MEASURES = (
         (gettext_noop("Turns with a search"),),
         top=0.1,
     ),
-    Measure(
+    PageMeasure(
         "added_latency",
         gettext_noop("Selection latency"),
         gettext_noop("Time that selection adds before the model is called."),
@@ -98,7 +98,7 @@ MEASURES = (
         milliseconds,
         top=10.0,
     ),
-    Measure(
+    PageMeasure(
         "discovery_empty",
         gettext_noop("Empty searches"),
         gettext_noop("Share of the model's searches that found no tool."),
@@ -125,7 +125,7 @@ class FigureText:
 class MeasureView:
     """A measure with its figures, chart, and a table row for each step."""
 
-    measure: Measure
+    measure: PageMeasure
     told: tuple[FigureText, ...]
     of: int
     chart: SafeString
@@ -141,7 +141,7 @@ class MeasureRow:
     of: int
 
 
-def list_rows(measure: Measure, report: Report, query: InsightsQuery) -> list[MeasureRow]:
+def list_rows(measure: PageMeasure, report: Report, query: InsightsQuery) -> list[MeasureRow]:
     """Return a row for each step, including those without turns."""
     parts: dict[datetime | None, FigureGroup] = {
         part.at: part for part in (*report.days, *report.hours)
@@ -155,7 +155,7 @@ def list_rows(measure: Measure, report: Report, query: InsightsQuery) -> list[Me
     return rows
 
 
-def show_measure(measure: Measure, report: Report, query: InsightsQuery) -> MeasureView:
+def show_measure(measure: PageMeasure, report: Report, query: InsightsQuery) -> MeasureView:
     """Prepare one measure of the report for display."""
     rows = list_rows(measure, report, query)
     first = next(iter(measure.figures))
@@ -183,11 +183,11 @@ def format_cells(part: FigureGroup) -> list[tuple[str, str]]:
     ]
 
 
-def _format_values(measure: Measure, values: Sequence[float | None]) -> list[str]:
+def _format_values(measure: PageMeasure, values: Sequence[float | None]) -> list[str]:
     return [_(NO_VALUE) if value is None else measure.write(value) for value in values]
 
 
-def _figure_text(measure: Measure, report: Report, name: str, label: str) -> FigureText:
+def _figure_text(measure: PageMeasure, report: Report, name: str, label: str) -> FigureText:
     figure, before = report.figures[name], report.before.figures[name].value
     return FigureText(
         name=_(label) if label else "",
@@ -198,7 +198,7 @@ def _figure_text(measure: Measure, report: Report, name: str, label: str) -> Fig
     )
 
 
-def _describe_target(figure: Figure, measure: Measure) -> str:
+def _describe_target(figure: Figure, measure: PageMeasure) -> str:
     # The target of latency is the period before, which is displayed anyway.
     if figure.target is None or measure.name == "added_latency":
         return ""
@@ -206,7 +206,10 @@ def _describe_target(figure: Figure, measure: Measure) -> str:
 
 
 def _chart(
-    measure: Measure, report: Report, query: InsightsQuery, rows: Sequence[Sequence[float | None]]
+    measure: PageMeasure,
+    report: Report,
+    query: InsightsQuery,
+    rows: Sequence[Sequence[float | None]],
 ) -> SafeString:
     form = "H:i" if query.period.step == "hour" else "SHORT_DAY_FORMAT"
     lines = [

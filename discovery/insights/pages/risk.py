@@ -133,16 +133,16 @@ def _row(exposure: Exposure) -> ExposureRow:
 def _groups(report: RiskReport) -> Table:
     rows = (
         (
-            one.group.name,
-            ", ".join(one.people),
-            ", ".join(one.spaces),
+            exposure.group.name,
+            ", ".join(exposure.people),
+            ", ".join(exposure.spaces),
             leg,
             part.slug,
             ", ".join(part.tools),
-            leg == one.separated_at,
+            leg == exposure.separated_at,
         )
-        for one in report.exposed.exposures
-        for leg, tools in one.legs.items()
+        for exposure in report.exposed.exposures
+        for leg, tools in exposure.legs.items()
         for part in tools
     )
     columns = ("group", "only_people", "only_spaces", "flag", "integration", "tools", "separated")
@@ -150,7 +150,9 @@ def _groups(report: RiskReport) -> Table:
 
 
 def _programs(report: RiskReport) -> Table:
-    rows = ((one.slug, one.title, one.kind, one.enabled) for one in report.programs)
+    rows = (
+        (program.slug, program.title, program.kind, program.enabled) for program in report.programs
+    )
     return ("integration", "title", "kind", "enabled"), rows
 
 

@@ -216,8 +216,8 @@ def _row(
         return ProposalRow(proposal, tuple(offers), proposal.message, LATER, "", wrong)
     pk, named = proposal.pk, set(sent.getlist(f"tool-{proposal.pk}"))
     chosen = tuple(
-        OfferedTool(one.full_name, one.display_name, one.why, chosen=one.full_name in named)
-        for one in offers
+        OfferedTool(offer.full_name, offer.display_name, offer.why, chosen=offer.full_name in named)
+        for offer in offers
     )
     return ProposalRow(
         proposal,

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from acl.rights.caller_lookup import Caller, CallerRefused, caller_for
-from discovery.select.selection import Asked, Selection
+from discovery.select.selection import Selection, SelectRequest
 from discovery.select.selector import select_capabilities
 
 
@@ -30,7 +30,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         caller = _caller(options["user"], options["group"], options["space"])
         selection = select_capabilities(
-            Asked(message=options["message"], caller=caller, max_tools=options["max_tools"])
+            SelectRequest(message=options["message"], caller=caller, max_tools=options["max_tools"])
         )
         if options["json"]:
             # `noted` is binary data for a stored turn; `workings` is for pages.

@@ -14,7 +14,7 @@ from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.mcp.answers._base import MetaCall, note_of, search_row, without_empty
 from discovery.metatools.metatool import EVERY_KIND
 from discovery.metatools.registry import META_TOOLS
-from discovery.select.selection import Asked, Selected, Selection
+from discovery.select.selection import Selected, Selection, SelectRequest
 from discovery.select.selector import select_capabilities
 from discovery.turns.records import note_discovery
 
@@ -64,7 +64,7 @@ def search(call: MetaCall) -> SearchResult:
     query = call.arguments["query"]
     _check(query)
     selection = select_capabilities(
-        Asked(
+        SelectRequest(
             message=query,
             caller=call.caller,
             max_tools=MAX_RESULTS,
@@ -101,7 +101,7 @@ def _nearest_rows(caller: Caller, identifiers: tuple[str, ...]) -> list[dict[str
     usable = Capability.objects.usable_by(caller).connected()
     shown = attach_readiness(caller, list(usable.filter(identifier__in=identifiers)))
     rows = {row.identifier: row for row in shown}
-    near = [rows[one] for one in identifiers if one in rows]
+    near = [rows[identifier] for identifier in identifiers if identifier in rows]
     return [
         {
             "name": row.full_name,

@@ -189,7 +189,7 @@ def describe(call: MetaCall) -> JSONObject:
 
 def _counts(call: MetaCall) -> dict[str, int]:
     categories, _ = catalog_queries.list_categories(caller=call.caller)
-    return {each.category: len(each.names) for each in categories}
+    return {category.category: len(category.names) for category in categories}
 
 
 def _in_words(schema: JSONObject | None) -> list[dict[str, Any]] | None:

@@ -22,7 +22,7 @@ Text = str | Promise
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ClientAddress:
     """An address of Pegboard with its name in the client."""
 
     name: str
@@ -42,16 +42,16 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class AssistantClient:
     """An MCP client with its set-up."""
 
     slug: str
     title: str
-    set_up: Callable[[Connection], Setup]
+    set_up: Callable[[ClientAddress], Setup]
     signs_in: bool = True
 
 
-def _claude_desktop(to: Connection) -> Setup:
+def _claude_desktop(to: ClientAddress) -> Setup:
     """Add a connector, which takes OAuth only; with a key a program in between sends it."""
     if not to.by_key:
         return Setup(
@@ -74,7 +74,7 @@ def _claude_desktop(to: Connection) -> Setup:
     )
 
 
-def _claude_code(to: Connection) -> Setup:
+def _claude_code(to: ClientAddress) -> Setup:
     header = f' \\\n  --header "Authorization: Bearer ${KEY_VARIABLE}"' if to.by_key else ""
     return Setup(
         where=_("Run this in a terminal"),
@@ -83,7 +83,7 @@ def _claude_code(to: Connection) -> Setup:
     )
 
 
-def _cursor(to: Connection) -> Setup:
+def _cursor(to: ClientAddress) -> Setup:
     server = {"url": to.address, **_headers(to, "${env:%s}")}
     packed = b64encode(json.dumps(server).encode()).decode()
     query = urlencode({"name": to.name, "config": packed})
@@ -94,7 +94,7 @@ def _cursor(to: Connection) -> Setup:
     )
 
 
-def _vs_code(to: Connection) -> Setup:
+def _vs_code(to: ClientAddress) -> Setup:
     """Make VS Code ask for the key, which it keeps with its secrets."""
     server = {"type": "http", "url": to.address}
     asked = {"type": "promptString", "id": "pegboard-key", "password": True,
@@ -111,7 +111,7 @@ def _vs_code(to: Connection) -> Setup:
     )
 
 
-def _windsurf(to: Connection) -> Setup:
+def _windsurf(to: ClientAddress) -> Setup:
     server = {"serverUrl": to.address, **_headers(to, "${env:%s}")}
     return Setup(
         where=_("~/.codeium/windsurf/mcp_config.json"),
@@ -119,7 +119,7 @@ def _windsurf(to: Connection) -> Setup:
     )
 
 
-def _goose(to: Connection) -> Setup:
+def _goose(to: ClientAddress) -> Setup:
     extension = {
         "enabled": True,
         "type": "streamable_http",
@@ -140,7 +140,7 @@ def _goose(to: Connection) -> Setup:
     )
 
 
-def _gemini_cli(to: Connection) -> Setup:
+def _gemini_cli(to: ClientAddress) -> Setup:
     server = {"httpUrl": to.address, **_headers(to, "$%s")}
     return Setup(
         where=_("~/.gemini/settings.json, or .gemini/settings.json in a project"),
@@ -149,7 +149,7 @@ def _gemini_cli(to: Connection) -> Setup:
     )
 
 
-def _codex(to: Connection) -> Setup:
+def _codex(to: ClientAddress) -> Setup:
     lines = [f"[mcp_servers.{to.name}]", f"url = {json.dumps(to.address)}"]
     lines += [f'bearer_token_env_var = "{KEY_VARIABLE}"'] if to.by_key else []
     return Setup(
@@ -159,7 +159,7 @@ def _codex(to: Connection) -> Setup:
     )
 
 
-def _open_webui(to: Connection) -> Setup:
+def _open_webui(to: ClientAddress) -> Setup:
     auth = (_("Bearer, with the key")) if to.by_key else "OAuth 2.1"
     return Setup(
         where=_("Admin Settings, External Tools, Add Server: paste this as the URL."),
@@ -169,7 +169,7 @@ def _open_webui(to: Connection) -> Setup:
     )
 
 
-def _librechat(to: Connection) -> Setup:
+def _librechat(to: ClientAddress) -> Setup:
     """Make LibreChat ask everyone for a key of their own."""
     server: dict[str, Any] = {"type": "streamable-http", "url": to.address}
     if to.by_key:
@@ -181,7 +181,7 @@ def _librechat(to: Connection) -> Setup:
     return Setup(where=_("librechat.yaml"), text=_yaml({"mcpServers": {to.name: server}}))
 
 
-def _n8n(to: Connection) -> Setup:
+def _n8n(to: ClientAddress) -> Setup:
     auth = _("Bearer Auth, with the key") if to.by_key else "MCP OAuth2"
     return Setup(
         where=_("Node MCP Client Tool: paste this as the endpoint."),
@@ -191,22 +191,22 @@ def _n8n(to: Connection) -> Setup:
 
 
 CLIENTS = (
-    Client("claude-desktop", "Claude Desktop", _claude_desktop),
-    Client("claude-code", "Claude Code", _claude_code),
+    AssistantClient("claude-desktop", "Claude Desktop", _claude_desktop),
+    AssistantClient("claude-code", "Claude Code", _claude_code),
     # It registers a redirect to `cursor://`, which any program on the machine may claim.
-    Client("cursor", "Cursor", _cursor, signs_in=False),
-    Client("vs-code", "VS Code", _vs_code),
-    Client("windsurf", "Windsurf", _windsurf),
-    Client("goose", "Goose", _goose),
-    Client("gemini-cli", "Gemini CLI", _gemini_cli),
-    Client("codex", "Codex", _codex),
-    Client("open-webui", "Open WebUI", _open_webui),
-    Client("librechat", "LibreChat", _librechat),
-    Client("n8n", "n8n", _n8n),
+    AssistantClient("cursor", "Cursor", _cursor, signs_in=False),
+    AssistantClient("vs-code", "VS Code", _vs_code),
+    AssistantClient("windsurf", "Windsurf", _windsurf),
+    AssistantClient("goose", "Goose", _goose),
+    AssistantClient("gemini-cli", "Gemini CLI", _gemini_cli),
+    AssistantClient("codex", "Codex", _codex),
+    AssistantClient("open-webui", "Open WebUI", _open_webui),
+    AssistantClient("librechat", "LibreChat", _librechat),
+    AssistantClient("n8n", "n8n", _n8n),
 )
 
 
-def _headers(to: Connection, variable: str) -> Mapping[str, Any]:
+def _headers(to: ClientAddress, variable: str) -> Mapping[str, Any]:
     """Return the headers with the key's variable as the client writes it; none for OAuth."""
     if not to.by_key:
         return {}

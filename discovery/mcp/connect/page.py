@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 
 from acl.web.frame import PageRequest, frame_of, render_page
 from discovery.mcp.connect._addresses import Address, count_tools, list_addresses
-from discovery.mcp.connect._client_setups import CLIENTS, Client, Connection
+from discovery.mcp.connect._client_setups import CLIENTS, AssistantClient, ClientAddress
 
 
 class ConnectForm(forms.Form):
@@ -38,7 +38,7 @@ def connect(request: PageRequest) -> HttpResponse:
     client = _chosen_client(form.cleaned_data.get("client", ""))
     can_sign_in = settings.PEGBOARD_OAUTH and client.signs_in
     by_key = not can_sign_in or bool(form.cleaned_data.get("key"))
-    connection = Connection(
+    connection = ClientAddress(
         address.client_name, request.build_absolute_uri(address.path), by_key=by_key
     )
     context: dict[str, object] = {
@@ -57,8 +57,8 @@ def connect(request: PageRequest) -> HttpResponse:
 
 
 def _chosen_address(addresses: Sequence[Address], path: str) -> Address:
-    return next((one for one in addresses if one.path == path), addresses[0])
+    return next((address for address in addresses if address.path == path), addresses[0])
 
 
-def _chosen_client(slug: str) -> Client:
-    return next((one for one in CLIENTS if one.slug == slug), CLIENTS[0])
+def _chosen_client(slug: str) -> AssistantClient:
+    return next((client for client in CLIENTS if client.slug == slug), CLIENTS[0])

@@ -104,7 +104,7 @@ ACCEPTED, OK, TOO_MANY, UNAVAILABLE = 202, 200, 429, 503
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RpcAnswer:
     """An HTTP status with a message, several at once, or a stream, in which None is silence.
 
     `opens` are the capabilities of a client that begins a session with this answer.
@@ -120,15 +120,15 @@ def answer(
     headers: Mapping[str, str],
     endpoint: Endpoint,
     session: McpSession | None = None,
-) -> Answer:
+) -> RpcAnswer:
     """Answer a message; notifications and answers of the client get no body."""
     if session is not None and _is_answer(message):
         hear_answer(endpoint.principal, message)
-        return Answer(ACCEPTED, None)
+        return RpcAnswer(ACCEPTED, None)
     if isinstance(message, dict) and "method" in message and "id" not in message:
         if session is not None and message["method"] == "notifications/cancelled":
             _cancel(endpoint.principal, session, message.get("params"))
-        return Answer(ACCEPTED, None)
+        return RpcAnswer(ACCEPTED, None)
     try:
         request = JSONRPCRequest.model_validate(message)
     except ValidationError:
@@ -152,7 +152,7 @@ def _cancel(principal: Any, session: McpSession, params: Any) -> None:
         cancel(principal, call)
 
 
-def not_json(reason: str) -> Answer:
+def not_json(reason: str) -> RpcAnswer:
     """Return the error for a body that is not JSON."""
     return _error(None, PARSE_ERROR, reason)
 
@@ -197,7 +197,7 @@ class _Exchange:
         if "logging" in endpoint.features:
             self._methods["logging/setLevel"] = self._set_log_level
 
-    def answer(self) -> Answer:
+    def answer(self) -> RpcAnswer:
         """Dispatch the method; return its result or an error."""
         method = self._request.method
         if method.startswith("tasks/"):
@@ -223,7 +223,7 @@ class _Exchange:
         changed = list_has_changed(self._session, self._endpoint, has_searched=is_search)
         return [{"jsonrpc": "2.0", "method": LIST_CHANGED}] if changed else []
 
-    def _answer_about_task(self, method: str) -> Answer:
+    def _answer_about_task(self, method: str) -> RpcAnswer:
         tasks = self._endpoint.tasks
         if tasks is None or not (self._is_modern or self._version == TASKS_SINCE):
             methods = {}
@@ -241,7 +241,7 @@ class _Exchange:
                 return replace(answered, body=[*polled, cast(Message, answered.body)])
         return answered
 
-    def _can_be_asked_by_poll(self, method: str, answered: Answer) -> bool:
+    def _can_be_asked_by_poll(self, method: str, answered: RpcAnswer) -> bool:
         is_poll = method == "tasks/get" and not self._is_modern
         is_heard = self._session is not None and self._takes_stream
         result = answered.body.get("result", {}) if isinstance(answered.body, dict) else {}
@@ -258,7 +258,7 @@ class _Exchange:
             takes_stream=self._takes_stream,
         )
 
-    def _respond(self, answering: Callable[[], Answering]) -> Answer:
+    def _respond(self, answering: Callable[[], Answering]) -> RpcAnswer:
         try:
             result = answering()
         except UnknownToolError as unknown:
@@ -270,15 +270,15 @@ class _Exchange:
         except (CannotListenError, TaskRefusedError) as refused:
             return self._error_answer(refused.code, str(refused))
         if isinstance(result, ChangeStream):
-            return Answer(OK, begin(result))
+            return RpcAnswer(OK, begin(result))
         if isinstance(result, LiveCall):
-            return Answer(OK, self._stream(result))
+            return RpcAnswer(OK, self._stream(result))
         if isinstance(result, BegunCall):
             result = created(result, is_modern=self._is_modern)
         written = result if isinstance(result, dict) else self._serialize(result)
         body = {"jsonrpc": "2.0", "id": self._request.id, "result": self._signed(written)}
         opens = self._params["capabilities"] if isinstance(result, InitializeResult) else None
-        return Answer(OK, body, opens)
+        return RpcAnswer(OK, body, opens)
 
     def _stream(self, live: LiveCall) -> Generator[Message | None, None, None]:
         """Return the messages of a call, begun: what has to be done at its end is done then."""
@@ -307,7 +307,7 @@ class _Exchange:
             written["_meta"] = {**(written.get("_meta") or {}), SERVER_INFO_META_KEY: info}
         return written
 
-    def _error_answer(self, code: int, reason: str, data: Any = None) -> Answer:
+    def _error_answer(self, code: int, reason: str, data: Any = None) -> RpcAnswer:
         """Return an error; older versions send it with HTTP status 200."""
         error = _error(self._request.id, code, reason, data)
         return error if self._is_modern else replace(error, status=OK)
@@ -423,7 +423,7 @@ class _Exchange:
         )
 
 
-def listen_to_session(endpoint: Endpoint, session: McpSession) -> Answer | None:
+def listen_to_session(endpoint: Endpoint, session: McpSession) -> RpcAnswer | None:
     """Begin the stream of an older client's session; None where there is nothing to hear."""
     if SUBSCRIPTIONS not in endpoint.features:
         return None
@@ -431,17 +431,17 @@ def listen_to_session(endpoint: Endpoint, session: McpSession) -> Answer | None:
         tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
     )
     try:
-        return Answer(OK, begin(listen(endpoint, session.nonce, everything, ClientSide())))
+        return RpcAnswer(OK, begin(listen(endpoint, session.nonce, everything, ClientSide())))
     except CannotListenError as refused:
         return replace(_error(None, refused.code, str(refused)), status=TOO_MANY)
     except RequestFailedError as failed:
         return replace(_error(None, failed.error["code"], str(failed)), status=UNAVAILABLE)
 
 
-def _error(asked: Any, code: int, reason: str, data: Any = None) -> Answer:
+def _error(asked: Any, code: int, reason: str, data: Any = None) -> RpcAnswer:
     error = {"code": code, "message": reason} | ({"data": data} if data is not None else {})
     body = {"jsonrpc": "2.0", "id": asked, "error": error}
-    return Answer(ERROR_CODE_HTTP_STATUS.get(code, OK), body)
+    return RpcAnswer(ERROR_CODE_HTTP_STATUS.get(code, OK), body)
 
 
 def _first_error(wrong: ValidationError) -> str:

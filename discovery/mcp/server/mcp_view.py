@@ -34,7 +34,7 @@ from discovery.mcp.server._mcp_sessions import McpSession, open_session, read_se
 
 if TYPE_CHECKING:
     from discovery.mcp.server._endpoints import Endpoint
-    from discovery.mcp.server._mcp_protocol import Answer
+    from discovery.mcp.server._mcp_protocol import RpcAnswer
 
 SESSION_HEADER = "Mcp-Session-Id"
 
@@ -142,7 +142,7 @@ def _session(request: Request) -> McpSession | None:
     return session
 
 
-def _respond(request: Request, answer: "Answer") -> HttpResponseBase:
+def _respond(request: Request, answer: "RpcAnswer") -> HttpResponseBase:
     if isinstance(answer.body, Generator):
         return answer_with_events(answer.body, request.META)
     if isinstance(answer.body, list):  # all is there, so that no thread need be lent

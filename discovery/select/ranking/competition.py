@@ -8,7 +8,7 @@ from catalog.models import Capability
 from catalog.readiness.obstacles import Obstacle
 from discovery.select._candidate_rows import Candidate, Candidates
 from discovery.select.ranking import relation_gains, thresholds
-from discovery.select.ranking.fusion import NAMED, Evidence, Judged, MessageFeatures, judge
+from discovery.select.ranking.fusion import NAMED, Judged, MatchEvidence, MessageFeatures, judge
 from discovery.select.ranking.scales import scale_of
 from discovery.select.ranking.thresholds import is_enough, margin
 
@@ -22,7 +22,7 @@ _PAYS = frozenset(
 )
 
 
-class Described(Protocol):
+class DescribedCandidate(Protocol):
     """Evidence from the name and the metadata of a capability."""
 
     @property
@@ -31,7 +31,7 @@ class Described(Protocol):
     def side_effect(self) -> str: ...
 
 
-def needs_own_evidence(capability: Described) -> bool:
+def needs_own_evidence(capability: DescribedCandidate) -> bool:
     """Return True if it deletes, or if it changes something and its name says that it pays."""
     if capability.side_effect == Capability.SideEffect.DELETE:
         return True
@@ -93,7 +93,7 @@ def rank(
     """
     exact = [_is_named(candidate, names) for candidate in candidates]
     evidence = [
-        Evidence(
+        MatchEvidence(
             tuple(candidate.cosines) or (None,) * len(texts),
             tuple(candidate.words),
             named,
@@ -142,7 +142,7 @@ def support_of(
 
 def rerank(
     ranked: Sequence[Ranked],
-    links: Sequence[relation_gains.Link],
+    links: Sequence[relation_gains.RankedRelation],
     *,
     least: float,
     boost: float,
@@ -202,7 +202,7 @@ def give_places(
 
 def _placed(ranked: Sequence[Ranked], line: Sequence[thresholds.Chosen]) -> Placed:
     return [
-        (ranked[chosen.candidate.key], [ranked[other] for other in chosen.alternatives])
+        (ranked[chosen.candidate.key], [ranked[alternative] for alternative in chosen.alternatives])
         for chosen in thresholds.by_relevance(line)
     ]
 
@@ -238,8 +238,8 @@ def _is_named(candidate: Candidate, names: set[str]) -> bool:
     )
 
 
-def _competitor(place: int, item: Ranked) -> thresholds.Candidate:
-    return thresholds.Candidate(
+def _competitor(place: int, item: Ranked) -> thresholds.PlaceCandidate:
+    return thresholds.PlaceCandidate(
         key=place,
         score=item.score,
         clause_scores=item.judged.clause_scores,

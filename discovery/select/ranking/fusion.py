@@ -23,7 +23,7 @@ FEWEST_OF_SEVERAL = 3
 NAMED = 0.99  # scores above this are reserved for candidates that the message names
 
 
-class Evidence(NamedTuple):
+class MatchEvidence(NamedTuple):
     """Evidence for a candidate: for the whole message, then for each clause."""
 
     cosines: tuple[float | None, ...]  # None: not embedded yet, or no embedder
@@ -62,7 +62,7 @@ class Judged(NamedTuple):
 
 
 def judge(
-    evidence: Sequence[Evidence], message: MessageFeatures, scale: Scale = GENERAL
+    evidence: Sequence[MatchEvidence], message: MessageFeatures, scale: Scale = GENERAL
 ) -> list[Judged]:
     """Judge all candidates, in their order."""
     if not evidence:
@@ -77,7 +77,7 @@ def judge(
 
 
 def _judged(
-    item: Evidence,
+    item: MatchEvidence,
     match: Sequence[tuple[float, float]],
     strength: float,
     clauses: Sequence[float],
@@ -96,14 +96,14 @@ def _score(strength: float, exact_name: bool, scale: Scale) -> float:
 
 
 def fuse(
-    evidence: Sequence[Evidence], message: MessageFeatures, scale: Scale = GENERAL
+    evidence: Sequence[MatchEvidence], message: MessageFeatures, scale: Scale = GENERAL
 ) -> list[float]:
     """Return only the scores."""
     return [judged.score for judged in judge(evidence, message, scale)]
 
 
 def _matches(
-    evidence: Sequence[Evidence], message: MessageFeatures, scale: Scale
+    evidence: Sequence[MatchEvidence], message: MessageFeatures, scale: Scale
 ) -> list[list[tuple[float, float]]]:
     """Match each candidate with the whole and each clause; return cosines and word scores."""
     worths = [
@@ -121,7 +121,7 @@ def _matches(
 
 
 def _beside_servers(
-    matches: list[list[tuple[float, float]]], evidence: Sequence[Evidence], share: float
+    matches: list[list[tuple[float, float]]], evidence: Sequence[MatchEvidence], share: float
 ) -> list[list[tuple[float, float]]]:
     """Take from each cosine what its server is behind the best one. The best server's tools keep
     theirs, so that the scale does not move; with one server for all, nothing changes."""

@@ -23,7 +23,7 @@ PLACES = 2  # for dependencies and companions
 PARENT_SHARE_OF_BEST = 0.7
 
 
-class Link(NamedTuple):
+class RankedRelation(NamedTuple):
     """A relation between two candidates, by the caller's keys."""
 
     source: int
@@ -48,7 +48,7 @@ class PulledIn(NamedTuple):
     kind: str
 
 
-def links_by_shared(names: Mapping[int, Collection[str]]) -> Iterator[Link]:
+def links_by_shared(names: Mapping[int, Collection[str]]) -> Iterator[RankedRelation]:
     """Yield links between capabilities that share two tags or a category."""
     shared: dict[tuple[int, int], list[str]] = {}
     holders: dict[str, list[int]] = {}
@@ -61,12 +61,14 @@ def links_by_shared(names: Mapping[int, Collection[str]]) -> Iterator[Link]:
     for (one, other), common in shared.items():
         tags = sum(name.startswith(TAG) for name in common)
         if tags >= 2:
-            yield Link(one, other, TAGGED_WITH, min(MOST_BY_TAGS, PER_TAG * tags))
+            yield RankedRelation(one, other, TAGGED_WITH, min(MOST_BY_TAGS, PER_TAG * tags))
         if tags < len(common):
-            yield Link(one, other, SAME_CATEGORY, BY_CATEGORY)
+            yield RankedRelation(one, other, SAME_CATEGORY, BY_CATEGORY)
 
 
-def gains(results: Mapping[int, float], links: Iterable[Link], *, boost: float) -> dict[int, Gain]:
+def gains(
+    results: Mapping[int, float], links: Iterable[RankedRelation], *, boost: float
+) -> dict[int, Gain]:
     """Return the new scores of related results, each by its strongest link alone."""
     # By all links, a tool that everything needs would gain with everything.
     strongest: dict[int, tuple[float, int]] = {}
@@ -84,7 +86,7 @@ def gains(results: Mapping[int, float], links: Iterable[Link], *, boost: float) 
 def pull_in(
     parents: Mapping[int, float],
     outside: Collection[int],
-    links: Iterable[Link],
+    links: Iterable[RankedRelation],
     *,
     boost: float,
     places: int = PLACES,
@@ -104,7 +106,10 @@ def pull_in(
 
 
 def _pulled(
-    parents: Mapping[int, float], outside: Collection[int], links: Iterable[Link], boost: float
+    parents: Mapping[int, float],
+    outside: Collection[int],
+    links: Iterable[RankedRelation],
+    boost: float,
 ) -> Iterator[PulledIn]:
     for link in _without_weaker_lookups(links):
         for parent, other in _directions(link):
@@ -113,9 +118,9 @@ def _pulled(
                 yield PulledIn(other, score, parent, link.kind)
 
 
-def _without_weaker_lookups(links: Iterable[Link]) -> Iterator[Link]:
+def _without_weaker_lookups(links: Iterable[RankedRelation]) -> Iterator[RankedRelation]:
     """Yield the links, but of each tool's lookups the heaviest alone, the oldest of equal ones."""
-    best: dict[int, Link] = {}
+    best: dict[int, RankedRelation] = {}
     for link in links:
         if link.kind != DEPENDS_ON or not 0 < link.weight <= MOST_WEIGHT:
             yield link
@@ -124,11 +129,11 @@ def _without_weaker_lookups(links: Iterable[Link]) -> Iterator[Link]:
     yield from best.values()
 
 
-def _precedes(link: Link, other: Link) -> bool:
+def _precedes(link: RankedRelation, other: RankedRelation) -> bool:
     return (-link.weight, link.target) < (-other.weight, other.target)
 
 
-def _directions(link: Link) -> Sequence[tuple[int, int]]:
+def _directions(link: RankedRelation) -> Sequence[tuple[int, int]]:
     """Return the directions of a link: a dependency counts one way only."""
     if link.kind == DEPENDS_ON:
         return [(link.source, link.target)]

@@ -91,7 +91,7 @@ def _odds(score: float) -> float:
 CORE_SHARE_OF_BEST = 0.7
 
 
-class Candidate(NamedTuple):
+class PlaceCandidate(NamedTuple):
     """A ranked candidate; `key` identifies it for the caller."""
 
     key: int
@@ -106,28 +106,30 @@ class Candidate(NamedTuple):
 class Chosen(NamedTuple):
     """A placed candidate, its twins, and the clause that it was chosen for, if any."""
 
-    candidate: Candidate
+    candidate: PlaceCandidate
     alternatives: tuple[int, ...] = ()
     clause: int | None = None
 
 
-def merge_twins(candidates: Sequence[Candidate]) -> list[Chosen]:
+def merge_twins(candidates: Sequence[PlaceCandidate]) -> list[Chosen]:
     """Merge twins, which have the same definition on several servers; best first."""
     # A pinned or core twin represents the others, since its place is guaranteed.
     ranked = sorted(candidates, key=lambda item: -item.score)
-    twins: dict[Hashable, list[Candidate]] = {}
+    twins: dict[Hashable, list[PlaceCandidate]] = {}
     for item in ranked:
         same = item.fingerprint if item.fingerprint is not None else ("alone", item.key)
         twins.setdefault(same, []).append(item)
     return [_merge(group) for group in twins.values()]
 
 
-def _merge(group: Sequence[Candidate]) -> Chosen:
+def _merge(group: Sequence[PlaceCandidate]) -> Chosen:
     first = max(group, key=lambda item: (not item.failing, item.pinned, item.core, item.score))
     return Chosen(first, tuple(item.key for item in group if item is not first))
 
 
-def choose(candidates: Sequence[Candidate], *, max_tools: int, threshold: float) -> list[Chosen]:
+def choose(
+    candidates: Sequence[PlaceCandidate], *, max_tools: int, threshold: float
+) -> list[Chosen]:
     """Choose at most `max_tools` candidates, ordered by relevance.
 
     Pinned ones always get a place. Then come up to a third for matching core tools, the best of
@@ -136,7 +138,9 @@ def choose(candidates: Sequence[Candidate], *, max_tools: int, threshold: float)
     return by_relevance(line_up(candidates, max_tools=max_tools, threshold=threshold)[:max_tools])
 
 
-def line_up(candidates: Sequence[Candidate], *, max_tools: int, threshold: float) -> list[Chosen]:
+def line_up(
+    candidates: Sequence[PlaceCandidate], *, max_tools: int, threshold: float
+) -> list[Chosen]:
     """Return all candidates for a place, in the order in which places are given."""
     folded = merge_twins(candidates)
     relevant = [chosen for chosen in folded if chosen.candidate.score >= threshold]

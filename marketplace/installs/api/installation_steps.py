@@ -74,7 +74,7 @@ class RetryView(StepView):
         return self.build_response(is_done, pk)
 
 
-class ApproveView(StepView):
+class ApproveToolsView(StepView):
     """Approve an installation's tools."""
 
     @extend_schema(

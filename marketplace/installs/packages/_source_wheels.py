@@ -47,7 +47,7 @@ _BEYOND_LIMITS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceArchive:
     """A source archive of an index."""
 
     name: str
@@ -97,7 +97,7 @@ class SourceWheels:
         """Return the digest of the file that is installed for a recorded artefact."""
         return self.digests.get(canonicalize_name(artefact.name), artefact.digest)
 
-    def _build(self, source: Source, python: tuple[int, int]) -> tuple[str, bytes]:
+    def _build(self, source: SourceArchive, python: tuple[int, int]) -> tuple[str, bytes]:
         self._watch.on_line(f"Building {source.name} {source.version}")
         archive = _fetch(source, self._place, self._watch)
         backends = self._prepare_backends(source, python)
@@ -112,7 +112,7 @@ class SourceWheels:
         add_wheel(source.digest, python, file, content)
         return file, content
 
-    def _prepare_backends(self, source: Source, python: tuple[int, int]) -> Place:
+    def _prepare_backends(self, source: SourceArchive, python: tuple[int, int]) -> Place:
         """Return an environment with the build backends, made once for an installation."""
         place = Place(f"{self._place.scratch.relative_to(self._place.folder.parent)}/backends")
         if place.folder.is_dir():
@@ -141,7 +141,7 @@ def _check_allowed(name: str) -> None:
         raise PackageProblemError("package_not_found", words)
 
 
-def _find_source(name: str, version: str, place: Place, watch: Watch) -> Source:
+def _find_source(name: str, version: str, place: Place, watch: Watch) -> SourceArchive:
     """Return the source archive of a version, or of the newest one; nothing is built for it."""
     resolve_source(name, version, place, watch)
     [package] = tomllib.loads(read_lock(place)).get("packages") or [{}]
@@ -151,10 +151,10 @@ def _find_source(name: str, version: str, place: Place, watch: Watch) -> Source:
     if not digest or not unquote(urlsplit(address).path).endswith(_SUFFIXES):
         words = f"{name} is offered as source only, in no archive that can be verified."
         raise PackageProblemError("package_not_found", words)
-    return Source(name, str(package.get("version", "")), address, f"sha256:{digest}")
+    return SourceArchive(name, str(package.get("version", "")), address, f"sha256:{digest}")
 
 
-def _fetch(source: Source, place: Place, watch: Watch) -> Path:
+def _fetch(source: SourceArchive, place: Place, watch: Watch) -> Path:
     """Fetch the archive in the cell of a package client, to a file in the place."""
     suffix = next(one for one in _SUFFIXES if urlsplit(source.address).path.endswith(one))
     file = place.scratch / f"{canonicalize_name(source.name)}-{source.version}{suffix}"
@@ -170,14 +170,16 @@ def _fetch(source: Source, place: Place, watch: Watch) -> Path:
     return file
 
 
-def _read_source(archive: Path, source: Source) -> bytes:
+def _read_source(archive: Path, source: SourceArchive) -> bytes:
     content = read_plain(archive)
     if f"sha256:{hashlib.sha256(content).hexdigest()}" != source.digest:
         raise _changed(source.name)
     return content
 
 
-def _run_build(source: Source, work: Place, backends: Place, archive: str, watch: Watch) -> None:
+def _run_build(
+    source: SourceArchive, work: Place, backends: Place, archive: str, watch: Watch
+) -> None:
     """Run the build in a cell that can write the folder `work` only."""
     uv = [find_uv(), "build", "--wheel", "--no-build-isolation", "--offline", "--no-index"]
     out = ["--out-dir", str(work.folder / "out"), "--python", str(bin_of(backends) / "python")]
@@ -208,7 +210,7 @@ def _run_build(source: Source, work: Place, backends: Place, archive: str, watch
         raise _failure(source, output)
 
 
-def take_wheel(source: Source, work: Place) -> tuple[str, bytes]:
+def take_wheel(source: SourceArchive, work: Place) -> tuple[str, bytes]:
     """Return the only wheel. Nothing of the cell runs any more, but it may have left anything."""
     out = work.folder / "out"
     found = [] if out.is_symlink() or not out.is_dir() else list(out.glob("*.whl"))
@@ -232,7 +234,7 @@ def take_wheel(source: Source, work: Place) -> tuple[str, bytes]:
     return found[0].name, content
 
 
-def _failure(source: Source, output: str) -> PackageProblemError:
+def _failure(source: SourceArchive, output: str) -> PackageProblemError:
     words = (
         f"{source.name} {source.version} is offered as source only, and building it failed. A "
         "build has setuptools, Hatchling, Poetry or Flit, three minutes, and neither a network "
@@ -246,4 +248,4 @@ def _changed(name: str) -> PackageProblemError:
     return PackageProblemError("package_changed", words)
 
 
-__all__ = ["BACKENDS", "SECONDS", "Source", "SourceWheels", "take_wheel"]
+__all__ = ["BACKENDS", "SECONDS", "SourceArchive", "SourceWheels", "take_wheel"]

@@ -28,7 +28,7 @@ def choose_wheels(resolution: str, python: tuple[int, int]) -> list[Artefact]:
     try:
         packages = tomllib.loads(resolution).get("packages", [])
         ranks = _ranks(python)
-        return sorted(_choose(one, ranks) for one in packages)
+        return sorted(_choose(package, ranks) for package in packages)
     except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError):
         words = "The resolution of its dependencies cannot be read."
         raise PackageProblemError("package_failed", words) from None

@@ -64,7 +64,7 @@ def install(package: Package, place: Place, watch: Watch, *, lock: str = "") -> 
     artefacts = tuple(_artefacts(locked))
     tarballs = plan_tarballs(locked)
     if at_once:
-        add_to_store((one.digest for one in tarballs), _fetched(place))
+        add_to_store((tarball.digest for tarball in tarballs), _fetched(place))
     else:
         _unpack(place, watch, _hold(place, watch, tarballs))
     note_known(_spec(package))
@@ -155,7 +155,10 @@ def find_node() -> str:
 
 def _clients() -> tuple[str, str]:
     """Return the paths of Node and npm's script, beside the npx that an operator has configured."""
-    named = next((one for one in settings.PEGBOARD_LAUNCHERS if Path(one).name == "npx"), "npx")
+    named = next(
+        (launcher for launcher in settings.PEGBOARD_LAUNCHERS if Path(launcher).name == "npx"),
+        "npx",
+    )
     found = named if "/" in named else shutil.which(named) or shutil.which("npm") or ""
     folder = Path(found).parent
     beside = (

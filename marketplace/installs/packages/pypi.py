@@ -236,7 +236,8 @@ def _fill(
 ) -> None:
     """Install exactly these files."""
     lines = [
-        f"{one.name}=={one.version} --hash={wheels.installed_digest(one)}" for one in artefacts
+        f"{artefact.name}=={artefact.version} --hash={wheels.installed_digest(artefact)}"
+        for artefact in artefacts
     ]
     pinned = ["--require-hashes", "--no-deps", "-r", write_file(place, "held.txt", lines)]
     run_uv(package, place, watch, ["install", *pinned])

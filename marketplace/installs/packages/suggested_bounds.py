@@ -80,9 +80,9 @@ def _bounds_of_own_code(
     installed = {_normal(name): version for name, version in versions.items()}
     found = {
         name: bound
-        for one in requirements
+        for requirement in requirements
         for name, version in installed.items()
-        if (bound := _bound(one, name, version))
+        if (bound := _bound(requirement, name, version))
     }
     if len(found) > 1:
         meant = {_normal(name) for name in definers(failing[-1])}

@@ -50,7 +50,7 @@ class ConfirmationSerializer(StrictSerializer):
     digest = Text(max_length=64)
 
 
-class ConfirmView(AdminView):
+class ConfirmImportView(AdminView):
     """Target of an integration: look up and confirm."""
 
     @extend_schema(

@@ -145,7 +145,7 @@ class ReviewView(AdminView):
         return Response(ReviewSerializer(told).data)
 
 
-class ApproveView(AdminView):
+class ApproveDefinitionView(AdminView):
     """Approve definitions."""
 
     @extend_schema(
@@ -171,7 +171,7 @@ class ApproveView(AdminView):
         return _decided(row, decided)
 
 
-class RejectView(AdminView):
+class RejectDefinitionView(AdminView):
     """Reject definitions."""
 
     @extend_schema(

@@ -14,7 +14,7 @@ from acl.web.staff_pages import admins_only
 from catalog.embedding.configured_embedder import chosen_embedder_problem
 from catalog.models import Integration
 from discovery.insights.integration_use import list_people_using
-from marketplace.integrations._details import Details, integration_details
+from marketplace.integrations._details import IntegrationDetails, integration_details
 from marketplace.integrations.listing import IntegrationFilters, list_integrations, rows_of
 
 PAGE = 50
@@ -90,7 +90,7 @@ def show(
     return render_page(request, template, context, frame=frame_of(request), status=status)
 
 
-def details_or_404(slug: str, request: PageRequest) -> Details:
+def details_or_404(slug: str, request: PageRequest) -> IntegrationDetails:
     """Return the details of an integration, or raise 404."""
     details = integration_details(slug, page=request.GET.get("page"))
     if details is None:

@@ -25,7 +25,7 @@ _SECONDS = 90
 
 
 @dataclass(slots=True)
-class Told:
+class AddReport:
     """An addition: what it is and needs, and its installation if that has begun."""
 
     listing: str
@@ -73,7 +73,7 @@ class Command(BaseCommand):
             )
         except (NotRecognisedError, EndpointNotAllowedError) as refused:
             raise CommandError(str(refused)) from None
-        told: list[Told] = []
+        told: list[AddReport] = []
         try:
             for row in rows:
                 told.append(self._finish(by, _wait(row), options))
@@ -81,7 +81,7 @@ class Command(BaseCommand):
             if options["json"]:
                 self.stdout.write(json.dumps([asdict(one) for one in told], indent=2))
 
-    def _finish(self, by: User, row: Addition, options: dict[str, Any]) -> Told:
+    def _finish(self, by: User, row: Addition, options: dict[str, Any]) -> AddReport:
         if row.state != Addition.State.READY:
             raise CommandError(f"{row}: {row.message or 'No worker has looked at it yet.'}")
         listing = Listing.objects.get(slug=row.listing)
@@ -101,17 +101,19 @@ class Command(BaseCommand):
             self._say_what_follows(told)
         return told
 
-    def _say(self, told: Told, row: Addition) -> None:
+    def _say(self, told: AddReport, row: Addition) -> None:
         self.stdout.write(f"{told.listing}: {row.get_what_display()}. {told.message}")
         self.stdout.write(f"  It calls or starts: {told.target}")
-        for one in told.variables:
-            needed = "needs" if one["required"] else "takes"
-            self.stdout.write(f"  It {needed} {one['name']}. {one['description']}".rstrip())
+        for variable in told.variables:
+            needed = "needs" if variable["required"] else "takes"
+            self.stdout.write(
+                f"  It {needed} {variable['name']}. {variable['description']}".rstrip()
+            )
         if told.operations:
             chosen, total = told.operations["chosen"], told.operations["total"]
             self.stdout.write(f"  Operations: {chosen} of {total}.")
 
-    def _say_what_follows(self, told: Told) -> None:
+    def _say_what_follows(self, told: AddReport) -> None:
         if not told.installation:
             self.stdout.write("  Install it with --group, or on the marketplace's pages.")
             return
@@ -120,16 +122,20 @@ class Command(BaseCommand):
             self.stdout.write("  Its newest version is looked up. Confirm it on its page.")
 
 
-def _tell(row: Addition, prepared: Prepared, chosen: OperationChoice | None) -> Told:
+def _tell(row: Addition, prepared: Prepared, chosen: OperationChoice | None) -> AddReport:
     descriptor = prepared.descriptor
-    return Told(
+    return AddReport(
         listing=row.listing,
         kind=row.what,
         message=row.message,
         target=descriptor.endpoint or " ".join(descriptor.command),
         variables=[
-            {"name": one.name, "required": one.is_required, "description": one.description}
-            for one in prepared.variables
+            {
+                "name": variable.name,
+                "required": variable.is_required,
+                "description": variable.description,
+            }
+            for variable in prepared.variables
         ],
         operations={"chosen": len(chosen.chosen), "total": chosen.total} if chosen else None,
     )

@@ -45,8 +45,8 @@ class Command(BaseCommand):
         except ConfigurationRefused as refused:
             if options["json"]:
                 errors = [
-                    {"line": one.line, "path": one.path, "reason": one.reason}
-                    for one in refused.problems
+                    {"line": problem.line, "path": problem.path, "reason": problem.reason}
+                    for problem in refused.problems
                 ]
                 self.stdout.write(json.dumps({"errors": errors}, indent=1))
                 raise SystemExit(1) from refused

@@ -25,7 +25,7 @@ from marketplace.operate.embedded.disk_guard import DiskGuard
 from marketplace.operate.embedded.key_cover import UNCOVERED, cover_keys
 from marketplace.operate.embedded.pegboard_programs import (
     Broker,
-    Connections,
+    ConnectionsProgram,
     Watcher,
     Web,
     Worker,
@@ -113,7 +113,7 @@ def _run(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
     supervisor.start(Worker(data=data, environment=environment))
     outgoing = _without(environment, _WEB_VARIABLES)
     wrapper = cover_keys(data)
-    supervisor.start(Connections(logs=data / "logs", environment=outgoing, wrapper=wrapper))
+    supervisor.start(ConnectionsProgram(logs=data / "logs", environment=outgoing, wrapper=wrapper))
     supervisor.start(Watcher(logs=data / "logs", environment=environment))
     if not wrapper:
         supervisor.say(f"\n{UNCOVERED}")

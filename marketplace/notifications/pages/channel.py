@@ -49,7 +49,7 @@ class ChannelForm(forms.Form):
 
     def __init__(self, *args: Any, topics: list[NotificationChannel.Topic], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["topics"].choices = [(one.value, one.label) for one in topics]  # type: ignore[attr-defined]
+        self.fields["topics"].choices = [(topic.value, topic.label) for topic in topics]  # type: ignore[attr-defined]
 
 
 class GroupChannelForm(ChannelForm):
@@ -61,7 +61,7 @@ class GroupChannelForm(ChannelForm):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChannelPlace:
     """The pages of one's own channels, or those of the groups' channels."""
 
     list_url: str
@@ -79,8 +79,8 @@ class Place:
         return [*_ADMIN_TOPICS, Topic.ANSWERS] if request.user.is_staff else [Topic.ANSWERS]
 
 
-MINE = Place("notifications", "notification-channel", is_admin=False)
-OF_GROUPS = Place("access-notifications", "access-notification-channel", is_admin=True)
+MINE = ChannelPlace("notifications", "notification-channel", is_admin=False)
+OF_GROUPS = ChannelPlace("access-notifications", "access-notification-channel", is_admin=True)
 
 
 @sensitive_post_parameters("address")
@@ -113,7 +113,7 @@ def group_channel(request: PageRequest, pk: int) -> HttpResponse:
     return _channel(request, OF_GROUPS, pk)
 
 
-def _channels(request: PageRequest, place: Place) -> HttpResponse:
+def _channels(request: PageRequest, place: ChannelPlace) -> HttpResponse:
     kind = GroupChannelForm if place.is_admin else ChannelForm
     form = kind(posted(request), topics=place.topics(request))
     added, secret = None, ""
@@ -131,7 +131,7 @@ def _channels(request: PageRequest, place: Place) -> HttpResponse:
         "place": place,
         "channels": place.channels(request),
         "form": form,
-        "kinds": [one for one in Kind.choices if one[0] != Kind.MAIL or delivers_mail()],
+        "kinds": [choice for choice in Kind.choices if choice[0] != Kind.MAIL or delivers_mail()],
         "topics": place.topics(request),
         "delivers_mail": delivers_mail(),
         "groups": Group.objects.order_by("name", "pk") if place.is_admin else (),
@@ -148,7 +148,7 @@ def _channels(request: PageRequest, place: Place) -> HttpResponse:
     return page
 
 
-def _wanted(request: PageRequest, place: Place, form: ChannelForm) -> NewChannel:
+def _wanted(request: PageRequest, place: ChannelPlace, form: ChannelForm) -> NewChannel:
     data = form.cleaned_data
     return NewChannel(
         kind=data["kind"],
@@ -162,7 +162,7 @@ def _wanted(request: PageRequest, place: Place, form: ChannelForm) -> NewChannel
     )
 
 
-def _channel(request: PageRequest, place: Place, pk: int) -> HttpResponse:
+def _channel(request: PageRequest, place: ChannelPlace, pk: int) -> HttpResponse:
     row = get_object_or_404(place.channels(request), pk=pk)
     action = request.POST.get("action", "")
     if request.method == "POST":
@@ -176,7 +176,9 @@ def _channel(request: PageRequest, place: Place, pk: int) -> HttpResponse:
     return render_page(request, "notifications/channel.html", context, frame=frame_of(request))
 
 
-def _act(request: PageRequest, place: Place, row: NotificationChannel, action: str) -> HttpResponse:
+def _act(
+    request: PageRequest, place: ChannelPlace, row: NotificationChannel, action: str
+) -> HttpResponse:
     match action:
         case "test":
             send_test(channel=row)
@@ -190,5 +192,5 @@ def _act(request: PageRequest, place: Place, row: NotificationChannel, action: s
     return redirect(place.one_url, row.pk)
 
 
-def _tabs(place: Place) -> dict[str, object]:
+def _tabs(place: ChannelPlace) -> dict[str, object]:
     return {"tabs": TABS, "tab": "notifications"} if place.is_admin else {}

@@ -56,12 +56,12 @@ def check_archive(
             raise BackupDamagedError(f"{path} has no list of checksums.")
         total, done = sum(tar.getmember(name).size for _, name in expected), 0
         for digest, name in expected:
-            found = hashlib.sha256()
+            checksum = hashlib.sha256()
             for chunk in _chunks(tar, name):
-                found.update(chunk)
+                checksum.update(chunk)
                 done += len(chunk)
                 progress(done, total)
-            if found.hexdigest() != digest:
+            if checksum.hexdigest() != digest:
                 raise BackupDamagedError(f"{name} in {path} does not match its checksum.")
         manifest: dict[str, Any] = parse_json(_read(tar, MANIFEST))
     if manifest["format"] != FORMAT:

@@ -127,7 +127,7 @@ def _count_rows() -> dict[str, int]:
 
 def _refuse_newer(manifest: dict[str, Any]) -> None:
     ours = MigrationLoader(None).disk_migrations or {}
-    last = {app: max(step for named, step in ours if named == app) for app, _ in ours}
+    last = {app: max(step for label, step in ours if label == app) for app, _ in ours}
     # Earlier steps than the last of an app may be gone from here: they were squashed.
     steps = (step.partition(".") for step in manifest["migrations"])
     if unknown := sorted(f"{app}.{step}" for app, _, step in steps if step > last.get(app, "")):
@@ -172,9 +172,9 @@ def _fill(path: Path, manifest: dict[str, Any], database: str, progress: Progres
         before = set(_applied_migrations())
         call_command("migrate", interactive=False, verbosity=0)
         restored.migrated = sorted(set(_applied_migrations()) - before)
-        found = secrets_by_key()
-        restored.secrets_lost = found.pop(NO_KEY, 0)
-        restored.secrets_readable = sum(found.values())
+        counts = secrets_by_key()
+        restored.secrets_lost = counts.pop(NO_KEY, 0)
+        restored.secrets_readable = sum(counts.values())
         details = {"made_at": manifest["made_at"], "sha256": manifest["dump"]["sha256"]}
         record(by=None, action="database.restored", target=path.name, details=details)
     return restored
@@ -209,16 +209,16 @@ def _clear_caches() -> None:
 
 def secrets_by_key() -> dict[str, int]:
     """Count secrets by the fingerprint of the key that opens them; "" if none does."""
-    keys, found = _keys_by_fingerprint(), Counter[str]()
+    keys, counts = _keys_by_fingerprint(), Counter[str]()
     for sealed in Secret.objects.order_by("pk").values_list("sealed", flat=True).iterator():
-        found[_find_key(bytes(sealed), keys)] += 1
-    return dict(sorted(found.items()))
+        counts[_find_key(bytes(sealed), keys)] += 1
+    return dict(sorted(counts.items()))
 
 
 def missing_keys(needed: dict[str, int]) -> dict[str, int]:
     """Return keys that are not configured here, with the number of secrets that need them."""
-    here = _keys_by_fingerprint()
-    return {name: count for name, count in needed.items() if name and name not in here}
+    configured = _keys_by_fingerprint()
+    return {name: count for name, count in needed.items() if name and name not in configured}
 
 
 def _find_key(sealed: bytes, keys: dict[str, str]) -> str:

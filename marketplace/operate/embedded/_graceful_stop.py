@@ -51,8 +51,8 @@ class DrainingWorker(ReceivingWorker):
 
     def _accept_queued(self) -> None:
         until = time.monotonic() + _HANDSHAKE_SECONDS
-        while (left := until - time.monotonic()) > 0 or self._has_queued():
-            self.wait_for_and_dispatch_events(timeout=max(0.0, left))
+        while (remaining := until - time.monotonic()) > 0 or self._has_queued():
+            self.wait_for_and_dispatch_events(timeout=max(0.0, remaining))
 
     def _has_queued(self) -> bool:
         return bool(select.select(self.sockets, [], [], 0)[0])
@@ -68,7 +68,7 @@ def drop_new_connections_on_shutdown(arbiter: Any) -> None:
     def handle(number: int, frame: FrameType | None) -> None:
         # Workers inherit this handler until they set their own.
         if os.getpid() == arbiter.pid and _owns_sockets(arbiter):
-            drop_new_connections(each.sock for each in arbiter.LISTENERS)
+            drop_new_connections(listener.sock for listener in arbiter.LISTENERS)
         if callable(previous):
             previous(number, frame)
 
@@ -82,8 +82,10 @@ def _owns_sockets(arbiter: Any) -> bool:
     stays with the socket, so it would silence them too.
     """
     takes_over = arbiter.reexec_pid or arbiter.master_pid
-    given = arbiter.systemd or any(isinstance(each, int) for each in arbiter.cfg.address)
-    return not takes_over and not given
+    is_inherited = arbiter.systemd or any(
+        isinstance(address, int) for address in arbiter.cfg.address
+    )
+    return not takes_over and not is_inherited
 
 
 def drop_new_connections(listeners: Iterable[socket.socket]) -> None:

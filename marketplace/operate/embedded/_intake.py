@@ -105,7 +105,7 @@ class Intake:
 
     def values(self, name: bytes) -> list[bytes]:
         """Return the values of a header field, in order."""
-        return [value for known, value in self._fields if known == name]
+        return [value for field_name, value in self._fields if field_name == name]
 
     def _read_head(self) -> None:
         if not self._searched:

@@ -52,9 +52,9 @@ class DeadlineSocket(socket.socket):
 
     def sendall(self, data: Any, flags: int = 0, /) -> None:
         """Send all data, within the total time of all answers on this connection."""
-        left = READING_SECONDS + self._sent / LEAST_BYTES_A_SECOND - self._spent
+        remaining = READING_SECONDS + self._sent / LEAST_BYTES_A_SECOND - self._spent
         began = time.monotonic()
-        self.settimeout(max(0.1, left))
+        self.settimeout(max(0.1, remaining))
         try:
             super().sendall(data, flags)
         except TimeoutError as slow:
@@ -64,7 +64,7 @@ class DeadlineSocket(socket.socket):
             self._sent += len(data)
 
 
-class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
+class WebConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
     """A connection with the state of its current request."""
 
     def __init__(self, cfg: Any, sock: socket.socket, client: Any, server: Any) -> None:
@@ -84,10 +84,10 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._most_body, self._trusts_proxy = DEFAULT_MAX_BODY, False
-        self._queue: FairQueue[Connection] = FairQueue(max(1, self.cfg.threads * 3 // 4))
-        self._sending: dict[Connection, None] = {}
-        self._by_peer: defaultdict[str, dict[Connection, None]] = defaultdict(dict)
-        self._lingering: dict[Connection, None] = {}
+        self._queue: FairQueue[WebConnection] = FairQueue(max(1, self.cfg.threads * 3 // 4))
+        self._sending: dict[WebConnection, None] = {}
+        self._by_peer: defaultdict[str, dict[WebConnection, None]] = defaultdict(dict)
+        self._lingering: dict[WebConnection, None] = {}
         self._checked_at = 0.0
         self._lending = threading.Lock()
 
@@ -128,12 +128,12 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
             return
         self.nr_conns += 1
         # Near the connection limit, close the connection that has been sending longest.
-        connection = Connection(self.cfg, sock, client, listener.getsockname())
+        connection = WebConnection(self.cfg, sock, client, listener.getsockname())
         if self.nr_conns >= self.worker_connections - 1 and self._sending:
             self._close(next(iter(self._sending)))
         self._receive(connection)
 
-    def _receive(self, connection: Connection, surplus: bytes = b"") -> None:
+    def _receive(self, connection: WebConnection, surplus: bytes = b"") -> None:
         connection.sock.setblocking(False)
         connection.intake = Intake(time.monotonic(), self._most_body)
         self._sending[connection] = None
@@ -148,7 +148,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
         if surplus:
             self._feed(connection, surplus)
 
-    def _on_readable(self, connection: Connection, _: Any) -> None:
+    def _on_readable(self, connection: WebConnection, _: Any) -> None:
         try:
             data = connection.sock.recv(65_536)
         except (BlockingIOError, InterruptedError):
@@ -160,7 +160,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
         else:
             self._close(connection)
 
-    def _feed(self, connection: Connection, data: bytes) -> None:
+    def _feed(self, connection: WebConnection, data: bytes) -> None:
         intake = connection.intake
         try:
             intake.receive(data)
@@ -180,14 +180,14 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
 
     # Turns
 
-    def enqueue_req(self, conn: Connection) -> None:
+    def enqueue_req(self, conn: WebConnection) -> None:
         """Give the request to a thread, or queue it until its caller has a free slot."""
         if self._queue.begin(conn.caller):
             super().enqueue_req(conn)
         elif not self._queue.wait(conn.caller, conn, now=time.monotonic()):
             self._refuse_overload(conn)
 
-    def handle(self, conn: Connection) -> Any:
+    def handle(self, conn: WebConnection) -> Any:
         """Answer a complete request. Runs in a thread."""
         try:
             conn.sock.setblocking(True)
@@ -198,7 +198,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
         conn.request, conn.data_ready = b"", True
         return super().handle(conn)
 
-    def finish_request(self, conn: Connection, fs: "Future[Any]") -> None:
+    def finish_request(self, conn: WebConnection, fs: "Future[Any]") -> None:
         """Free the caller's slot for its next request; keep the connection open, or close it."""
         if (following := self._queue.end(conn.caller)) is not None:
             super().enqueue_req(following)
@@ -240,16 +240,16 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
                     self._close(connection)
             elif now > intake.deadline:
                 self._refuse(connection, Refusal(408, ""))
-        for connection in [one for one in self._lingering if now > one.until]:
+        for connection in [lingering for lingering in self._lingering if now > lingering.until]:
             self._close(connection)
         for connection in self._queue.expired(now):
             self._refuse_overload(connection)
 
-    def _refuse_overload(self, connection: Connection) -> None:
+    def _refuse_overload(self, connection: WebConnection) -> None:
         detail = "Too many requests from this caller are already running or waiting."
         self._refuse(connection, Refusal(429, detail), retry_after=5)
 
-    def _refuse(self, connection: Connection, refusal: Refusal, *, retry_after: int = 0) -> None:
+    def _refuse(self, connection: WebConnection, refusal: Refusal, *, retry_after: int = 0) -> None:
         self.log.info("Refused a request from %s: %s", connection.peer, refusal.status)
         self._forget(connection)
         with suppress(OSError):
@@ -257,7 +257,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
             connection.sock.send(build_response(refusal, retry_after=retry_after))
         self._linger(connection)
 
-    def _linger(self, connection: Connection) -> None:
+    def _linger(self, connection: WebConnection) -> None:
         """Read on for a moment: closing with unread data would reset the connection."""
         try:
             connection.sock.setblocking(False)
@@ -271,7 +271,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
             connection.sock, selectors.EVENT_READ, partial(self._discard, connection)
         )
 
-    def _discard(self, connection: Connection, _: Any) -> None:
+    def _discard(self, connection: WebConnection, _: Any) -> None:
         try:
             data = connection.sock.recv(65_536)
         except (BlockingIOError, InterruptedError):
@@ -282,7 +282,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
         if not data or connection.discarded > MAX_DISCARDED:
             self._close(connection)
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: WebConnection) -> None:
         """Stop receiving on the connection."""
         self._sending.pop(connection, None)
         self._lingering.pop(connection, None)
@@ -293,7 +293,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
         with suppress(KeyError, ValueError, OSError):
             self.poller.unregister(connection.sock)
 
-    def _close(self, connection: Connection) -> None:
+    def _close(self, connection: WebConnection) -> None:
         self._forget(connection)
         self.nr_conns -= 1
         connection.close()
@@ -308,10 +308,10 @@ def _answer_with_lender(
 
 def _caller_key(intake: Intake, peer: str, trusts_proxy: bool) -> Hashable:
     """Return the key for the caller's limit: a hash of an unverified credential, or the address."""
-    if given := intake.values(b"authorization"):
-        return hash(given[0].rpartition(b" ")[2])
-    if found := _SESSION.search(b";".join(intake.values(b"cookie"))):
-        return hash(found[1])
+    if credentials := intake.values(b"authorization"):
+        return hash(credentials[0].rpartition(b" ")[2])
+    if session := _SESSION.search(b";".join(intake.values(b"cookie"))):
+        return hash(session[1])
     if trusts_proxy and (forwarded := intake.values(b"x-forwarded-for")):
         return forwarded[-1].rpartition(b",")[2].strip().decode("latin-1")
     return peer

@@ -122,7 +122,7 @@ class Worker(Program):
         super().__init__("Worker", arguments, log=log, environment=environment)
 
 
-class Connections(Program):
+class ConnectionsProgram(Program):
     """Celery with threads: the process that keeps connections to MCP servers.
 
     `wrapper` runs it where Pegboard's keys cannot be read.

@@ -182,8 +182,8 @@ class EmbeddedPostgres:
 
     def _stamp(self) -> str:
         # With another data folder's passwords, the roles must be prepared again.
-        known = (_PREPARATION_VERSION, *map(self._password, (APP, OWNER)))
-        return hashlib.sha256("\n".join(known).encode()).hexdigest()
+        parts = (_PREPARATION_VERSION, *map(self._password, (APP, OWNER)))
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def _password(self, role: str) -> str:
         return read_or_create_password(self._data, role)
@@ -211,12 +211,12 @@ class EmbeddedPostgres:
     def _prepare(self) -> None:
         superuser = self.superuser_url("postgres")
         with psycopg.connect(superuser) as connection:
-            found = connection.execute(_EXISTING_DATABASES).fetchall()
+            rows = connection.execute(_EXISTING_DATABASES).fetchall()
         prepare_server(
             superuser,
             app=LoginRole(APP, self._password(APP)),
             owner=LoginRole(OWNER, self._password(OWNER)),
-            databases=[name for (name,) in found],
+            databases=[name for (name,) in rows],
         )
         with psycopg.connect(superuser, autocommit=True) as connection:
             connection.execute("REVOKE ALL ON DATABASE postgres, template1 FROM PUBLIC")

@@ -16,7 +16,7 @@ LONGEST_DELAY = 60.0  # seconds between two starts of a part that does not come 
 SETTLED_SECONDS = 60.0  # a part that has run for so long begins again without a delay
 
 
-class Part(Protocol):
+class SupervisedPart(Protocol):
     """A server or program under supervision."""
 
     @property
@@ -39,7 +39,7 @@ class Supervisor:
     def __init__(self, write: Callable[[str], object], *, data: Path | None = None) -> None:
         self._write = write
         self._data = data
-        self._parts: list[Part] = []
+        self._parts: list[SupervisedPart] = []
         self._broken: dict[str, BrokenPart] = {}
         self._lock = threading.Lock()
         self._stopping = threading.Event()
@@ -64,7 +64,7 @@ class Supervisor:
             raise
         self._write(f"ready in {time.monotonic() - started:.1f} s\n")
 
-    def start(self, part: Part) -> None:
+    def start(self, part: SupervisedPart) -> None:
         """Start a part and supervise it."""
         self._parts.append(part)
         with self.step(part.name):
@@ -111,7 +111,7 @@ class Supervisor:
         self._broken.clear()
         self._note_broken()
 
-    def _keep(self, part: Part) -> None:
+    def _keep(self, part: SupervisedPart) -> None:
         """Restart one part whenever it ends, until the supervisor stops."""
         failures, started = 0, time.monotonic()
         while not self._stopping.wait(TICK_SECONDS):
@@ -139,12 +139,12 @@ class Supervisor:
 
     def _wait(self, delay: float) -> None:
         """Wait for `delay` seconds, or until everything is to stop or to be tried at once."""
-        begun = time.monotonic()
-        while time.monotonic() < begun + delay and self._retried_at < begun:
+        started_at = time.monotonic()
+        while time.monotonic() < started_at + delay and self._retried_at < started_at:
             if self._stopping.wait(TICK_SECONDS):
                 return
 
-    def _start_again(self, part: Part) -> str:
+    def _start_again(self, part: SupervisedPart) -> str:
         """Start a part that has ended; return why that failed, or ""."""
         try:
             part.stop()  # what is left of its session
@@ -186,8 +186,8 @@ def stopping_on_signals() -> Iterator[None]:
 
     SIGINT as well, because shells start background jobs with SIGINT ignored.
     """
-    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, signal.default_int_handler) for number in wanted}
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.default_int_handler) for number in signals}
     try:
         yield
     finally:
@@ -198,8 +198,8 @@ def stopping_on_signals() -> Iterator[None]:
 @contextmanager
 def ignoring_signals() -> Iterator[None]:
     """Ignore signals during shutdown; each part has its own time limit."""
-    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in wanted}
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in signals}
     try:
         yield
     finally:

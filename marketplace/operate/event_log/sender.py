@@ -137,7 +137,7 @@ def _send_portion(send: Callable[[Sequence[Event]], None]) -> int:
     entries, calls = _new_entries(state.audit_number), _new_calls(state.calls_until)
     if not entries and not calls:
         return 0
-    events = [event_of_entry(one) for one in entries] + [event_of_call(one) for one in calls]
+    events = [event_of_entry(item) for item in entries] + [event_of_call(item) for item in calls]
     try:
         send(events)
     except EventsNotTakenError as problem:
@@ -161,7 +161,7 @@ def _new_calls(until: datetime) -> list[Call]:
 
 def _note_sent(state: EventLogState, entries: list[AuditEntry], calls: list[Call]) -> None:
     ended = {call.pk: call.ended_at for call in calls if call.ended_at is not None}
-    state.audit_number = max([state.audit_number, *(one.number or 0 for one in entries)])
+    state.audit_number = max([state.audit_number, *(entry.number or 0 for entry in entries)])
     state.calls_until = max([state.calls_until, *ended.values()])
     state.sent_at, state.failure = timezone.now(), ""
     state.save()

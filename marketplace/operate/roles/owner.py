@@ -17,15 +17,15 @@ def as_owner(alias: str = "default") -> Iterator[None]:
     Does nothing inside a transaction, or if no owner role is configured.
     """
     target = connections[alias]
-    given = dict(dj_database_url.parse(settings.DATABASE_OWNER_URL or "postgresql://"))
-    owner = {name: given[name] for name in _CREDENTIALS}
-    if target.in_atomic_block or given["USER"] in ("", target.settings_dict["USER"]):
+    owner_settings = dict(dj_database_url.parse(settings.DATABASE_OWNER_URL or "postgresql://"))
+    owner = {name: owner_settings[name] for name in _CREDENTIALS}
+    if target.in_atomic_block or owner_settings["USER"] in ("", target.settings_dict["USER"]):
         yield
         return
     before = {name: target.settings_dict[name] for name in (*_CREDENTIALS, "OPTIONS")}
     target.close()
     target.settings_dict.update(owner)
-    target.settings_dict["OPTIONS"] = before["OPTIONS"] | given.get("OPTIONS", {})
+    target.settings_dict["OPTIONS"] = before["OPTIONS"] | owner_settings.get("OPTIONS", {})
     try:
         yield
     finally:

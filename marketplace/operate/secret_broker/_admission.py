@@ -32,8 +32,8 @@ def is_trusted(channel: socket.socket, *, supervisor: int | None) -> bool:
 def _peer(channel: socket.socket) -> tuple[int, int]:
     if not hasattr(socket, "SO_PEERCRED"):  # macOS; there the folder of the socket decides
         return 0, os.geteuid()
-    found = channel.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    pid, uid, _ = _CREDENTIALS.unpack(found)
+    credentials = channel.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, uid, _ = _CREDENTIALS.unpack(credentials)
     return pid, uid
 
 
@@ -60,7 +60,7 @@ class RequestWindow:
         """Return whether the name is within the bound, and whether it is new in this minute."""
         with self._lock:
             now = self._now()
-            self._since = {one: at for one, at in self._since.items() if at > now - _SECONDS}
+            self._since = {key: at for key, at in self._since.items() if at > now - _SECONDS}
             if name in self._since:
                 return True, False
             if len(self._since) >= self._most:

@@ -94,5 +94,5 @@ def _is_renewed(integration: int, user: int) -> bool:
 
 def _is_revoked(purpose: str) -> bool:
     """Return True if the token of a removed account is to be revoked at its server."""
-    named = Q(token_purpose=purpose) | Q(client_purpose=purpose)
-    return OAuthRevocation.objects.filter(named).exists()
+    matching = Q(token_purpose=purpose) | Q(client_purpose=purpose)
+    return OAuthRevocation.objects.filter(matching).exists()

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections
 
 from acl.platform.strict_json import parse_json
-from catalog.servers.secrets.broker_client import Refusal, SealedValue
+from catalog.servers.secrets.broker_client import BrokerRefusal, SealedValue
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError, opening_keys
 from catalog.servers.secrets.envelope import CannotOpenError, OtherPurposeError, open_value
 from marketplace.operate.secret_broker._admission import RequestWindow, is_trusted
@@ -64,27 +64,27 @@ class SecretBroker(socketserver.UnixStreamServer):
     def open_all(self, values: Sequence[SealedValue]) -> dict[str, Any]:
         """Return the contents of all values, or why one of them stays closed."""
         opened: list[str] = []
-        for one in values:
-            why, content = self._open(one)
+        for value in values:
+            why, content = self._open(value)
             if why is not None:
-                self._log_refusal(one.purpose, why)
+                self._log_refusal(value.purpose, why)
                 return {"refusal": why}
             opened.append(content)
         return {"values": opened}
 
-    def _open(self, one: SealedValue) -> tuple[Refusal | None, str]:
-        if not may_open(one.purpose):
-            return Refusal.NOT_NOW, ""
-        connection = connection_of(one.purpose)
+    def _open(self, value: SealedValue) -> tuple[BrokerRefusal | None, str]:
+        if not may_open(value.purpose):
+            return BrokerRefusal.NOT_NOW, ""
+        connection = connection_of(value.purpose)
         within, new = self._opened.admit(connection)
         if not within:
-            return Refusal.TOO_MANY, ""
+            return BrokerRefusal.TOO_MANY, ""
         try:
-            content = open_value(one.sealed, purpose=one.purpose, keys=opening_keys())
+            content = open_value(value.sealed, purpose=value.purpose, keys=opening_keys())
         except (CannotOpenError, SecretUnavailableError):
-            return Refusal.NO_KEY, ""
+            return BrokerRefusal.NO_KEY, ""
         except OtherPurposeError:
-            return Refusal.OTHER_USE, ""
+            return BrokerRefusal.OTHER_USE, ""
         if new:  # once a minute for each
             log.info("secrets opened", connection=connection)
         return None, content
@@ -114,10 +114,10 @@ class _Exchange(socketserver.StreamRequestHandler):
         try:
             answer = self.server.open_all(_read(self.rfile.readline(_MOST_BYTES)))
         except (ValueError, KeyError, TypeError):
-            answer = {"refusal": Refusal.OTHER_USE}
+            answer = {"refusal": BrokerRefusal.OTHER_USE}
         except DatabaseError:
             log.exception("secrets broker cannot ask the database")
-            answer = {"refusal": Refusal.NO_ANSWER}
+            answer = {"refusal": BrokerRefusal.NO_ANSWER}
         self.wfile.write(json.dumps(answer).encode() + b"\n")
 
 
@@ -129,6 +129,6 @@ def serve(path: Path, *, supervisor: int | None) -> None:
 
 def _read(line: bytes) -> list[SealedValue]:
     return [
-        SealedValue(str(one["purpose"]), b64decode(one["sealed"], validate=True))
-        for one in parse_json(line)["open"]
+        SealedValue(str(item["purpose"]), b64decode(item["sealed"], validate=True))
+        for item in parse_json(line)["open"]
     ]

@@ -7,22 +7,24 @@ from catalog.formats.source_folders import display_path
 from marketplace.listings.offers import Offer, offer_of
 from marketplace.sources._files import keep_formats, load_files
 from marketplace.sources._location import resolve_allowed_path
-from marketplace.sources._reader import Reading, parse_source_json
+from marketplace.sources._reader import SourceReading, parse_source_json
 
 _FORMATS = frozenset({"mcp.json"})
 
 
-def offers(reading: Reading) -> Iterator[Offer]:
+def offers(reading: SourceReading) -> Iterator[Offer]:
     """Yield the servers of every configuration, without any secret values."""
     location = reading.source.location
     if not reading.source.is_local:
         name = location.rpartition("/")[2] or "mcp.json"
         loaded = load_value(parse_source_json(reading.fetch_source(location)), file=name)
         reading.report(*loaded.defects)
-        for one in keep_formats(loaded, _FORMATS, name, reading).integrations:
-            yield offer_of(one)
+        for integration in keep_formats(loaded, _FORMATS, name, reading).integrations:
+            yield offer_of(integration)
         return
     root = resolve_allowed_path(location)
     for path, loaded in load_files(root, reading):
-        for one in keep_formats(loaded, _FORMATS, display_path(path, root), reading).integrations:
-            yield offer_of(one)
+        for integration in keep_formats(
+            loaded, _FORMATS, display_path(path, root), reading
+        ).integrations:
+            yield offer_of(integration)

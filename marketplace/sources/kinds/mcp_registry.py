@@ -18,7 +18,7 @@ from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.source_folders import display_path, find_sources
 from marketplace.listings.offers import Offer, offer_of
 from marketplace.sources._location import SourceProblemError, resolve_allowed_path
-from marketplace.sources._reader import Reading, parse_source_json
+from marketplace.sources._reader import SourceReading, parse_source_json
 
 _META = "io.modelcontextprotocol.registry/official"
 _STATUSES = ("active", "deprecated", "deleted")
@@ -30,14 +30,14 @@ _LONGEST_CURSOR = 1_000
 Page = tuple[str, Any]
 
 
-def offers(reading: Reading) -> Iterator[Offer]:
+def offers(reading: SourceReading) -> Iterator[Offer]:
     """Yield every version of every server."""
     for name, value in _pages(reading):
         for wrapper in _entries(value, name, reading):
             yield from _offer(wrapper, name, reading)
 
 
-def _pages(reading: Reading) -> Iterator[Page]:
+def _pages(reading: SourceReading) -> Iterator[Page]:
     location = reading.source.location
     if reading.source.is_local:
         yield from _file_pages(reading)
@@ -47,7 +47,7 @@ def _pages(reading: Reading) -> Iterator[Page]:
         yield from _api_pages(reading, location)
 
 
-def _file_pages(reading: Reading) -> Iterator[Page]:
+def _file_pages(reading: SourceReading) -> Iterator[Page]:
     found = find_sources(resolve_allowed_path(reading.source.location), DEFAULT_LIMITS)
     reading.report(*found.defects)
     for path in found.files:
@@ -59,7 +59,7 @@ def _file_pages(reading: Reading) -> Iterator[Page]:
             reading.report(Defect(name, refused.field, refused.reason))
 
 
-def _api_pages(reading: Reading, location: str) -> Iterator[Page]:
+def _api_pages(reading: SourceReading, location: str) -> Iterator[Page]:
     """Yield the pages of the API. Stop at a cursor that repeats, and after several empty pages."""
     base = _base_url(location)
     address, cursor, seen, empty = _api_url(base), "", set[str](), 0
@@ -87,7 +87,7 @@ def _api_url(base: str) -> str:
     return own or f"{base}/{_VERSIONS[0]}"
 
 
-def _fetch_page(reading: Reading, base: str, address: str, more: str) -> tuple[Any, str]:
+def _fetch_page(reading: SourceReading, base: str, address: str, more: str) -> tuple[Any, str]:
     """Fetch a page. On 404 for the first page, fall back to the API's older version."""
     try:
         return reading.fetch_json(f"{address}/servers?limit={_PER_PAGE}{more}"), address
@@ -106,7 +106,7 @@ def _cursor(value: Any) -> str:
     return cursor if isinstance(cursor, str) else ""
 
 
-def _entries(value: Any, name: str, reading: Reading) -> list[Any]:
+def _entries(value: Any, name: str, reading: SourceReading) -> list[Any]:
     servers = value.get("servers") if isinstance(value, dict) else value
     if isinstance(servers, list):
         limit = DEFAULT_LIMITS.entries_per_file
@@ -119,20 +119,22 @@ def _entries(value: Any, name: str, reading: Reading) -> list[Any]:
     return []
 
 
-def _offer(wrapper: Any, page: str, reading: Reading) -> Iterator[Offer]:
+def _offer(wrapper: Any, page: str, reading: SourceReading) -> Iterator[Offer]:
     name, official = _metadata(wrapper)
     status = str(official.get("status") or "active").lower()
     loaded = load_value(_without_deletion(wrapper), file=name or page)
     reading.report(*loaded.defects)
-    for one in loaded.integrations:
-        if one.source_ref.get("format") != "server.json":
+    for integration in loaded.integrations:
+        if integration.source_ref.get("format") != "server.json":
             reading.report(Defect(name or page, "server", "is not a server.json"))
             continue
         if status == "deleted":
-            reading.report(Defect(name, "status", f"{one.version} is deleted by its registry"))
+            reading.report(
+                Defect(name, "status", f"{integration.version} is deleted by its registry")
+            )
         latest = official.get("isLatest", official.get("is_latest"))
         yield offer_of(
-            one,
+            integration,
             status=status if status in _STATUSES else "active",
             is_latest=latest is not False,
             published_at=_parse_time(official.get("publishedAt") or official.get("published_at")),

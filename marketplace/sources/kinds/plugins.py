@@ -22,7 +22,7 @@ from marketplace.listings.offers import Offer, offer_of
 from marketplace.models import Listing
 from marketplace.sources._files import keep_formats, load_files, read_readme
 from marketplace.sources._location import SourceProblemError, archive_url, resolve_allowed_path
-from marketplace.sources._reader import MB, Reading, parse_source_json
+from marketplace.sources._reader import MB, SourceReading, parse_source_json
 from marketplace.sources.kinds._plugin_parts import plugin_parts, unsupported_parts
 
 MARKETPLACE_FILES = (
@@ -66,7 +66,7 @@ class _Plugin:
         return bool(self.origin.get("sha")) and self.known.get("read") == self.origin
 
 
-def offers(reading: Reading) -> Iterator[Offer]:
+def offers(reading: SourceReading) -> Iterator[Offer]:
     """Yield every plugin and its parts."""
     source = reading.source
     if not source.is_local and source.location.partition("?")[0].endswith(".json"):
@@ -82,18 +82,20 @@ def offers(reading: Reading) -> Iterator[Offer]:
             yield from _read_folder(root, reading)
 
 
-def _read_folder(root: Path, reading: Reading) -> Iterator[Offer]:
+def _read_folder(root: Path, reading: SourceReading) -> Iterator[Offer]:
     """Read the marketplace at a usual path; otherwise every marketplace file in the folder."""
     expected = next((root / name for name in MARKETPLACE_FILES if (root / name).is_file()), None)
     if expected is not None:
         yield from _read_file(expected, root, reading)
         return
     for path, loaded in load_files(root, reading):
-        for one in keep_formats(loaded, _FORMATS, display_path(path, root), reading).integrations:
-            yield offer_of(one)
+        for integration in keep_formats(
+            loaded, _FORMATS, display_path(path, root), reading
+        ).integrations:
+            yield offer_of(integration)
 
 
-def _read_file(path: Path, root: Path, reading: Reading) -> Iterator[Offer]:
+def _read_file(path: Path, root: Path, reading: SourceReading) -> Iterator[Offer]:
     value = _parse_file(path, path.parent)
     yield from _read_marketplace(value, display_path(path, root), root, reading)
 
@@ -107,15 +109,15 @@ def _parse_file(path: Path, root: Path) -> Any:
 
 
 def _read_marketplace(
-    value: Any, name: str, root: Path | None, reading: Reading
+    value: Any, name: str, root: Path | None, reading: SourceReading
 ) -> Iterator[Offer]:
     loaded = load_value(value, file=name)
     reading.report(*loaded.defects)
     reading.renames = _renames(value)
     known = dict(Listing.objects.filter(source=reading.source).values_list("key", "details"))
     plugins = [
-        _Plugin(one, known.get(str(one.source_ref["name"]), {}))
-        for one in keep_formats(loaded, _FORMATS, name, reading).integrations
+        _Plugin(integration, known.get(str(integration.source_ref["name"]), {}))
+        for integration in keep_formats(loaded, _FORMATS, name, reading).integrations
     ]
     reading.total = len(plugins)
     base = _plugin_root(value)
@@ -150,7 +152,7 @@ def _to_fetch(plugins: list[_Plugin]) -> list[_Plugin]:
 
 
 def _from_marketplace_folder(
-    plugin: _Plugin, root: Path | None, base: str, reading: Reading
+    plugin: _Plugin, root: Path | None, base: str, reading: SourceReading
 ) -> Iterator[Offer]:
     """Yield a plugin whose files are in the marketplace's own folder."""
     if root is None:
@@ -176,7 +178,7 @@ def _joined(root: Path, base: str, path: str) -> Path:
     return root / path if path.startswith(".") or (root / path).is_dir() else root / base / path
 
 
-def _from_own_repository(plugin: _Plugin, reading: Reading) -> Iterator[Offer]:
+def _from_own_repository(plugin: _Plugin, reading: SourceReading) -> Iterator[Offer]:
     """Fetch a plugin's own repository and yield its parts."""
     origin = plugin.origin
     address = str(origin.get("url") or f"https://github.com/{origin.get('repo')}")
@@ -200,7 +202,7 @@ def _repository_folder(origin: JSONObject) -> str:
     return "" if path == "." else path
 
 
-def _unchanged_offer(plugin: _Plugin, reading: Reading, *, tried: int = 0) -> Offer:
+def _unchanged_offer(plugin: _Plugin, reading: SourceReading, *, tried: int = 0) -> Offer:
     """Return the plugin with what earlier readings knew of its files."""
     if not plugin.is_known and not tried:
         words = f"its files are read later: each refresh reads {MOST_ARCHIVES} repositories"
@@ -212,7 +214,7 @@ def _unchanged_offer(plugin: _Plugin, reading: Reading, *, tried: int = 0) -> Of
 
 
 def _plugin_with_parts(
-    plugin: _Plugin, folder: Path, read: JSONObject, reading: Reading
+    plugin: _Plugin, folder: Path, read: JSONObject, reading: SourceReading
 ) -> Iterator[Offer]:
     plugin_offer = offer_of(plugin.integration)
     parts = list(plugin_parts(folder, plugin.key, reading))

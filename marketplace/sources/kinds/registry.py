@@ -5,14 +5,14 @@ from typing import Protocol
 
 from marketplace.listings.offers import Offer
 from marketplace.models import Source
-from marketplace.sources._reader import Reading
+from marketplace.sources._reader import SourceReading
 from marketplace.sources.kinds import client_config, docker, mcp_registry, plugins, skills, starter
 
 
 class Reader(Protocol):
     """Interface of the modules that each read one kind of source."""
 
-    def offers(self, reading: Reading) -> Iterator[Offer]: ...
+    def offers(self, reading: SourceReading) -> Iterator[Offer]: ...
 
 
 READERS: dict[str, Reader] = {

@@ -14,7 +14,7 @@ from catalog.formats.files import RefusedError, read_bytes
 from catalog.formats.source_folders import SKIPPED_FOLDERS, display_path
 from marketplace.listings.offers import Offer, OfferedFile, offer_of
 from marketplace.sources._files import load_files
-from marketplace.sources._reader import Reading
+from marketplace.sources._reader import SourceReading
 
 MB = 1024 * 1024
 MOST_FILES = 200
@@ -23,17 +23,19 @@ _MOST_OF_FILE = 1 * MB
 _DEPTH = 6
 
 
-def offers(reading: Reading) -> Iterator[Offer]:
+def offers(reading: SourceReading) -> Iterator[Offer]:
     """Yield every skill below the folder."""
     with reading.folder() as root:
         for path, loaded in load_files(root, reading, named=skill.FILE_NAME):
             yield from skill_offers(path, root, loaded, reading)
 
 
-def skill_offers(path: Path, root: Path, loaded: Loaded, reading: Reading) -> Iterator[Offer]:
+def skill_offers(path: Path, root: Path, loaded: Loaded, reading: SourceReading) -> Iterator[Offer]:
     """Yield the skill of a SKILL.md, with the files in its folder."""
-    for one in loaded.capabilities:
-        integration = next(each for each in loaded.integrations if each.slug == one.integration)
+    for capability in loaded.capabilities:
+        integration = next(
+            each for each in loaded.integrations if each.slug == capability.integration
+        )
         try:
             files = tuple(_files(path.parent, reading, root))
         except RefusedError as refused:
@@ -41,15 +43,15 @@ def skill_offers(path: Path, root: Path, loaded: Loaded, reading: Reading) -> It
             continue
         yield offer_of(
             integration,
-            category=one.category,
-            tags=one.tags,
-            readme=one.content,
+            category=capability.category,
+            tags=capability.tags,
+            readme=capability.content,
             files=files,
             details={"files": _digest(files), "folder": display_path(path.parent, root)},
         )
 
 
-def _files(folder: Path, reading: Reading, root: Path) -> Iterator[OfferedFile]:
+def _files(folder: Path, reading: SourceReading, root: Path) -> Iterator[OfferedFile]:
     """Yield the folder's regular files; RefusedError if they exceed the limits."""
     number = total = 0
     for path in _walk(folder, _DEPTH):

@@ -26,7 +26,7 @@ from catalog.formats.package_names import Index, Package
 from discovery.metatools.registry import META_TOOLS
 from marketplace.listings.offers import Offer, offer_of
 from marketplace.listings.package_test import FINDINGS, WORKING
-from marketplace.sources._reader import Reading
+from marketplace.sources._reader import SourceReading
 
 FOLDER = Path(__file__).resolve().parents[2] / "starter"
 VERSION = "1.0.0"
@@ -59,7 +59,7 @@ def read_findings() -> dict[str, JSONObject]:
     return found
 
 
-def offers(reading: Reading) -> Iterator[Offer]:
+def offers(reading: SourceReading) -> Iterator[Offer]:
     """Yield the starter listings, like any other source."""
     listings = starter_listings()
     reading.total = len(listings)

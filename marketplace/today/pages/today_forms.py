@@ -38,7 +38,7 @@ LIFETIME = "90"  # days of a new key, unless another time is chosen
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FormMessage:
     """The outcome of a form, shown in its section."""
 
     section: str
@@ -57,7 +57,7 @@ def today(request: PageRequest) -> HttpResponse:
     return _show(request, chosen_all=request.GET.get("all", ""))
 
 
-def answer(request: PageRequest, told: Told) -> HttpResponse:
+def answer(request: PageRequest, told: FormMessage) -> HttpResponse:
     """Show the outcome in its section, or, without htmx, on the page it leads back to."""
     if request.htmx or not told.done or told.problems or told.keys:
         return _show(request, told=told)
@@ -65,7 +65,9 @@ def answer(request: PageRequest, told: Told) -> HttpResponse:
     return redirect("today")
 
 
-def _show(request: PageRequest, *, told: Told | None = None, chosen_all: str = "") -> HttpResponse:
+def _show(
+    request: PageRequest, *, told: FormMessage | None = None, chosen_all: str = ""
+) -> HttpResponse:
     frame = frame_of(request)
     context = {
         "work": list_todays_work(person=request.user, caller=frame.everywhere),
@@ -93,7 +95,7 @@ def _describe_broken_parts() -> list[str]:
 _REASON = gettext_lazy("Give a reason, so that the requester knows what to do.")
 
 
-class CallsForm(forms.Form):
+class PendingCallsForm(forms.Form):
     """The verdict about the chosen calls, and the note."""
 
     verdict = forms.ChoiceField(choices=[(one, one) for one in ("approve", "reject", "cancel")])
@@ -111,9 +113,11 @@ class DeclineForm(forms.Form):
 def decide_calls(request: PageRequest) -> HttpResponse:
     """Approve or reject the chosen calls, or cancel own ones."""
     choices = tuple(request.POST.getlist("call")[:MOST])
-    form = CallsForm(request.POST)
+    form = PendingCallsForm(request.POST)
     if not form.is_valid():
-        return answer(request, Told("calls", problems=(_("Choose what to do with the calls."),)))
+        return answer(
+            request, FormMessage("calls", problems=(_("Choose what to do with the calls."),))
+        )
     verdict, note = form.cleaned_data["verdict"], form.cleaned_data["note"]
     section = "own" if verdict == "cancel" else "calls"
     problem = ""
@@ -122,7 +126,7 @@ def decide_calls(request: PageRequest) -> HttpResponse:
     elif verdict == "reject" and not note:
         problem = str(_REASON)
     if problem:
-        return answer(request, Told(section, problems=(problem,), note=note, chosen=choices))
+        return answer(request, FormMessage(section, problems=(problem,), note=note, chosen=choices))
     if verdict == "cancel":
         found = cancel_each(by=request.user, choices=choices)
         done = ngettext("%(count)s call cancelled.", "%(count)s calls cancelled.", found.done)
@@ -136,9 +140,9 @@ def decide_calls(request: PageRequest) -> HttpResponse:
     return answer(request, _told(section, found, done))
 
 
-def _told(section: str, found: Decisions, done: str) -> Told:
+def _told(section: str, found: Decisions, done: str) -> FormMessage:
     said = done % {"count": found.done} if found.done or not found.refusals else ""
-    return Told(section, done=said, problems=found.refusals)
+    return FormMessage(section, done=said, problems=found.refusals)
 
 
 @admins_only
@@ -150,9 +154,11 @@ def decline_requests(request: PageRequest) -> HttpResponse:
     form, note = DeclineForm(request.POST), request.POST.get("note", "")[:500]
     if not keys:
         problem = _("Choose at least one request.")
-        return answer(request, Told("requests", problems=(problem,), note=note))
+        return answer(request, FormMessage("requests", problems=(problem,), note=note))
     if not form.is_valid():
-        return answer(request, Told("requests", problems=(str(_REASON),), note=note, chosen=chosen))
+        return answer(
+            request, FormMessage("requests", problems=(str(_REASON),), note=note, chosen=chosen)
+        )
     done, problems = 0, []
     for asked in AccessRequest.objects.filter(pk__in=keys).order_by("created_at", "pk"):
         try:
@@ -161,7 +167,7 @@ def decline_requests(request: PageRequest) -> HttpResponse:
         except RequestAnswered as answered:
             problems.append(f"{asked.wish}: {answered}")
     said = ngettext("%(count)s request declined.", "%(count)s requests declined.", done)
-    return answer(request, Told("requests", said % {"count": done}, tuple(problems)))
+    return answer(request, FormMessage("requests", said % {"count": done}, tuple(problems)))
 
 
 @admins_only
@@ -172,17 +178,17 @@ def check_integrations(request: PageRequest) -> HttpResponse:
     rows = Integration.objects.filter(slug__in=slugs).order_by("title", "pk")
     queued = [row for row in rows if check_now(by=request.user, integration=row)]
     if not slugs:
-        told = Told("trouble", problems=(_("Choose at least one integration."),))
+        told = FormMessage("trouble", problems=(_("Choose at least one integration."),))
     elif len(queued) < len(rows):
         problem = _("The check could not be queued. Is Redis running?")
-        told = Told("trouble", problems=(problem,))
+        told = FormMessage("trouble", problems=(problem,))
     else:
         said = ngettext(
             "%(count)s check is queued. The row disappears once it has passed.",
             "%(count)s checks are queued. The rows disappear once they have passed.",
             len(queued),
         )
-        told = Told("trouble", said % {"count": len(queued)})
+        told = FormMessage("trouble", said % {"count": len(queued)})
     return answer(request, told)
 
 
@@ -193,10 +199,12 @@ def decide_reviews(request: PageRequest) -> HttpResponse:
     choices = tuple(request.POST.getlist("definition")[:MOST])
     verdict = request.POST.get("verdict", "")
     if not choices:
-        return answer(request, Told("reviews", problems=(_("Choose at least one definition."),)))
+        return answer(
+            request, FormMessage("reviews", problems=(_("Choose at least one definition."),))
+        )
     if verdict not in {"approve", "reject"}:
         problem = _("Choose what to do with the definitions.")
-        return answer(request, Told("reviews", problems=(problem,), chosen=choices))
+        return answer(request, FormMessage("reviews", problems=(problem,), chosen=choices))
     found = decide_definitions(by=request.user, choices=choices, approve=verdict == "approve")
     if verdict == "approve":
         done = ngettext(
@@ -215,7 +223,7 @@ def begin_updates(request: PageRequest) -> HttpResponse:
     """Start the chosen updates."""
     choices = tuple(request.POST.getlist("update")[:MOST])
     if not choices:
-        return answer(request, Told("updates", problems=(_("Choose at least one update."),)))
+        return answer(request, FormMessage("updates", problems=(_("Choose at least one update."),)))
     found = start_updates(by=request.user, choices=choices)
     done = ngettext(
         "%(count)s update started. The version in use stays until the new one is ready.",
@@ -231,16 +239,16 @@ def see_alerts(request: PageRequest) -> HttpResponse:
     """Mark the chosen alerts as seen, or bring those back that were."""
     keys = request.POST.getlist("alert")[:MOST]
     if not keys:
-        return answer(request, Told("alerts", problems=(_("Choose at least one alert."),)))
+        return answer(request, FormMessage("alerts", problems=(_("Choose at least one alert."),)))
     if request.POST.get("verdict") == "undo":
         back = len(mark_alerts(by=request.user, keys=keys, seen=False))
         said = ngettext("%(count)s alert is back.", "%(count)s alerts are back.", back)
-        return answer(request, Told("alerts", said % {"count": back}))
+        return answer(request, FormMessage("alerts", said % {"count": back}))
     seen = mark_alerts(by=request.user, keys=keys, seen=True)
     said = ngettext(
         "%(count)s alert marked as seen.", "%(count)s alerts marked as seen.", len(seen)
     )
-    return answer(request, Told("alerts", said % {"count": len(seen)}, undo=tuple(seen)))
+    return answer(request, FormMessage("alerts", said % {"count": len(seen)}, undo=tuple(seen)))
 
 
 @sensitive_variables("found", "told")
@@ -252,9 +260,9 @@ def renew_keys(request: PageRequest) -> HttpResponse:
     form = ReplaceForm(request.POST)
     if not keys or not form.is_valid():
         problem = _("Choose at least one key.") if not keys else _("Choose when the keys expire.")
-        return answer(request, Told("keys", problems=(problem,), chosen=keys))
+        return answer(request, FormMessage("keys", problems=(problem,), chosen=keys))
     found = replace_keys(by=request.user, keys=keys, **form.times())  # type: ignore[arg-type]
     number = len(found.keys)
     said = ngettext("%(count)s key replaced.", "%(count)s keys replaced.", number)
     done = said % {"count": number} if number else ""
-    return answer(request, Told("keys", done, found.refusals, keys=found.keys))
+    return answer(request, FormMessage("keys", done, found.refusals, keys=found.keys))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from marketplace.operate.embedded.pegboard_programs import Connections, Program, Web, Worker
+from marketplace.operate.embedded.pegboard_programs import ConnectionsProgram, Program, Web, Worker
 from tests.bench.load.arrivals import Load
 from tests.ports import free_port
 
@@ -91,7 +91,7 @@ def running() -> Iterator[Product]:
     programs: list[Program] = [
         Web(host="127.0.0.1", port=port, logs=data / "logs", environment=environment),
         Worker(data=data, environment=environment),
-        Connections(logs=data / "logs", environment=environment),
+        ConnectionsProgram(logs=data / "logs", environment=environment),
     ]
     cores = os.sched_getaffinity(0)
     try:

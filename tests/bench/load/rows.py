@@ -146,7 +146,9 @@ def _approve_tools(port: int) -> None:
     echo = Integration.objects.get(slug="echo")
     sync_definitions(echo.pk)
     seen = {row.name: seen_digest(row) for row in list_waiting(echo)}
-    approve_definitions(by=User.objects.create_superuser("approver"), integration=echo, seen=seen)
+    approve_definitions(
+        by=User.objects.create_superuser("approver"), integration=echo, digests=seen
+    )
 
 
 def _wait_for_port(port: int) -> None:

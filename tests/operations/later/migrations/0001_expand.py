@@ -2,7 +2,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("catalog", "0001_initial")]
+    dependencies = [("catalog", "0001_squashed_0031_registry_status")]
     operations = [
         migrations.RunSQL(
             "ALTER TABLE catalog_capability ADD COLUMN later_note text;"
