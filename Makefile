@@ -135,35 +135,35 @@ first-steps:
 # With BEFORE=v0.1.0, or any commit, a selection's cost beside what it was there, by turns.
 BEFORE ?=
 bench: install-tests
-	$(BIN)/python -m tests.bench
-	$(BIN)/python -m tests.bench.cost
-	@$(if $(BEFORE),$(BIN)/python -m tests.bench.before $(BEFORE),:)
+	$(BIN)/python -m lab.bench
+	$(BIN)/python -m lab.bench.cost
+	@$(if $(BEFORE),$(BIN)/python -m lab.bench.before $(BEFORE),:)
 
 # Installs the packages of the starter collection from PyPI and npm, and writes what it learned into
 # the collection: ATLAS="--only excel" for some. It goes on where it was stopped.
 ATLAS ?=
 atlas: install-tests
-	$(BIN)/python -m tests.atlas $(ATLAS)
+	$(BIN)/python -m lab.atlas $(ATLAS)
 
 soak: install-tests
-	$(BIN)/python -m tests.soak
+	$(BIN)/python -m lab.soak
 
 # Load on the whole product beside its goals. On a quiet machine, half an hour; LOAD="cold
 # --seconds 10" runs one for a shorter time.
 LOAD ?=
 load: install-tests
-	$(BIN)/python -m tests.bench.load $(LOAD)
+	$(BIN)/python -m lab.bench.load $(LOAD)
 
 operations: install-tests
-	$(BIN)/python -m tests.operations
+	$(BIN)/python -m tests.operate
 
 # Learns from the labelled sets in SETS and goes on where it was stopped; docs/training.md has more.
 # The order of the sets decides what a batch holds, and so the adapter.
 SETS ?= $(wildcard $(patsubst %,../shared/eval/%/catalog.jsonl, \
   seal-tools metatool bfcl-pooled toollinkos toucan-mcp-catalog))
 train-encoder: install-tests
-	@$(call install_lock,discovery/evaluation/training/requirements.lock,training.lock,--require-hashes)
-	$(BIN)/python manage.py train_encoder $(dir $(SETS)) --only-measured marketplace/starter/labelled \
+	@$(call install_lock,lab/training/requirements.lock,training.lock,--require-hashes)
+	$(BIN)/python -m lab.training $(dir $(SETS)) --only-measured marketplace/starter/labelled \
 	  --work .pegboard/training --out .pegboard/training/choosing.safetensors
 
 # An installed lock file is copied into .venv: equal copies mean that there is nothing to do.

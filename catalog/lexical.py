@@ -124,7 +124,7 @@ class Background:
 
 @lru_cache(maxsize=1)
 def _background() -> Background:
-    # Built by tests/bench/build_background.py; numbers only, no texts of tools.
+    # Built by lab/bench/build_background.py; numbers only, no texts of tools.
     with (files("catalog") / "word_frequencies.npz").open("rb") as file, np.load(file) as table:
         counts = zip(table["terms"].tolist(), table["counts"].tolist(), strict=True)
         return Background(documents=int(table["documents"]), counts=dict(counts))

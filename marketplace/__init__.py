@@ -8,7 +8,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # No library tells its maker that it runs. Set for every process, since each of them may load any of
-# these; `tests/outgoing` looks for more in all locked packages.
+# these; `tests/net` looks for more in all locked packages.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 os.environ["DO_NOT_TRACK"] = "1"

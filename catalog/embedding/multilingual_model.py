@@ -2,7 +2,7 @@
 
 Set-up converts the package's weights to an int8 ONNX model, as it does with the shipped model's.
 The token table stays in the package's file: a text needs a few of its 250,000 rows. A linear map,
-fitted to messages that both models have read (`discovery.evaluation.training.language_map`), turns
+fitted to messages that both models have read (`lab.training.language_map`), turns
 its vectors into the shipped model's. So the catalogue has one vector for all languages.
 """
 

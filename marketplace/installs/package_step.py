@@ -182,7 +182,8 @@ def _check_unchanged(installed: Installed, installation: Installation) -> None:
         known |= {(name, version): digest for name, version, digest in package.get("artefacts", ())}
     for artefact in installed.artefacts:
         if known.get((artefact.name, artefact.version), artefact.digest) != artefact.digest:
-            words = f"{artefact.name} {artefact.version} differs from the file fetched before, so it was refused."
+            file = f"{artefact.name} {artefact.version}"
+            words = f"{file} differs from the file fetched before, so it was refused."
             raise PackageProblemError("package_changed", words)
 
 

@@ -18,9 +18,9 @@ from acl.keys.lifecycle import revoke_key
 from acl.models import ApiKey, AuditEntry, AuditHead
 from tests.access.audit_log import commit, tamper
 from tests.access.people import People
-from tests.api.conftest import client_with, new_key
 from tests.databases import as_superuser
 from tests.factories import UserFactory
+from tests.web.conftest import client_with, new_key
 
 
 def write(*targets: str, by: User | None = None) -> None:

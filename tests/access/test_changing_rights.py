@@ -33,7 +33,7 @@ from tests.databases import as_superuser
 from tests.examples import EXAMPLES_OF_STORIES
 from tests.factories import give, take_away
 from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, RuleFacts, World
-from tests.selection.indexed import EVERYWHERE, by_index, give_words, index_kept
+from tests.select.indexed import EVERYWHERE, by_index, give_words, index_kept
 
 USERS, GROUPS, SPACES = (1, 2, 3), (1, 2), (1, 2, 3, 4)
 CALLERS = [

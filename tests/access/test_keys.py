@@ -18,7 +18,7 @@ from pytest_django.fixtures import Settings
 from acl.keys.lifecycle import KeyRefused, create_key, holder_of, revoke_key, rotate_key
 from acl.models import ApiKey, AuditEntry
 from tests.access.people import People
-from tests.api.conftest import client_with, new_key
+from tests.web.conftest import client_with, new_key
 
 PLAIN_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 SELECT = "/api/v1/select"

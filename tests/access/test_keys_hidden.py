@@ -17,8 +17,8 @@ from acl.keys.lifecycle import create_key, revoke_key, rotate_key
 from acl.models import ApiKey
 from acl.web.authentication import KeyAuthentication
 from tests.access.people import People
-from tests.api.conftest import client_with
 from tests.databases import as_superuser
+from tests.web.conftest import client_with
 
 SELECT = "/api/v1/select"
 BODY = {"message": "hi", "user": "alice"}

@@ -15,7 +15,7 @@ from acl.people.service_accounts import ServiceAccountRefused, create_service_ac
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
 from tests.access.people import People
-from tests.api.conftest import client_with, new_key
+from tests.web.conftest import client_with, new_key
 
 
 @pytest.fixture

@@ -37,12 +37,12 @@ WITHOUT_HASHES = {
 
 # Entry points for admins only, which have tests of their own.
 OTHERS = {
-    "api-listing",  # tests/browsing/test_api.py
-    "api-listing-approve",  # tests/browsing/test_held_listings.py
+    "api-listing",  # tests/listings/test_api.py
+    "api-listing-approve",  # tests/listings/test_held_listings.py
     "api-listing-hide",
     "api-turn",  # by the turn's id: tests/turns/test_api.py
     "api-turn-start",
-    "api-turn-results",  # tests/flows/test_calls.py
+    "api-turn-results",  # tests/flow_guard/test_calls.py
     "api-turn-outcome",
     "api-call-events",  # tests/calls/test_edges.py
     "api-call",  # by the call's id: tests/calls/test_api.py
@@ -83,8 +83,8 @@ OTHERS |= {  # tests/people/test_groups_api.py
     "api-person",
     "api-invitations",
 }
-OTHERS |= {  # tests/installing/test_api.py
-    "api-integration-confirm",  # tests/authority/test_confirmation.py
+OTHERS |= {  # tests/installs/test_api.py
+    "api-integration-confirm",  # tests/rights/test_confirmation.py
     "api-integration-network",  # tests/integrations/test_network_page.py
     "api-integration-requestable",  # tests/integrations/test_requestable_page.py
     "registry-status",  # tests/sources/test_serving.py

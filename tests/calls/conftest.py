@@ -17,8 +17,8 @@ from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.event_loop import ConnectionLoop
 from tests.access.people import People, invite
 from tests.connection_loops import own_connections
+from tests.connections.evil_server import EVIL, QUICK
 from tests.factories import CapabilityFactory, IntegrationFactory, give
-from tests.mcp_client.evil_server import EVIL, QUICK
 
 SCHEMA = {
     "type": "object",

@@ -25,11 +25,11 @@ from discovery.calls.queries import TooLateError, cancel_call
 from discovery.calls.view import describe_call
 from discovery.models import Call
 from tests.access.people import People
-from tests.api.conftest import client_with, new_key
 from tests.calls.conftest import Tool
 from tests.calls.worker import run_call
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, take_away
 from tests.readiness.policy import asks_first
+from tests.web.conftest import client_with, new_key
 
 State = Call.State
 HELLO = {"text": "hello"}

@@ -27,9 +27,9 @@ from discovery.calls.state import QUEUE
 from discovery.calls.worker import start_call
 from discovery.models import Call
 from tests.access.people import People, invite
-from tests.api.conftest import client_with, new_key
 from tests.calls.conftest import Tool
 from tests.factories import UserFactory
+from tests.web.conftest import client_with, new_key
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TIMES = 20

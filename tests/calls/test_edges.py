@@ -15,11 +15,11 @@ from discovery.mcp.answers.dispatch import call_meta_tool
 from discovery.models import Call, Turn
 from discovery.turns.outcomes import report_outcome
 from tests.access.people import People
-from tests.api.conftest import client_with, new_key
 from tests.calls.conftest import Tool
 from tests.calls.worker import run_call
+from tests.connections.addresses import evil_server, fine_server
 from tests.factories import CapabilityFactory, IntegrationFactory, give, take_away
-from tests.mcp_client.addresses import evil_server, fine_server
+from tests.web.conftest import client_with, new_key
 
 HELLO = {"text": "hello"}
 KIND = "application/json"

@@ -24,8 +24,8 @@ from discovery.calls.quotas import (
 )
 from discovery.models import Call, Quota
 from tests.access.people import People
-from tests.api.conftest import client_with, new_key
 from tests.factories import UserFactory, give
+from tests.web.conftest import client_with, new_key
 
 
 @pytest.fixture

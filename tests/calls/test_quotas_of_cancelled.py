@@ -19,9 +19,9 @@ from discovery.models import Call
 from tests.access.people import People
 from tests.calls.worker import run_call
 from tests.connection_loops import own_connections
+from tests.connections.http_limits import QUICK
+from tests.connections.scripted import Message, ScriptedServer, scripted_server
 from tests.factories import CapabilityFactory, IntegrationFactory, give
-from tests.mcp_client.http_limits import QUICK
-from tests.mcp_client.scripted import Message, ScriptedServer, scripted_server
 
 LOOPBACK = AllowedHosts.of([("127.0.0.1", None)])
 SECONDS = 20

@@ -20,10 +20,10 @@ from catalog.registration.register import register
 from discovery.select._candidate_rows import CandidateQuery
 from discovery.select.candidates import find_candidates
 from marketplace.models import Installation
-from tests.api.conftest import new_key
 from tests.catalog.builders import WordyEmbedder, store, tool
 from tests.factories import GroupFactory, IntegrationFactory, UserFactory, active_model, give
 from tests.mcp.asking import ask, call
+from tests.web.conftest import new_key
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("gate_as_usual")]
 

@@ -11,11 +11,11 @@ import httpx
 import pytest
 
 from catalog.models import EmbeddingModel
-from tests.api.conftest import new_key
 from tests.catalog.processes import PROJECT, database_url
 from tests.factories import CapabilityFactory, GroupFactory, UserFactory, give
-from tests.operations.deployment import wait_for
+from tests.operate.deployment import wait_for
 from tests.ports import free_port
+from tests.web.conftest import new_key
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 # Importing torch takes ten seconds of CPU; this one takes as long as the test lets it.

@@ -17,8 +17,8 @@ from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.event_loop import ConnectionLoop
 from tests.cell.package_folder import lay_out
 from tests.connection_loops import own_connections
+from tests.connections.evil_server import QUICK
 from tests.factories import IntegrationFactory
-from tests.mcp_client.evil_server import QUICK
 
 
 @pytest.fixture(params=["root", "user"])

@@ -115,7 +115,7 @@ async def _try(command: list[str], cell: Any, place: Path, mode: str) -> Said:
     from catalog.servers.client.mcp_session import Session
     from catalog.servers.client.targets import StdioServer
     from tests.cell.outside import outside
-    from tests.mcp_client.evil_server import QUICK, text_of
+    from tests.connections.evil_server import QUICK, text_of
 
     server = StdioServer(tuple(command), home=place.parent / "home", cell=cell)
     session = Session(server, limits=QUICK)

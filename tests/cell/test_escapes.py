@@ -21,7 +21,7 @@ from catalog.servers.connections.server_requests import call_tool
 from tests.cell.escapes import ATTEMPTS
 from tests.cell.outside import outside
 from tests.connection_loops import own_connections
-from tests.mcp_client.evil_server import QUICK, text_of
+from tests.connections.evil_server import QUICK, text_of
 
 pytestmark = pytest.mark.processes
 SLEEP = ["/bin/sleep", "271"]

@@ -27,7 +27,7 @@ from catalog.servers.cell.support import cell_groups, cell_problem, cell_weaknes
 from catalog.servers.client.mcp_session import Session
 from catalog.servers.client.targets import StdioServer
 from tests.cell.package_folder import lay_out
-from tests.mcp_client.evil_server import QUICK, text_of
+from tests.connections.evil_server import QUICK, text_of
 
 pytestmark = pytest.mark.processes
 ABSTRACT = "Connect to an abstract Unix socket"

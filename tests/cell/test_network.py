@@ -23,8 +23,8 @@ from catalog.servers.net.address_check import AllowedHosts
 from catalog.servers.net.guarded_transport import GuardedBackend
 from catalog.servers.program_network import propose_hosts
 from tests.cell.escapes import CONNECT
+from tests.connections.evil_server import text_of
 from tests.examples import EXAMPLES_OF_TEXTS
-from tests.mcp_client.evil_server import text_of
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 

@@ -26,10 +26,10 @@ from discovery.calls.approvals import approve_call
 from discovery.calls.arguments import digest_of
 from discovery.models import Call
 from tests.access.people import People, invite
-from tests.api.conftest import new_key
 from tests.connection_loops import own_connections
+from tests.connections.evil_server import EVIL, QUICK
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give
-from tests.mcp_client.evil_server import EVIL, QUICK
+from tests.web.conftest import new_key
 
 AT_ONCE = Retries(first_pause=0)
 SCHEMA = {

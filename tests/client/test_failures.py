@@ -26,8 +26,8 @@ from pytest_django.live_server_helper import LiveServer
 from catalog.models import Capability
 from discovery.models import Call, Turn
 from tests.access.people import People
-from tests.api.conftest import new_key
 from tests.client.conftest import AT_ONCE, Connect, Losing
+from tests.web.conftest import new_key
 
 database = pytest.mark.django_db(transaction=True)
 

@@ -18,7 +18,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Capability
 from tests.access.people import People
-from tests.api.conftest import new_key
+from tests.web.conftest import new_key
 
 FILTER = Path(__file__).parents[2] / "docs" / "examples" / "open_webui_filter.py"
 SERVER = "server:mcp:pegboard"

@@ -1,9 +1,9 @@
-from tests.bench.before import compare, rows_of
-from tests.bench.cost import HEAD
+from lab.bench.before import compare, rows_of
+from lab.bench.cost import HEAD
 
 
 def told(*figures: tuple[float, int]) -> str:
-    """Return what `tests.bench.cost` prints of runs with these requests per second and CPU."""
+    """Return what `lab.bench.cost` prints of runs with these requests per second and CPU."""
     lines = (
         f"| 8 | 100 | {'2 x reset' if cpu > 50 else 0} | {rate} | 1.0 | 2.0 | 4.0 | 5.0 | 0.1 | 0.2"
         f" | {cpu} |"

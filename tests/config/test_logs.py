@@ -61,7 +61,7 @@ import django
 django.setup()
 from catalog.servers.client.server_problems import ServerProblemError
 from catalog.servers.client.mcp_session import Session
-from tests.mcp_client.evil_server import server, QUICK
+from tests.connections.evil_server import server, QUICK
 async def run():
     session = Session(server("babbles"), limits=QUICK)
     try:

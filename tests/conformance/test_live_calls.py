@@ -10,10 +10,10 @@ from acl.models import AuditEntry
 from discovery.calls.waiting import wait_for_end
 from discovery.models import Call
 from tests.access.people import People
-from tests.api.conftest import new_key
 from tests.conformance.older_client import STREAM, OlderClient, Stream
 from tests.mcp.asking import ENVELOPE, MODERN, send
 from tests.mcp.conftest import key_of
+from tests.web.conftest import new_key
 
 pytestmark = pytest.mark.processes
 LEGACY, NEWER = "/mcp/reference-legacy", "/mcp/reference-modern"

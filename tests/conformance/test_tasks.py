@@ -17,13 +17,13 @@ from discovery.mcp.server import _change_stream, _mcp_tools, call_tasks
 from discovery.mcp.server._live_call import RELATED
 from discovery.models import Call
 from tests.access.people import People
-from tests.api.conftest import new_key
 from tests.conformance.newer_client import TASKS, ask_newer, send_newer
 from tests.conformance.older_client import STREAM, OlderClient, Stream
 from tests.factories import UserFactory
 from tests.mcp.asking import ENVELOPE
 from tests.mcp.conftest import key_of
 from tests.mcp.node_client import FOLDER, NODE, SDK
+from tests.web.conftest import new_key
 
 pytestmark = pytest.mark.processes
 PATH, LONG = "/mcp/reference-legacy", 60

@@ -22,8 +22,8 @@ from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.store import set_secret
 from catalog.servers.tasks import check_integration
 from tests.connection_loops import own_connections
+from tests.connections.evil_server import EVIL, QUICK, text_of
 from tests.factories import IntegrationFactory, UserFactory
-from tests.mcp_client.evil_server import EVIL, QUICK, text_of
 
 pytestmark = pytest.mark.django_db
 

@@ -11,8 +11,8 @@ from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import HttpServer
 from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.net.address_check import AllowedHosts
-from tests.mcp_client.http_limits import QUICK
-from tests.mcp_client.scripted import Message, Reply, ScriptedServer, error, scripted_server
+from tests.connections.http_limits import QUICK
+from tests.connections.scripted import Message, Reply, ScriptedServer, error, scripted_server
 
 LOOPBACK = AllowedHosts.of([("127.0.0.1", None)])
 

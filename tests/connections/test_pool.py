@@ -15,7 +15,7 @@ from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ServerLimits
 from catalog.servers.connections._policy import BackOff, Policy
 from catalog.servers.connections._session_pool import ConnectionPool, close_idle_forever
-from tests.mcp_client.evil_server import QUICK, server, text_of
+from tests.connections.evil_server import QUICK, server, text_of
 
 IMPATIENT = Policy(
     failures=3, rest_seconds=60, turn_seconds=0.05, first_pause=0.001, longest_pause=0.002

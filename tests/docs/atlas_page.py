@@ -6,8 +6,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from tests.atlas.packages import AtlasPackage, read_packages
-from tests.atlas.results import read_results
+from lab.atlas.packages import AtlasPackage, read_packages
+from lab.atlas.results import read_results
 
 PAGE = Path(__file__).parents[2] / "docs" / "atlas.md"
 _BLOCK = re.compile(r"(<!-- generated: atlas -->\n).*?(<!-- end -->)", re.DOTALL)

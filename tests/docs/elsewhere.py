@@ -39,7 +39,7 @@ ELSEWHERE = (
     Elsewhere(
         r"make atlas .*",
         "it takes minutes, and needs PyPI and npm",
-        "tests/atlas/test_survey.py"
+        "tests/starter/test_survey.py"
         "::test_a_package_is_installed_with_the_bounds_it_needs_called_and_removed",
     ),
     Elsewhere(
@@ -63,7 +63,7 @@ ELSEWHERE = (
     Elsewhere(
         r"\.venv/bin/python manage\.py (export|apply) pegboard\.yaml.*",
         "it needs the file of the command before, and leaves it behind",
-        "tests/configuration/test_commands.py::test_export_writes_what_apply_reads",
+        "tests/config_file/test_commands.py::test_export_writes_what_apply_reads",
     ),
     Elsewhere(
         r"make first-steps",
@@ -93,7 +93,7 @@ ELSEWHERE = (
     Elsewhere(
         r"\.venv/bin/python manage\.py (backup|restore) .*",
         "the database of the papers is not theirs to replace",
-        "tests/operations/test_backup.py::test_what_was_destroyed_is_back",
+        "tests/operate/test_backup.py::test_what_was_destroyed_is_back",
     ),
     Elsewhere(
         r"\.venv/bin/python -m pip install .* -r docker/otel\.lock",

@@ -28,7 +28,7 @@ _REST = """
 | `docker/` | images, compose files, proxy, entrypoint |
 | `docs/client/` `docs/client-typescript/` `docs/examples/` | the clients, and what uses them |
 | `tests/` | a folder for each subject; `tests/oracle.py` is the plain answer to rights |
-| `tests/bench/` `tests/soak/` `tests/operations/` | what `make bench` and its like run |
+| `lab/bench/` `lab/soak/` `tests/operate/` | what `make bench` and its like run |
 | `pyproject.toml` `*.lock` | dependencies with their reasons; exact versions with hashes |
 """
 

@@ -17,7 +17,6 @@ from pytest_django.live_server_helper import LiveServer
 from acl.audit.anchors import Anchor
 from acl.models import AuditHead
 from catalog.embedding.shipped_model import prepare_model
-from tests.api.conftest import new_key
 from tests.docs.commands import (
     PROJECT,
     Command,
@@ -30,6 +29,7 @@ from tests.docs.commands import (
 from tests.docs.elsewhere import ELSEWHERE
 from tests.docs.running import CannotRunError, Shell, folder_of_a_skill
 from tests.first_steps import first_commands
+from tests.web.conftest import new_key
 
 COMMANDS = [command for paper in papers() for command in commands_in(paper)]
 
@@ -169,4 +169,4 @@ def test_programs_that_are_named() -> None:
             paths = re.findall(r"(?<= )(?:tests|docs|marketplace)/[\w./-]+", found[2])
             assert importlib.util.find_spec(found[1]), str(command)
             assert all((PROJECT / path).exists() for path in paths), str(command)
-    assert importlib.util.find_spec("tests.bench.__main__")
+    assert importlib.util.find_spec("lab.bench.__main__")

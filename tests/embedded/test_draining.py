@@ -16,7 +16,7 @@ import pytest
 from tests.embedded.answering import threads as THREADS
 from tests.embedded.answering import workers as WORKERS
 from tests.embedded.served import served
-from tests.operations.deployment import wait_for
+from tests.operate.deployment import wait_for
 from tests.ports import free_port
 
 pytestmark = pytest.mark.processes

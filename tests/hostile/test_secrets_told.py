@@ -23,12 +23,12 @@ from catalog.servers.oauth._client_registration import CLIENT, TOKEN, store_valu
 from catalog.servers.secrets.store import UnusableSecretError, set_secret
 from catalog.servers.tasks import check_integration
 from tests.connection_loops import own_connections
+from tests.connections.evil_server import EVIL, QUICK
 from tests.factories import IntegrationFactory
 from tests.hostile.asking import ask
 from tests.hostile.routes import ROUTES, Row
 from tests.hostile.tables import undone
 from tests.hostile.world import World
-from tests.mcp_client.evil_server import EVIL, QUICK
 
 CANARY = "kumquat-Vb83"
 ABOUT = (

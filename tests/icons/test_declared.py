@@ -18,8 +18,8 @@ from marketplace.listings.offers import offer_of
 from marketplace.listings.store import store_offers
 from marketplace.models import Listing
 from tests.connection_loops import own_connections
+from tests.connections.addresses import fine_server
 from tests.factories import IntegrationFactory, SourceFactory
-from tests.mcp_client.addresses import fine_server
 
 LOGO = "https://cdn.example/logo.png"
 DATA = "data:image/png;base64,iVBORw0KGgo="

@@ -8,10 +8,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from tests.access.people import People
-from tests.api.conftest import client_with, new_key
 from tests.factories import give, take_away
 from tests.insights.conftest import NOW, SEARCH, SEND
 from tests.insights.downloads import client_of, table
+from tests.web.conftest import client_with, new_key
 
 pytestmark = pytest.mark.usefixtures("in_the_story")
 

@@ -4,7 +4,7 @@ import pytest
 
 from acl.platform.redis_circuit import redis_circuit
 from tests.access.people import People, invite
-from tests.api.conftest import new_key
+from tests.web.conftest import new_key
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from cryptography.x509.oid import NameOID
 from catalog.servers.net.address_check import AllowedHosts
 from catalog.servers.net.guarded_transport import GuardedBackend
 from tests.mcp.signing_in import REDIRECT
-from tests.outgoing.network import Names
+from tests.net.network import Names
 
 PUBLIC = "1.1.1.1"
 NAME = "client.example"

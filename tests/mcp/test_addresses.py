@@ -19,11 +19,11 @@ from catalog.models import Capability, Integration, Rule
 from discovery.metatools.registry import META_TOOLS
 from discovery.models import Call
 from tests.access.people import People
-from tests.api.conftest import client_with, new_key
 from tests.conformance.older_client import OlderClient
 from tests.factories import CapabilityFactory, IntegrationFactory, give, take_away
 from tests.mcp.asking import ask, ask_modern, call, error
 from tests.mcp.conftest import key_of
+from tests.web.conftest import client_with, new_key
 
 LIST = {"id": 2, "method": "tools/list"}
 SEARCH = {"name": "search_tools", "arguments": {"query": "merge"}}

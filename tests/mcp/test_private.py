@@ -11,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.access.people import People
 from tests.access.ways import META_CALLS, hide_something
-from tests.api.conftest import new_key
 from tests.factories import take_away
 from tests.mcp.asking import ask, ask_modern
+from tests.web.conftest import new_key
 
 OURS = "gmail__send_email"
 # Current states of Redis or the model, which are no secret.

@@ -8,8 +8,8 @@ from django.test import Client
 
 from discovery.metatools.registry import META_TOOLS
 from tests.access.people import People
-from tests.api.conftest import client_with, new_key
 from tests.factories import CapabilityFactory, IntegrationFactory, give
+from tests.web.conftest import client_with, new_key
 
 JSON = "application/json"
 MAIL, ACTION, TO_BOB = "gmail__mail", "mail", {"to": "bob"}

@@ -9,8 +9,8 @@ from catalog.models import Rule
 from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import MOST_CONTENT, NotFoundError, execute
 from tests.access.people import People
-from tests.api.conftest import client_with, new_key
 from tests.factories import CapabilityFactory, IntegrationFactory, give, lay_down
+from tests.web.conftest import client_with, new_key
 
 SCHEMA = {
     "type": "object",

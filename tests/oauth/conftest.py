@@ -11,8 +11,8 @@ from catalog.models import Integration
 from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.event_loop import ConnectionLoop
 from tests.connection_loops import own_connections
+from tests.connections.http_limits import QUICK
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
-from tests.mcp_client.http_limits import QUICK
 from tests.oauth.server import SignInServer, sign_in_server
 from tests.pages.conftest import _folder_of_static_files, _plain_static_files  # noqa: F401
 

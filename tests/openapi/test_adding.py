@@ -17,8 +17,8 @@ from catalog.models import ApiDocument, Capability, Integration, ServerProposal
 from marketplace.additions.worker import KEPT_DAYS, forget_old_additions, look_at
 from marketplace.installs.worker import install
 from marketplace.models import Addition, Installation, Listing
+from tests.connections.addresses import evil_server, fine_server
 from tests.factories import GroupFactory, IntegrationFactory, UserFactory
-from tests.mcp_client.addresses import evil_server, fine_server
 from tests.openapi.documents import library
 from tests.openapi.mock import MockApi
 from tests.pages.conftest import _folder_of_static_files as _folder_of_static_files

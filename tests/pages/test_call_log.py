@@ -22,8 +22,8 @@ from discovery.calls.log import Cursor, WrongCursorError
 from discovery.calls.log_stream_api import log_streams
 from discovery.models import Call, CallPolicy
 from tests.access.people import People, invite
-from tests.api.conftest import client_with, new_key
 from tests.factories import UserFactory, take_away, waiting_call
+from tests.web.conftest import client_with, new_key
 
 ACCEPTS_EVENTS = {"Accept": "text/event-stream"}
 

@@ -19,7 +19,7 @@ from marketplace.models import Addition
 from tests.calls.worker import run_call
 from tests.catalog.conftest import embedder as embedder
 from tests.connection_loops import own_connections
-from tests.mcp_client.addresses import fine_server
+from tests.connections.addresses import fine_server
 from tests.openapi.documents import library
 from tests.openapi.mock import mock_api
 from tests.pages.conftest import sign_in

@@ -14,9 +14,9 @@ from catalog.models import Capability
 from discovery.calls.quotas import set_quota
 from discovery.models import Call, Quota, Turn
 from tests.access.people import People, invite
-from tests.api.conftest import client_with, new_key
 from tests.factories import UserFactory, waiting_call
 from tests.insights.downloads import table
+from tests.web.conftest import client_with, new_key
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from django.test import Client
 
 from acl.models import Space
 from acl.people.spaces import ensure_root
-from tests.api.conftest import client_with, new_key
 from tests.factories import GroupFactory, IntegrationFactory, UserFactory
+from tests.web.conftest import client_with, new_key
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -27,8 +27,8 @@ from catalog.embedding.query_vectors import QueryCache, embed_queries
 from catalog.formats.loader import load_path
 from discovery.select._glossary import is_foreign
 from discovery.select.message import read
+from lab.bench.languages import measure_languages
 from marketplace.sources.kinds.starter import FOLDER as STARTER
-from tests.bench.languages import measure_languages
 from tests.ranking.languages import LANGUAGES, read_messages
 from tests.ranking.tool_texts import MESSAGES
 
@@ -173,7 +173,7 @@ def test_vectors_have_length_one_in_the_models_space(
 
 
 def test_map_belongs_to_the_shipped_model(embedder: OnnxEmbedder) -> None:
-    assert read_map().target == embedder.name, "fit it: discovery.evaluation.training.language_map"
+    assert read_map().target == embedder.name, "fit it: lab.training.language_map"
 
 
 @needs_package

@@ -123,7 +123,7 @@ def test_shipped_vectors_are_those_of_the_texts(
     texts = read()
     shipped = read_vectors(embedder.name, digest_of(texts))
 
-    assert shipped is not None, "write them: discovery.evaluation.training.embed_examples"
+    assert shipped is not None, "write them: lab.training.embed_examples"
     some = slice(None, None, 25)
     assert np.einsum("ij,ij->i", shipped[some], embedder.embed(texts[some])).min() > 0.99
 

@@ -17,9 +17,9 @@ from catalog.access._grant_matrix import MatrixWindow, access_matrix
 from catalog.access.integration_readiness import ADMIN_LABELS
 from catalog.models import Capability
 from marketplace.integrations.listing import IntegrationFilters, list_integrations, rows_of
-from tests.api.conftest import new_key
 from tests.factories import UserFactory
 from tests.mcp.asking import ask
+from tests.web.conftest import new_key
 
 Said = dict[int, str]
 NEEDING = {"needs_you", "needs_admin"}

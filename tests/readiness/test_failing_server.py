@@ -16,8 +16,8 @@ from catalog.servers.client.server_problems import ServerProblemError
 from catalog.servers.connections.server_requests import check_server
 from discovery.select.selection import Selected, SelectRequest
 from discovery.select.selector import select_capabilities
+from tests.connections.addresses import fine_server
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
-from tests.mcp_client.addresses import fine_server
 from tests.readiness.surfaces import SURFACES, World, brief, open_world, without
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("connections")]

@@ -27,10 +27,10 @@ from catalog.servers.connections.server_requests import call_tool
 from catalog.servers.oauth._client_registration import TOKEN, store_value
 from catalog.servers.secrets.store import list_secret_states, set_secret
 from tests.connection_loops import own_connections
+from tests.connections.evil_server import EVIL, QUICK
+from tests.connections.scripted import Message, ScriptedServer, scripted_server
 from tests.examples import EXAMPLES
 from tests.factories import IntegrationFactory, UserFactory
-from tests.mcp_client.evil_server import EVIL, QUICK
-from tests.mcp_client.scripted import Message, ScriptedServer, scripted_server
 
 pytestmark = pytest.mark.django_db
 

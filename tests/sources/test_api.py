@@ -26,8 +26,8 @@ from catalog.servers.net.guarded_requests import FetchedDocument, fetch
 from marketplace.models import Listing, Source
 from marketplace.sources.refresh import MOST_ATTEMPTS, due_sources, refresh_source
 from tests.factories import GroupFactory, ListingFactory, SourceFactory, UserFactory
-from tests.outgoing.addresses import NEVER_ADDRESSES, PRIVATE_ADDRESSES, WRITTEN
-from tests.outgoing.network import Names, RecordingNetwork, transport_on
+from tests.net.addresses import NEVER_ADDRESSES, PRIVATE_ADDRESSES, WRITTEN
+from tests.net.network import Names, RecordingNetwork, transport_on
 from tests.sources.places import tar_of
 
 pytestmark = pytest.mark.django_db

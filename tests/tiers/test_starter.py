@@ -8,7 +8,7 @@ from discovery.answer.tiers.options import TierOptions
 from discovery.select.selection import SelectRequest
 from discovery.turns.discover import discover
 from marketplace.sources.kinds import starter
-from tests.selection.conftest import Shop, shop  # noqa: F401 - a fixture
+from tests.select.conftest import Shop, shop  # noqa: F401 - a fixture
 
 MESSAGES = starter.FOLDER / "labelled" / "queries.jsonl"
 

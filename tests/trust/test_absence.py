@@ -13,7 +13,7 @@ from discovery.mcp.answers.dispatch import call_meta_tool
 from discovery.models import Call
 from tests.access.people import People, client_of, invite
 from tests.access.ways import WAYS, Way, told
-from tests.api.conftest import client_with, new_key
+from tests.web.conftest import client_with, new_key
 
 
 @pytest.fixture

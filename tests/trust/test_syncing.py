@@ -26,8 +26,8 @@ from catalog.servers.connections import _definition_check, server_requests
 from catalog.servers.connections._definition_check import SyncDebouncer
 from catalog.servers.connections.server_requests import call_tool
 from tests.connection_loops import own_connections
+from tests.connections.evil_server import text_of
 from tests.factories import IntegrationFactory, UserFactory, active_model
-from tests.mcp_client.evil_server import text_of
 
 # Answers each request with the file's current content; counts executed calls.
 SERVER = textwrap.dedent(

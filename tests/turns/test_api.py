@@ -13,10 +13,10 @@ from discovery.models import Outcome, Turn
 from discovery.turns.outcomes import infer_verdict, report_outcome, verdict_of_score
 from discovery.turns.records import TurnEnded, note_discovery
 from tests.access.people import People, invite
-from tests.api.conftest import client_with, new_key
 from tests.factories import take_away
 from tests.turns.api_answers import get
 from tests.turns.conftest import MAIL, NONSENSE
+from tests.web.conftest import client_with, new_key
 
 BODY = {"message": MAIL, "user": "alice"}
 

@@ -14,9 +14,9 @@ from discovery.insights.figures import report_figures
 from discovery.models import OutcomeAlert, Turn
 from discovery.turns.outcomes import report_outcome
 from tests.access.people import People
-from tests.api.conftest import client_with, new_key
 from tests.turns.api_answers import get
 from tests.turns.conftest import report
+from tests.web.conftest import client_with, new_key
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SEND, SEARCH = "gmail__send_email", "gmail__search"

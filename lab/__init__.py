@@ -1,0 +1,1 @@
+"""What Pegboard is measured and trained with. It is no part of the product."""

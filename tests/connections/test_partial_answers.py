@@ -1,0 +1,284 @@
+"""Lists and results that are almost as MCP has them: what is sound is read, the rest is named."""
+
+import asyncio
+import gzip
+import json
+import random
+import zlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.servers.client._readable_json import make_readable, read_line
+from catalog.servers.client.mcp_session import Session, ToolResult, Tools
+from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.client.targets import HttpServer
+from catalog.servers.net.address_check import AllowedHosts
+from catalog.trust.tool_list import read_tool
+from tests.connections.http_limits import QUICK
+from tests.connections.scripted import TOOL, Message, Reply, ScriptedServer, result, scripted_server
+from tests.examples import EXAMPLES
+
+LOOPBACK = AllowedHosts.of([("127.0.0.1", None)])
+SERVER = IntegrationDescriptor(slug="shop", kind="mcp", title="Shop")
+# Everything that a value may be instead of what the protocol has in its place.
+ODD: tuple[Any, ...] = (None, True, False, 0, -1, 1.5, "", "text", [], [1], {}, {"a": None})
+FIELDS = ("description", "title", "inputSchema", "outputSchema", "annotations", "icons", "_meta")
+
+
+def ask(server: ScriptedServer, request: Callable[[Session], Awaitable[Any]]) -> Any:
+    async def run() -> Any:
+        session = Session(HttpServer(server.url), limits=QUICK, allowed=LOOPBACK)
+        try:
+            await session.open()
+            return await request(session)
+        finally:
+            await session.close()
+
+    return asyncio.run(run())
+
+
+def list_tools(*tools: Any) -> Tools:
+    with scripted_server() as server:
+        server.tools = list(tools)
+        listed: Tools = ask(server, lambda session: session.tools())
+    return listed
+
+
+def call(content: Any) -> ToolResult:
+    def script(server: ScriptedServer, message: Message) -> Reply | None:
+        return result(message, content) if message.get("method") == "tools/call" else None
+
+    with scripted_server(script) as server:
+        answer: ToolResult = ask(server, lambda session: session.call("echo", {}))
+    return answer
+
+
+def texts(answer: ToolResult) -> list[str]:
+    return [block["text"] for block in answer.content if block["type"] == "text"]
+
+
+@pytest.mark.parametrize("seed", range(EXAMPLES))
+def test_sound_tools_are_listed_whatever_the_others_are(seed: int) -> None:
+    chance = random.Random(seed)
+    mutants: list[Any] = [chance.choice(ODD) for _ in range(5)]
+    for number in range(40):
+        field = chance.choice(("name", *FIELDS))
+        mutant = {**TOOL, "name": f"mutant_{number}", field: chance.choice(ODD)}
+        if chance.random() < 0.2:
+            del mutant[chance.choice([*mutant])]
+        mutants.append(mutant)
+    sound = [{**TOOL, "name": f"sound_{number}"} for number in range(5)]
+    tools = [*mutants, *sound]
+    chance.shuffle(tools)
+
+    listed = list_tools(*tools)
+
+    offered = {tool["name"]: read_tool(SERVER, tool) for tool in listed.tools}
+    assert {tool["name"] for tool in sound} <= {
+        name for name, one in offered.items() if one.descriptor and not one.defects
+    }
+    named = {defect.tool for defect in listed.defects}
+    for index, tool in enumerate(tools):
+        name = tool.get("name") if isinstance(tool, dict) else None
+        is_named = isinstance(name, str) and bool(name.strip())
+        read = offered.get(name.strip()) if is_named else None  # type: ignore[union-attr]
+        # Each tool is read, or named with a reason; many are both.
+        assert (read and read.descriptor) or (read and read.defects) or f"tools[{index}]" in named
+    assert all(defect.reason for defect in listed.defects)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        True,
+        None,
+        {"type": "string"},
+        {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        {"type": "object", "properties": None, "required": None},
+        {"type": ["object", "null"]},
+        {"type": "object", "properties": {"a": {"type": "text"}}},
+    ],
+)
+def test_harmless_schema_is_read_as_an_object(schema: Any) -> None:
+    listed = list_tools({**TOOL, "name": "draft", "inputSchema": schema}, TOOL)
+
+    assert [tool["name"] for tool in listed.tools] == ["draft", "echo"]
+    draft = read_tool(SERVER, listed.tools[0]).descriptor
+    assert draft is not None
+    assert (draft.input_schema or {}).get("type", "object") in ("object", ["object", "null"])
+
+
+def test_field_that_cannot_be_read_costs_only_itself() -> None:
+    wrong = {**TOOL, "outputSchema": {"properties": {}}, "annotations": "none", "title": 5}
+
+    listed = list_tools(wrong)
+
+    assert listed.tools == [TOOL]
+    assert {(defect.tool, defect.field) for defect in listed.defects} == {
+        ("echo", f"echo.{field}") for field in ("outputSchema", "annotations", "title")
+    }
+
+
+def test_schema_nested_5000_deep_costs_only_its_tool() -> None:
+    text = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": ["DEEP", TOOL]}})
+    body = '{"properties":{"a":' * 5_000 + "{}" + "}}" * 5_000
+    tool = json.dumps({**TOOL, "name": "deep"})[:-1] + f', "x": {body}}}'
+    whole = text.replace('"DEEP"', tool)
+
+    def script(server: ScriptedServer, message: Message) -> Reply | None:
+        if message.get("method") != "tools/list":
+            return None
+        return Reply(body=whole.replace('"id": 1', f'"id": {message["id"]}').encode())
+
+    with scripted_server(script) as server:
+        listed: Tools = ask(server, lambda session: session.tools())
+
+    assert [tool["name"] for tool in listed.tools] == ["deep", "echo"]
+
+
+@pytest.mark.parametrize("seed", range(EXAMPLES))
+def test_sound_blocks_are_read_whatever_the_others_are(seed: int) -> None:
+    chance = random.Random(seed)
+    kinds = ("text", "image", "audio", "resource", "resource_link", "chart", "", 5, None)
+    odd: list[Any] = [
+        {"type": chance.choice(kinds), chance.choice(("text", "data", "uri")): chance.choice(ODD)}
+        for _ in range(20)
+    ]
+    odd += [chance.choice(ODD) for _ in range(3)]
+    sound = [{"type": "text", "text": f"sound {number}"} for number in range(5)]
+    content = [*odd, *sound]
+    chance.shuffle(content)
+
+    answer = call(
+        {"content": content, "structuredContent": chance.choice(ODD), "isError": chance.choice(ODD)}
+    )
+
+    assert {block["text"] for block in sound} <= set(texts(answer))
+    assert len(answer.content) >= len(content)  # one for each, and perhaps the structured value
+
+
+def test_unknown_block_is_named_beside_the_others() -> None:
+    answer = call(
+        {"content": [{"type": "chart", "bars": [1]}, {"type": "text", "text": "Sold 3."}]}
+    )
+
+    assert texts(answer) == [
+        '[Left out: a part of the answer of the unknown type "chart".]',
+        "Sold 3.",
+    ]
+
+
+@pytest.mark.parametrize("value", [[1, 2], "text", 7, True])
+def test_structured_answer_that_is_no_object_is_told_as_text(value: Any) -> None:
+    answer = call({"content": [{"type": "text", "text": "Sold."}], "structuredContent": value})
+
+    assert texts(answer) == ["Sold.", json.dumps(value, separators=(",", ":"))]
+    assert answer.structured is None
+
+
+def test_answer_without_content_is_its_structured_value() -> None:
+    assert call({"structuredContent": {"n": 7}}).structured == {"n": 7}
+
+
+def test_what_is_no_answer_at_all_is_still_refused() -> None:
+    with pytest.raises(ServerProblemError) as problem:
+        call({"weather": "fine"})
+
+    assert problem.value.reason is Reason.WRONG_ANSWER
+
+
+@pytest.mark.parametrize("broken", [rb"\ud800", rb"\udfff", rb"\uD83D\uD83D", rb"\ude00\ud83d"])
+def test_lone_surrogate_costs_only_itself(broken: bytes) -> None:
+    block = b'{"type":"text","text":"before %s after \\\\ud800 \\ud83d\\ude00"}' % broken
+    body = b'{"jsonrpc":"2.0","id":7,"result":{"content":[%s]}}' % block
+
+    def script(server: ScriptedServer, message: Message) -> Reply | None:
+        if message.get("method") != "tools/call":
+            return None
+        return Reply(body=body.replace(b'"id":7', b'"id":%d' % message["id"]))
+
+    with scripted_server(script) as server:
+        answer: ToolResult = ask(server, lambda session: session.call("echo", {}))
+    line: Any = read_line(body)
+
+    for text in (texts(answer)[0], line.result["content"][0]["text"]):
+        assert text.startswith("before �")
+        assert text.endswith(" after \\ud800 😀")
+
+
+@pytest.mark.parametrize(
+    ("kind", "charset"),
+    [
+        ("application/json; charset=iso-8859-1", "latin-1"),
+        ("application/json; charset=windows-1252", "cp1252"),
+        ("application/json; charset=UTF-16", "utf-16"),
+        ("application/json;charset=no-such-charset", "utf-8"),
+        ("application/json", "utf-8-sig"),
+        ("text/event-stream; charset=iso-8859-1", "latin-1"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["", "gzip", "deflate", "raw", "gzip, deflate"])
+def test_answer_is_read_as_http_says(kind: str, charset: str, encoding: str) -> None:
+    def script(server: ScriptedServer, message: Message) -> Reply | None:
+        if message.get("method") != "tools/call":
+            return None
+        content = {"content": [{"type": "text", "text": "Straße"}]}
+        whole = {"jsonrpc": "2.0", "id": message["id"], "result": content}
+        text = json.dumps(whole, ensure_ascii=False)
+        text = f"data: {text}\n\n" if "event" in kind else text
+        body = text.encode(charset)
+        if encoding == "raw":
+            packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+            body = packer.compress(body) + packer.flush()
+        for name in encoding.split(", "):
+            body = gzip.compress(body) if name == "gzip" else body
+            body = zlib.compress(body) if name == "deflate" else body
+        headers = {"Content-Encoding": encoding.replace("raw", "deflate")} if encoding else {}
+        return Reply(body=body, kind=kind, headers=headers)
+
+    with scripted_server(script) as server:
+        answer: ToolResult = ask(server, lambda session: session.call("echo", {}))
+
+    assert texts(answer) == ["Straße"]
+
+
+def test_answer_that_expands_beyond_the_limit_is_too_large() -> None:
+    def script(server: ScriptedServer, message: Message) -> Reply | None:
+        if message.get("method") != "tools/call":
+            return None
+        body = gzip.compress(b" " * 50 * QUICK.body_bytes)
+        return Reply(body=body, headers={"Content-Encoding": "gzip"})
+
+    with scripted_server(script) as server, pytest.raises(ServerProblemError) as problem:
+        ask(server, lambda session: session.call("echo", {}))
+
+    assert problem.value.reason is Reason.TOO_LARGE
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd", "x-of-our-own"])
+def test_compression_that_is_not_read_is_named(encoding: str) -> None:
+    def script(server: ScriptedServer, message: Message) -> Reply | None:
+        if message.get("method") != "tools/call":
+            return None
+        return Reply(body=b"x" * 10, headers={"Content-Encoding": encoding})
+
+    with scripted_server(script) as server, pytest.raises(ServerProblemError) as problem:
+        ask(server, lambda session: session.call("echo", {}))
+
+    assert problem.value.reason is Reason.WRONG_ANSWER
+    assert f"compressed ({encoding})" in problem.value.detail
+
+
+@pytest.mark.parametrize("seed", range(EXAMPLES))
+def test_readable_json_stays_the_same_value(seed: int) -> None:
+    chance = random.Random(seed)
+    letters = 'aß€😀\\"/\b\f\n\r\t\u2028[{]}'
+    value = {"".join(chance.choices(letters, k=9)): "".join(chance.choices(letters, k=99))}
+    depth = chance.randrange(140)
+    text = "[" * depth + json.dumps(value, ensure_ascii=chance.random() < 0.5) + "]" * depth
+
+    assert json.loads(make_readable(text.encode())) == json.loads(text)

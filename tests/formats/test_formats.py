@@ -1,0 +1,286 @@
+"""Each format, with a small file."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, Loaded
+from catalog.formats.loader import load_path
+from tests.formats.folders import SAMPLES, capability, integration, reasons, write
+
+
+def sample(name: str) -> Loaded:
+    return load_path(SAMPLES / name)
+
+
+def named(loaded: Loaded, full_name: str) -> Descriptor:
+    return next(one for one in loaded.capabilities if one.full_name == full_name)
+
+
+def owner(loaded: Loaded, slug: str) -> IntegrationDescriptor:
+    return next(one for one in loaded.integrations if one.slug == slug)
+
+
+@pytest.mark.parametrize(
+    ("name", "integrations", "capabilities", "defects"),
+    [
+        ("skills", 1, 1, 0),
+        ("manifests", 1, 1, 1),
+        ("docker", 3, 2, 0),
+        ("tools/tools-list.json", 1, 3, 2),
+        ("tools/functions.json", 1, 1, 0),
+        ("registry/server.json", 1, 0, 0),
+        ("registry/wrapped.json", 1, 0, 0),
+        ("registry/page.json", 1, 0, 2),
+        ("registry/legacy.json", 1, 0, 0),
+        ("clients/desktop.json", 2, 0, 5),
+        ("clients/editor.json", 1, 0, 0),
+        ("clients/bare.json", 1, 0, 0),
+        ("plugins/marketplace.json", 2, 0, 1),
+        ("plugins/plugin.json", 1, 0, 0),
+        ("toolhive", 1, 2, 0),
+        ("catalog", 2, 3, 2),
+        ("openapi/library.yaml", 1, 3, 1),
+        ("lists/extensions.json", 2, 2, 0),
+        ("lists/channels.json", 1, 1, 0),
+    ],
+)
+def test_format_is_recognised(
+    name: str, integrations: int, capabilities: int, defects: int
+) -> None:
+    loaded = sample(name)
+
+    found = (len(loaded.integrations), len(loaded.capabilities), len(loaded.defects))
+    assert found == (integrations, capabilities, defects), reasons(loaded)
+
+
+def test_folder_gives_what_its_files_give() -> None:
+    loaded = load_path(SAMPLES)
+
+    assert len(loaded.integrations) == 25
+    assert len(loaded.capabilities) == 19
+    assert all(defect.file and defect.field and defect.reason for defect in loaded.defects)
+
+
+def test_loading_twice_gives_the_same() -> None:
+    assert load_path(SAMPLES) == load_path(SAMPLES)
+
+
+def test_skill_has_its_instructions_and_asks_for_its_tools() -> None:
+    skill = capability(sample("skills"))
+
+    assert (skill.kind, skill.full_name, skill.identifier) == (
+        *("skill", "minutes-writer"),
+        "skill:minutes-writer",
+    )
+    assert skill.display_name == "Minutes Writer"
+    assert skill.content.startswith("# Minutes")
+    assert skill.required_tools == ("tasks__create",)
+    assert skill.annotations["allowedTools"] == "Read, Write"
+    assert skill.annotations["metadata"] == {"version": 1.1, "reviewed": "2026-05-01"}
+    assert skill.side_effect == "read"
+
+
+def test_manifest_reads_both_key_styles_and_the_files_beside_it() -> None:
+    manifest = capability(sample("manifests"))
+
+    assert manifest.identifier == "tool:parcel-tracker"
+    assert manifest.display_name == "Parcel tracker"
+    assert (manifest.category, manifest.category_inferred) == ("information", False)
+    assert manifest.required_secrets == ("PARCEL_API_KEY",)
+    assert manifest.side_effect == "read"
+    assert manifest.input_schema is not None
+    assert manifest.input_schema["required"] == ["number"]
+    assert manifest.content == "Ask for the parcel's number first."
+    assert [(edge.target, edge.type, edge.weight) for edge in manifest.edges] == [
+        ("tool:web-search", "COMPOSED_WITH", 0.4)
+    ]
+
+
+def test_docker_arguments_become_a_schema() -> None:
+    tides = sample("docker")
+
+    tool = named(tides, "harbour-tides__tide_table")
+    assert tool.input_schema == {
+        "type": "object",
+        "properties": {
+            "harbour": {"type": "string", "description": "Its name"},
+            "days": {"type": "array", "description": "Dates", "items": {"type": "string"}},
+        },
+        "required": ["harbour"],
+    }
+    assert (tool.category, tool.tags) == ("navigation", ("tides", "sea"))
+
+
+def test_docker_entry_names_its_secrets_and_never_their_values() -> None:
+    loaded = sample("docker")
+
+    assert owner(loaded, "harbour-tides").required_secrets == ("TIDES_API_KEY", "TIDES_REGION")
+    assert owner(loaded, "quiet-remote").endpoint == "https://quiet.example.org/mcp"
+    assert "not-a-key" not in repr(loaded)
+
+
+def test_tools_list_answer_keeps_titles_annotations_and_schemas() -> None:
+    loaded = sample("tools/tools-list.json")
+
+    tool = named(loaded, "paper-box__find_paper")
+    assert tool.display_name == "Find a paper"
+    assert tool.annotations == {"readOnlyHint": True}
+    assert tool.output_schema is not None
+    assert [one.side_effect for one in loaded.capabilities] == ["read", "delete", "write"]
+
+
+def test_server_json_names_how_to_start_the_server() -> None:
+    server = integration(sample("registry/server.json"))
+
+    assert (server.slug, server.title, server.version) == (
+        *("org-example-bird-calls", "Bird calls"),
+        "2.1.0",
+    )
+    assert server.command == ("npx", "-y", "@example/bird-calls@2.1.0", "--region", "north")
+    assert server.required_secrets == ("BIRDS_API_KEY",)
+
+
+def test_server_json_names_a_bundle_by_the_digest_of_its_file(tmp_path: Path) -> None:
+    address, digest = "https://files.example/greeter.mcpb", "ab" * 32
+    bundle = {"registryType": "mcpb", "identifier": address, "fileSha256": digest.upper()}
+    npm = {"registryType": "npm", "identifier": "greeter", "version": "1.0.0"}
+
+    def command(*packages: dict[str, str]) -> tuple[str, ...]:
+        about = {"name": "org.example/greeter", "version": "1.0.0", "packages": packages}
+        return integration(load_path(write(tmp_path, "server.json", json.dumps(about)))).command
+
+    assert command(bundle) == ("mcpb", f"{address}#sha256:{digest}")
+    assert command(bundle, npm) == ("npx", "-y", "greeter@1.0.0")
+    assert command({**bundle, "fileSha256": "short"}) == ()
+    assert command({**bundle, "identifier": "file:///etc/passwd"}) == ()
+
+
+def test_remote_server_asks_for_what_its_headers_leave_open() -> None:
+    server = integration(sample("registry/wrapped.json"))
+
+    assert (server.transport, server.required_secrets) == ("sse", ("star_key",))
+    assert server.source_ref["headers"] == {"Authorization": "Bearer ${star_key}"}
+
+
+def test_page_of_the_registry_gives_the_latest_version() -> None:
+    loaded = sample("registry/page.json")
+
+    assert integration(loaded).version == "1.1.0"
+    assert "is marked as deleted" in reasons(loaded)[0]
+
+
+def test_server_json_of_may_2025_is_converted() -> None:
+    server = integration(sample("registry/legacy.json"))
+
+    assert (server.version, server.command) == ("0.0.2", ("npx", "-y", "old-clock@0.0.2"))
+    assert server.required_secrets == ("CLOCK_TOKEN",)
+
+
+def test_client_configuration_leaves_every_secret_value_out() -> None:
+    loaded = sample("clients/desktop.json")
+
+    assert "canary" not in repr(loaded)
+    assert owner(loaded, "wine-cellar").required_secrets == ("CELLAR_PASSWORD", "CELLAR_URL")
+    ship = owner(loaded, "weather-ship")
+    assert ship.required_secrets == ("Authorization", "SHIP_KEY")
+    assert ship.source_ref["headers"] == {
+        "Authorization": "${Authorization}",
+        "X-Client": "desktop",
+        "X-Key": "${SHIP_KEY}",
+    }
+    assert "wine-cellar.command[3]: contained a secret" in reasons(loaded)[0]
+
+
+def test_marketplace_lists_plugins_without_tools() -> None:
+    loaded = sample("plugins/marketplace.json")
+
+    knots = owner(loaded, "knots")
+    assert (knots.kind, knots.publisher, knots.licence) == ("extension", "Harbour Office", "MIT")
+    assert owner(loaded, "flags").source_ref["source"]["repo"] == "example/flags"
+
+
+def test_toolhive_entry_is_named_by_its_file() -> None:
+    loaded = sample("toolhive")
+
+    assert integration(loaded).slug == "tide-clock"
+    assert [one.action for one in loaded.capabilities] == ["next_high_water", "set_alarm"]
+
+
+def test_catalog_line_keeps_its_declared_identifier() -> None:
+    loaded = sample("catalog")
+
+    assert [one.identifier for one in loaded.capabilities] == ["sea/1", "sea/2", "old.tool"]
+    assert loaded.capabilities[2].required_tools == ("sea/1",)
+    assert loaded.capabilities[0].category == "ships-ports"
+    assert [defect.field for defect in loaded.defects] == ["line 5", "line 6.name"]
+
+
+def test_extension_inherits_its_availability() -> None:
+    guard, finder = sample("lists/extensions.json").capabilities
+
+    assert (guard.available, guard.unavailable_reason) == (False, "Needs a licence.")
+    assert (finder.available, finder.unavailable_reason) == (True, "")
+
+
+def test_channel_is_always_communication() -> None:
+    channel = capability(sample("lists/channels.json"))
+
+    assert (channel.category, channel.category_inferred) == ("communication", False)
+    assert (channel.side_effect, channel.identifier) == ("write", "channel:pigeon")
+
+
+def test_given_integration_takes_the_skills_of_a_folder() -> None:
+    loaded = load_path(SAMPLES / "skills", integration="office")
+
+    assert integration(loaded).slug == "office"
+    assert capability(loaded).full_name == "office__minutes-writer"
+
+
+def test_given_integration_names_a_single_server() -> None:
+    loaded = load_path(SAMPLES / "tools/tools-list.json", integration="library")
+
+    assert {one.full_name for one in loaded.capabilities} == {
+        *("library__find_paper", "library__shred_paper"),
+        "library__get_paper",
+    }
+
+
+def test_given_integration_leaves_servers_of_a_folder_their_names() -> None:
+    loaded = load_path(SAMPLES / "docker", integration="all")
+
+    assert {one.slug for one in loaded.integrations} == {
+        *("harbour-tides", "quiet-remote"),
+        "empty-list",
+    }
+
+
+def test_file_in_no_known_format_is_reported(tmp_path: Path) -> None:
+    write(tmp_path, "settings.json", '{"colour": "blue"}')
+
+    assert reasons(load_path(tmp_path)) == [
+        "settings.json: file: has no format that the catalogue reads"
+    ]
+
+
+def test_folder_without_sources_says_so(tmp_path: Path) -> None:
+    assert "contains nothing to load" in reasons(load_path(tmp_path))[0]
+
+
+def test_missing_path_says_so(tmp_path: Path) -> None:
+    assert "does not exist" in reasons(load_path(tmp_path / "nowhere"))[0]
+
+
+def test_plugin_whose_repository_is_an_address_is_no_server(tmp_path: Path) -> None:
+    plugin = {
+        "name": "notes",
+        "description": "Keeps notes.",
+        "author": {"name": "Someone"},
+        "repository": "https://example.com/notes",
+    }
+    write(tmp_path, ".claude-plugin/plugin.json", json.dumps(plugin))
+
+    (found,) = load_path(tmp_path).integrations
+
+    assert (found.kind, found.slug) == ("extension", "notes")

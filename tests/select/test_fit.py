@@ -1,0 +1,214 @@
+"""States of an answer: something fits, nothing does, the message is vague, or it is small talk."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from guardian.shortcuts import assign_perm
+
+from catalog.embedding.jobs import embed_pending
+from catalog.models import Capability, Integration
+from catalog.relations.relations import relate
+from discovery.select.selection import SelectRequest
+from discovery.turns._plan import Plan, Wanted, plan_turn
+from marketplace.listings.search_index import embed_listings
+from marketplace.listings.store import store_listings
+from marketplace.models import Listing
+from marketplace.sources.kinds.starter import starter_listings
+from tests.factories import CapabilityFactory, IntegrationFactory
+from tests.select.conftest import Shop, names
+
+NOTHING = ["return the shoes I ordered", "order a pizza", "hack the planet"]
+
+
+@pytest.mark.parametrize("message", NOTHING)
+def test_nothing_fits_and_says_so(shop: Shop, message: str) -> None:
+    selection = shop.ask(message)
+
+    assert (selection.fit, names(selection)) == ("nothing_fits", ["tool_discovery__find"])
+    assert selection.reason == "Nothing you can use fits this message."
+    assert {offer.kind for offer in selection.help} >= {"discovery", "request"}
+
+
+@pytest.mark.parametrize("message", NOTHING)
+def test_every_way_to_ask_says_so(shop: Shop, client: Client, message: str) -> None:
+    client.force_login(User.objects.get(username="alice"))
+
+    answers = [_post(client, path, message=message) for path in ("select", "plan", "discover")]
+    found = _post(client, "meta/search_tools", arguments={"query": message})["result"]
+
+    assert {answer["fit"] for answer in answers} == {"nothing_fits"}
+    selected, planned, tiers = answers
+    assert [one["full_name"] for one in selected["selected"]] == ["tool_discovery__find"]
+    assert (planned["state"], planned["selected"]) == ("degraded", [])
+    assert [one["full_name"] for one in tiers["tier1"]["capabilities"]] == ["tool_discovery__find"]
+    assert (found["tools"], found["note"]) == ([], "Nothing fits well; these come nearest.")
+
+
+@pytest.mark.parametrize("message", ["can you look into it?", "the thing we did last week"])
+def test_vague_message_gets_a_question(shop: Shop, message: str) -> None:
+    selection = shop.ask(message)
+
+    assert (selection.fit, names(selection)) == ("needs_clarification", ["tool_discovery__find"])
+    assert selection.question.endswith("?")
+    after = shop.ask(message, history=("what did the plumber write in his email?",))
+    assert after.fit == "fits"
+
+
+def test_chat_about_music_is_no_request_for_it(shop: Shop) -> None:
+    _add_tool("play_music", "Play music, songs and playlists.")
+
+    assert shop.ask("Do you like music?").fit == "small_talk"
+
+
+def test_calendar_is_read_and_nothing_is_deleted(shop: Shop) -> None:
+    found = names(shop.ask("what's on my calendar"))
+
+    assert found[0] == "google_calendar__list_events"
+    assert "google_calendar__delete_event" not in found
+
+
+def test_relation_neither_raises_nor_brings_what_deletes(shop: Shop) -> None:
+    by_name = {row.full_name: row for row in Capability.objects.all()}
+    for kind in ("DEPENDS_ON", "COMPOSED_WITH", "DECLARED"):
+        relate(
+            by=None,
+            source=by_name["google_calendar__list_events"],
+            target=by_name["google_calendar__delete_event"],
+            kind=kind,
+            weight=1.0,
+        )
+
+    found = shop.ask("what's on my calendar")
+
+    assert "google_calendar__delete_event" not in names(found)
+    assert found.workings is not None
+    gained = [item for item in found.workings.ranked if item.score > item.judged.score]
+    assert "google_calendar__delete_event" not in {item.candidate.full_name for item in gained}
+
+
+def test_clear_message_gets_few_tools_and_an_open_one_more(shop: Shop) -> None:
+    clear = shop.ask("what's on my calendar")
+    more = shop.ask("tell the team about the release, somehow")
+
+    assert len(clear.selected) <= 4
+    assert len(clear.selected) < len(more.selected)
+
+
+@pytest.mark.parametrize(
+    ("schema", "direct"),
+    [
+        ({}, "weather__get_current_time"),
+        (
+            {"properties": {"zone": {"default": "UTC"}}, "required": ["zone"]},
+            "weather__get_current_time",
+        ),
+        ({"properties": {"zone": {"type": "string"}}, "required": ["zone"]}, None),
+    ],
+    ids=["no arguments", "with a default", "must be given"],
+)
+def test_one_tool_that_answers_is_named_directly(
+    shop: Shop, schema: dict[str, Any], direct: str | None
+) -> None:
+    _add_tool("get_current_time", "Get the current time.", input_schema=schema, side_effect="read")
+
+    selection = shop.ask("get the current time")
+
+    assert names(selection)[0] == "weather__get_current_time"
+    assert (selection.fit, selection.direct) == ("fits", direct)
+
+
+def test_help_takes_a_fixed_number_of_statements(shop: Shop) -> None:
+    shop.ask("warm up the connection")
+    counts = []
+    for message in ("order a pizza", "hack the planet", "order a pizza"):
+        with CaptureQueriesContext(connection) as statements:
+            shop.ask(message)
+        counts.append(len(statements))
+
+    assert counts == [5, 5, 5]
+
+
+def test_listing_of_the_marketplace_is_offered_unless_it_is_held(shop: Shop) -> None:
+    store_listings(starter_listings(), source="starter")
+    embed_listings()
+
+    before = shop.ask("commit my changes to the git branch").help
+    Listing.objects.filter(slug="git").update(review=Listing.Review.HELD)
+    after = shop.ask("commit my changes to the git branch").help
+
+    assert "git" in {offer.name for offer in before if offer.kind == "listing"}
+    assert "git" not in {offer.name for offer in after}
+
+
+def test_help_names_nothing_that_the_caller_may_not_see(shop: Shop) -> None:
+    alone = shop.ask("order a pizza")
+    hidden = IntegrationFactory.create(slug="pizzeria", title="Pizzeria")
+    tool = CapabilityFactory.create(
+        integration=hidden, action="order_pizza", description="Order a pizza."
+    )
+    embed_pending()
+    assign_perm("catalog.use_integration", Group.objects.get(name="finance"), hidden)
+
+    found = shop.ask("order a pizza")
+
+    assert (found.selected, found.fit, found.help) == (alone.selected, alone.fit, alone.help)
+    assert shop.ask("order a pizza", caller=shop.charlie).selected[0].pk == tool.pk
+
+
+def test_own_tool_that_does_not_work_is_offered(shop: Shop) -> None:
+    _add_tool("order_pizza", "Order a pizza.", available=False)
+
+    [offer] = [one for one in shop.ask("order a pizza").help if one.kind == "not_working"]
+
+    assert offer.name == "weather__order_pizza"
+
+
+def test_own_tool_that_needs_a_secret_is_offered_with_the_page_that_sets_it(shop: Shop) -> None:
+    _add_tool("order_pizza", "Order a pizza.")
+    Integration.objects.filter(slug="weather").update(
+        transport="http", endpoint="https://w.example/", own_secrets=True, required_secrets=["KEY"]
+    )
+
+    [offer] = [one for one in shop.ask("order a pizza").help if one.kind == "not_working"]
+
+    assert offer.name == "weather__order_pizza"
+    assert offer.sentence.endswith("It needs a secret from you.")
+    assert offer.mend_path == reverse("my-secret", args=["weather"])
+
+
+@pytest.mark.parametrize("message", ["order a pizza", "hack the planet"])
+def test_planner_does_what_its_policy_says(shop: Shop, message: str) -> None:
+    opened, closed = _plan(shop, message, "fail_open"), _plan(shop, message, "fail_closed")
+
+    assert (opened.state, closed.state) == ("degraded", "errored")
+    assert opened.offered > closed.offered == 0
+    assert opened.selection.fit == closed.selection.fit == "nothing_fits"
+    assert opened.selection.help == closed.selection.help != ()
+
+
+def test_planner_asks_back_where_the_message_is_vague(shop: Shop) -> None:
+    plan = _plan(shop, "can you look into it?", "fail_closed")
+
+    assert (plan.state, plan.selection.fit) == ("planned", "needs_clarification")
+
+
+def _plan(shop: Shop, message: str, policy: str) -> Plan:
+    return plan_turn(Wanted(SelectRequest(message, shop.alice), policy=policy))
+
+
+def _post(client: Client, path: str, **body: Any) -> Any:
+    return client.post(f"/api/v1/{path}", body, content_type="application/json").json()
+
+
+def _add_tool(action: str, description: str, **columns: Any) -> None:
+    """Add an embedded tool to an integration that alice's group has."""
+    integration = Integration.objects.get(slug="weather")
+    CapabilityFactory.create(
+        integration=integration, action=action, description=description, **columns
+    )
+    embed_pending()
