@@ -16,7 +16,7 @@ from tests.mcp.asking import error, send
 from tests.web.conftest import new_key
 
 pytestmark = pytest.mark.django_db
-SAMPLES = Path(__file__).parents[1] / "normalizing" / "samples"
+SAMPLES = Path(__file__).parents[1] / "formats" / "samples"
 
 
 @pytest.fixture
