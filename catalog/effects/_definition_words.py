@@ -4,14 +4,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from catalog.formats.categories import split_words
+from catalog.words.names import split_words
 
 # The start says what a tool does; the rest explains arguments and errors.
 _MOST_TEXT = 600
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n|\n\s*[-•*]|\bArgs:|\bParameters:|\bReturns:")
-# Words of a name that say only that it is a tool.
-_EMPTY = frozenset({"tool", "tools", "api", "function", "mcp", "service", "action", "controller"})
-_NAME_PARTS = re.compile(r"[./:]+")
 
 
 class Classifiable(Protocol):
@@ -27,16 +24,6 @@ class Classifiable(Protocol):
     def input_schema(self) -> Mapping[str, Any] | None: ...
     @property
     def annotations(self) -> Mapping[str, Any]: ...
-
-
-def name_words(action: str) -> list[str]:
-    """Return the words of a name, its last dotted part first: `api.get_user` gives get, user, api.
-
-    A dotted name is a path, and its last part is the operation.
-    """
-    parts = [split_words(part) for part in _NAME_PARTS.split(action)]
-    words = [word for part in reversed(parts) for word in part]
-    return [word for word in words if word not in _EMPTY] or words
 
 
 def first_sentence(description: str) -> list[str]:

@@ -10,11 +10,11 @@ from catalog.effects import _vocabulary
 from catalog.effects._definition_words import (
     Classifiable,
     first_sentence,
-    name_words,
     property_names,
 )
 from catalog.effects.assessment import Effect, Evidence, Source
 from catalog.effects.verbs import Verb, find_base, find_inside, find_verb, is_noun_too
+from catalog.words.names import tool_words
 
 _NAME_WEIGHT, _LATER_IN_NAME, _NOUN_IN_NAME, _LONE_NOUN = 2.6, 2.2, 1.3, 1.0
 _SECOND_IN_NAME = 1.8
@@ -55,7 +55,7 @@ _METHODS: dict[str, tuple[Effect, float]] = {
 
 def effect_evidence(definition: Classifiable, *, name: str = "") -> tuple[Evidence, ...]:
     """Return the evidence in a definition; nothing in it is trusted more than its weight."""
-    words = name_words(name or definition.action)
+    words = tool_words(name or definition.action)
     sentence = first_sentence(definition.description)
     from_name = tuple(_from_name(words))
     from_texts = [

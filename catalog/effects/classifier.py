@@ -1,13 +1,12 @@
 """The classifier: a pure function from a definition to its assessment."""
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from math import exp
 
 from catalog.effects import _vocabulary
 from catalog.effects._definition_words import (
     Classifiable,
     first_sentence,
-    name_words,
     property_names,
 )
 from catalog.effects._evidence import effect_evidence
@@ -15,6 +14,7 @@ from catalog.effects.assessment import KNOWN, Assessment, Effect, Evidence, Flag
 from catalog.effects.verbs import find_verb
 from catalog.formats.descriptors import Descriptor
 from catalog.readiness.facts import SURE
+from catalog.words.names import tool_words
 
 # Evidence of the flags: what reaches outside, whose text comes back, whose data is read.
 # Words decide, and each flag needs two of them: something done, and something it is done to.
@@ -48,12 +48,12 @@ _OUTGOING_OBJECTS: dict[str, str] = {
 }
 _OUTGOING = {verb: frozenset(objects.split()) for verb, objects in _OUTGOING_OBJECTS.items()}
 _SOON = 3
-_Words = list[str]
+_Words = Sequence[str]
 
 
 def flag_evidence(definition: Classifiable, *, effect: Effect) -> dict[Flag, tuple[Evidence, ...]]:
     """Return the evidence of each flag that has some."""
-    name, sentence = name_words(definition.action), first_sentence(definition.description)
+    name, sentence = tool_words(definition.action), first_sentence(definition.description)
     arguments = [key.lower() for key in property_names(definition.input_schema)]
     flags: dict[Flag, tuple[Evidence, ...]] = {}
     if effect != "read":

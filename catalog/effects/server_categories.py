@@ -9,7 +9,8 @@ from functools import cache
 from typing import NamedTuple
 
 from catalog.effects._server_words import GENERIC_WORDS, MORE_WEAK_WORDS, MORE_WORDS, VERBS
-from catalog.formats.categories import CATEGORY_WORDS, OTHER, WEAK_WORDS, split_words
+from catalog.formats.categories import CATEGORY_WORDS, OTHER, WEAK_WORDS
+from catalog.words.names import split_words
 
 _TITLE, _SLUG, _ABOUT, _REST_OF_ABOUT = 3.0, 1.5, 1.5, 0.3
 _NEIGHBOURS, _NEIGHBOURS_DESCRIPTION = 6.0, 0.5

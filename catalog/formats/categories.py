@@ -8,6 +8,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from catalog.words.names import split_words
+
 # Words that indicate a category, and the ambiguous ones among them, which count less.
 
 CATEGORY_WORDS: dict[str, str] = {
@@ -227,12 +229,6 @@ def infer_category(name: str, description: str) -> str:
     # max() keeps the first of equals, so a tie goes to the category listed first.
     best = max(CATEGORY_WORDS, key=lambda category: scores.get(category, 0.0))
     return best if scores.get(best, 0.0) >= _MIN_SCORE else OTHER
-
-
-def split_words(text: str) -> list[str]:
-    """Split a text into lower-case words, splitting camelCase and snake_case names too."""
-    spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text)
-    return [word.lower() for word in re.findall(r"[^\W_]+", spaced)]
 
 
 def _add_scores(scores: dict[str, float], words: list[str], weight: float) -> None:

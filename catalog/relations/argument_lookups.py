@@ -16,6 +16,7 @@ from django.db.models import Count
 
 from catalog.embedding.texts import split_identifier
 from catalog.models import Capability, Edge
+from catalog.words.names import singular
 
 # First words of an argument's name tell what it identifies, the last that it does.
 _IDENTIFIES = {"guid", "id", "identifier", "ids", "jid", "key", "ref", "sha", "urn", "uuid"}
@@ -98,13 +99,7 @@ def _subjects(tool: NamedTool) -> Iterator[_Words]:
 @lru_cache(maxsize=1000)  # each pair of tools asks, and under the catalogue's lock
 def _words(name: str) -> tuple[str, ...]:
     """Split a name of any style into words in lower case and the singular."""
-    return tuple(_singular(word) for word in split_identifier(name[:LONGEST_NAME]).split())
-
-
-def _singular(word: str) -> str:
-    if word.endswith("ies"):
-        return word[:-3] + "y"
-    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+    return tuple(singular(word) for word in split_identifier(name[:LONGEST_NAME]).split())
 
 
 # Stored edges from tools to the lookups of their arguments, within each server.

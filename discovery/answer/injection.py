@@ -80,19 +80,19 @@ class Written:
     search_result: Any = None
 
 
-def write_found(found: Sequence[Tool], *, provider: str, deferred: bool) -> Written:
+def write_found(matches: Sequence[Tool], *, provider: str, deferred: bool) -> Written:
     """Render the search tool and the tools found, given best first."""
-    tools = (SEARCH, *found)
+    tools = (SEARCH, *matches)
     if not deferred:
         payload = write_tools(tools, provider)
         return Written(tools, payload, _cost(payload, ""))
-    payload, result = write_searchable(found, found, SEARCH, provider)
+    payload, result = write_searchable(matches, matches, SEARCH, provider)
     return Written(tools, payload, _cost(_loaded(payload), ""), result)
 
 
 def inject(
     selection: Selection,
-    asked: SelectRequest,
+    request: SelectRequest,
     *,
     mode: str,
     provider: str,
@@ -105,13 +105,13 @@ def inject(
     if mode == "selected" or (deferred and provider == "openai_responses"):
         return inject_selected(selection, provider=provider, deferred=deferred)
     injection = inject_everything(
-        caller=asked.caller,
+        caller=request.caller,
         provider=provider,
-        kind=asked.kind,
-        only_here=asked.only_here,
+        kind=request.kind,
+        only_here=request.only_here,
         context_window=context_window,
         forced="direct" if deferred and mode == AUTO else mode,
-        known=(len(selection.selected) + selection.excluded_count, selection.tokens_all),
+        measured=(len(selection.selected) + selection.excluded_count, selection.tokens_all),
     )
     if deferred and injection.choice.mode == "direct":
         choice = replace(injection.choice, reason="Definitions cost nothing until they are found.")
@@ -142,13 +142,13 @@ def inject_everything(
     only_here: bool = False,
     context_window: int | None = None,
     forced: str | None = None,
-    known: tuple[int, int] | None = None,
+    measured: tuple[int, int] | None = None,
 ) -> Injection:
     """Build an injection of everything usable, in the mode that fits the window or is forced.
 
     `known` is the number of capabilities and their tokens, if the caller has read them already.
     """
-    count, full_tokens = known or all_tools.measure(caller, kind=kind, only_here=only_here)
+    count, full_tokens = measured or all_tools.measure(caller, kind=kind, only_here=only_here)
     choice = choose_mode(
         full_tokens=full_tokens,
         count=count,
@@ -167,12 +167,14 @@ def inject_everything(
     return injection
 
 
-def _everything_in(choice: ModeChoice, provider: str, count: int, read: _ReadTools) -> Injection:
+def _everything_in(
+    choice: ModeChoice, provider: str, count: int, read_tools: _ReadTools
+) -> Injection:
     if choice.mode == "direct":
-        tools = read(schemas=True)
+        tools = read_tools(schemas=True)
         return _rendered_injection(choice, tools, render_direct(tools), provider)
     if choice.mode == "compact_direct":
-        lines = render_compact(read(schemas=False))
+        lines = render_compact(read_tools(schemas=False))
         use_tools = [tool for tool in EXPLORING if tool.name in _USE_TOOLS]
         return _rendered_injection(choice, as_tools(use_tools), lines, provider)
     return _rendered_injection(choice, as_tools(EXPLORING), render_discovery(count), provider)
@@ -187,26 +189,26 @@ def _is_too_much(injection: Injection) -> bool:
 def _rendered_injection(
     choice: ModeChoice, tools: Sequence[Tool], prompt: str, provider: str
 ) -> Injection:
-    written = write_tools(tools, provider)
-    return Injection(choice, tuple(tools), prompt, _cost(written, prompt), written)
+    payload = write_tools(tools, provider)
+    return Injection(choice, tuple(tools), prompt, _cost(payload, prompt), payload)
 
 
 def _deferred_injection(
-    choice: ModeChoice, tools: Sequence[Tool], found: Sequence[Tool], provider: str
+    choice: ModeChoice, tools: Sequence[Tool], matches: Sequence[Tool], provider: str
 ) -> Injection:
     """Defer all tools, and add the search that finds some of them now."""
-    written, result = write_searchable(tools, found, SEARCH, provider)
+    payload, result = write_searchable(tools, matches, SEARCH, provider)
     prompt = render_deferred(SEARCH)
-    cost = _cost(_loaded(written), prompt)
-    return Injection(choice, (SEARCH, *tools), prompt, cost, written, result)
+    cost = _cost(_loaded(payload), prompt)
+    return Injection(choice, (SEARCH, *tools), prompt, cost, payload, result)
 
 
-def _loaded(written: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [tool for tool in written if not tool.get("defer_loading")]
+def _loaded(payload: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [tool for tool in payload if not tool.get("defer_loading")]
 
 
-def _cost(written: list[dict[str, Any]] | None, prompt: str) -> int:
-    definitions = write_json(written, ensure_ascii=False, compact=False) if written else ""
+def _cost(payload: list[dict[str, Any]] | None, prompt: str) -> int:
+    definitions = write_json(payload, ensure_ascii=False, compact=False) if payload else ""
     return token_counter().count(definitions) + token_counter().count(prompt)
 
 

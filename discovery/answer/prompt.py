@@ -43,7 +43,7 @@ def render_direct(tools: Sequence[Tool]) -> str:
         ("These wait for a person, so say what you are about to do", asking),
         ("The servers of these are failing, so try others first", failing),
     )
-    return "\n".join(f"{said}: {_join(names)}." for said, names in lines if names)
+    return "\n".join(f"{opening}: {_join(names)}." for opening, names in lines if names)
 
 
 def _join(names: Sequence[str]) -> str:

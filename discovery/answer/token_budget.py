@@ -18,12 +18,12 @@ def cut(before: str, text: str, after: str, budget: int) -> str:
     words = text.split()
     if fits(whole := f"{before}{' '.join(words)}{after}", budget):
         return whole
-    kept = largest(
+    word_count = largest(
         max(len(words) - 1, 0),
         lambda number: fits(f"{before}{_with_ellipsis(words[:number])}{after}", budget),
     )
-    if kept:
-        return f"{before}{_with_ellipsis(words[:kept])}{after}"
+    if word_count:
+        return f"{before}{_with_ellipsis(words[:word_count])}{after}"
     bare = f"{before.rstrip(' :')}{after}"
     return bare if fits(bare, budget) else ""
 

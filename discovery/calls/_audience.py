@@ -126,11 +126,11 @@ def admit_required(
     except ValidationError:
         raise CannotAskError("The server's questions cannot be read.") from None
     questions: JSONObject = {}
-    for name, asked in (result.input_requests or {}).items():
-        dumped = asked.model_dump(by_alias=True, mode="json", exclude_none=True)
+    for name, question in (result.input_requests or {}).items():
+        dumped = question.model_dump(by_alias=True, mode="json", exclude_none=True)
         params = dumped.get("params") or {}
         params.pop("_meta", None)
-        check_question(asked.method, params, capabilities)
+        check_question(question.method, params, capabilities)
         questions[name] = dumped | ({"params": name_asker(params, asker)} if params else {})
     if len(questions) > MOST_QUESTIONS:
         raise CannotAskError(TOO_MANY)
@@ -144,9 +144,9 @@ def admit_note(message: JSONObject) -> JSONObject:
     params = message["params"]
     if len(write_json(params)) <= MOST_CHARACTERS and not must_be_held_back(params, is_prompt=True):
         return message
-    kept = {name: value for name, value in params.items() if name in _OF_NOTES}
+    numbers = {name: value for name, value in params.items() if name in _OF_NOTES}
     words = {"message" if "progress" in params else "data": HELD_BACK}
-    return {**message, "params": kept | words}
+    return {**message, "params": numbers | words}
 
 
 def name_asker(params: JSONObject, server: str) -> JSONObject:
@@ -196,8 +196,8 @@ class CallAudience:
         self._loop, number = asyncio.get_running_loop(), self._asked
         answer = self._questions[number] = self._loop.create_future()
         began = self._loop.time()
-        named = name_asker(params, self.asks_as)
-        question = {"id": question_id(self._pk, number), "method": method, "params": named}
+        named_params = name_asker(params, self.asks_as)
+        question = {"id": question_id(self._pk, number), "method": method, "params": named_params}
         if not self._push(question):
             raise CannotAskError("Too much was sent already.")
         noted |= {"state": "unanswered", **words_of(params)}

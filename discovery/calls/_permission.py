@@ -33,10 +33,10 @@ def _usable_sql(*, to_be_sent: bool, united: bool) -> str:
     facts = facts_sql(mode="usable.mode", user="%(account)s::bigint")
     group = "usable.group_id" if united else "%(group)s::bigint"
     quotas = "NULL" if to_be_sent else _QUOTAS.format(group=group)
-    read = f"{columns_of(Capability, 'c')}, {columns_of(Integration, 'i')}, {needs}"
+    columns = f"{columns_of(Capability, 'c')}, {columns_of(Integration, 'i')}, {needs}"
     return f"""
 WITH RECURSIVE {rights_sql(TABLES, united=united)}
-SELECT {facts}, {group}, {quotas}, {read}
+SELECT {facts}, {group}, {quotas}, {columns}
 FROM usable JOIN catalog_capability c ON c.id = usable.id
 JOIN catalog_integration i ON i.id = c.integration_id {join}
 WHERE c.full_name = %(name)s::text AND (%(key)s::bigint IS NULL OR EXISTS (
@@ -117,8 +117,8 @@ def _read_capability(
     rows = rows_of(_usable_sql(to_be_sent=to_be_sent, united=caller.is_united), parameters)
     if not rows:
         return None
-    own = len(COLUMNS) + 2
-    [(*facts, group_id, quotas), values] = rows[0][:own], rows[0][own:]
+    split = len(COLUMNS) + 2
+    [(*facts, group_id, quotas), values] = rows[0][:split], rows[0][split:]
     first, second = len(Capability._meta.concrete_fields), len(Integration._meta.concrete_fields)
     capability = made(Capability, values[:first])
     capability.integration = made(Integration, values[first : first + second])

@@ -56,10 +56,10 @@ def apply_policies(*, most: int) -> None:
     policies = waiting.annotate(wanted=F("group__call_policy__content"))
     for call in policies.order_by("ended_at", "pk")[:most]:
         _apply(call, call.wanted)
-    kept = ExpressionWrapper(
+    keep_since = ExpressionWrapper(
         Now() - F("group__call_policy__days") * Value(_DAY), output_field=DateTimeField()
     )
-    old = Call.objects.filter(group__call_policy__days__isnull=False, ended_at__lt=kept)
+    old = Call.objects.filter(group__call_policy__days__isnull=False, ended_at__lt=keep_since)
     Call.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:most])).delete()
 
 

@@ -34,12 +34,12 @@ def question_of(method: str) -> JSONObject:
 
 def words_of(params: Mapping[str, Any]) -> JSONObject:
     """Return what a person is shown of a question: its text, its fields, the host of its page."""
-    shown = {
+    parts = {
         "text": str(params.get("message") or "")[:_LONGEST],
         "asks_for": [name[:_LONGEST] for name in list(fields_of(params) or {})[:_MOST_FIELDS]],
         "host": _host_of(str(params.get("url") or "")),
     }
-    return {name: part for name, part in shown.items() if part}
+    return {name: part for name, part in parts.items() if part}
 
 
 def fields_of(params: Mapping[str, Any]) -> JSONObject | None:
@@ -69,15 +69,19 @@ def asked_by_result(required: Mapping[str, Any] | None) -> list[JSONObject]:
     """Return the questions of a result that requires input, in the newer generation."""
     requests = (required or {}).get("inputRequests") or {}
     return [
-        {**question_of(one["method"]), "state": "asked", **words_of(one.get("params") or {})}
-        for one in list(requests.values())[:MOST_NOTED]
+        {
+            **question_of(question["method"]),
+            "state": "asked",
+            **words_of(question.get("params") or {}),
+        }
+        for question in list(requests.values())[:MOST_NOTED]
     ]
 
 
 def withheld_by_result(required: Mapping[str, Any] | None) -> list[JSONObject]:
     """Return the questions of such a result where the client was not asked: without words."""
     requests = (required or {}).get("inputRequests") or {}
-    return [question_of(one["method"]) for one in list(requests.values())[:MOST_NOTED]]
+    return [question_of(question["method"]) for question in list(requests.values())[:MOST_NOTED]]
 
 
 def answered_with_call(dialogue: JSONObject | None) -> list[JSONObject]:
@@ -106,11 +110,13 @@ def without_words(questions: Iterable[JSONObject]) -> list[JSONObject]:
 
 def record_accepted(call: Call) -> None:
     """Add an audit entry for what a person has let a server have during the call."""
-    accepted = [one for one in call.questions or () if one["state"] == "accepted"]
+    accepted = [question for question in call.questions or () if question["state"] == "accepted"]
     if not accepted:
         return
-    asked = [{name: part for name, part in one.items() if name != "text"} for one in accepted]
-    details = {"call": str(call.pk), "questions": asked}
+    textless = [
+        {name: part for name, part in question.items() if name != "text"} for question in accepted
+    ]
+    details = {"call": str(call.pk), "questions": textless}
     record(by=call.user, action="call.question_accepted", target=target_of(call), details=details)
 
 

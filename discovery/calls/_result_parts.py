@@ -99,7 +99,7 @@ def _rows_of(value: Any) -> list[dict[str, Any]]:
 def _is_flat(row: Any) -> bool:
     if not isinstance(row, dict) or not row:
         return False
-    return not any(isinstance(one, dict | list) for one in row.values())
+    return not any(isinstance(value, dict | list) for value in row.values())
 
 
 def _cell(value: Any) -> str:

@@ -66,14 +66,14 @@ class ExecuteView(APIView):
         404 alike for unknown names and for tools that the user may not use; 409 if the definition
         changed since it was approved; 429 if too many of the user's calls are pending.
         """
-        caller, wanted = asked_for(request, bodies.ExecuteRequestSerializer, acting=True)
+        caller, body = asked_for(request, bodies.ExecuteRequestSerializer, acting=True)
         with refusals_as_problems(REFUSALS):
             try:
                 done = execute(
                     caller=caller,
-                    full_name=wanted["name"],
-                    arguments=wanted["arguments"],
-                    turn_id=wanted.get("turn_id"),
+                    full_name=body["name"],
+                    arguments=body["arguments"],
+                    turn_id=body.get("turn_id"),
                     idempotency_key=_idempotency_key(request),
                 )
             except KeyUsedError as used:

@@ -46,11 +46,11 @@ class ApprovalsView(APIView):
         """List calls that need approval: an admin key sees those of its groups, staff all."""
         query = bodies.ApprovalsQuerySerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
-        wanted = query.validated_data
+        values = query.validated_data
         calls = approvals_of(principal_of(request))
-        calls = waiting(calls) if wanted["state"] == "waiting" else decided(calls)
-        start = wanted["offset"]
-        items = list(calls[start : start + wanted["limit"]])
+        calls = waiting(calls) if values["state"] == "waiting" else decided(calls)
+        start = values["offset"]
+        items = list(calls[start : start + values["limit"]])
         page = {"items": items, "total": calls.count()}
         context = _verdicts(request, items)
         return Response(bodies.ApprovalsSerializer(page, context=context).data)

@@ -74,13 +74,13 @@ def approvals(request: PageRequest) -> HttpResponse:
     show = request.GET.get("show", "")
     if not request.user.is_staff or show == "own":
         acts = list_acts_of_others(user=request.user)
-        own = {"calls": list_own_calls(caller=frame.caller), "acts": acts, "show": "own"}
-        return render_page(request, "calls/approvals.html", own, frame=frame)
-    found = _filter(approvals_of(request.user), show, form.words())
-    count = found.count()
+        own_context = {"calls": list_own_calls(caller=frame.caller), "acts": acts, "show": "own"}
+        return render_page(request, "calls/approvals.html", own_context, frame=frame)
+    matching = _filter(approvals_of(request.user), show, form.words())
+    count = matching.count()
     pages = max(1, -(-count // PAGE_SIZE))
     page = min(form.page_number(), pages)
-    calls = list(found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE])
+    calls = list(matching[(page - 1) * PAGE_SIZE : page * PAGE_SIZE])
     context = {
         "show": "decided" if show == "decided" else "waiting",
         "form": form,
@@ -101,8 +101,8 @@ def approval(request: PageRequest, pk: UUID) -> HttpResponse:
     problem = ""
     if request.method == "POST":
         try:
-            if said := _act(request, call, decides, approve_form, reject_form):
-                messages.success(request, said)
+            if message := _act(request, call, decides, approve_form, reject_form):
+                messages.success(request, message)
                 return redirect("approvals")
         except (CannotDecideError, MayNotDecideError, TooLateError) as refused:
             problem = str(refused)
@@ -148,16 +148,16 @@ def _find_call(request: PageRequest, pk: UUID) -> tuple[Call, bool]:
         call = approvals_of(request.user).filter(pk=pk).first()
         if call is not None:
             return call, True
-    own = find_call(principal=request.user, pk=pk)
-    if own is None or not own.needs_approval:
+    own_call = find_call(principal=request.user, pk=pk)
+    if own_call is None or not own_call.needs_approval:
         raise Http404
-    return own, False
+    return own_call, False
 
 
 def _context(request: PageRequest, call: Call, decides: bool) -> dict[str, Any]:
     waits = waiting(Call.objects.filter(pk=call.pk)).exists()  # it may have expired
     verdict = check_eligibility(by=request.user, calls=[call])[call.pk]
-    own = _is_requester(request.user, call)
+    is_own = _is_requester(request.user, call)
     rendering = render_call(call)
     # Only approvers may see other people's earlier calls.
     comparison = compare_with_last_approved(call) if decides else None
@@ -171,7 +171,7 @@ def _context(request: PageRequest, call: Call, decides: bool) -> dict[str, Any]:
         "flow_values": (call.flow or {}).get("values", []),
         "waits": waits,
         "decides": decides,
-        "own": own,
+        "own": is_own,
         "why_not": verdict.objection if decides and waits else "",
         "nobody_else": _(NOBODY_ELSE) if verdict.stuck and waits else "",
     }
@@ -187,8 +187,8 @@ def _with_verdicts(person: User, calls: list[Call]) -> list[Call]:
 
 def _is_requester(person: User, call: Call) -> bool:
     """Return True for the person's own calls and for those they requested as another person."""
-    asked = call.actor_id == person.pk and call.credential == CredentialKind.SESSION
-    return call.user_id == person.pk or (asked and acts_for_others(person))
+    is_session_actor = call.actor_id == person.pk and call.credential == CredentialKind.SESSION
+    return call.user_id == person.pk or (is_session_actor and acts_for_others(person))
 
 
 def _filter(calls: "QuerySet[Call]", show: str, words: str) -> "QuerySet[Call]":

@@ -38,9 +38,9 @@ class WaitingCall:
 def list_waiting(pks: Sequence[UUID] | None = None) -> list[WaitingCall]:
     """Return all pending calls, or those among `pks`, oldest first."""
     codename = ACT_FOR_OTHERS.partition(".")[2]
-    wanted = {"pks": None if pks is None else list(pks), "acts": codename}
+    parameters = {"pks": None if pks is None else list(pks), "acts": codename}
     rights = {"unavailable": True, "connected": False, "only_here": False, "kind": ""}
-    return [WaitingCall(*row) for row in rows_of(_pending_sql(), {**wanted, **rights})]
+    return [WaitingCall(*row) for row in rows_of(_pending_sql(), {**parameters, **rights})]
 
 
 def list_leaving(pks: Sequence[UUID] | None = None) -> list[WaitingCall]:

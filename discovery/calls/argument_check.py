@@ -80,15 +80,15 @@ def _without_nulls(schema: Any, arguments: JSONObject, definitions: JSONObject) 
     properties, required = schema.get("properties"), schema.get("required")
     if not isinstance(properties, dict):
         return arguments
-    kept: JSONObject = {}
+    result: JSONObject = {}
     for name, value in arguments.items():
         of_argument = properties.get(name)
         is_needed = isinstance(required, list) and name in required
         if isinstance(value, dict) and isinstance(of_argument, dict):
-            kept[name] = _without_nulls(of_argument, value, definitions)
+            result[name] = _without_nulls(of_argument, value, definitions)
         elif value is not None or is_needed or _takes_null(of_argument, definitions):
-            kept[name] = value
-    return kept
+            result[name] = value
+    return result
 
 
 def _takes_null(schema: Any, definitions: JSONObject) -> bool:
@@ -167,13 +167,13 @@ class _Effort:
         """Resolve a reference; raise LookupError if it points outside of the schema."""
         if not isinstance(reference, str) or reference[:2] not in {"#", "#/"}:
             raise LookupError(reference)
-        found: Any = self._root
+        target: Any = self._root
         try:
             for step in parse_pointer(reference):
-                found = found[int(step) if isinstance(found, list) else step]
+                target = target[int(step) if isinstance(target, list) else step]
         except (TypeError, ValueError) as odd:  # into a text, or by a word into a list
             raise LookupError(reference) from odd
-        return found
+        return target
 
 
 def _inner_parts(schema: JSONObject) -> Iterator[Any]:

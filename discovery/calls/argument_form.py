@@ -79,10 +79,10 @@ class FormReader:
     def read(self, arguments: Any = None) -> tuple[FormField, JSONObject]:
         """Return the form as one object of fields, and the arguments that were sent."""
         schema = {"type": "object", **self._resolve(self._root)}
-        begun = arguments if isinstance(arguments, dict) else _MISSING
+        start = arguments if isinstance(arguments, dict) else _MISSING
         if not any(schema.get(name) for name in _WITH_CONTENT) and self._root:
             return self._field("", "", "object", schema), {}
-        form, value = self._node("", "", schema, begun, 0)
+        form, value = self._node("", "", schema, start, 0)
         return form, value if isinstance(value, dict) else {}
 
     def _node(
@@ -109,7 +109,7 @@ class FormReader:
     ) -> tuple[FormField, Any]:
         kind = schema.get("type")
         if isinstance(kind, list):
-            kinds = [one for one in kind if one != "null"]
+            kinds = [name_of_type for name_of_type in kind if name_of_type != "null"]
             kind = kinds[0] if len(kinds) == 1 else None
         if kind == "string":
             return self._text(path, name, schema, value)
@@ -126,21 +126,21 @@ class FormReader:
     def _object(
         self, path: str, name: str, schema: JSONObject, value: Any, depth: int
     ) -> tuple[FormField, Any]:
-        one = self._field(path, name, "object", schema)
+        form_field = self._field(path, name, "object", schema)
         properties = schema.get("properties")
         required = schema.get("required")
         needed = required if isinstance(required, list) else []
         sent: JSONObject = {}
         for key, inner in properties.items() if isinstance(properties, dict) else ():
-            begun = value.get(key, _MISSING) if isinstance(value, dict) else _MISSING
-            part, got = self._node(_join(path, key), key, inner, begun, depth + 1)
+            start = value.get(key, _MISSING) if isinstance(value, dict) else _MISSING
+            part, got = self._node(_join(path, key), key, inner, start, depth + 1)
             part.is_required = key in needed
             if got is not _MISSING:
                 sent[key] = got
             elif key in needed and part.control in _EMPTY and not part.problem:
                 sent[key] = _EMPTY[part.control]
-            one.parts.append(part)
-        return one, sent or _MISSING
+            form_field.parts.append(part)
+        return form_field, sent or _MISSING
 
     def _array(
         self, path: str, name: str, schema: JSONObject, value: Any, depth: int
@@ -153,13 +153,13 @@ class FormReader:
             return self._one_a_line(path, name, schema, items, value)
         if kind != "object" or not _has_only_properties(items):
             return self._json(path, name, schema, value)
-        one, sent = self._field(path, name, "list", schema), []
+        form_field, sent = self._field(path, name, "list", schema), []
         for at in range(self._item_count(path, value)):
-            begun = value[at] if isinstance(value, list) and at < len(value) else _MISSING
-            part, got = self._node(_join(path, str(at)), str(at + 1), items, begun, depth + 1)
-            one.parts.append(part)
+            start = value[at] if isinstance(value, list) and at < len(value) else _MISSING
+            part, got = self._node(_join(path, str(at)), str(at + 1), items, start, depth + 1)
+            form_field.parts.append(part)
             sent.append({} if got is _MISSING else got)
-        return one, sent or _MISSING
+        return form_field, sent or _MISSING
 
     def _item_count(self, path: str, value: Any) -> int:
         if self._data is None:
@@ -184,16 +184,16 @@ class FormReader:
             return self._node(path, name, {**branches[0], **shared}, value, depth)
         if not branches:
             return self._json(path, name, schema, value)
-        one = self._field(path, name, "either", schema)
+        form_field = self._field(path, name, "either", schema)
         chosen = self._chosen(path, branches, value)
         for at, branch in enumerate(branches):
             text = str(branch.get("title") or branch.get("type") or at + 1)[:60]
-            one.options.append((str(at), text, at == chosen))
+            form_field.options.append((str(at), text, at == chosen))
         merged = _merge(shared, branches[chosen])
         part, got = self._node(path, name, merged, value, depth + 1)
         part.title = part.description = ""
-        one.parts.append(part)
-        return one, got
+        form_field.parts.append(part)
+        return form_field, got
 
     def _chosen(self, path: str, branches: list[JSONObject], value: Any) -> int:
         if self._data is not None:
@@ -207,107 +207,111 @@ class FormReader:
         text = self._sent(path, value if isinstance(value, str) else "")
         long = name.lower() in _LONG_NAMES or (isinstance(longest, int) and longest > LONG_TEXT)
         control: Control = "long" if (long and not declared) or "\n" in text else "text"
-        one = self._field(path, name, control, schema)
-        one.text, one.hint = text, str(declared or "")[:40]
-        one.input_type = _INPUT_OF.get(str(declared), "text")
-        return one, text.replace("\r\n", "\n") if text else _MISSING
+        form_field = self._field(path, name, control, schema)
+        form_field.text, form_field.hint = text, str(declared or "")[:40]
+        form_field.input_type = _INPUT_OF.get(str(declared), "text")
+        return form_field, text.replace("\r\n", "\n") if text else _MISSING
 
     def _number(
         self, path: str, name: str, schema: JSONObject, value: Any, *, whole: bool
     ) -> tuple[FormField, Any]:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        one = self._field(path, name, "number", schema)
-        one.text = self._sent(path, write_json(value) if is_number else "").strip()
-        one.step = "1" if whole else "any"
-        return one, self._read_number(path, one, whole=whole) if one.text else _MISSING
+        form_field = self._field(path, name, "number", schema)
+        form_field.text = self._sent(path, write_json(value) if is_number else "").strip()
+        form_field.step = "1" if whole else "any"
+        return form_field, self._read_number(
+            path, form_field, whole=whole
+        ) if form_field.text else _MISSING
 
-    def _read_number(self, path: str, one: FormField, *, whole: bool) -> Any:
+    def _read_number(self, path: str, form_field: FormField, *, whole: bool) -> Any:
         try:
-            value = parse_json(one.text)
+            value = parse_json(form_field.text)
         except StrictJSONError:
             value = None
         if isinstance(value, int | float) and not isinstance(value, bool):
             return value
-        self._refuse(path, one, "Enter a whole number." if whole else "Enter a number.")
+        self._refuse(path, form_field, "Enter a whole number." if whole else "Enter a number.")
         return _MISSING
 
     def _yes_no(
         self, path: str, name: str, schema: JSONObject, value: Any
     ) -> tuple[FormField, Any]:
-        one = self._field(path, name, "yes_no", schema)
-        begun = {True: "true", False: "false"}.get(value, "") if isinstance(value, bool) else ""
-        one.text = self._sent(path, begun)
-        return one, {"true": True, "false": False}.get(one.text, _MISSING)
+        form_field = self._field(path, name, "yes_no", schema)
+        start = {True: "true", False: "false"}.get(value, "") if isinstance(value, bool) else ""
+        form_field.text = self._sent(path, start)
+        return form_field, {"true": True, "false": False}.get(form_field.text, _MISSING)
 
     def _choice(
         self, path: str, name: str, schema: JSONObject, value: Any
     ) -> tuple[FormField, Any]:
-        one, values = self._field(path, name, "choice", schema), schema["enum"]
-        begun = next((str(at) for at, each in enumerate(values) if _equal(each, value)), "")
-        one.text = self._sent(path, begun)
+        form_field, values = self._field(path, name, "choice", schema), schema["enum"]
+        start = next((str(at) for at, option in enumerate(values) if _equal(option, value)), "")
+        form_field.text = self._sent(path, start)
         got: Any = _MISSING
-        for at, each in enumerate(values):
-            one.options.append((str(at), _shown(each), str(at) == one.text))
-            got = each if str(at) == one.text else got
-        return one, got
+        for at, option in enumerate(values):
+            form_field.options.append((str(at), _shown(option), str(at) == form_field.text))
+            got = option if str(at) == form_field.text else got
+        return form_field, got
 
     def _several(
         self, path: str, name: str, schema: JSONObject, values: list[Any], value: Any
     ) -> tuple[FormField, Any]:
-        one = self._field(path, name, "several", schema)
-        begun = value if isinstance(value, list) else []
+        form_field = self._field(path, name, "several", schema)
+        start = value if isinstance(value, list) else []
         chosen = (
-            {str(at) for at, each in enumerate(values) if any(_equal(each, v) for v in begun)}
+            {str(at) for at, option in enumerate(values) if any(_equal(option, v) for v in start)}
             if self._data is None
             else set(self._lists(f"arg:{path}"))
         )
-        one.options = [(str(at), _shown(each), str(at) in chosen) for at, each in enumerate(values)]
-        got = [each for at, each in enumerate(values) if str(at) in chosen]
-        return one, got or _MISSING
+        form_field.options = [
+            (str(at), _shown(option), str(at) in chosen) for at, option in enumerate(values)
+        ]
+        got = [option for at, option in enumerate(values) if str(at) in chosen]
+        return form_field, got or _MISSING
 
     def _one_a_line(
         self, path: str, name: str, schema: JSONObject, items: JSONObject, value: Any
     ) -> tuple[FormField, Any]:
-        one = self._field(path, name, "lines", schema)
-        begun = (
-            [each if isinstance(each, str) else write_json(each) for each in value or ()]
+        form_field = self._field(path, name, "lines", schema)
+        start = (
+            [item if isinstance(item, str) else write_json(item) for item in value or ()]
             if (isinstance(value, list))
             else []
         )
-        one.text = self._sent(path, "\n".join(begun))
-        lines = [line.strip() for line in one.text.splitlines() if line.strip()]
+        form_field.text = self._sent(path, "\n".join(start))
+        lines = [line.strip() for line in form_field.text.splitlines() if line.strip()]
         if items.get("type") == "string" or not lines:
-            return one, lines or _MISSING
+            return form_field, lines or _MISSING
         numbers = []
         for line in lines:
             try:
                 numbers.append(parse_json(line))
             except StrictJSONError:
-                self._refuse(path, one, "Enter a number on each line.")
-                return one, _MISSING
-        return one, numbers
+                self._refuse(path, form_field, "Enter a number on each line.")
+                return form_field, _MISSING
+        return form_field, numbers
 
     def _fixed(self, path: str, name: str, schema: JSONObject) -> tuple[FormField, Any]:
-        one = self._field(path, name, "fixed", schema)
-        one.text = _shown(schema["const"])
-        return one, schema["const"]
+        form_field = self._field(path, name, "fixed", schema)
+        form_field.text = _shown(schema["const"])
+        return form_field, schema["const"]
 
     def _json(self, path: str, name: str, schema: JSONObject, value: Any) -> tuple[FormField, Any]:
-        one = self._field(path, name, "json", schema)
-        one.text = self._sent(path, "" if value is _MISSING else write_pretty(value))
-        if not one.text.strip():
-            return one, _MISSING
+        form_field = self._field(path, name, "json", schema)
+        form_field.text = self._sent(path, "" if value is _MISSING else write_pretty(value))
+        if not form_field.text.strip():
+            return form_field, _MISSING
         try:
-            return one, parse_json(one.text)
+            return form_field, parse_json(form_field.text)
         except StrictJSONError as problem:
-            self._refuse(path, one, _NOT_JSON.format(problem))
-            return one, _MISSING
+            self._refuse(path, form_field, _NOT_JSON.format(problem))
+            return form_field, _MISSING
 
-    def _sent(self, path: str, begun: str) -> str:
-        return begun if self._data is None else self._data.get(f"arg:{path}", "")
+    def _sent(self, path: str, start: str) -> str:
+        return start if self._data is None else self._data.get(f"arg:{path}", "")
 
-    def _refuse(self, path: str, one: FormField, reason: str) -> None:
-        one.problem = self.problems[path] = reason
+    def _refuse(self, path: str, form_field: FormField, reason: str) -> None:
+        form_field.problem = self.problems[path] = reason
 
     def _field(self, path: str, name: str, control: Control, schema: JSONObject) -> FormField:
         title, description = schema.get("title"), schema.get("description")
@@ -322,15 +326,17 @@ class FormReader:
 
     def _resolve(self, schema: Any) -> JSONObject:
         """Follow references inside the schema, and merge what must hold together."""
-        found = schema if isinstance(schema, dict) else {}
+        resolved = schema if isinstance(schema, dict) else {}
         for _ in range(MOST_DEPTH):
-            reference = found.get("$ref")
+            reference = resolved.get("$ref")
             if not isinstance(reference, str):
                 break
-            found = _merge({k: v for k, v in found.items() if k != "$ref"}, self._at(reference))
-        parts = found.get("allOf")
+            resolved = _merge(
+                {k: v for k, v in resolved.items() if k != "$ref"}, self._at(reference)
+            )
+        parts = resolved.get("allOf")
         if isinstance(parts, list) and len(parts) <= MOST_ITEMS:
-            whole = {key: part for key, part in found.items() if key != "allOf"}
+            whole = {key: part for key, part in resolved.items() if key != "allOf"}
             for part in parts:
                 inner = part if isinstance(part, dict) else {}
                 if isinstance(inner.get("$ref"), str):
@@ -339,18 +345,18 @@ class FormReader:
                     )
                 whole = _merge(whole, inner)
             return whole
-        return found
+        return resolved
 
     def _at(self, reference: str) -> JSONObject:
-        found: Any = self._root
+        target: Any = self._root
         if not reference.startswith("#"):
             return {}
         try:
             for step in parse_pointer(reference):
-                found = found[int(step) if isinstance(found, list) else step]
+                target = target[int(step) if isinstance(target, list) else step]
         except (LookupError, TypeError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return target if isinstance(target, dict) else {}
 
 
 def write_pretty(value: Any) -> str:
@@ -365,13 +371,13 @@ def path_of(argument: str) -> str:
 
 def mark_problem(form: FormField, argument: str, reason: str) -> bool:
     """Put the problem of an argument on its field; return False if the form has none of it."""
-    wanted, best = path_of(argument), None
+    path, best = path_of(argument), None
     waiting = list(form.parts)
     while waiting:
-        one = waiting.pop()
-        waiting.extend(one.parts)
-        if wanted == one.path or wanted.startswith(f"{one.path}/"):
-            best = one if best is None or len(one.path) >= len(best.path) else best
+        form_field = waiting.pop()
+        waiting.extend(form_field.parts)
+        if path == form_field.path or path.startswith(f"{form_field.path}/"):
+            best = form_field if best is None or len(form_field.path) >= len(best.path) else best
     if best is None:
         return False
     best.problem = reason
@@ -421,15 +427,15 @@ def _is_of_type(value: Any, schema: JSONObject) -> bool:
         names = schema.get("properties")
         return isinstance(names, dict) and all(
             "const" not in (names[key] if isinstance(names.get(key), dict) else {})
-            or _equal(names[key]["const"], each)
-            for key, each in value.items()
+            or _equal(names[key]["const"], item)
+            for key, item in value.items()
             if key in names
         )
     return not isinstance(value, bool) or kind is bool
 
 
-def _equal(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and one == other
+def _equal(first: Any, second: Any) -> bool:
+    return type(first) is type(second) and first == second
 
 
 def _shown(value: Any) -> str:

@@ -230,10 +230,10 @@ def list_uncompared(rendering: Rendering) -> tuple[ArgumentDifference, ...]:
 
 def compare(before: Rendering, after: Rendering) -> tuple[ArgumentDifference, ...]:
     """Compare by argument, in the order of the later call; removed arguments come last."""
-    old = {one.key: one for one in before.arguments}
-    new = {one.key: one for one in after.arguments}
+    old = {entry.key: entry for entry in before.arguments}
+    new = {entry.key: entry for entry in after.arguments}
     compared = [_difference(old.get(key), argument) for key, argument in new.items()]
-    gone = [ArgumentDifference("gone", one, None) for key, one in old.items() if key not in new]
+    gone = [ArgumentDifference("gone", entry, None) for key, entry in old.items() if key not in new]
     return (*compared, *gone)
 
 

@@ -53,18 +53,18 @@ def bulk_objection(call: Call) -> str:
 
 
 def decide_in_bulk(
-    *, by: User, seen: Mapping[UUID, str], approve: bool, note: str
+    *, by: User, digests: Mapping[UUID, str], approve: bool, note: str
 ) -> BulkDecisions:
     """Approve or reject the calls, each for itself: one refusal stops no other.
 
     `seen` has the digest of each call as it was displayed. What a list does not show in full is not
     approved by one, whatever the request says.
     """
-    calls = approvals_of(by).filter(pk__in=list(seen)).order_by("created_at", "pk")
+    calls = approvals_of(by).filter(pk__in=list(digests)).order_by("created_at", "pk")
     done, refusals = 0, []
     for call in calls:
         try:
-            _decide(by=by, call=call, digest=seen[call.pk], approve=approve, note=note)
+            _decide(by=by, call=call, digest=digests[call.pk], approve=approve, note=note)
             done += 1
         except (CannotDecideError, MayNotDecideError) as refused:
             refusals.append(f"{call.full_name}: {refused}")

@@ -77,8 +77,8 @@ def push_message(pk: UUID, message: JSONObject) -> None:
 
 def take_message(pk: UUID) -> JSONObject | None:
     """Return the next message that waits, or None."""
-    found: Any = attempt(lambda redis: redis.lpop(messages_key(pk)), default=None)
-    return json.loads(found) if isinstance(found, bytes) else None
+    text: Any = attempt(lambda redis: redis.lpop(messages_key(pk)), default=None)
+    return json.loads(text) if isinstance(text, bytes) else None
 
 
 def keep_question(pk: UUID, message: JSONObject) -> None:
@@ -103,8 +103,8 @@ def drop_question(pk: UUID, number: int) -> None:
 def waiting_questions(pk: UUID) -> dict[str, JSONObject]:
     """Return the questions that wait for an answer, by their ids."""
     empty: Any = {}
-    found = attempt(lambda redis: cast(Any, redis.hgetall(_questions_key(pk))), default=empty)
-    return {name.decode(): json.loads(text) for name, text in sorted(found.items())}
+    texts = attempt(lambda redis: cast(Any, redis.hgetall(_questions_key(pk))), default=empty)
+    return {name.decode(): json.loads(text) for name, text in sorted(texts.items())}
 
 
 def question_id(pk: UUID, number: int) -> str:

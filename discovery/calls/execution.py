@@ -59,20 +59,20 @@ class NotFoundError(Exception):
     `did_you_mean` lists only names of tools that the caller may use.
     """
 
-    def __init__(self, asked: str, did_you_mean: tuple[str, ...], what: str = "tool") -> None:
+    def __init__(self, name: str, did_you_mean: tuple[str, ...], what: str = "tool") -> None:
         near = f" Did you mean {' or '.join(did_you_mean)}?" if did_you_mean else ""
-        shown = asked[:LONGEST_SHOWN]
-        super().__init__(f"There is no {what} '{shown}' among those that you may use.{near}")
+        short_name = name[:LONGEST_SHOWN]
+        super().__init__(f"There is no {what} '{short_name}' among those that you may use.{near}")
         self.did_you_mean = did_you_mean
 
 
 class NeedsApprovalError(NotFoundError):
     """The caller's tool has changed since it was approved, and its review is pending."""
 
-    def __init__(self, asked: str) -> None:
-        super().__init__(asked, ())
+    def __init__(self, name: str) -> None:
+        super().__init__(name, ())
         self.args = (
-            f"'{asked}' has changed since it was approved. Nobody can use it until an "
+            f"'{name}' has changed since it was approved. Nobody can use it until an "
             "admin has reviewed it (needs_approval).",
         )
 
@@ -110,7 +110,7 @@ def execute(
     the definition awaits review, ArgumentsRefusedError, TooManyWaitingError (QuotaExceededError is
     one), and for an idempotency key KeyUsedError and StillUnderWayError.
     """
-    begun = begin(
+    begun_call = begin(
         caller=caller,
         full_name=full_name,
         arguments=arguments,
@@ -118,11 +118,11 @@ def execute(
         idempotency_key=idempotency_key,
         dialogue=dialogue,
     )
-    if begun.is_under_way:
-        begun = begun.wait(wait_seconds)
-        if begun.is_under_way and not begun.is_new:
-            raise StillUnderWayError(begun.call)
-    return begun.finish()
+    if begun_call.is_under_way:
+        begun_call = begun_call.wait(wait_seconds)
+        if begun_call.is_under_way and not begun_call.is_new:
+            raise StillUnderWayError(begun_call.call)
+    return begun_call.finish()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +187,10 @@ def _checked(capability: Capability, arguments: Any) -> JSONObject:
 
 def find_usable(*, caller: Caller, full_name: str) -> Capability:
     """Return the capability with its readiness; raise NotFoundError unless it is the caller's."""
-    found = find_usable_capability(caller, full_name=full_name)
-    if found is None:
+    capability = find_usable_capability(caller, full_name=full_name)
+    if capability is None:
         raise _missing_error(caller=caller, full_name=full_name)
-    return found
+    return capability
 
 
 def _missing_error(*, caller: Caller, full_name: str) -> NotFoundError:
@@ -278,8 +278,8 @@ def _store(call: Call, caller: Caller, quotas: Sequence[int]) -> tuple[Call, boo
     """Store the call; return the row, False if its idempotency key was used before, and a notice
     of quotas near their end, or ""."""
     # Another group may grant the tool by now, and the unique constraint covers one group only.
-    if caller.is_united and (known := _find_earlier(call, caller)):
-        return known, False, ""
+    if caller.is_united and (earlier_call := _find_earlier(call, caller)):
+        return earlier_call, False, ""
     notice = ""
     try:
         # Without an idempotency key no earlier call can exist: one statement needs no transaction.

@@ -108,26 +108,26 @@ def log_of(principal: KeyHolder | User, *, everyone: bool) -> QuerySet[Call]:
     calls = Call.objects.filter(principal.administered())
     if principal.is_of_the_installation or principal.group_ids is None:
         return calls
-    known = [
+    conditions = [
         Q(group=group, capability__in=capabilities_of(group).values("pk"))
         for group in sorted(principal.group_ids)
     ]
-    return calls.filter(reduce(or_, known)) if known else calls.none()
+    return calls.filter(reduce(or_, conditions)) if conditions else calls.none()
 
 
-def filter_calls(calls: QuerySet[Call], wanted: CallFilter) -> QuerySet[Call]:
+def filter_calls(calls: QuerySet[Call], filters: CallFilter) -> QuerySet[Call]:
     """Return the matching calls, unordered."""
     exact: dict[str, Any] = {
-        "user__username": wanted.user,
-        "group__name": wanted.group,
-        "capability__integration__slug": wanted.integration,
-        "full_name__startswith": wanted.tool,
-        "key_prefix__startswith": wanted.key,
-        "state": wanted.state,
-        "reason": wanted.reason,
-        "turn": wanted.turn,
-        "created_at__gte": wanted.since,
-        "created_at__lt": wanted.until,
+        "user__username": filters.user,
+        "group__name": filters.group,
+        "capability__integration__slug": filters.integration,
+        "full_name__startswith": filters.tool,
+        "key_prefix__startswith": filters.key,
+        "state": filters.state,
+        "reason": filters.reason,
+        "turn": filters.turn,
+        "created_at__gte": filters.since,
+        "created_at__lt": filters.until,
     }
     return calls.filter(**{name: value for name, value in exact.items() if value})
 
@@ -138,14 +138,14 @@ def page_of_calls(
     before: Cursor | None = None,
     after: Cursor | None = None,
     size: int = PAGE,
-    own: bool = False,
+    is_own: bool = False,
 ) -> CallPage:
     """Return the newest calls, or those beside a cursor, in one statement.
 
     In one's `own` log, tools that one may no longer use have no names: a statement more a caller.
     """
     page = _page(calls, before=before, after=after, size=size)
-    if own:
+    if is_own:
         blank_lost_names(page.calls)
     return page
 
@@ -173,11 +173,11 @@ def count_calls(calls: QuerySet[Call]) -> int:
     return calls.order_by("-created_at", "-pk")[: MOST_COUNTED + 1].count()
 
 
-def stream_calls(calls: QuerySet[Call], *, own: bool = False) -> Iterator[Call]:
+def stream_calls(calls: QuerySet[Call], *, is_own: bool = False) -> Iterator[Call]:
     """Yield the newest MOST_EXPORTED calls in portions."""
     place: Cursor | None = None
     for _ in range(MOST_EXPORTED // AT_ONCE):
-        page = page_of_calls(calls, before=place, size=AT_ONCE, own=own)
+        page = page_of_calls(calls, before=place, size=AT_ONCE, is_own=is_own)
         yield from page.calls
         place = page.older
         if place is None:
@@ -198,12 +198,14 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def csv_of(calls: QuerySet[Call], *, own: bool = False) -> Iterator[str]:
+def csv_of(calls: QuerySet[Call], *, is_own: bool = False) -> Iterator[str]:
     """Yield a header line, then a CSV line for each call, newest first."""
-    return csv_lines(COLUMNS, map(_row, stream_calls(calls, own=own)))
+    return csv_lines(COLUMNS, map(_row, stream_calls(calls, is_own=is_own)))
 
 
 def _row(call: Call) -> tuple[Any, ...]:
+    rows = without_words(call.questions or ())
+    questions = "; ".join(f"{question['kind']} {question['state']}" for question in rows)
     return (
         str(call.pk), call.created_at.isoformat(), call.user.username, call.group.name,
         call.full_name, call.side_effect, call.state, call.reason,
@@ -211,7 +213,7 @@ def _row(call: Call) -> tuple[Any, ...]:
         str(call.turn_id or ""), call.needs_approval,
         call.decided_by.username if call.decided_by else "", _iso(call.decided_at),
         _iso(call.started_at), _iso(call.ended_at), milliseconds_of(call),
-        "; ".join(f"{one['kind']} {one['state']}" for one in without_words(call.questions or ())),
+        questions,
     )  # fmt: skip
 
 

@@ -152,19 +152,19 @@ class CallLogView(APIView):
         """
         query = CallLogQuerySerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
-        wanted = query.validated_data
-        everyone = _is_of_everyone(request, wanted["whose"])
-        filters = CallFilter(**{name: wanted[name] for name in _FILTERS})
+        values = query.validated_data
+        everyone = _is_of_everyone(request, values["whose"])
+        filters = CallFilter(**{name: values[name] for name in _FILTERS})
         page = page_of_calls(
             filter_calls(log_of(principal_of(request), everyone=everyone), filters),
-            size=wanted["limit"],
-            before=_cursor(wanted, "before"),
-            after=_cursor(wanted, "after"),
-            own=not everyone,
+            size=values["limit"],
+            before=_cursor(values, "before"),
+            after=_cursor(values, "after"),
+            is_own=not everyone,
         )
         places = {"newer": page.newer, "older": page.older}
-        named = {name: place and str(place) for name, place in places.items()}
-        return Response(CallLogSerializer({"calls": page.calls, **named}).data)
+        cursors = {name: place and str(place) for name, place in places.items()}
+        return Response(CallLogSerializer({"calls": page.calls, **cursors}).data)
 
 
 def _is_of_everyone(request: Request, whose: str) -> bool:
@@ -177,12 +177,12 @@ def _is_of_everyone(request: Request, whose: str) -> bool:
     return whose == "everyone"
 
 
-def _cursor(wanted: dict[str, Any], name: str) -> Cursor | None:
-    if not wanted[name]:
+def _cursor(values: dict[str, Any], name: str) -> Cursor | None:
+    if not values[name]:
         return None
-    if wanted["before"] and wanted["after"]:
+    if values["before"] and values["after"]:
         raise ValidationError({"after": ["Send `before` or `after`, not both."]})
     try:
-        return Cursor.parse(wanted[name])
+        return Cursor.parse(values[name])
     except WrongCursorError as wrong:
         raise ValidationError({name: [str(wrong)]}) from None

@@ -70,9 +70,9 @@ def my_tools(request: PageRequest) -> HttpResponse:
     form = ToolsForm(request.GET)
     if frame.caller is None:
         return render_page(request, "no_group.html", {"title": _("My tools")}, frame=frame)
-    found = list_my_tools(caller=frame.caller, filters=form.filters())
+    tools = list_my_tools(caller=frame.caller, filters=form.filters())
     template = "tools/my_tools.html" + ("#found" if request.htmx else "")
-    return render_page(request, template, {"form": form, "found": found}, frame=frame)
+    return render_page(request, template, {"form": form, "found": tools}, frame=frame)
 
 
 @login_required
@@ -114,6 +114,6 @@ def requests(request: PageRequest) -> HttpResponse:
             return redirect("requests")
     mine = AccessRequest.objects.select_related("group", "answered_by")
     mine = mine.filter(user=request.user)[:50]
-    asked = {"form": form, "requests": mine}
+    page_context = {"form": form, "requests": mine}
     status = 422 if form.errors else 200
-    return render_page(request, "tools/requests.html", asked, frame=frame, status=status)
+    return render_page(request, "tools/requests.html", page_context, frame=frame, status=status)

@@ -16,26 +16,30 @@ _SEPARATORS = re.compile(r"[^a-z0-9]+")
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-def near_names(asked: str, names: Iterable[str]) -> tuple[str, ...]:
+def near_names(name_sought: str, names: Iterable[str]) -> tuple[str, ...]:
     """Return up to three of the names, the nearest first; only equal ones if there are any.
 
     Whole names are compared, and actions alone: the integration may be wrong or missing.
     """
-    asked, names = asked[:LONGEST], list(names)
-    scores = _scores(_plain(asked), {name: _plain(name) for name in names})
-    for name, score in _scores(_action(asked), {name: _action(name) for name in names}).items():
+    name_sought, names = name_sought[:LONGEST], list(names)
+    scores = _scores(_plain(name_sought), {name: _plain(name) for name in names})
+    for name, score in _scores(
+        _action(name_sought), {name: _action(name) for name in names}
+    ).items():
         scores[name] = max(scores.get(name, 0.0), ACTION_WEIGHT * score)
     nearest = sorted(scores, key=lambda name: (-scores[name], name))
     equal = [name for name in nearest if scores[name] == 100]
     return tuple((equal or [name for name in nearest if scores[name] >= MIN_SCORE])[:MOST])
 
 
-def _scores(asked: str, texts: dict[str, str]) -> dict[str, float]:
+def _scores(text_sought: str, texts: dict[str, str]) -> dict[str, float]:
     """Return the likeness, 0-100, of the names whose text is nearest to the one asked for."""
-    if not asked:
+    if not text_sought:
         return {}
-    found = process.extract(asked, texts, scorer=fuzz.ratio, score_cutoff=MIN_SCORE, limit=COMPARED)
-    return {name: score for _, score, name in found}
+    matches = process.extract(
+        text_sought, texts, scorer=fuzz.ratio, score_cutoff=MIN_SCORE, limit=COMPARED
+    )
+    return {name: score for _, score, name in matches}
 
 
 def _action(name: str) -> str:

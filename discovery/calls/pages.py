@@ -87,12 +87,12 @@ def calls(request: PageRequest) -> HttpResponseBase:
     Who accepts events gets a stream that says when to read them again.
     """
     form, everyone = CallsForm(request.GET), _of_everyone(request)
-    wanted = form.filters()
+    filters = form.filters()
     if request.headers.get("Accept") == EVENTS:
-        return _follow(request, wanted, everyone=everyone)
-    matching = filter_calls(log_of(request.user, everyone=everyone), wanted)
+        return _follow(request, filters, everyone=everyone)
+    matching = filter_calls(log_of(request.user, everyone=everyone), filters)
     before, after = form.place()
-    page = page_of_calls(matching, before=before, after=after, own=not everyone)
+    page = page_of_calls(matching, before=before, after=after, is_own=not everyone)
     count = count_calls(matching)
     live = request.GET.get("live") == "1" and not (before or after)
     context = {
@@ -102,7 +102,7 @@ def calls(request: PageRequest) -> HttpResponseBase:
         "rows": [(call, milliseconds_of(call)) for call in page.calls],
         "count": min(count, MOST_COUNTED),
         "counted_all": count <= MOST_COUNTED,
-        "filtered": not wanted.is_empty,
+        "filtered": not filters.is_empty,
         "live": live,
         "states": Call.State.choices,
         "groups": _groups(request, everyone=everyone),
@@ -111,7 +111,7 @@ def calls(request: PageRequest) -> HttpResponseBase:
     return render_page(request, template, context, frame=frame_of(request))
 
 
-def _follow(request: PageRequest, wanted: CallFilter, *, everyone: bool) -> HttpResponseBase:
+def _follow(request: PageRequest, filters: CallFilter, *, everyone: bool) -> HttpResponseBase:
     """Stream the log's changes; 204, by which browsers stop asking, if there is no place."""
     user, session = request.user, request.session
 
@@ -121,7 +121,7 @@ def _follow(request: PageRequest, wanted: CallFilter, *, everyone: bool) -> Http
             if reader is None or not session.exists(session.session_key or ""):
                 return None
             log = log_of(reader, everyone=everyone and reader.is_staff)
-            return mark_of(filter_calls(log, wanted))
+            return mark_of(filter_calls(log, filters))
         finally:
             release_connection()
 
@@ -137,12 +137,12 @@ def _follow(request: PageRequest, wanted: CallFilter, *, everyone: bool) -> Http
 def download(request: PageRequest) -> StreamingHttpResponse:
     """Stream the matching calls as CSV, newest first."""
     form = CallsForm(request.GET)
-    wanted = form.filters()
+    filters = form.filters()
     if form.errors:
         raise Http404  # the page shows the error and offers no such link
     everyone = _of_everyone(request)
-    matching = filter_calls(log_of(request.user, everyone=everyone), wanted)
-    lines = csv_of(matching, own=not everyone)
+    matching = filter_calls(log_of(request.user, everyone=everyone), filters)
+    lines = csv_of(matching, is_own=not everyone)
     response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
     name = f"pegboard-calls-{datetime.now(UTC):%Y-%m-%d}.csv"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
@@ -157,16 +157,16 @@ def call(request: PageRequest, pk: UUID) -> HttpResponse:
     tool."""
     readable = find_call(principal=request.user, pk=pk)
     mine = readable if readable is not None and readable.capability else None
-    shown = mine or _find_listed(request, pk)
-    if shown is None:
+    row = mine or _find_listed(request, pk)
+    if row is None:
         raise Http404
-    tool = shown.capability
+    tool = row.capability
     context = {
-        "call": shown,
+        "call": row,
         "mine": mine is not None,
-        "own": shown.user_id == request.user.pk,
-        "milliseconds": milliseconds_of(shown),
-        "is_current": tool is not None and tool.definition_hash == shown.definition_hash,
+        "own": row.user_id == request.user.pk,
+        "milliseconds": milliseconds_of(row),
+        "is_current": tool is not None and tool.definition_hash == row.definition_hash,
     }
     if mine is not None:
         rendering = render_call(mine)
@@ -185,15 +185,15 @@ def _find_listed(request: PageRequest, pk: UUID) -> Call | None:
     to other people than admins without its tool, which they may no longer use."""
     for everyone in (False, True):
         listed = log_of(request.user, everyone=everyone).filter(pk=pk)
-        named = listed.select_related(
+        rows = listed.select_related(
             "user", "group", "actor", "decided_by", "capability__integration"
         )
-        if (found := named.first()) is not None:
+        if (row := rows.first()) is not None:
             if not request.user.is_staff:
-                blank_lost_names([found])
-                found.capability = None
-            found.arguments_json, found.result_json, found.message, found.flow = "{}", "", "", {}
-            return found
+                blank_lost_names([row])
+                row.capability = None
+            row.arguments_json, row.result_json, row.message, row.flow = "{}", "", "", {}
+            return row
     return None
 
 

@@ -54,8 +54,8 @@ def _page(
     pages = max(1, -(-count // PAGE_SIZE))
     page = min(search.page_number(), pages)
     rows = [
-        (one, getattr(one, "call_policy", None))
-        for one in groups[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
+        (policy_group, getattr(policy_group, "call_policy", None))
+        for policy_group in groups[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
     ]
     context = {
         "form": search,

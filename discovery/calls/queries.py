@@ -79,11 +79,11 @@ def find_own_call(*, caller: Caller, pk: UUID, wait_seconds: float = 0) -> Call 
 
     An actor finds only calls that they requested themselves.
     """
-    own = Call.objects.filter(user=caller.user_id, group__in=caller.group_ids)
+    own_calls = Call.objects.filter(user=caller.user_id, group__in=caller.group_ids)
     chain = current_chain()
     if chain.acts_for_other(caller.user_id):
-        own = own.filter(actor=chain.actor.id, credential=chain.credential.kind)
-    return _wait_and_find(own, pk, wait_seconds)
+        own_calls = own_calls.filter(actor=chain.actor.id, credential=chain.credential.kind)
+    return _wait_and_find(own_calls, pk, wait_seconds)
 
 
 def _wait_and_find(calls: QuerySet[Call], pk: UUID, wait_seconds: float) -> Call | None:
@@ -97,11 +97,11 @@ def _wait_and_find(calls: QuerySet[Call], pk: UUID, wait_seconds: float) -> Call
 def follow_call(*, principal: KeyHolder | User, call: Call, seconds: float) -> Iterator[Call]:
     """Yield the call at each of its states for up to `seconds`. It is read again each time, so that
     the stream ends as soon as the principal may no longer read it."""
-    for one in iterate_states(call, seconds):
-        found = find_call(principal=principal, pk=one.pk)
-        if found is None:
+    for current in iterate_states(call, seconds):
+        readable = find_call(principal=principal, pk=current.pk)
+        if readable is None:
             return
-        yield found
+        yield readable
 
 
 def _find_readable(calls: QuerySet[Call], pk: UUID) -> Call | None:
@@ -114,8 +114,8 @@ def _find_readable(calls: QuerySet[Call], pk: UUID) -> Call | None:
     if call is None:
         return None
     usable = Capability.objects.usable_by(call.caller, unavailable=True)
-    named = usable.filter(pk=call.capability_id or 0)
-    call.capability = named.select_related("integration").first()
+    tools = usable.filter(pk=call.capability_id or 0)
+    call.capability = tools.select_related("integration").first()
     if call.capability is None and not (
         call.state == State.CANCELLED and call.reason in LEFT_QUEUE
     ):

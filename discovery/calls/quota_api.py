@@ -89,17 +89,17 @@ class QuotasView(AdminView):
         """Set a quota, in place of one with the same subject and measure."""
         body = SetQuotaSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        wanted = body.validated_data
+        values = body.validated_data
         try:
             quota = set_quota(
                 by=installation_admin(request),
-                measure=wanted["measure"],
-                soft=wanted["soft"],
-                hard=wanted["hard"],
-                user=_named(User.objects.filter(is_active=True), "user", "username", wanted),
-                group=_named(Group.objects.all(), "group", "name", wanted),
-                capability=_named(Capability.objects.all(), "tool", "full_name", wanted),
-                each_person=wanted["each_person"],
+                measure=values["measure"],
+                soft=values["soft"],
+                hard=values["hard"],
+                user=_named(User.objects.filter(is_active=True), "user", "username", values),
+                group=_named(Group.objects.all(), "group", "name", values),
+                capability=_named(Capability.objects.all(), "tool", "full_name", values),
+                each_person=values["each_person"],
             )
         except QuotaRefusedError as refused:
             raise Unprocessable(str(refused)) from None
@@ -122,12 +122,12 @@ class QuotaView(AdminView):
         return Response(status=204)
 
 
-def _named(rows: QuerySet[Row], field: str, column: str, wanted: dict[str, Any]) -> Row | None:
+def _named(rows: QuerySet[Row], field: str, column: str, values: dict[str, Any]) -> Row | None:
     """Return the row that a field names, or None if it is empty."""
-    name = wanted[field]
+    name = values[field]
     if not name:
         return None
-    found = rows.filter(**{column: name}).first()
-    if found is None:
+    row = rows.filter(**{column: name}).first()
+    if row is None:
         raise ValidationError({field: ["There is none of this name."]})
-    return found
+    return row

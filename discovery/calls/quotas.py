@@ -104,7 +104,10 @@ def count_use(quotas: Sequence[Quota], *, user_id: int | None) -> list[QuotaUse]
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {', '.join(parts)}", values)
         used = cursor.fetchone()
-    return [QuotaUse(quota, int(one or 0)) for quota, one in zip(quotas, used, strict=True)]
+    return [
+        QuotaUse(quota, int(amount_used or 0))
+        for quota, amount_used in zip(quotas, used, strict=True)
+    ]
 
 
 _AMOUNTS: dict[str, str] = {
@@ -141,10 +144,10 @@ def list_quotas() -> QuerySet[Quota]:
 
 def own_quotas(caller: Caller) -> list[QuotaUse]:
     """Return the use of the quotas that hold for the caller as a person, whatever the tool."""
-    own = Q(user=caller.user_id) | Q(each_person=True)
-    here = Q(group=None) | Q(group__in=caller.group_ids)
-    found = list_quotas().filter(own, here, capability=None)[:MOST_QUOTAS]
-    return count_use(list(found), user_id=caller.user_id)
+    of_person = Q(user=caller.user_id) | Q(each_person=True)
+    in_groups = Q(group=None) | Q(group__in=caller.group_ids)
+    quotas = list_quotas().filter(of_person, in_groups, capability=None)[:MOST_QUOTAS]
+    return count_use(list(quotas), user_id=caller.user_id)
 
 
 def seconds_left(now: datetime) -> int:

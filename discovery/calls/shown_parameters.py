@@ -27,8 +27,8 @@ def list_parameters(schema: dict[str, Any] | None) -> list[Parameter]:
     needed = required if isinstance(required, list) else []
     first = [name for name in needed if isinstance(name, str) and name in properties]
     # Only where there are too many, required ones take the places of others.
-    shown = set(list(dict.fromkeys([*first, *properties]))[:_MOST])
-    names = [name for name in properties if name in shown]
+    included = set(list(dict.fromkeys([*first, *properties]))[:_MOST])
+    names = [name for name in properties if name in included]
     return [_parameter(name, properties[name], required=name in first) for name in names]
 
 

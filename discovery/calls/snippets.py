@@ -73,7 +73,7 @@ def _literal(value: object, indent: str = "") -> str:
 
 
 def _typescript(address: str, body: JSONObject) -> str:
-    written = write_json(body, ensure_ascii=True, indent=2).replace("\n", "\n  ")
+    json_text = write_json(body, ensure_ascii=True, indent=2).replace("\n", "\n  ")
     return "\n".join(
         [
             f"const answer = await fetch({json.dumps(address)}, {{",
@@ -82,7 +82,7 @@ def _typescript(address: str, body: JSONObject) -> str:
             "    Authorization: `Bearer ${process.env.PEGBOARD_KEY}`,",
             '    "Content-Type": "application/json",',
             "  },",
-            f"  body: JSON.stringify({written}),",
+            f"  body: JSON.stringify({json_text}),",
             "});",
             "console.log(await answer.json());",
         ]

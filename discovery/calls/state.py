@@ -57,12 +57,12 @@ def queue(call: Call) -> None:
     Raw SQL: building this statement costs the ORM more than all others of a call together.
     """
     fields = Call._meta.concrete_fields
-    written = {
+    values = {
         field.attname: field.get_db_prep_save(getattr(call, field.attname), connection)
         for field in fields
         if field.attname not in _BY_THE_DATABASE
     }
-    [row] = rows_of(_insert(), {**written, "within": BEGIN_WITHIN_SECONDS})
+    [row] = rows_of(_insert(), {**values, "within": BEGIN_WITHIN_SECONDS})
     call.created_at, call.sent_at, call.expires_at = row
     call._state.adding = False
 
@@ -73,10 +73,10 @@ _BY_THE_DATABASE = ("created_at", "sent_at", "expires_at")
 @cache
 def _insert() -> str:
     columns = [field.attname for field in Call._meta.concrete_fields]
-    written = [name for name in columns if name not in _BY_THE_DATABASE]
+    names = [name for name in columns if name not in _BY_THE_DATABASE]
     return f"""
-INSERT INTO discovery_call ({", ".join(written)}, expires_at)
-VALUES ({", ".join(f"%({name})s" for name in written)},
+INSERT INTO discovery_call ({", ".join(names)}, expires_at)
+VALUES ({", ".join(f"%({name})s" for name in names)},
   statement_timestamp() + make_interval(secs => %(within)s::float8))
 RETURNING {", ".join(_BY_THE_DATABASE)}
 """  # noqa: S608 - the names of our own columns
@@ -102,8 +102,8 @@ def end_call(
     """
     values_set = {"to": to, "reason": reason, "message": message, "result": result_json}
     values_set["questions"] = write_json(call.questions or [])
-    seen = {"pk": call.pk, "state": call.state, "attempts": call.attempts}
-    if not rows_of(_END, {**values_set, **seen}):
+    condition = {"pk": call.pk, "state": call.state, "attempts": call.attempts}
+    if not rows_of(_END, {**values_set, **condition}):
         return False
     call.state = to
     _notify_on_commit(call)

@@ -46,25 +46,27 @@ def tell_results(*, turn: Turn, caller: Caller, results: Sequence[ToldResult]) -
         memory = TurnMemory(locked.pk, bytes(locked.sealed_words or b""))
     except ForgottenError:
         raise TurnForgottenError from None
-    tools = _find_tools(caller, {told.name for told in results})
-    for told in results:
-        call = _find_call(turn, told)
-        tool = tools.get(told.name, ToolFacts(told.name, "unknown", _UNKNOWN))
-        add_answer(memory, tool, dict(told.arguments), _texts(told.result), call=call)
+    tools = _find_tools(caller, {result.name for result in results})
+    for result in results:
+        call = _find_call(turn, result)
+        tool = tools.get(result.name, ToolFacts(result.name, "unknown", _UNKNOWN))
+        add_answer(memory, tool, dict(result.arguments), _texts(result.result), call=call)
     return len(results)
 
 
 def _find_tools(caller: Caller, names: set[str]) -> dict[str, ToolFacts]:
     usable = Capability.objects.usable_by(caller, unavailable=True)
-    found = usable.filter(full_name__in=names).select_related("integration")
-    return {capability.full_name: facts_of(capability) for capability in found}
+    capabilities = usable.filter(full_name__in=names).select_related("integration")
+    return {capability.full_name: facts_of(capability) for capability in capabilities}
 
 
-def _find_call(turn: Turn, told: ToldResult) -> Call | None:
+def _find_call(turn: Turn, result: ToldResult) -> Call | None:
     """Return the call that the application was to carry out, unless its result was told before."""
     mine = Call.objects.filter(turn=turn, way=Call.Way.CLIENT, reading__isnull=True)
-    named = mine.filter(pk=told.call_id) if told.call_id else mine.filter(full_name=told.name)
-    return named.order_by("created_at", "pk").first()
+    matching = (
+        mine.filter(pk=result.call_id) if result.call_id else mine.filter(full_name=result.name)
+    )
+    return matching.order_by("created_at", "pk").first()
 
 
 def _texts(result: Any) -> list[str]:

@@ -81,8 +81,8 @@ def try_tool(request: PageRequest, full_name: str) -> HttpResponse:
     if request.method == "POST":
         return _post(request, frame, caller, mine)
     call = _find_call(request, caller, mine)
-    begun = call.arguments if call else _example(request, mine)
-    return _page(request, frame, mine, _begin(mine, begun), call=call)
+    arguments = call.arguments if call else _example(request, mine)
+    return _page(request, frame, mine, _begin(mine, arguments), call=call)
 
 
 @admins_only
@@ -200,11 +200,11 @@ def _find_call(request: PageRequest, caller: Caller, mine: MyTool) -> Call | Non
 
 
 def _example(request: PageRequest, mine: MyTool) -> JSONObject | None:
-    wanted = request.GET.get("example", "")
-    if not (wanted.isascii() and wanted.isdigit() and len(wanted) < 18):
+    number = request.GET.get("example", "")
+    if not (number.isascii() and number.isdigit() and len(number) < 18):
         return None
-    own = ToolExample.objects.filter(capability=mine.capability, pk=int(wanted)).first()
-    return parse_json(own.arguments_json) if own else None
+    example = ToolExample.objects.filter(capability=mine.capability, pk=int(number)).first()
+    return parse_json(example.arguments_json) if example else None
 
 
 def _once(request: PageRequest) -> str:

@@ -71,8 +71,8 @@ def iterate_states(call: Call, seconds: float) -> Iterator[Call]:
     long_poll = _LONG_POLLS.acquire(blocking=False)
     deadline = time.monotonic() + (seconds if long_poll else min(seconds, _SHORT_POLL_SECONDS))
     try:
-        while call.state not in Call.ENDED and (left := deadline - time.monotonic()) > 0:
-            was, call = call.state, _wait(call, min(left, _LISTEN_SECONDS))
+        while call.state not in Call.ENDED and (remaining := deadline - time.monotonic()) > 0:
+            was, call = call.state, _wait(call, min(remaining, _LISTEN_SECONDS))
             if call.state != was:
                 yield call
     finally:
@@ -88,8 +88,8 @@ def follow_messages(call: Call, seconds: float) -> Generator[JSONObject | None, 
     """
     deadline, silent = time.monotonic() + seconds, 0
     release_connection()
-    while (left := deadline - time.monotonic()) > 0:
-        message, has_ended = _next_message(call.pk, min(left, _LISTEN_SECONDS))
+    while (remaining := deadline - time.monotonic()) > 0:
+        message, has_ended = _next_message(call.pk, min(remaining, _LISTEN_SECONDS))
         if message is not None:
             silent = 0
             yield message
@@ -123,29 +123,29 @@ def _next_message(pk: UUID, seconds: float) -> tuple[JSONObject | None, bool]:
     try:
         # Messages first: the end is told after the last one.
         keys = (messages_key(pk), _key(pk))
-        found = waiting.execute_command("BLPOP", *keys, seconds)  # type: ignore[no-untyped-call]
+        reply = waiting.execute_command("BLPOP", *keys, seconds)  # type: ignore[no-untyped-call]
     except (RedisError, OSError):
         attempt(lambda redis: redis.ping(), default=None)
         return None, True
-    if not found:
+    if not reply:
         return None, False
-    if found[0].decode() == keys[0]:
-        return json.loads(found[1]), False
+    if reply[0].decode() == keys[0]:
+        return json.loads(reply[1]), False
     notify_waiters(pk)  # others may wait for the end
     return None, True
 
 
 def _wait(call: Row, seconds: float) -> Row:
     deadline, pause = time.monotonic() + seconds, _PAUSE
-    while (left := deadline - time.monotonic()) > 0:
-        listened_until = time.monotonic() + min(left, _LISTEN_SECONDS)
-        heard = _listen(call.pk, min(left, _LISTEN_SECONDS))
+    while (remaining := deadline - time.monotonic()) > 0:
+        listened_until = time.monotonic() + min(remaining, _LISTEN_SECONDS)
+        heard = _listen(call.pk, min(remaining, _LISTEN_SECONDS))
         call = _read(call) or call
         if call.state in call.ENDED:
             break
         # Woken early without an end: Redis is down, or the signal was stale.
         if heard or time.monotonic() < listened_until - _PAUSE:
-            time.sleep(min(pause, left))
+            time.sleep(min(pause, remaining))
             pause = min(2 * pause, _LONGEST_PAUSE)
     return call
 

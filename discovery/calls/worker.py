@@ -115,21 +115,21 @@ def _send(call: Call, audience: CallAudience | None) -> "Future[ToolResult] | No
 
 def _audience_of(call: Call) -> CallAudience | None:
     """Return the call's client if it holds a stream open, or can be asked by its task."""
-    kept = call.dialogue or {}
+    dialogue = call.dialogue or {}
     kinds = {"is_open": CallAudience, "is_task": TaskAudience}
-    kind = next((one for name, one in kinds.items() if kept.get(name)), None)
-    return kind(call.pk, frozenset(kept["capabilities"])) if kind else None
+    kind = next((client for name, client in kinds.items() if dialogue.get(name)), None)
+    return kind(call.pk, frozenset(dialogue["capabilities"])) if kind else None
 
 
 def _dialogue_of(call: Call, audience: CallAudience | None) -> Dialogue:
-    kept = call.dialogue or {}
+    dialogue = call.dialogue or {}
     return Dialogue(
-        frozenset(kept.get("capabilities", ())),
-        kept.get("answers", {}),
+        frozenset(dialogue.get("capabilities", ())),
+        dialogue.get("answers", {}),
         audience,
-        can_answer=audience is not None and kept.get("can_answer", False),
-        can_go_on=kept.get("can_go_on", False),
-        log_level=kept.get("log_level", ""),
+        can_answer=audience is not None and dialogue.get("can_answer", False),
+        can_go_on=dialogue.get("can_go_on", False),
+        log_level=dialogue.get("log_level", ""),
     )
 
 
@@ -282,9 +282,9 @@ def serialize_result(result: ToolResult, *, most: int) -> str:
     stored: JSONObject = {**whole, "is_error": result.is_error, "truncated": False}
     if _size(stored) <= most:
         return _serialize_ascii(stored)
-    content, left = _cut_blocks(result.content, most)
+    content, bytes_free = _cut_blocks(result.content, most)
     stored |= {"content": content, "structured": None, "truncated": True}
-    if result.structured is not None and (size := _size(result.structured)) <= left:
+    if result.structured is not None and (size := _size(result.structured)) <= bytes_free:
         stored["structured"] = result.structured
     elif result.structured is not None:
         content.append(_note(f"Left out: the structured answer, {size:,} bytes"))
@@ -293,24 +293,26 @@ def serialize_result(result: ToolResult, *, most: int) -> str:
 
 def _cut_blocks(blocks: list[dict[str, Any]], most: int) -> tuple[list[dict[str, Any]], int]:
     """Keep the leading blocks that fit, cutting a text; also return the bytes left."""
-    kept: list[dict[str, Any]] = []
-    left = most - _FOR_NOTES
+    parts_kept: list[dict[str, Any]] = []
+    bytes_free = most - _FOR_NOTES
     for index, block in enumerate(blocks):
         size = _size(block)
-        if size <= left:
-            kept.append(block)
-            left -= size
+        if size <= bytes_free:
+            parts_kept.append(block)
+            bytes_free -= size
             continue
         rest, text = blocks[index:], block.get("text")
-        if isinstance(text, str) and (start := _longest_start(text, left)):
-            kept.append({**block, "text": start})
-            kept.append(_note(f"Cut: {len(start):,} of {len(text):,} characters"))
+        if isinstance(text, str) and (start := _longest_start(text, bytes_free)):
+            parts_kept.append({**block, "text": start})
+            parts_kept.append(_note(f"Cut: {len(start):,} of {len(text):,} characters"))
             rest = rest[1:]
         if rest:
             parts = "1 part" if len(rest) == 1 else f"{len(rest):,} parts"
-            kept.append(_note(f"Left out: {parts} of the answer, {sum(map(_size, rest)):,} bytes"))
-        return kept, 0
-    return kept, left
+            parts_kept.append(
+                _note(f"Left out: {parts} of the answer, {sum(map(_size, rest)):,} bytes")
+            )
+        return parts_kept, 0
+    return parts_kept, bytes_free
 
 
 def _longest_start(text: str, most: int) -> str:

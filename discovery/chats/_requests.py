@@ -113,8 +113,8 @@ def earlier_of(chat: Chat, *, before: int | None = None) -> list[tuple[str, str]
     rows = chat.messages.filter(state=ChatMessage.State.ANSWERED)
     if before is not None:
         rows = rows.filter(pk__lt=before)
-    found = rows.prefetch_related("requests").order_by("-pk")[:_MOST_EARLIER]
-    pairs = [(message.text, answer_of(message)) for message in reversed(found)]
+    rows_before = rows.prefetch_related("requests").order_by("-pk")[:_MOST_EARLIER]
+    pairs = [(message.text, answer_of(message)) for message in reversed(rows_before)]
     return [(text, answer) for text, answer in pairs if answer.strip()]
 
 
@@ -127,10 +127,10 @@ def answer_of(message: ChatMessage) -> str:
 def offered_names(tools: Iterable[Tool], model: ChatModel) -> dict[str, Any]:
     """Return what the provider's names stand for, by these names."""
     format_name = APIS[model.provider].FORMAT
-    own = {tool.name: {"full_name": tool.name, "arguments": {}} for tool in tools}
+    plain = {tool.name: {"full_name": tool.name, "arguments": {}} for tool in tools}
     others = renamed(tools, format_name)
-    replaced = {one["full_name"] for one in others.values()}
-    return {**{name: one for name, one in own.items() if name not in replaced}, **others}
+    replaced = {offer["full_name"] for offer in others.values()}
+    return {**{name: offer for name, offer in plain.items() if name not in replaced}, **others}
 
 
 def add_request(
@@ -141,26 +141,26 @@ def add_request(
     return _add(message, model, question, Purpose.ANSWER)
 
 
-def add_comparison(message: ChatMessage, model: ChatModel, asked: SelectRequest) -> ModelRequest:
+def add_comparison(message: ChatMessage, model: ChatModel, request: SelectRequest) -> ModelRequest:
     """Store one request with all tools, of which none is called.
 
     It fails at once if the model does not take that many.
     """
-    known = all_tools.measure(asked.caller, only_here=asked.only_here)
+    measured = all_tools.measure(request.caller, only_here=request.only_here)
     injection = inject_everything(
-        caller=asked.caller,
+        caller=request.caller,
         provider=APIS[model.provider].FORMAT,
-        only_here=asked.only_here,
+        only_here=request.only_here,
         forced="direct",
-        known=known,
+        measured=measured,
     )
     if injection.choice.mode != "direct" or injection.tokens > settings.PEGBOARD_CONTEXT_WINDOW:
-        return _refuse_comparison(message, model, *known)
+        return _refuse_comparison(message, model, *measured)
     question = _question(message, model, injection.prompt, injection.written or [])
     try:
         return _add(message, model, question, Purpose.COMPARISON)
     except TooLongError:
-        return _refuse_comparison(message, model, *known)
+        return _refuse_comparison(message, model, *measured)
 
 
 def _refuse_comparison(
@@ -221,9 +221,9 @@ def _count(tools: list[dict[str, Any]]) -> int:
 
 def _tokens_of(question: ModelQuestion) -> int:
     """Estimate the tokens of the definitions and of the prompt."""
-    written = write_json(question.tools, ensure_ascii=False, compact=False)
+    tools_text = write_json(question.tools, ensure_ascii=False, compact=False)
     counter = token_counter()
-    return counter.count(written if question.tools else "") + counter.count(question.prompt)
+    return counter.count(tools_text if question.tools else "") + counter.count(question.prompt)
 
 
 # States of messages, changed by compare-and-set: of two that end one, one does.

@@ -65,15 +65,15 @@ def send_message(*, by: User, chat: Chat, text: str, compare: bool) -> ChatMessa
     """
     model = _check(by, chat, text)
     earlier = earlier_of(chat)
-    asked = SelectRequest(
+    request = SelectRequest(
         message=text,
         caller=chat.caller,
-        history=tuple(one for pair in earlier for one in pair)[-10:],
+        history=tuple(earlier_text for pair in earlier for earlier_text in pair)[-10:],
         client_executes=False,  # nobody carries out what Pegboard only describes
     )
-    selection = select_capabilities(asked)
+    selection = select_capabilities(request)
     # A trial teaches nothing, and nobody reports its outcome.
-    turn = store_turn(asked, selection, noted=None)
+    turn = store_turn(request, selection, noted=None)
     injection = inject_selected(selection, provider=APIS[model.provider].FORMAT)
     message = ChatMessage(
         chat=chat,
@@ -90,7 +90,7 @@ def send_message(*, by: User, chat: Chat, text: str, compare: bool) -> ChatMessa
         raise ChatRefusedError(_("Wait for the answer, or cancel it."), 409) from None
     add_request(message, model)
     if compare:
-        add_comparison(message, model, asked)
+        add_comparison(message, model, request)
     return message
 
 
@@ -126,8 +126,8 @@ def is_used_up(model: ChatModel, user_id: int) -> bool:
 def tokens_used(model: ChatModel, user_id: int) -> int:
     """Return the tokens that the person read and wrote with the model today, in UTC."""
     day = database_now().astimezone(UTC).date()
-    found = ChatUse.objects.filter(model=model, user=user_id, day=day)
-    return int(found.aggregate(used=Sum("tokens"))["used"] or 0)
+    uses = ChatUse.objects.filter(model=model, user=user_id, day=day)
+    return int(uses.aggregate(used=Sum("tokens"))["used"] or 0)
 
 
 @transaction.atomic
@@ -135,8 +135,12 @@ def cancel_message(*, by: User, message: ChatMessage) -> bool:
     """Cancel a message with its calls that have not begun; return False if it has ended."""
     if not end_message(message, State.CANCELLED, "cancelled"):
         return False
-    begun = [one["call"] for row in message.requests.all() for one in row.calls if one.get("call")]
-    waiting = Call.objects.filter(pk__in=begun, state__in=(Call.State.WAITING, Call.State.QUEUED))
+    call_ids = [
+        entry["call"] for row in message.requests.all() for entry in row.calls if entry.get("call")
+    ]
+    waiting = Call.objects.filter(
+        pk__in=call_ids, state__in=(Call.State.WAITING, Call.State.QUEUED)
+    )
     for call in waiting.select_related("user", "group"):
         try:
             cancel_call(by=by, call=call)

@@ -97,11 +97,11 @@ class ChatModelsView(AdminView):
         """Set a model, in place of one with its name."""
         body = SetChatModelSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        wanted = dict(body.validated_data)
-        wanted["groups"] = _find_groups(wanted["groups"])
-        wanted["model_id"] = wanted.pop("model")
+        values = dict(body.validated_data)
+        values["groups"] = _find_groups(values["groups"])
+        values["model_id"] = values.pop("model")
         try:
-            model = set_model(by=installation_admin(request), wanted=WantedModel(**wanted))
+            model = set_model(by=installation_admin(request), values=WantedModel(**values))
         except ModelRefusedError as refused:
             raise ValidationError({refused.field: [str(refused)]}) from None
         return Response(ChatModelSerializer(model).data)
@@ -124,8 +124,8 @@ class ChatModelView(AdminView):
 
 
 def _find_groups(names: list[str]) -> list[Group]:
-    found = {group.name: group for group in Group.objects.filter(name__in=names)}
-    unknown = [name for name in names if name not in found]
+    groups = {group.name: group for group in Group.objects.filter(name__in=names)}
+    unknown = [name for name in names if name not in groups]
     if unknown:
         raise ValidationError({"groups": [f"There is no group “{unknown[0]}”."]})
-    return list(found.values())
+    return list(groups.values())

@@ -51,7 +51,7 @@ def chat_models(request: PageRequest) -> HttpResponse:
     form = ChatModelForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         try:
-            model = set_model(by=request.user, wanted=WantedModel(**form.cleaned_data))
+            model = set_model(by=request.user, values=WantedModel(**form.cleaned_data))
         except ModelRefusedError as refused:
             form.add_error(refused.field, str(refused))
         else:

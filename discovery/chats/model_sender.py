@@ -61,8 +61,8 @@ def _claim(pk: int) -> ModelRequest | None:
     if row is None:
         return None
     attempts = row.attempts + 1
-    begun = {"attempts": attempts, "started_at": Now(), "sent_at": Now()}
-    if not move(row, State.RUNNING, unchanged=("state", "attempts"), **begun):
+    columns = {"attempts": attempts, "started_at": Now(), "sent_at": Now()}
+    if not move(row, State.RUNNING, unchanged=("state", "attempts"), **columns):
         return None
     row.attempts = attempts
     if _is_unwanted(row):
@@ -87,11 +87,11 @@ def _ask(row: ModelRequest) -> ModelAnswer:
         key = unseal(bytes(model.sealed_key), purpose=model.key_purpose) if model.sealed_key else ""
     except SecretUnavailableError:
         raise ModelFailedError(ChatProblem.KEY_UNAVAILABLE) from None
-    found = _post(model, row, key)
-    if found.status != 200:
-        raise ModelFailedError(_problem_of(found.status), _words_of(found.body, key))
+    response = _post(model, row, key)
+    if response.status != 200:
+        raise ModelFailedError(_problem_of(response.status), _words_of(response.body, key))
     try:
-        answer = parse_json(found.body, max_depth=_DEEPEST)
+        answer = parse_json(response.body, max_depth=_DEEPEST)
         return APIS[model.provider].read(answer if isinstance(answer, dict) else {})
     except StrictJSONError as wrong:
         raise ModelFailedError(ChatProblem.MALFORMED, str(wrong)[:_LONGEST_DETAIL]) from None
@@ -107,9 +107,9 @@ def _post(model: ChatModel, row: ModelRequest, key: str) -> FetchedDocument:
         url = api.url(model.address.rstrip("/"), row.model_id)
         return post_bytes(url, row.body.encode(), headers=headers, bounds=bounds)
     except OutgoingError as problem:
-        known = problem.code in set(ChatProblem)
+        is_known = problem.code in set(ChatProblem)
         raise ModelFailedError(
-            ChatProblem(problem.code) if known else ChatProblem.NOT_REACHED
+            ChatProblem(problem.code) if is_known else ChatProblem.NOT_REACHED
         ) from None
     except UnicodeError:  # a key that fits no header
         raise ModelFailedError(ChatProblem.KEY_REFUSED) from None

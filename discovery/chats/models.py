@@ -41,22 +41,22 @@ class WantedModel:
 
 
 @transaction.atomic
-def set_model(*, by: User | None, wanted: WantedModel) -> ChatModel:
+def set_model(*, by: User | None, values: WantedModel) -> ChatModel:
     """Store a model, in place of one with its name. Raises ModelRefusedError."""
-    name = wanted.name.strip()
+    name = values.name.strip()
     row = ChatModel.objects.select_for_update().filter(name=name).first()
-    address = _checked_address(wanted)
-    _check_key(wanted, row, address)
+    address = _checked_address(values)
+    _check_key(values, row, address)
     if row is None and ChatModel.objects.count() >= MOST_MODELS:
         raise ModelRefusedError(
             "name", _("There are %(most)s models, which is the limit.") % {"most": MOST_MODELS}
         )
     row = row or ChatModel(name=name)
-    row.provider, row.address = wanted.provider, address
-    row.model_id, row.daily_tokens = wanted.model_id.strip(), wanted.daily_tokens
-    _store(row, wanted.key)
-    row.groups.set(wanted.groups)
-    _record("chat_model.set", row, by, new_key=bool(wanted.key))
+    row.provider, row.address = values.provider, address
+    row.model_id, row.daily_tokens = values.model_id.strip(), values.daily_tokens
+    _store(row, values.key)
+    row.groups.set(values.groups)
+    _record("chat_model.set", row, by, new_key=bool(values.key))
     return row
 
 
@@ -67,8 +67,8 @@ def delete_model(*, by: User | None, model: ChatModel) -> None:
     model.delete()
 
 
-def _checked_address(wanted: WantedModel) -> str:
-    address = (wanted.address.strip() or APIS[wanted.provider].ADDRESS).rstrip("/")
+def _checked_address(values: WantedModel) -> str:
+    address = (values.address.strip() or APIS[values.provider].ADDRESS).rstrip("/")
     if not address:
         raise ModelRefusedError("address", _("Enter the address of the model's server."))
     try:
@@ -80,16 +80,16 @@ def _checked_address(wanted: WantedModel) -> str:
     return address
 
 
-def _check_key(wanted: WantedModel, row: ChatModel | None, address: str) -> None:
+def _check_key(values: WantedModel, row: ChatModel | None, address: str) -> None:
     """Check the key. A stored one goes to no other address: whoever set it meant this one."""
-    if not wanted.key.isascii() or not wanted.key.isprintable() or " " in wanted.key:
+    if not values.key.isascii() or not values.key.isprintable() or " " in values.key:
         raise ModelRefusedError("key", _("A key has letters, digits and signs, and no spaces."))
-    if wanted.key:
+    if values.key:
         return
-    same = row is not None and (row.provider, row.address) == (wanted.provider, address)
+    same = row is not None and (row.provider, row.address) == (values.provider, address)
     if row is not None and row.sealed_key and not same:
         raise ModelRefusedError("key", _("The address is another one, so enter the key again."))
-    if wanted.provider != ChatModel.Provider.COMPATIBLE and not same:
+    if values.provider != ChatModel.Provider.COMPATIBLE and not same:
         raise ModelRefusedError("key", _("Enter the provider's key."))
 
 
@@ -107,7 +107,7 @@ def _store(row: ChatModel, key: str) -> None:
 
 
 def _record(action: str, row: ChatModel, by: User | None, **details: object) -> None:
-    told = {
+    facts = {
         "provider": row.provider,
         "address": row.address,
         "model": row.model_id,
@@ -115,4 +115,4 @@ def _record(action: str, row: ChatModel, by: User | None, **details: object) -> 
         "daily_tokens": row.daily_tokens,
         **details,
     }
-    record(by=by, action=action, target=row.name, details=told)
+    record(by=by, action=action, target=row.name, details=facts)

@@ -45,7 +45,10 @@ def chats(request: PageRequest) -> HttpResponse:
     form = ChatForm(request.POST if request.method == "POST" else None)
     problem, status = "", 200
     if request.method == "POST" and frame.caller is not None:
-        model = next((one for one in models if str(one.pk) == request.POST.get("model")), None)
+        model = next(
+            (candidate for candidate in models if str(candidate.pk) == request.POST.get("model")),
+            None,
+        )
         try:
             if model is None:
                 raise ChatRefusedError(_("Choose a model."))
@@ -81,7 +84,7 @@ def _listed(request: PageRequest) -> list[Chat]:
 @require_http_methods(["GET", "HEAD", "POST"])
 def chat(request: PageRequest, pk: UUID) -> HttpResponse:
     """Show a chat, and send a message in it."""
-    found = _own(request, pk)
+    row = _own(request, pk)
     form = ChatForm(request.POST if request.method == "POST" else None)
     problem, status = "", 200
     if request.method == "POST":
@@ -89,36 +92,36 @@ def chat(request: PageRequest, pk: UUID) -> HttpResponse:
             if form.is_valid():
                 data = form.cleaned_data
                 text, compare = data["message"], data["compare"]
-                send_message(by=request.user, chat=found, text=text, compare=compare)
-                return redirect("chat", found.pk)
+                send_message(by=request.user, chat=row, text=text, compare=compare)
+                return redirect("chat", row.pk)
             status = 422
         except ChatRefusedError as refused:
             problem, status = str(refused), refused.status
-    return _page(request, found, form=form, problem=problem, status=status)
+    return _page(request, row, form=form, problem=problem, status=status)
 
 
 @login_required
 @require_POST
 def chat_go_on(request: PageRequest, pk: UUID) -> HttpResponse:
     """Do what can be done for the chat's message, and show it; 204 where nothing has changed."""
-    found = _own(request, pk)
-    for message in found.messages.filter(state__in=ChatMessage.ACTIVE):
+    row = _own(request, pk)
+    for message in row.messages.filter(state__in=ChatMessage.ACTIVE):
         go_on(message, by=request.user)
     if not request.htmx:
-        return redirect("chat", found.pk)
-    if request.POST.get("seen") == version_of(show_messages(found)):
+        return redirect("chat", row.pk)
+    if request.POST.get("seen") == version_of(show_messages(row)):
         return HttpResponse(status=204)
-    return _page(request, found)
+    return _page(request, row)
 
 
 @login_required
 @require_POST
 def chat_cancel(request: PageRequest, pk: UUID) -> HttpResponse:
     """Cancel the message that is under way."""
-    found = _own(request, pk)
-    for message in found.messages.filter(state__in=ChatMessage.ACTIVE):
+    row = _own(request, pk)
+    for message in row.messages.filter(state__in=ChatMessage.ACTIVE):
         cancel_message(by=request.user, message=message)
-    return redirect("chat", found.pk)
+    return redirect("chat", row.pk)
 
 
 @login_required
@@ -136,21 +139,21 @@ def _own(request: PageRequest, pk: UUID) -> Chat:
 
 def _page(
     request: PageRequest,
-    found: Chat,
+    row: Chat,
     *,
     form: ChatForm | None = None,
     problem: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    shown = show_messages(found)
+    messages_shown = show_messages(row)
     context = {
-        "chat": found,
-        "shown": shown,
-        "active": any(one.is_active for one in shown),
-        "version": version_of(shown),
+        "chat": row,
+        "shown": messages_shown,
+        "active": any(message.is_active for message in messages_shown),
+        "version": version_of(messages_shown),
         "form": form or ChatForm(),
         "problem": problem,
-        "used": tokens_used(found.model, request.user.pk) if found.model else 0,
+        "used": tokens_used(row.model, request.user.pk) if row.model else 0,
     }
     template = "chats/chat.html" + ("#talk" if request.htmx else "")
     return render_page(request, template, context, frame=frame_of(request), status=status)

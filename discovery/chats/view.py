@@ -51,7 +51,7 @@ class ChatStep:
     @property
     def first_choice(self) -> str:
         """Return the names of the tools that the answer asks for, or ""."""
-        return ", ".join(dict.fromkeys(one.name for one in self.calls))
+        return ", ".join(dict.fromkeys(asked_call.name for asked_call in self.calls))
 
     @property
     def is_answered(self) -> bool:
@@ -77,12 +77,14 @@ class ShownMessage:
     @property
     def names(self) -> list[str]:
         """Return the full names of the tools that were offered."""
-        return sorted(one["full_name"] for one in self.message.names.values())
+        return sorted(offer["full_name"] for offer in self.message.names.values())
 
     @property
     def waiting(self) -> list[Call]:
         """Return the calls that wait for approval."""
-        calls = [one.call for step in self.steps for one in step.calls if one.call]
+        calls = [
+            asked_call.call for step in self.steps for asked_call in step.calls if asked_call.call
+        ]
         return [call for call in calls if call.state == Call.State.WAITING]
 
     @property
@@ -100,11 +102,15 @@ def show_messages(chat: Chat) -> list[ShownMessage]:
     return [_show(message, prices, calls) for message in messages]
 
 
-def version_of(shown: Iterable[ShownMessage]) -> str:
+def version_of(messages: Iterable[ShownMessage]) -> str:
     """Return a short text that changes whenever the page would."""
     states = [
-        [one.message.state, [_states(step) for step in one.steps], _states(one.comparison)]
-        for one in shown
+        [
+            message.message.state,
+            [_states(step) for step in message.steps],
+            _states(message.comparison),
+        ]
+        for message in messages
     ]
     return sha256(write_json(states).encode()).hexdigest()[:16]
 
@@ -116,17 +122,21 @@ def _states(step: ChatStep | None) -> list[str]:
 
 
 def _calls_of(messages: Sequence[ChatMessage]) -> Mapping[str, Call]:
-    asked = [one for message in messages for row in message.requests.all() for one in row.calls]
-    found = Call.objects.filter(pk__in=[one["call"] for one in asked if one.get("call")])
-    return {str(call.pk): call for call in found}
+    entries = [
+        entry for message in messages for row in message.requests.all() for entry in row.calls
+    ]
+    calls = Call.objects.filter(pk__in=[entry["call"] for entry in entries if entry.get("call")])
+    return {str(call.pk): call for call in calls}
 
 
 def _show(message: ChatMessage, prices: Sequence[Price], calls: Mapping[str, Call]) -> ShownMessage:
     steps = [_step(row, prices, calls) for row in message.requests.all()]
-    own = tuple(step for step in steps if step.request.purpose == Purpose.ANSWER)
+    answer_steps = tuple(step for step in steps if step.request.purpose == Purpose.ANSWER)
     others = [step for step in steps if step.request.purpose == Purpose.COMPARISON]
     compared = others[0] if others else None
-    return ShownMessage(message, own, compared, _sum(own), _problem_of(message, own))
+    return ShownMessage(
+        message, answer_steps, compared, _sum(answer_steps), _problem_of(message, answer_steps)
+    )
 
 
 def _problem_of(message: ChatMessage, steps: Sequence[ChatStep]) -> str:
@@ -138,18 +148,18 @@ def _problem_of(message: ChatMessage, steps: Sequence[ChatStep]) -> str:
 
 def _step(row: ModelRequest, prices: Sequence[Price], calls: Mapping[str, Call]) -> ChatStep:
     price = price_of(row.model_id, prices)
-    read, written = row.tokens_read, row.tokens_written
-    cost = price.cost(read=read, written=written) if price else None
-    asked = tuple(_asked(call, calls) for call in row.calls)
+    tokens_read, tokens_written = row.tokens_read, row.tokens_written
+    cost = price.cost(tokens_read=tokens_read, tokens_written=tokens_written) if price else None
+    asked_calls = tuple(_asked(call, calls) for call in row.calls)
     problem = " ".join(filter(None, [describe_problem(row.reason), row.detail]))
-    return ChatStep(row, asked, Spending(read, written, cost), problem)
+    return ChatStep(row, asked_calls, Spending(tokens_read, tokens_written, cost), problem)
 
 
-def _asked(one: JSONObject, calls: Mapping[str, Call]) -> AskedCall:
-    arguments = write_json(one["arguments"], ensure_ascii=False, indent=1)
-    shown = _lines_of(arguments[:_LONGEST_ARGUMENTS]) if one["arguments"] else []
-    call = calls.get(one.get("call") or "")
-    return AskedCall(one["name"], shown, call, one.get("problem") or "")
+def _asked(entry: JSONObject, calls: Mapping[str, Call]) -> AskedCall:
+    arguments = write_json(entry["arguments"], ensure_ascii=False, indent=1)
+    lines = _lines_of(arguments[:_LONGEST_ARGUMENTS]) if entry["arguments"] else []
+    call = calls.get(entry.get("call") or "")
+    return AskedCall(entry["name"], lines, call, entry.get("problem") or "")
 
 
 def _lines_of(text: str) -> list[str]:

@@ -56,8 +56,8 @@ def _work_on_calls(row: ChatMessage, requests: list[ModelRequest], by: User) -> 
         _begin_calls(row, latest)
         move(row, State.CALLING)
         return True
-    begun = [call["call"] for call in latest.calls if call.get("call")]
-    if Call.objects.filter(pk__in=begun).exclude(state__in=Call.ENDED).exists():
+    call_ids = [call["call"] for call in latest.calls if call.get("call")]
+    if Call.objects.filter(pk__in=call_ids).exclude(state__in=Call.ENDED).exists():
         return False
     return _ask_again(row, requests, by)
 
@@ -65,25 +65,25 @@ def _work_on_calls(row: ChatMessage, requests: list[ModelRequest], by: User) -> 
 def _begin_calls(row: ChatMessage, request: ModelRequest) -> None:
     """Store the calls; what is refused is noted for the model."""
     noted = []
-    for place, wanted in enumerate(request.calls):
-        begun, problem = begin_or_refuse(row, f"chat-{request.pk}-{place}", wanted, place)
-        noted.append({**wanted, "call": begun, "problem": problem[:1_000]})
+    for place, entry in enumerate(request.calls):
+        call_id, problem = begin_or_refuse(row, f"chat-{request.pk}-{place}", entry, place)
+        noted.append({**entry, "call": call_id, "problem": problem[:1_000]})
     request.calls = noted
     request.save(update_fields=["calls"])
 
 
-def begin_or_refuse(row: ChatMessage, once: str, wanted: JSONObject, place: int) -> tuple[str, str]:
+def begin_or_refuse(row: ChatMessage, once: str, entry: JSONObject, place: int) -> tuple[str, str]:
     """Return the call's id, or the reason for the model and the page why there is none."""
-    offered = row.names.get(wanted["name"])
+    offered = row.names.get(entry["name"])
     if place >= MOST_CALLS:
         return "", f"Not called: at most {MOST_CALLS} calls are made at once."
     if offered is None:
         return "", gettext_noop("There is no tool of this name among those that you were given.")
-    if wanted["arguments"] is None:
+    if entry["arguments"] is None:
         return "", gettext_noop("The arguments are no JSON object.")
-    arguments = {offered["arguments"].get(k, k): value for k, value in wanted["arguments"].items()}
+    arguments = {offered["arguments"].get(k, k): value for k, value in entry["arguments"].items()}
     try:
-        begun = begin(
+        begun_call = begin(
             caller=row.chat.caller,
             full_name=offered["full_name"],
             arguments=arguments,
@@ -92,7 +92,7 @@ def begin_or_refuse(row: ChatMessage, once: str, wanted: JSONObject, place: int)
         )
     except (ArgumentsRefusedError, KeyUsedError, NotFoundError, TooManyWaitingError) as refused:
         return "", str(refused)
-    return str(begun.call.pk), ""
+    return str(begun_call.call.pk), ""
 
 
 def _ask_again(row: ChatMessage, requests: list[ModelRequest], by: User) -> bool:
@@ -122,19 +122,19 @@ def _results(row: ChatMessage, request: ModelRequest) -> tuple[CallResult, ...]:
     return tuple(_result(row, call) for call in request.calls)
 
 
-def _result(row: ChatMessage, wanted: JSONObject) -> CallResult:
+def _result(row: ChatMessage, entry: JSONObject) -> CallResult:
     """Return what the model is told of a call, by the rights of this moment."""
-    told = CallResult(wanted["id"], wanted["name"], wanted.get("problem") or _GONE, is_error=True)
-    if not wanted.get("call"):
-        return told
-    call = find_own_call(caller=row.chat.caller, pk=UUID(wanted["call"]))
+    refusal = CallResult(entry["id"], entry["name"], entry.get("problem") or _GONE, is_error=True)
+    if not entry.get("call"):
+        return refusal
+    call = find_own_call(caller=row.chat.caller, pk=UUID(entry["call"]))
     if call is None or call.capability is None:
-        return told
+        return refusal
     try:
         done = describe_call(call)
     except (ArgumentsRefusedError, NotFoundError) as refused:
-        return replace(told, text=str(refused))
+        return replace(refusal, text=str(refused))
     parts = {name: part for name, part in done.as_answer().items() if name not in _NOT_TOLD}
     text = write_json(parts, ensure_ascii=False)
     cut = f"{text[:MOST_OF_RESULT]}… (cut)" if len(text) > MOST_OF_RESULT else text
-    return CallResult(wanted["id"], wanted["name"], cut, is_error=done.status != "completed")
+    return CallResult(entry["id"], entry["name"], cut, is_error=done.status != "completed")

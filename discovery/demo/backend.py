@@ -78,16 +78,18 @@ class Backend:
     ) -> list[str]:
         """Return the tools that the message needs, from the selection or else from a search."""
         others = moment.message.alternatives
-        wanted = [(one, *others.get(one, ())) for one in moment.message.relevant]
-        found = [next((selected[i] for i in ids if i in selected), "") for ids in wanted]
-        if "" not in found:
+        identifier_groups = [
+            (identifier, *others.get(identifier, ())) for identifier in moment.message.relevant
+        ]
+        hits = [next((selected[i] for i in ids if i in selected), "") for ids in identifier_groups]
+        if "" not in hits:
             # Models often call something else that fits as well.
-            return found if self._dice.random() < 0.97 else list(selected.values())[-1:]
+            return hits if self._dice.random() < 0.97 else list(selected.values())[-1:]
         found_names = self._search(moment.message.query, turn, who)
-        names = [ids[0].partition(":")[2] for ids in wanted]
+        names = [ids[0].partition(":")[2] for ids in identifier_groups]
         return [
             hit or (name if name in found_names else "")
-            for hit, name in zip(found, names, strict=True)
+            for hit, name in zip(hits, names, strict=True)
         ]
 
     def _search(self, query: str, turn: str, who: dict[str, str]) -> set[str]:
@@ -130,7 +132,7 @@ class Backend:
 
     def _report(self, turn: str, verdict: dict[str, Any], called: list[str]) -> None:
         answer = self._ask(
-            f"turns/{turn}/outcome", {**verdict, "called": [one for one in called if one]}
+            f"turns/{turn}/outcome", {**verdict, "called": [name for name in called if name]}
         )
         self.played.count("outcomes")
         if answer.json()["alert"]:
@@ -155,8 +157,8 @@ def _bearer(key: str) -> dict[str, str]:
 def _names_in(answer: Any) -> list[str]:
     """Return every name in an answer of a meta-tool."""
     if isinstance(answer, dict):
-        own = [value for key, value in answer.items() if key in {"name", "full_name"}]
-        return own + [name for value in answer.values() for name in _names_in(value)]
+        names = [value for key, value in answer.items() if key in {"name", "full_name"}]
+        return names + [name for value in answer.values() for name in _names_in(value)]
     if isinstance(answer, list):
         return [name for value in answer for name in _names_in(value)]
     return []

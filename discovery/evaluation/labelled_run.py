@@ -77,8 +77,8 @@ def _create_caller(loaded: Loaded) -> Caller:
 def _ask(queries: Sequence[Labelled], caller: Caller, progress: Progress) -> list[Selection]:
     answers = []
     for number, labelled in enumerate(queries, 1):
-        asked = SelectRequest(message=labelled.query, caller=caller, history=labelled.history)
-        answers.append(select_capabilities(asked))
+        request = SelectRequest(message=labelled.query, caller=caller, history=labelled.history)
+        answers.append(select_capabilities(request))
         progress("Asking", number, len(queries))
     return answers
 
@@ -101,7 +101,10 @@ def _report(
         selection={name: _selection(part) for name, part in chosen.items()},
         milliseconds=_times(answers),
         # An outside scorer compares them with the file's.
-        run={query.qid: [ids.get(one, one) for one in answer.ranking] for query, answer in pairs},
+        run={
+            query.qid: [ids.get(identifier, identifier) for identifier in answer.ranking]
+            for query, answer in pairs
+        },
     )
 
 

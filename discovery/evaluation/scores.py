@@ -32,17 +32,19 @@ class Labelled:
     def gains(self, ids: Iterable[str]) -> list[int]:
         """Return 1 for each first occurrence of a right id, otherwise 0."""
         right_by_alternative = {
-            other: right for right, others in self.alternatives.items() for other in others
+            alternative: right
+            for right, others in self.alternatives.items()
+            for alternative in others
         }
-        wanted, gains = set(self.relevant), []
+        unmatched, gains = set(self.relevant), []
         for identifier in ids:
             right = (
                 identifier
-                if identifier in wanted
+                if identifier in unmatched
                 else right_by_alternative.get(identifier, identifier)
             )
-            gains.append(int(right in wanted))
-            wanted.discard(right)
+            gains.append(int(right in unmatched))
+            unmatched.discard(right)
         return gains
 
 
@@ -74,5 +76,5 @@ def average(rows: Sequence[dict[str, float]]) -> dict[str, float]:
 
 
 def _ndcg(gains: Sequence[int], right: int, depth: int) -> float:
-    found = sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
-    return found / sum(1 / math.log2(rank + 1) for rank in range(1, min(depth, right) + 1))
+    gained = sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
+    return gained / sum(1 / math.log2(rank + 1) for rank in range(1, min(depth, right) + 1))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
-from catalog.formats.categories import split_words
+from catalog.words.names import argument_words, singular, split_words
 from discovery.flow_guard._spellings import compact
-from discovery.flow_guard.tool_facts import name_words, singular, word_set
+from discovery.flow_guard.tool_facts import word_set
 
 # Every pattern below is bounded, since arguments and answers are a stranger's.
 # `target`: an address, account, place, person or thing. `id`: the key of something that exists.
@@ -142,10 +142,10 @@ def arguments_of(
     root = schema or {}
     traits = _Traits(creates, nouns)
     leaves = _leaves("", "", arguments, root, root, traits, depth=0)
-    found = list(islice(leaves, MOST_ARGUMENTS + 1))
-    if len(found) > MOST_ARGUMENTS:
-        found.append(CallArgument("…", f"more than {MOST_ARGUMENTS} values", "target"))
-    return found
+    values = list(islice(leaves, MOST_ARGUMENTS + 1))
+    if len(values) > MOST_ARGUMENTS:
+        values.append(CallArgument("…", f"more than {MOST_ARGUMENTS} values", "target"))
+    return values
 
 
 def creates_something(words: Sequence[str]) -> bool:
@@ -206,7 +206,7 @@ def _leaves(
 def _is_target(name: str, key: Any) -> bool:
     """Return True for a key that no schema lists and that is an address, a number or a member."""
     text = str(key)
-    words = name_words(name) or ("",)
+    words = argument_words(name) or ("",)
     return text.isdecimal() or singular(words[-1]) in _LOCATING or bool(destinations_in(text))
 
 
@@ -230,24 +230,24 @@ def _shapes(schema: Any, root: Mapping[str, Any], depth: int = 0) -> list[Mappin
     """Return a schema with its alternatives and local references."""
     if not isinstance(schema, Mapping) or depth > 4:
         return []
-    found: list[Mapping[str, Any]] = [schema]
+    shapes: list[Mapping[str, Any]] = [schema]
     reference = schema.get("$ref")
     if isinstance(reference, str) and reference.startswith("#/"):
         part: Any = root
         for key in reference[2:].split("/"):
             part = part.get(key) if isinstance(part, Mapping) else None
-        found += _shapes(part, root, depth + 1)
+        shapes += _shapes(part, root, depth + 1)
     for word in ("anyOf", "oneOf", "allOf"):
         alternatives = schema.get(word)
-        for one in alternatives if isinstance(alternatives, list) else ():
-            found += _shapes(one, root, depth + 1)
-    return found
+        for alternative in alternatives if isinstance(alternatives, list) else ():
+            shapes += _shapes(alternative, root, depth + 1)
+    return shapes
 
 
 def _role(
     name: str, value: Any, shapes: list[Mapping[str, Any]], traits: _Traits
 ) -> tuple[Role, str]:
-    words = name_words(name)
+    words = argument_words(name)
     last = singular(words[-1]) if words else ""
     if isinstance(value, bool):
         return "option", ""
@@ -268,7 +268,7 @@ def _role(
 
 def _opened_by(name: str) -> str:
     """Return the word by which a switch opens something up: `public` in `make_public`."""
-    words = name_words(name)
+    words = argument_words(name)
     if "all" in words and not {"day", "days"} & set(words):
         return "all"
     return next((word for word in words if word in _OPENED), "")
@@ -277,11 +277,11 @@ def _opened_by(name: str) -> str:
 def _role_of_number(
     words: Sequence[str], last: str, value: Any, *, listed: bool
 ) -> tuple[Role, str]:
-    known = {*words, last}
+    name_parts = {*words, last}
     if last in _LOCATING:
         return "id", last
-    if known & _QUANTITY or known & _TIMING or isinstance(value, float):
-        return ("amount" if known & _QUANTITY or not known & _TIMING else "timing"), ""
+    if name_parts & _QUANTITY or name_parts & _TIMING or isinstance(value, float):
+        return ("amount" if name_parts & _QUANTITY or not name_parts & _TIMING else "timing"), ""
     if abs(value) >= _LEAST_KEY and last not in _OPTION:
         return "id", last
     # `guests` and `nights` count; a single `issue` or `room` is one of several, and so is each of
@@ -291,14 +291,14 @@ def _role_of_number(
 
 
 def _role_of_text(words: Sequence[str], last: str, text: str, *, creates: bool) -> Role:
-    known = {*words, last}
-    if known & _DECISIVE or last in _LOCATING:
+    name_parts = {*words, last}
+    if name_parts & _DECISIVE or last in _LOCATING:
         return "target"
     if is_address(text):
         return "target"
     if last in _CONTENT or (words and words[0] in _CONTENT and last not in _NAME):
         return "content"
-    if _DATE.fullmatch(text.strip()) or (known & _TIMING and _may_be_time(last, text)):
+    if _DATE.fullmatch(text.strip()) or (name_parts & _TIMING and _may_be_time(last, text)):
         return "timing"
     if last in _OPTION and _may_be_option(text):
         return "option"
@@ -340,18 +340,18 @@ def destinations_in(text: str) -> list[str]:
         text = _SPELLED_AT.sub("@", text)
     if "." in text or "dot" in text.lower():
         text = _SPELLED_DOT.sub(".", text)
-    found = [*_EMAIL.findall(text), *_MENTION.findall(text)] if "@" in text else []
-    found += _URL.findall(text) if "://" in text or "www." in text.lower() else []
+    destinations = [*_EMAIL.findall(text), *_MENTION.findall(text)] if "@" in text else []
+    destinations += _URL.findall(text) if "://" in text or "www." in text.lower() else []
     if _DIGIT.search(text):
-        found += _IBAN.findall(text)
-        phones = (one for one in _PHONE.findall(text) if len(compact(one)) > 8)
-        found += [one for one in phones if not _has_date(one)]
+        destinations += _IBAN.findall(text)
+        phones = (candidate for candidate in _PHONE.findall(text) if len(compact(candidate)) > 8)
+        destinations += [candidate for candidate in phones if not _has_date(candidate)]
     if max(map(len, text.split()), default=0) > _SHORTEST_WALLET:
-        found += _WALLET.findall(text)
+        destinations += _WALLET.findall(text)
     if "." in text:
         domains = _DOMAIN.findall(text)
-        found += [one for one in domains if _ending_of(one) not in _FILES]
-    return list(dict.fromkeys(one.rstrip(".,;:!?)") for one in found))
+        destinations += [candidate for candidate in domains if _ending_of(candidate) not in _FILES]
+    return list(dict.fromkeys(candidate.rstrip(".,;:!?)") for candidate in destinations))
 
 
 def _ending_of(domain: str) -> str:

@@ -9,13 +9,12 @@ from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
 
 from catalog.effects.verbs import CLEAR, find_base, find_inside, find_verb, is_noun_too
+from catalog.words.names import singular, tool_words
 from discovery.flow_guard._spellings import words_of
 from discovery.flow_guard.tool_facts import (
     ToolFacts,
     is_ending,
-    name_words,
     property_words,
-    singular,
     word_set,
 )
 
@@ -101,7 +100,7 @@ class AskedActions:
 
     def covers(self, tool: ToolFacts) -> bool:
         """Return True if the message asks for what the tool does, as far as words can tell."""
-        named = name_words(tool.name)
+        named = tool_words(tool.name)
         if tool.ends_something:
             return self.ends
         if _moves_money(named, tool):
@@ -113,8 +112,8 @@ class AskedActions:
         return self.changes or self._commands(named)
 
     def _says(self, words: Set[str], named: Set[str]) -> bool:
-        own = {word for word in named if find_base(word)}
-        return any(word in words or singular(word) in words | own for word in self._words)
+        verbs = {word for word in named if find_base(word)}
+        return any(word in words or singular(word) in words | verbs for word in self._words)
 
     def _commands(self, named: Sequence[str]) -> bool:
         """Return True if a word of the tool's name opens a clause, as in "Comment on it"."""
@@ -137,11 +136,11 @@ class AskedActions:
         """Return True for a message of unknown words that asks nothing."""
         if not self._words:
             return False
-        if _WORDLESS.search(self._text) and (found := find_inside(self._text)):
-            return any(effect != "read" for effect, _ in found)
+        if _WORDLESS.search(self._text) and (actions := find_inside(self._text)):
+            return any(effect != "read" for effect, _ in actions)
         if _QUESTION_MARKS.search(self._text):
             return False
-        if any(one in _TELLING and two in _ONESELF for one, two in self._pairs()):
+        if any(earlier_word in _TELLING and two in _ONESELF for earlier_word, two in self._pairs()):
             return False
         first = [clause[0] for clause in self._clauses if clause]
         if any(word in _QUESTION_WORDS or find_verb(word) for word in first):

@@ -32,7 +32,9 @@ def hash_dates(codes: Array, kinds: Array, first: Array, last: Array, at: Array)
     behind = at[pointed & ends & (length[at] <= 2)]
     year = _number(codes, first[np.concatenate((ahead, behind + 2))], 4)
     month, day = np.concatenate((ahead, behind)) + 1, np.concatenate((ahead + 2, behind))
-    parts = (_number(codes, first[one], np.minimum(length[one], 2)) for one in (month, day))
+    parts = (
+        _number(codes, first[places], np.minimum(length[places], 2)) for places in (month, day)
+    )
     return hash_rows(_iso_codes(year, *parts))
 
 

@@ -48,8 +48,8 @@ def _joined(codes: Array, word: Array, starts: Array, ends: Array) -> Array:
     end, start = ends[word[:-1]], starts[word[1:]]
     near = (word[1:] - word[:-1] == 1) & (start - end <= _MOST_BETWEEN)
     before, after = (np.minimum(codes[at], _NOT_ASCII) for at in (end, start - 1))
-    found: Array = near & _BETWEEN[before] & _BETWEEN[after]
-    return found
+    mask: Array = near & _BETWEEN[before] & _BETWEEN[after]
+    return mask
 
 
 def _has_other_words(codes: Array, word: Array, joined: Array, words: tuple[Array, Array]) -> bool:

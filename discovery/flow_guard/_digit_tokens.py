@@ -130,8 +130,8 @@ def _groups(runs: DigitRuns, words: tuple[Array, Array], at: Array) -> Found:
 
 def _is_one_of(codes: Array, letters: str) -> Array:
     """Return True for each code of one of these ASCII letters."""
-    found: Array = _TABLES[letters][codes if codes.dtype == np.uint8 else np.minimum(codes, 255)]
-    return found
+    mask: Array = _TABLES[letters][codes if codes.dtype == np.uint8 else np.minimum(codes, 255)]
+    return mask
 
 
 def _numbers(runs: DigitRuns, at: Array) -> str:
@@ -165,8 +165,8 @@ def _may_be_iban(runs: DigitRuns) -> Array:
     """Return the pairs of digits behind which a group of four stands between blanks."""
     end = runs.last[runs.last > runs.first]
     blank = runs.codes.take(end + 6, mode="clip") == _BLANK
-    found: Array = end[blank & (runs.codes[end + 1] == _BLANK)] - 1
-    return found
+    pairs: Array = end[blank & (runs.codes[end + 1] == _BLANK)] - 1
+    return pairs
 
 
 def _grouped(pattern: _Pattern, at: Array, runs: DigitRuns, near: int) -> list[str]:
@@ -176,11 +176,11 @@ def _grouped(pattern: _Pattern, at: Array, runs: DigitRuns, near: int) -> list[s
         return []
     if _may_have_country(runs.kinds):
         pairs = dict.fromkeys(pattern.with_country.findall(text))
-        found = [group for group, _ in pairs]
-        found += [country + group for group, country in pairs if country.isalpha()]
+        groups = [group for group, _ in pairs]
+        groups += [country + group for group, country in pairs if country.isalpha()]
     else:
-        found = list(dict.fromkeys(pattern.alone.findall(text)))
-    return compact(END.join(found)).split(END) if found else []
+        groups = list(dict.fromkeys(pattern.alone.findall(text)))
+    return compact(END.join(groups)).split(END) if groups else []
 
 
 def _may_have_country(kinds: Array) -> bool:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
-from discovery.flow_guard.tool_facts import name_words, singular, word_set
+from catalog.words.names import argument_words, singular
+from discovery.flow_guard.tool_facts import word_set
 
 _ID = word_set("id identifier key number oid ref uid uuid")
 _NAMES = word_set("filename label name subject title")
@@ -44,18 +45,20 @@ def merge(parsed: Sequence[ParsedResult]) -> ParsedResult:
     if len(parsed) == 1:
         return parsed[0]
     free: tuple[str, ...] | None = None
-    if any(one.free_texts is not None for one in parsed):
-        free = _distinct(one.texts if one.free_texts is None else one.free_texts for one in parsed)
+    if any(result.free_texts is not None for result in parsed):
+        free = _distinct(
+            result.texts if result.free_texts is None else result.free_texts for result in parsed
+        )
     return ParsedResult(
-        _distinct(one.records for one in parsed),
-        _distinct(one.texts for one in parsed),
-        _distinct(one.keys for one in parsed),
+        _distinct(result.records for result in parsed),
+        _distinct(result.texts for result in parsed),
+        _distinct(result.keys for result in parsed),
         free,
     )
 
 
 def _distinct(rows: Iterable[Iterable[T]]) -> tuple[T, ...]:
-    return tuple(dict.fromkeys(one for row in rows for one in row))
+    return tuple(dict.fromkeys(item for row in rows for item in row))
 
 
 def parse_result(text: str) -> ParsedResult:
@@ -93,9 +96,9 @@ def _from_json(value: Any) -> ParsedResult:
             if set(map(type, part.values())) == _ONLY_TEXT:
                 texts |= dict.fromkeys(part.values())
             else:
-                waiting += [(one, depth + 1) for one in reversed(part.values())]
+                waiting += [(inner, depth + 1) for inner in reversed(part.values())]
         elif isinstance(part, list):
-            waiting += [(one, depth + 1) for one in reversed(part)]
+            waiting += [(inner, depth + 1) for inner in reversed(part)]
     return ParsedResult(tuple(records), tuple(texts), tuple(keys))
 
 
@@ -125,7 +128,7 @@ def _record(fields: Mapping[str, Any], shape: _Shape) -> Record | None:
 @lru_cache(maxsize=1024)
 def _noun_of_id(key: str) -> str | None:
     """Return the noun of an id's key, "" if it has none; None for other keys."""
-    words = name_words(key)
+    words = argument_words(key)
     if not words or words[-1] not in _ID:
         return None
     return singular(words[-2]) if len(words) > 1 else ""
@@ -133,7 +136,7 @@ def _noun_of_id(key: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _is_name(key: str) -> bool:
-    words = name_words(key)
+    words = argument_words(key)
     return bool(words) and words[-1] in _NAMES
 
 
@@ -147,25 +150,25 @@ def _from_yaml(text: str) -> ParsedResult:
     listed = bool(lines) and _ITEM.match(lines[0]) is not None
     if not listed and not (lines and _KEY.match(lines[0])):
         return ParsedResult((), (text,))
-    found: list[dict[str, Any]] = [] if listed else [{}]
+    rows: list[dict[str, Any]] = [] if listed else [{}]
     free: list[str] = []
     for line in lines:
         item = _ITEM.match(line) if listed else None
         if item:
-            found.append({})
-        own = item or _own_key(line, listed=listed)
-        if own:
-            value = _scalar(own["value"] or "")
+            rows.append({})
+        key_match = item or _own_key(line, listed=listed)
+        if key_match:
+            value = _scalar(key_match["value"] or "")
             if value is None:
                 free.append(line)
             else:
-                found[-1][own["key"]] = value
+                rows[-1][key_match["key"]] = value
         elif line.strip() and not line.startswith((" ", "- ")):
             return ParsedResult((), (text,))
         else:
             free.append(line)
     records = [
-        record for fields in found[:_MOST_RECORDS] if (record := _record(fields, _shape_of(fields)))
+        record for fields in rows[:_MOST_RECORDS] if (record := _record(fields, _shape_of(fields)))
     ]
     return ParsedResult(tuple(records), (text,), (), (" ".join(free),) if free else ())
 

@@ -103,8 +103,8 @@ def words_of(text: str) -> list[str]:
 
 def first_word_of(text: str) -> str:
     """Return the first word of a normalised text, or ""."""
-    found = _WORD.search(text)
-    return found.group() if found else ""
+    match = _WORD.search(text)
+    return match.group() if match else ""
 
 
 def addresses_in(text: str) -> list[str]:
@@ -157,8 +157,8 @@ def _has_month(text: str) -> bool:
 def _found(patterns: Iterable[tuple[re.Pattern[str], tuple[int, ...]]], text: str) -> Iterator[str]:
     for pattern, (year, month, day) in patterns:
         for parts in dict.fromkeys(pattern.findall(text)):
-            if found := _iso_date(parts[year], parts[month][:3], parts[day]):
-                yield found
+            if iso_date := _iso_date(parts[year], parts[month][:3], parts[day]):
+                yield iso_date
 
 
 # Mails and lists of events repeat their dates.
@@ -176,10 +176,10 @@ def numbers_in(text: str) -> list[str]:
 
     The words of any other number are its own already.
     """
-    found = dict.fromkeys(_NUMBER.findall(text)) if _POINTED.search(text) else ()
-    marked = [one for one in found if one[-1] == "0" or "," in one or "'" in one]
+    numbers = dict.fromkeys(_NUMBER.findall(text)) if _POINTED.search(text) else ()
+    marked = [number for number in numbers if number[-1] == "0" or "," in number or "'" in number]
     plain = _ungrouped(" ".join(marked)).split()
-    return [one.rstrip("0").rstrip(".") if "." in one else one for one in plain]
+    return [number.rstrip("0").rstrip(".") if "." in number else number for number in plain]
 
 
 def as_number(value: str) -> str:
@@ -198,20 +198,20 @@ def _without_zeros(plain: str) -> str:
 def spellings_of(value: object) -> list[str]:
     """Return a value as it may stand in a text: normalised, and decoded where it is encoded."""
     text = normalize(str(value)).strip()
-    found = [text, as_number(text)] if isinstance(value, int | float) else [text]
+    spellings = [text, as_number(text)] if isinstance(value, int | float) else [text]
     if "%" in text:
-        found.append(normalize(unquote(str(value))).strip())
+        spellings.append(normalize(unquote(str(value))).strip())
     if isinstance(value, datetime | date):
-        found.append(value.isoformat())
-    return list(dict.fromkeys([*found, *decoded_in(str(value))]))
+        spellings.append(value.isoformat())
+    return list(dict.fromkeys([*spellings, *decoded_in(str(value))]))
 
 
 def decoded_in(text: str) -> list[str]:
     """Return what a text has in percent signs, base64 or hex, as normalised texts."""
-    found = [unquote(text)] if _PERCENT.search(text) else []
+    decoded = [unquote(text)] if _PERCENT.search(text) else []
     for chunk in islice(filter(may_be_encoded, text.translate(AROUND).split()), MOST_DECODED):
-        found += decode_chunk(chunk)
-    return [normalize(one) for one in found]
+        decoded += decode_chunk(chunk)
+    return [normalize(decoded_text) for decoded_text in decoded]
 
 
 def percent_decoded(text: str) -> str:

@@ -73,16 +73,20 @@ def tokens_of(raw: str, free: str | None) -> tuple[Array, list[int]]:
     """
     plain = _ended(normalize(raw))
     codes, kinds = codes_and_kinds(plain)
-    found = _TextHashes(codes, kinds)
-    own = found if free is None else _TextHashes(*codes_and_kinds(_ended(normalize(free))))
+    text_hashes = _TextHashes(codes, kinds)
+    free_hashes = (
+        text_hashes if free is None else _TextHashes(*codes_and_kinds(_ended(normalize(free))))
+    )
     edges = _edges(kinds)
-    values, numbers = digit_tokens(DigitRuns.of(plain, codes, kinds), found.bounds)
+    values, numbers = digit_tokens(DigitRuns.of(plain, codes, kinds), text_hashes.bounds)
     values += _address_parts(_addresses(plain, kinds, edges))
-    hashes = [found.words(), own.sentences(), own.wholes(), *numbers]
+    hashes = [text_hashes.words(), free_hashes.sentences(), free_hashes.wholes(), *numbers]
     # Letters in one case stand where they stood, unless something became longer or shorter.
-    written = _ended(raw)
+    raw_text = _ended(raw)
     stands = raw.isascii() and "&" not in raw
-    if decoded := list(_decoded(written, edges if stands else _edges(codes_and_kinds(written)[1]))):
+    if decoded := list(
+        _decoded(raw_text, edges if stands else _edges(codes_and_kinds(raw_text)[1]))
+    ):
         inner = joined(decoded)
         codes, kinds = codes_and_kinds(inner)
         hashes.append(_TextHashes(codes, kinds).words())
@@ -91,7 +95,7 @@ def tokens_of(raw: str, free: str | None) -> tuple[Array, list[int]]:
         hashes.append(hash_each(values))
     tokens = np.concatenate(hashes)
     tokens.sort()
-    return tokens[_firsts(tokens)], own.lengths()
+    return tokens[_firsts(tokens)], free_hashes.lengths()
 
 
 class _TextHashes:
@@ -127,8 +131,8 @@ class _TextHashes:
 
     def lengths(self) -> list[int]:
         """Return how many words each part has."""
-        found: list[int] = (self._cuts - np.concatenate((_ZERO, self._cuts[:-1]))).tolist()
-        return found
+        word_counts: list[int] = (self._cuts - np.concatenate((_ZERO, self._cuts[:-1]))).tolist()
+        return word_counts
 
     def _runs(self, cuts: Array, mark: int) -> Array:
         first, last = _spans(cuts, len(self._ends))
@@ -151,9 +155,9 @@ def _spans(cuts: Array, words: int) -> tuple[Array, Array]:
 
 def _firsts(sorted_values: Array) -> Array:
     """Return where each value stands for the first time. Quicker than `numpy.unique`."""
-    found = np.ones(len(sorted_values), bool)
-    found[1:] = sorted_values[1:] != sorted_values[:-1]
-    return found
+    mask = np.ones(len(sorted_values), bool)
+    mask[1:] = sorted_values[1:] != sorted_values[:-1]
+    return mask
 
 
 def _breaks(codes: Array, kinds: Array) -> Array:
@@ -198,11 +202,11 @@ def _addresses(plain: str, kinds: Array, edges: Array) -> list[str]:
     at = at[first]
     starts = np.where(at > 0, edges[at - 1] + 1, 0)
     bounds = zip(starts.tolist(), edges[at].tolist(), strict=True)
-    written = "\n".join([plain[start:end] for start, end in bounds])
+    raw_pieces = "\n".join([plain[start:end] for start, end in bounds])
     # Without its scheme a piece may be several, or none.
-    text = bare(written)
+    text = bare(raw_pieces)
     pieces = dict.fromkeys(text.split())
-    if (beside & WORD).all() and len(text) == len(written):
+    if (beside & WORD).all() and len(text) == len(raw_pieces):
         return [piece.strip(EDGES) for piece in pieces]
     return list(filter(None, map(address_in, pieces)))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal
 
+from catalog.words.names import argument_words, singular, tool_words
 from discovery.flow_guard._argument_roles import (
     CallArgument,
     arguments_of,
@@ -19,7 +20,7 @@ from discovery.flow_guard._argument_roles import (
 )
 from discovery.flow_guard._spellings import normalize, words_of
 from discovery.flow_guard._text_tokens import sentence_hashes
-from discovery.flow_guard.tool_facts import ToolFacts, name_words, singular, word_set
+from discovery.flow_guard.tool_facts import ToolFacts, word_set
 from discovery.flow_guard.turn_readings import Reading, TurnReadings
 
 Source = Literal["user", "admin", "trusted_tool", "named_record", "this_turn", "read", "model"]
@@ -62,8 +63,8 @@ class ValueOrigin:
 
     def __str__(self) -> str:
         where = f" ({self.where[:_SHOWN]})" if self.where else ""
-        told = _FROM[self.source].format(tool=self.tool, where=where)
-        return f"“{self.value[:_SHOWN]}” ({self.path}) {told}"
+        came_from = _FROM[self.source].format(tool=self.tool, where=where)
+        return f"“{self.value[:_SHOWN]}” ({self.path}) {came_from}"
 
 
 _FROM: dict[Source, str] = {
@@ -93,38 +94,38 @@ RUNS = GuardVerdict(asks=False)
 
 def judge(tool: ToolFacts, arguments: Mapping[str, Any], turn: TurnReadings) -> GuardVerdict:
     """Judge one call by what the turn's user wrote and its earlier calls returned."""
-    words = name_words(tool.name)
+    words = tool_words(tool.name)
     creates = creates_something(words)
-    found = arguments_of(arguments, tool.schema, creates=creates, nouns=tool.nouns)
+    values = arguments_of(arguments, tool.schema, creates=creates, nouns=tool.nouns)
     if not tool.acts:
-        return _judge_read(tool, found, turn)
-    deciding = [one for one in found if one.role in ("target", "id")]
-    origins = tuple(origin for one in deciding for origin in _origins(one, tool, turn))
+        return _judge_read(tool, values, turn)
+    deciding = [argument for argument in values if argument.role in ("target", "id")]
+    origins = tuple(origin for argument in deciding for origin in _origins(argument, tool, turn))
     if foreign := [origin for origin in origins if not origin.decides]:
         return _of_targets(tool, foreign, origins)
     if verdict := _unasked_for(tool, turn, origins):
         return verdict
-    if not deciding and turn.has_text and (verdict := _without_target(tool, found, turn)):
+    if not deciding and turn.has_text and (verdict := _without_target(tool, values, turn)):
         return verdict
-    return _judge_content(tool, found, turn, origins) or GuardVerdict(asks=False, origins=origins)
+    return _judge_content(tool, values, turn, origins) or GuardVerdict(asks=False, origins=origins)
 
 
-def _origins(one: CallArgument, tool: ToolFacts, turn: TurnReadings) -> list[ValueOrigin]:
-    parts = [str(one.value)] if one.role == "id" else parts_of(one.value)
-    return [_origin(one, part, tool, turn) for part in parts]
+def _origins(argument: CallArgument, tool: ToolFacts, turn: TurnReadings) -> list[ValueOrigin]:
+    parts = [str(argument.value)] if argument.role == "id" else parts_of(argument.value)
+    return [_origin(argument, part, tool, turn) for part in parts]
 
 
-def _origin(one: CallArgument, value: str, tool: ToolFacts, turn: TurnReadings) -> ValueOrigin:
-    nouns = {one.noun} if one.noun else set(tool.nouns)
-    named = turn.words.name_id(value, nouns) if one.role == "id" else turn.words.name(value)
-    if named:
-        return ValueOrigin(one.path, value, "user")
+def _origin(argument: CallArgument, value: str, tool: ToolFacts, turn: TurnReadings) -> ValueOrigin:
+    nouns = {argument.noun} if argument.noun else set(tool.nouns)
+    is_named = turn.words.name_id(value, nouns) if argument.role == "id" else turn.words.name(value)
+    if is_named:
+        return ValueOrigin(argument.path, value, "user")
     if turn.words.trusts(value):
-        return ValueOrigin(one.path, value, "admin")
-    if one.role == "id" and (granted := turn.granted(value, nouns, tool)):
+        return ValueOrigin(argument.path, value, "admin")
+    if argument.role == "id" and (granted := turn.granted(value, nouns, tool)):
         source: Source = "named_record" if granted.name else "this_turn"
-        return ValueOrigin(one.path, value, source, _tool_of(turn, granted), granted.name)
-    return _traced(one.path, value, turn)
+        return ValueOrigin(argument.path, value, source, _tool_of(turn, granted), granted.name)
+    return _traced(argument.path, value, turn)
 
 
 def _tool_of(turn: TurnReadings, granted: object) -> str:
@@ -134,7 +135,7 @@ def _tool_of(turn: TurnReadings, granted: object) -> str:
 def _traced(path: str, value: str, turn: TurnReadings) -> ValueOrigin:
     """Return the origin of a value that the user did not write: strangers' text comes first."""
     holding = turn.holding(value)
-    foreign = next((one for one in holding if not one.clean), None)
+    foreign = next((reading for reading in holding if not reading.clean), None)
     first = foreign or next(iter(holding), None)
     if first is None:
         return ValueOrigin(path, value, "model")
@@ -176,19 +177,19 @@ def _unasked_for(
 
 
 def _without_target(
-    tool: ToolFacts, found: list[CallArgument], turn: TurnReadings
+    tool: ToolFacts, values: list[CallArgument], turn: TurnReadings
 ) -> GuardVerdict | None:
     """Ask for a write without any target, unless the user wrote what identifies it."""
-    labels = [one for one in found if one.role in ("label", "amount")]
+    labels = [argument for argument in values if argument.role in ("label", "amount")]
     origins = tuple(
-        ValueOrigin(one.path, str(one.value), "user")
-        if turn.words.name(str(one.value))
-        else _traced(one.path, str(one.value), turn)
-        for one in labels
+        ValueOrigin(argument.path, str(argument.value), "user")
+        if turn.words.name(str(argument.value))
+        else _traced(argument.path, str(argument.value), turn)
+        for argument in labels
     )
     if origins and all(origin.decides for origin in origins):
         return None
-    texts = [one for one in found if one.role == "content"]
+    texts = [argument for argument in values if argument.role == "content"]
     if texts and not origins and _is_own_text(texts, turn) and _says_something(texts):
         return None
     return GuardVerdict(
@@ -201,46 +202,55 @@ def _without_target(
 
 
 def _judge_content(
-    tool: ToolFacts, found: list[CallArgument], turn: TurnReadings, origins: tuple[ValueOrigin, ...]
+    tool: ToolFacts,
+    values: list[CallArgument],
+    turn: TurnReadings,
+    origins: tuple[ValueOrigin, ...],
 ) -> GuardVerdict | None:
     """Ask before private data or strangers' addresses leave with a call that goes outside."""
     if not (tool.reaches_outside or any("@" in origin.value for origin in origins)):
         return None
-    content = [one for one in found if one.role in ("content", "label")]
-    for one in found:
-        if one.role in ("target", "id", "amount"):
+    content = [argument for argument in values if argument.role in ("content", "label")]
+    for argument in values:
+        if argument.role in ("target", "id", "amount"):
             continue
-        for part in destinations_in(str(one.value)):
+        for part in destinations_in(str(argument.value)):
             if turn.words.name(part) or turn.words.trusts(part):
                 continue
-            if passed_on := _foreign_origin(one, part, turn):
+            if passed_on := _foreign_origin(argument, part, turn):
                 return _passed_on(passed_on, origins)
-        if one.role == "content" and (dictated := _dictated(str(one.value), turn)):
-            return _of_dictated(one, dictated, origins)
+        if argument.role == "content" and (dictated := _dictated(str(argument.value), turn)):
+            return _of_dictated(argument, dictated, origins)
     if turn.has_private and turn.has_foreign:
-        steering = [one for one in found if one.role in ("amount", "key", "option", "timing")]
-        if not _is_own_text(content, turn) or any(_is_private(one, turn) for one in steering):
+        steering = [
+            argument
+            for argument in values
+            if argument.role in ("amount", "key", "option", "timing")
+        ]
+        if not _is_own_text(content, turn) or any(
+            _is_private(argument, turn) for argument in steering
+        ):
             return _private_outside(tool, turn, origins)
     return None
 
 
-def _is_private(one: CallArgument, turn: TurnReadings) -> bool:
+def _is_private(argument: CallArgument, turn: TurnReadings) -> bool:
     """Return True if a value stands in private data, and not in the message."""
-    if isinstance(one.value, bool) or turn.words.name(str(one.value)):
+    if isinstance(argument.value, bool) or turn.words.name(str(argument.value)):
         return False
-    return any(reading.private for reading in turn.holding(one.value))
+    return any(reading.private for reading in turn.holding(argument.value))
 
 
-def _foreign_origin(one: CallArgument, value: str, turn: TurnReadings) -> ValueOrigin | None:
+def _foreign_origin(argument: CallArgument, value: str, turn: TurnReadings) -> ValueOrigin | None:
     """Return where an address in a text comes from, unless it may be passed on."""
     holding = turn.holding(value)
     foreign = (reading for reading in holding if not reading.clean)
     # What was cut off an answer may have it.
     cut = (reading for reading in turn.readings if reading.cut and not reading.clean)
     if reading := next(chain(foreign, cut), None):
-        return ValueOrigin(one.path, value, "read", reading.tool, reading.where)
+        return ValueOrigin(argument.path, value, "read", reading.tool, reading.where)
     # Nobody wrote it so: a text may have told how to put it together.
-    return ValueOrigin(one.path, value, "model") if turn.has_foreign and not holding else None
+    return ValueOrigin(argument.path, value, "model") if turn.has_foreign and not holding else None
 
 
 def _passed_on(origin: ValueOrigin, origins: tuple[ValueOrigin, ...]) -> GuardVerdict:
@@ -274,9 +284,9 @@ def _dictated(text: str, turn: TurnReadings) -> Reading | None:
 
 
 def _of_dictated(
-    one: CallArgument, reading: Reading, origins: tuple[ValueOrigin, ...]
+    argument: CallArgument, reading: Reading, origins: tuple[ValueOrigin, ...]
 ) -> GuardVerdict:
-    origin = ValueOrigin(one.path, str(one.value), "read", reading.tool, reading.where)
+    origin = ValueOrigin(argument.path, str(argument.value), "read", reading.tool, reading.where)
     return GuardVerdict(
         asks=True,
         cause="dictated",
@@ -288,14 +298,16 @@ def _of_dictated(
 
 def _is_own_text(content: list[CallArgument], turn: TurnReadings) -> bool:
     """Return True if the text is the user's, apart from a greeting and the like."""
-    words = (word for one in content for word in words_of(normalize(str(one.value))))
+    words = (word for argument in content for word in words_of(normalize(str(argument.value))))
     unknown = turn.words.unsaid(words, most=_FREE_WORDS + 1)
     return len(unknown) <= _FREE_WORDS and unknown <= _SAYS_NOTHING
 
 
 def _says_something(content: list[CallArgument]) -> bool:
     """Return True if a text has more than a greeting: a greeting alone shows nobody's wish."""
-    return any(set(words_of(normalize(str(one.value)))) - _SAYS_NOTHING for one in content)
+    return any(
+        set(words_of(normalize(str(argument.value)))) - _SAYS_NOTHING for argument in content
+    )
 
 
 def _private_outside(
@@ -315,7 +327,7 @@ def _private_outside(
     )
 
 
-def _judge_read(tool: ToolFacts, found: list[CallArgument], turn: TurnReadings) -> GuardVerdict:
+def _judge_read(tool: ToolFacts, values: list[CallArgument], turn: TurnReadings) -> GuardVerdict:
     """Ask before a URL that nobody wrote is opened, once private data and texts were read.
 
     So does a stranger's URL that gets private data beside it.
@@ -324,13 +336,13 @@ def _judge_read(tool: ToolFacts, found: list[CallArgument], turn: TurnReadings) 
         return RUNS
     # A search of one's own mail asks nobody outside.
     away = (tool.reaches_outside or tool.returns_foreign) and not tool.reads_private
-    for one in found:
-        for part in _links_in(one, away=away):
-            origin = _origin(one, part, tool, turn)
+    for argument in values:
+        for part in _links_in(argument, away=away):
+            origin = _origin(argument, part, tool, turn)
             # The words of an answer can spell any URL.
             if origin.source == "read" and not turn.has_whole(part):
                 origin = replace(origin, source="model", tool="", where="")
-            beside = [two for two in found if two is not one and _is_private(two, turn)]
+            beside = [two for two in values if two is not argument and _is_private(two, turn)]
             if origin.source == "model" or (origin.source == "read" and away and beside):
                 return _composed_url(origin)
     return RUNS
@@ -349,11 +361,11 @@ def _composed_url(origin: ValueOrigin) -> GuardVerdict:
 _LINKS = word_set("address domain endpoint host hostname href link page site uri url website")
 
 
-def _links_in(one: CallArgument, *, away: bool) -> list[str]:
+def _links_in(argument: CallArgument, *, away: bool) -> list[str]:
     """Return the URLs and hosts of a value; `away`: its tool asks somebody outside."""
-    if not isinstance(one.value, str):
+    if not isinstance(argument.value, str):
         return []
-    text, name = one.value, name_words(one.path.rpartition(".")[2])
+    text, name = argument.value, argument_words(argument.path.rpartition(".")[2])
     if away or "://" in text or text.startswith("www.") or {*map(singular, name)} & _LINKS:
         return [part for part in destinations_in(text) if "@" not in part or "://" in part]
     return []

@@ -2,31 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 from catalog.effects.verbs import Verb, find_verb
-from catalog.formats.categories import split_words
+from catalog.words.names import argument_words, singular, tool_words
 
 
 def word_set(text: str) -> frozenset[str]:
     """Return a list of words that is written as a text."""
     return frozenset(text.split())
-
-
-# Longer names are split each time: strangers' names shall not fill the memory.
-_LONGEST_NAME = 100
-
-
-def name_words(name: str) -> tuple[str, ...]:
-    """Return the words of a tool's or an argument's name."""
-    return _kept_words(name) if len(name) <= _LONGEST_NAME else tuple(split_words(name))
-
-
-@lru_cache(maxsize=2048)
-def _kept_words(name: str) -> tuple[str, ...]:
-    return tuple(split_words(name))
 
 
 # Words of names that tell nothing about what a tool works on.
@@ -80,12 +65,12 @@ class ToolFacts:
     @property
     def verb(self) -> Verb | None:
         """Return the first verb of the name."""
-        return next((verb for word in name_words(self.name) if (verb := find_verb(word))), None)
+        return next((verb for word in tool_words(self.name) if (verb := find_verb(word))), None)
 
     @property
     def ends_something(self) -> bool:
         """Return True if it deletes, cancels, or shuts somebody out."""
-        return self.effect == "delete" or any(is_ending(word) for word in name_words(self.name)[:3])
+        return self.effect == "delete" or any(is_ending(word) for word in tool_words(self.name)[:3])
 
     @property
     def nouns(self) -> frozenset[str]:
@@ -95,19 +80,14 @@ class ToolFacts:
 
 def nouns_of(name: str) -> frozenset[str]:
     """Return the nouns of a name, in the singular."""
-    return frozenset(singular(word) for word in name_words(name) if word not in _EMPTY)
+    return frozenset(singular(word) for word in tool_words(name) if word not in _EMPTY)
 
 
 def property_words(schema: Mapping[str, Any] | None) -> frozenset[str]:
     """Return the words of a schema's first properties."""
     properties = (schema or {}).get("properties")
     names = islice(properties, _MOST_PROPERTIES) if isinstance(properties, Mapping) else ()
-    return frozenset(word for name in names for word in name_words(str(name)))
-
-
-def singular(word: str) -> str:
-    """Return a noun without its plural's ending."""
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+    return frozenset(word for name in names for word in argument_words(str(name)))
 
 
 def is_ending(word: str) -> bool:

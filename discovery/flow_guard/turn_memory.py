@@ -66,7 +66,7 @@ class ReadingCipher:
         tool, where = (
             text.encode(errors="replace")[:_MOST_BYTES] for text in (reading.tool, reading.where)
         )
-        rows = [{**asdict(one), "nouns": sorted(one.nouns)} for one in reading.granted]
+        rows = [{**asdict(grant), "nouns": sorted(grant.nouns)} for grant in reading.granted]
         granted = json.dumps(rows).encode() if rows else b""
         flags = sum(getattr(reading, name) << bit for bit, name in enumerate(_FLAGS))
         head = _HEAD.pack(_VERSION, flags, len(tool), len(where), len(granted))
@@ -97,8 +97,8 @@ class ReadingCipher:
 
 def _granted(text: bytes) -> tuple[Granted, ...]:
     return tuple(
-        Granted(one["value"], frozenset(one["nouns"]), one["source"], one["name"])
-        for one in json.loads(text)
+        Granted(fields["value"], frozenset(fields["nouns"]), fields["source"], fields["name"])
+        for fields in json.loads(text)
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from catalog.words.names import argument_words
 from discovery.flow_guard._result_records import ParsedResult, Record, merge, parse_result
 from discovery.flow_guard._spellings import (
     addresses_in,
@@ -18,7 +19,7 @@ from discovery.flow_guard._spellings import (
 )
 from discovery.flow_guard._text_tokens import joined, tokens_of
 from discovery.flow_guard._token_hashes import hash_of
-from discovery.flow_guard.tool_facts import ToolFacts, name_words, nouns_of, word_set
+from discovery.flow_guard.tool_facts import ToolFacts, nouns_of, word_set
 from discovery.flow_guard.user_words import UserWords
 
 # What lies beyond is not followed; the reading says so, and the guard asks.
@@ -60,10 +61,10 @@ class Reading:
         """Return True if the answer contains the normalised word or value."""
         return self.has_hash(hash_of(token))
 
-    def has_hash(self, wanted: int) -> bool:
+    def has_hash(self, token: int) -> bool:
         """Return True if the answer contains a word or value with this hash."""
-        at = bisect_left(self.tokens, wanted)
-        return at < len(self.tokens) and self.tokens[at] == wanted
+        at = bisect_left(self.tokens, token)
+        return at < len(self.tokens) and self.tokens[at] == token
 
     def contains(self, value: object) -> bool:
         """Return True if the value, in any of its spellings, occurs in the answer."""
@@ -91,8 +92,8 @@ class Sought:
         whole: dict[int, None] = {}
         apart = []
         for text in filter(None, spellings_of(value)):
-            found = (text, *addresses_in(text)[:1], compact(text), *dates_in(text)[:1])
-            whole |= dict.fromkeys(hash_of(one) for one in found if one)
+            forms = (text, *addresses_in(text)[:1], compact(text), *dates_in(text)[:1])
+            whole |= dict.fromkeys(hash_of(form) for form in forms if form)
             if len(words := words_of(text)) > 1:
                 apart.append(tuple(map(hash_of, words)))
         return cls(tuple(whole), tuple(apart))
@@ -153,14 +154,14 @@ class TurnReadings:
 
     def granted(self, value: str, nouns: Iterable[str], tool: ToolFacts) -> Granted | None:
         """Return why an id may decide, or None; two records of one name decide nothing."""
-        text, wanted = normalize(value).strip(), set(nouns)
-        every = [one for reading in self.readings for one in reading.granted]
-        same = [one for one in every if one.source == tool.source and wanted & one.nouns]
-        found = next((one for one in same if one.value == text), None)
-        if found is None or not found.name:
-            return found
-        twins = {one.value for one in same if one.name == found.name}
-        return found if len(twins) == 1 else None
+        text, noun_set = normalize(value).strip(), set(nouns)
+        every = [grant for reading in self.readings for grant in reading.granted]
+        same = [grant for grant in every if grant.source == tool.source and noun_set & grant.nouns]
+        match = next((grant for grant in same if grant.value == text), None)
+        if match is None or not match.name:
+            return match
+        twins = {grant.value for grant in same if grant.name == match.name}
+        return match if len(twins) == 1 else None
 
 
 def digest(
@@ -201,12 +202,14 @@ def _parse_all(texts: Sequence[str]) -> ParsedResult:
 
 def _asks_for_document(tool: ToolFacts, arguments: Mapping[str, Any]) -> bool:
     """Return True for what stands at a path or URL: its whole form is its author's."""
-    return not tool.acts and any(set(name_words(name)) & _LOCATORS for name in arguments)
+    return not tool.acts and any(set(argument_words(name)) & _LOCATORS for name in arguments)
 
 
 def _where(arguments: Mapping[str, Any]) -> str:
-    found = (str(value) for name, value in arguments.items() if set(name_words(name)) & _LOCATORS)
-    return next(found, "")[:200]
+    places = (
+        str(value) for name, value in arguments.items() if set(argument_words(name)) & _LOCATORS
+    )
+    return next(places, "")[:200]
 
 
 def _granted(
@@ -219,10 +222,10 @@ def _granted(
 ) -> Iterator[Granted]:
     """Yield the ids of what an unobjected call made, or of records that the user named."""
     if tool.acts:
-        named = [(record, "") for record in parsed.records if by_itself]
+        records = [(record, "") for record in parsed.records if by_itself]
     else:
-        named = _named_records(arguments, parsed.records, words)
-    for record, name in named[:_MOST_GRANTED]:
+        records = _named_records(arguments, parsed.records, words)
+    for record, name in records[:_MOST_GRANTED]:
         for noun, value in record.ids:
             nouns = nouns_of(tool.name) | ({noun} if noun else frozenset())
             yield Granted(normalize(value).strip(), nouns, tool.source, name)
@@ -232,23 +235,28 @@ def _named_records(
     arguments: Mapping[str, Any], records: Sequence[Record], words: UserWords
 ) -> list[tuple[Record, str]]:
     """Return records that the message names, and the only hit of a search for its words."""
-    named = []
+    matching = []
     for record in records:
         for name in record.names:
             if names_it(words, name):
-                named.append((record, name))
+                matching.append((record, name))
                 break
     terms = [str(value) for value in arguments.values() if isinstance(value, str)]
-    for term in terms if not named else ():
-        hits = [(one, name) for one in records for name in one.names if _has_words(name, term)]
+    for term in terms if not matching else ():
+        hits = [
+            (candidate, name)
+            for candidate in records
+            for name in candidate.names
+            if _has_words(name, term)
+        ]
         if len(hits) == 1 and names_it(words, term):
             return hits
-    return named
+    return matching
 
 
 def _has_words(name: str, term: str) -> bool:
-    wanted = set(words_of(normalize(term)))
-    return bool(wanted) and wanted <= set(words_of(normalize(name)))
+    term_words = set(words_of(normalize(term)))
+    return bool(term_words) and term_words <= set(words_of(normalize(name)))
 
 
 _LEAST_NAME = 4

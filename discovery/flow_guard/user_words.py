@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Set
 from functools import cached_property
 
+from catalog.words.names import singular
 from discovery.flow_guard._asked_actions import AskedActions
 from discovery.flow_guard._spellings import (
     as_written,
@@ -17,7 +18,7 @@ from discovery.flow_guard._spellings import (
     normalize,
     words_of,
 )
-from discovery.flow_guard.tool_facts import singular, word_set
+from discovery.flow_guard.tool_facts import word_set
 
 # A number says which one it is only beside one of these; elsewhere it is a day, a time, a price.
 _COUNTING = word_set("id ids no nr number num nummer ref reference")
@@ -51,10 +52,10 @@ class UserWords:
     @cached_property
     def _places(self) -> dict[str, list[int]]:
         """Return where each word stands."""
-        found: dict[str, list[int]] = {}
+        places: dict[str, list[int]] = {}
         for at, word in enumerate(self._words):
-            found.setdefault(word, []).append(at)
-        return found
+            places.setdefault(word, []).append(at)
+        return places
 
     @cached_property
     def _initials(self) -> set[str]:
@@ -69,8 +70,8 @@ class UserWords:
         """Return True if an admin trusts the value, or all addresses of its domain ("@x.org")."""
         text = bare(as_written(value).strip())
         return any(
-            text == one or (one.startswith("@") and text.endswith(one) and "/" not in text)
-            for one in self._trusted
+            text == entry or (entry.startswith("@") and text.endswith(entry) and "/" not in text)
+            for entry in self._trusted
         )
 
     def name(self, value: str) -> bool:
@@ -129,20 +130,22 @@ class UserWords:
         for at, word in enumerate(self._words):
             if word == text and (
                 f"#{text}" in self._text
-                or any(singular(one) in called for one in self._words[max(0, at - 2) : at])
+                or any(
+                    singular(previous) in called for previous in self._words[max(0, at - 2) : at]
+                )
             ):
                 return True
         return False
 
     def unsaid(self, words: Iterable[str], *, most: int) -> set[str]:
         """Return those normalised words that the user did not write, as many as are asked for."""
-        found: set[str] = set()
+        unknown: set[str] = set()
         for word in words:
             if word not in self._places:
-                found.add(word)
-                if len(found) == most:
+                unknown.add(word)
+                if len(unknown) == most:
                     break
-        return found
+        return unknown
 
     def _has_address(self, text: str) -> bool:
         at = self._text.find(text)
@@ -157,23 +160,27 @@ class UserWords:
 
     def _has_run(self, words: list[str]) -> bool:
         length = len(words)
-        found = self._places.get(words[0], ())
-        return any(self._words[at : at + length] == words for at in found)
+        places = self._places.get(words[0], ())
+        return any(self._words[at : at + length] == words for at in places)
 
     def _has_joined(self, text: str) -> bool:
         """Return True if neighbouring words make up the value, as the groups of an IBAN do."""
-        wanted, breaks = compact(text), _breaks_in(text)
-        beginnings = (wanted[:length] for length in range(1, len(wanted) + 1))
+        compact_text, breaks = compact(text), _breaks_in(text)
+        beginnings = (compact_text[:length] for length in range(1, len(compact_text) + 1))
         starts = (at for beginning in beginnings for at in self._places.get(beginning, ()))
-        return any(self._joins(wanted, breaks, at) for at in starts)
+        return any(self._joins(compact_text, breaks, at) for at in starts)
 
-    def _joins(self, wanted: str, breaks: set[int], at: int) -> bool:
+    def _joins(self, compact_text: str, breaks: set[int], at: int) -> bool:
         joined, end = self._words[at], at + 1
         ends = {len(joined)}
-        while wanted.startswith(joined) and len(joined) < len(wanted) and end < len(self._words):
+        while (
+            compact_text.startswith(joined)
+            and len(joined) < len(compact_text)
+            and end < len(self._words)
+        ):
             joined, end = joined + self._words[end], end + 1
             ends.add(len(joined))
-        return joined == wanted and breaks <= ends
+        return joined == compact_text and breaks <= ends
 
 
 def _breaks_in(text: str) -> set[int]:
@@ -181,12 +188,12 @@ def _breaks_in(text: str) -> set[int]:
 
     `al_ice` is not `alice`, but digits are the same in any groups.
     """
-    found: set[int] = set()
+    breaks: set[int] = set()
     for mark in _BETWEEN.finditer(text):
         before, after = text[mark.start() - 1], text[mark.end()]
         if not (mark[0].isspace() or (before.isdigit() and after.isdigit())):
-            found.add(len(compact(text[: mark.start()])))
-    return found
+            breaks.add(len(compact(text[: mark.start()])))
+    return breaks
 
 
 def _without_scripts(text: str) -> str:

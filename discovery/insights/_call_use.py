@@ -63,15 +63,19 @@ class CallUse:
 
         A model writes arguments, and reads results and definitions.
         """
-        read = self.result_tokens + self.definition_tokens
-        return None if price is None else price.cost(read=read, written=self.argument_tokens)
+        tokens_read = self.result_tokens + self.definition_tokens
+        return (
+            None
+            if price is None
+            else price.cost(tokens_read=tokens_read, tokens_written=self.argument_tokens)
+        )
 
     def cost_with_all(self, price: Price | None) -> Decimal | None:
         """Return what it would have cost with the definitions of all tools; None without turns."""
         if price is None or not self.turns:
             return None
-        read = self.result_tokens + self.all_definition_tokens
-        return price.cost(read=read, written=self.argument_tokens)
+        tokens_read = self.result_tokens + self.all_definition_tokens
+        return price.cost(tokens_read=tokens_read, tokens_written=self.argument_tokens)
 
 
 def read_call_use(scope: InsightsScope, by: By, *, most: int = MOST) -> list[CallUse]:

@@ -48,7 +48,7 @@ def list_lost_turns(scope: InsightsScope, *, most: int = MOST) -> LostTurns:
         },
     )
     newest = turns.select_related("group", "user").order_by("-created_at", "pk")
-    shown = newest.only(
+    rows = newest.only(
         "created_at", "group__name", "user__username", "message", "discovery_calls",
         "discovery_empty", "degraded",
     )[:most]  # fmt: skip
@@ -63,7 +63,7 @@ def list_lost_turns(scope: InsightsScope, *, most: int = MOST) -> LostTurns:
                 in_vain=turn.discovery_empty,
                 degraded=tuple(map(str, turn.degraded)),
             )
-            for turn in shown
+            for turn in rows
         ),
         turns.count(),
     )

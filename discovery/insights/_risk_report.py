@@ -119,8 +119,8 @@ discovery_call c WHERE (c.ended_at >= statement_timestamp() - %(period)s::interv
 
 def _count_outcomes() -> dict[GuardOutcome, int]:
     statement = f"SELECT {_OUTCOME} AS outcome, count(*) FROM {_ASKED} GROUP BY 1"  # noqa: S608
-    found: dict[Any, int] = dict(rows_of(statement, {"period": timedelta(days=DAYS)}))
-    return {outcome: found.get(outcome, 0) for outcome in OUTCOMES}
+    counts: dict[Any, int] = dict(rows_of(statement, {"period": timedelta(days=DAYS)}))
+    return {outcome: counts.get(outcome, 0) for outcome in OUTCOMES}
 
 
 def _guarded_calls(most: int) -> tuple[GuardedCall, ...]:
@@ -140,12 +140,12 @@ ORDER BY a.created_at DESC, a.id
 def _changed_definitions(most: int) -> tuple[ChangedDefinitions, ...]:
     entries = list(AuditEntry.objects.filter(action="definition.differs").order_by("-id")[:most])
     slugs = {entry.target for entry in entries}
-    known = set(Integration.objects.filter(slug__in=slugs).values_list("slug", flat=True))
+    existing = set(Integration.objects.filter(slug__in=slugs).values_list("slug", flat=True))
     return tuple(
         ChangedDefinitions(
             entry.at,
             entry.target,
-            entry.target in known,
+            entry.target in existing,
             tuple((kind, tuple(names)) for kind, names in sorted(entry.details.items())),
         )
         for entry in entries

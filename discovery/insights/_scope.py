@@ -81,8 +81,8 @@ def list_visible_ids(scope: InsightsScope) -> list[int] | None:
 def has_turns(scope: InsightsScope) -> bool:
     """Return True if the scope has ever had a turn."""
     whose = {"group": scope.group_id, "user": scope.user_id}
-    named = {name: key for name, key in whose.items() if key is not None}
-    return Turn.objects.filter(**named).exists()
+    filters = {name: key for name, key in whose.items() if key is not None}
+    return Turn.objects.filter(**filters).exists()
 
 
 # Current outcome windows: of everyone, of each group, and of each space or root in it.

@@ -50,11 +50,11 @@ class WindowsView(APIView):
         group = find_named_group(request, serializer.validated_data["group"])
         windows = read_stored_windows(group.pk if group else None)
         places = _places((window.scope.group_id, window.scope.space_id) for window in windows)
-        named = [
+        rows = [
             {**bodies.OutcomeWindowSerializer(window).data, "place": place}
             for window, place in zip(windows, places, strict=True)
         ]
-        return Response({"windows": named})
+        return Response({"windows": rows})
 
 
 class AlertsView(APIView):
@@ -73,18 +73,18 @@ class AlertsView(APIView):
         """List alerts, newest first."""
         serializer = bodies.AlertsQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
-        wanted = serializer.validated_data
-        group = find_named_group(request, wanted["group"])
+        values = serializer.validated_data
+        group = find_named_group(request, values["group"])
         alerts = list_alerts(group.pk if group else None)
-        limit, offset = wanted["limit"], wanted["offset"]
-        shown = list(alerts[offset : offset + limit])
-        places = _places((alert.group_id, alert.space_id) for alert in shown)
-        named = [
+        limit, offset = values["limit"], values["offset"]
+        page_alerts = list(alerts[offset : offset + limit])
+        places = _places((alert.group_id, alert.space_id) for alert in page_alerts)
+        rows = [
             {**bodies.AlertSerializer(alert).data, "place": place}
-            for alert, place in zip(shown, places, strict=True)
+            for alert, place in zip(page_alerts, places, strict=True)
         ]
         page = {"total": alerts.count(), "limit": limit, "offset": offset}
-        return Response({"alerts": named, **page})
+        return Response({"alerts": rows, **page})
 
 
 class FiguresView(APIView):
@@ -106,31 +106,31 @@ class FiguresView(APIView):
         """
         serializer = bodies.FiguresByQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
-        wanted = serializer.validated_data
+        values = serializer.validated_data
         since, until = read_period(
-            wanted, longest=LONGEST if wanted["by"] == "day" else LONGEST_BY_HOUR
+            values, longest=LONGEST if values["by"] == "day" else LONGEST_BY_HOUR
         )
-        group = find_named_group(request, wanted["group"])
+        group = find_named_group(request, values["group"])
         report = report_figures(
-            since=since, until=until, group_id=group.pk if group else None, by=wanted["by"]
+            since=since, until=until, group_id=group.pk if group else None, by=values["by"]
         )
         body = bodies.ReportSerializer({**_fields(report), "group": group and group.name}).data
         return Response(body)
 
 
-def read_period(wanted: dict[str, Any], *, longest: timedelta) -> tuple[datetime, datetime]:
+def read_period(values: dict[str, Any], *, longest: timedelta) -> tuple[datetime, datetime]:
     """Return the requested period, or the default one."""
-    until = wanted.get("until") or timezone.now()
-    since = wanted.get("since") or until - min(DEFAULT_PERIOD, longest)
+    until = values.get("until") or timezone.now()
+    since = values.get("since") or until - min(DEFAULT_PERIOD, longest)
     if not timedelta() < until - since <= longest:
         raise ValidationError({"since": f"Must be before `until`, by {longest.days} days at most."})
     return since, until
 
 
-def read_scope(request: Request, wanted: dict[str, Any]) -> tuple[InsightsScope, str | None]:
+def read_scope(request: Request, values: dict[str, Any]) -> tuple[InsightsScope, str | None]:
     """Return what the figures of tools and calls cover, and the name of its group, if one."""
-    since, until = read_period(wanted, longest=LONGEST_BY_TOOL)
-    group = find_named_group(request, wanted["group"])
+    since, until = read_period(values, longest=LONGEST_BY_TOOL)
+    group = find_named_group(request, values["group"])
     scope = InsightsScope(
         since=since,
         until=until,
@@ -146,10 +146,10 @@ def _fields(report: Any) -> dict[str, Any]:
 
 def find_named_group(request: Request, name: str) -> Group | None:
     """Return the named group, or the key's own; None for all. A key has access to its own only."""
-    own = own_group(request, name)
-    if own is None and not name:
+    key_group = own_group(request, name)
+    if key_group is None and not name:
         return None
-    groups = Group.objects.all() if own is None else Group.objects.filter(pk=own)
+    groups = Group.objects.all() if key_group is None else Group.objects.filter(pk=key_group)
     group = (groups.filter(name=name) if name else groups).first()
     if group is None:
         raise CallerRefused
@@ -158,13 +158,13 @@ def find_named_group(request: Request, name: str) -> Group | None:
 
 def _places(pairs: Iterable[tuple[int | None, int | None]]) -> list[dict[str, str | None]]:
     """Return the names of groups and spaces; None for deleted ones."""
-    wanted = list(pairs)
-    groups = Group.objects.in_bulk([group for group, _ in wanted if group])
-    spaces = Space.objects.in_bulk([space for _, space in wanted if space])
+    place_pairs = list(pairs)
+    groups = Group.objects.in_bulk([group for group, _ in place_pairs if group])
+    spaces = Space.objects.in_bulk([space for _, space in place_pairs if space])
     return [
         {
             "group": groups[group].name if group in groups else None,
             "space": spaces[space].slug if space in spaces else None,
         }
-        for group, space in wanted
+        for group, space in place_pairs
     ]

@@ -94,11 +94,11 @@ class CallUseView(APIView):
         """List calls, errors, times and tokens by tool, person or group, most calls first."""
         serializer = CallUseQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
-        wanted = serializer.validated_data
-        scope, group = read_scope(request, wanted)
-        items = read_call_use(scope, wanted["by"], most=wanted["limit"])
-        price = price_of(wanted["model"], list_prices()) if wanted["model"] else None
-        about = {"since": scope.since, "until": scope.until, "group": group, "by": wanted["by"]}
+        values = serializer.validated_data
+        scope, group = read_scope(request, values)
+        items = read_call_use(scope, values["by"], most=values["limit"])
+        price = price_of(values["model"], list_prices()) if values["model"] else None
+        about = {"since": scope.since, "until": scope.until, "group": group, "by": values["by"]}
         answer = CallUseSerializer(
             {**about, "priced_by": price and price.pattern, "items": items},
             context={"price": price},

@@ -116,14 +116,15 @@ def report_figures(
     by: str = "day",
 ) -> Report:
     """Report the figures of one group, or of all. Latency is compared with the period before."""
-    asked = {"since": since, "until": until, "group": group_id, "user": user_id}
+    parameters = {"since": since, "until": until, "group": group_id, "user": user_id}
     periods = {
-        row["part"]: row for row in _read_rows(_BY_PERIOD, begin=since - (until - since), **asked)
+        row["part"]: row
+        for row in _read_rows(_BY_PERIOD, begin=since - (until - since), **parameters)
     }
     counts, before = periods.get(True, _EMPTY), periods.get(False, _EMPTY)
     parts = tuple(
         FigureGroup(row, _figures(row), row["part"].replace(tzinfo=UTC))
-        for row in _read_rows(_BY_STEP[by], begin=since, **asked)
+        for row in _read_rows(_BY_STEP[by], begin=since, **parameters)
     )
     return Report(
         since=since,
@@ -155,8 +156,8 @@ def _figures(row: Row, *, baseline: Row | None = None) -> dict[str, Figure]:
     }
 
 
-def _share(part: int, whole: int, wanted: str, target: float) -> Figure:
-    return Figure(float(part / whole) if whole else None, wanted, target, int(whole))
+def _share(part: int, whole: int, direction: str, target: float) -> Figure:
+    return Figure(float(part / whole) if whole else None, direction, target, int(whole))
 
 
 def _read_rows(statement: str, **parameters: Any) -> list[Row]:

@@ -142,11 +142,11 @@ class RisksView(AdminView):
         report = read_risks()
         changed = [
             {
-                "at": one.at,
-                "integration": one.integration,
-                "changes": [{"kind": kind, "tools": names} for kind, names in one.kinds],
+                "at": change.at,
+                "integration": change.integration,
+                "changes": [{"kind": kind, "tools": names} for kind, names in change.kinds],
             }
-            for one in report.changed
+            for change in report.changed
         ]
         body = {
             "groups": report.exposed.exposures,

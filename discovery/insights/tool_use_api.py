@@ -96,9 +96,9 @@ class ToolUseView(APIView):
         """
         serializer = ToolUseQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
-        wanted = serializer.validated_data
-        scope, group = read_scope(request, wanted)
-        use = read_tool_use(scope, most=wanted["limit"], most_never=wanted["limit"])
+        values = serializer.validated_data
+        scope, group = read_scope(request, values)
+        use = read_tool_use(scope, most=values["limit"], most_never=values["limit"])
         lists = {name: getattr(use, name) for name in use.__slots__}
         about = {"since": scope.since, "until": scope.until, "group": group}
         lost = list_lost_turns(scope, most=0).count

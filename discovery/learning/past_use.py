@@ -64,9 +64,9 @@ def choice_worth(score: float) -> float:
 
 def count_votes(near: Sequence[PastCall]) -> dict[int, Vote]:
     """Count votes by capability; a turn that called several capabilities is one message."""
-    strengths = [_strength(one.likeness) for one in near]
+    strengths = [_strength(call.likeness) for call in near]
     every = _shares(near, strengths, DOUBT)
-    again = [float(one.likeness >= REPEATED) for one in near]
+    again = [float(call.likeness >= REPEATED) for call in near]
     repeated = _shares(near, again, 0.0) if any(again) else {}
     return {key: Vote(share, repeated.get(key, 0.0)) for key, share in every.items()}
 
@@ -77,11 +77,11 @@ def _strength(likeness: float) -> float:
 
 def _shares(near: Sequence[PastCall], strengths: Sequence[float], doubt: float) -> dict[int, float]:
     whole = doubt + sum(
-        {one.turn: strength for one, strength in zip(near, strengths, strict=True)}.values()
+        {call.turn: strength for call, strength in zip(near, strengths, strict=True)}.values()
     )
     shares: dict[int, float] = {}
-    for one, strength in zip(near, strengths, strict=True):
-        shares[one.capability] = shares.get(one.capability, 0.0) + strength * one.worth / whole
+    for call, strength in zip(near, strengths, strict=True):
+        shares[call.capability] = shares.get(call.capability, 0.0) + strength * call.worth / whole
     return shares
 
 

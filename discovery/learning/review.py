@@ -122,9 +122,9 @@ def _sum_gains(comparable: QuerySet[Experience]) -> tuple[VoteGains, int]:
 
 
 def _by_level(vote_gains: VoteGains, number: int) -> tuple[LevelCheck, ...]:
-    each = max(1, number)
+    divisor = max(1, number)
     return tuple(
-        LevelCheck(weight, round(gain / each, 4), round(square**0.5 / each, 4))
+        LevelCheck(weight, round(gain / divisor, 4), round(square**0.5 / divisor, 4))
         for weight, gain, square in zip(LEVELS, vote_gains.gains, vote_gains.squares, strict=True)
     )
 

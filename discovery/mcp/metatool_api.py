@@ -71,13 +71,13 @@ class MetaToolView(APIView):
         if name not in META_TOOLS:
             raise Http404
         acting = META_TOOLS[name].scope == ApiKey.Scope.EXECUTE
-        caller, wanted = asked_for(request, bodies.MetaCallSerializer, acting=acting)
+        caller, body = asked_for(request, bodies.MetaCallSerializer, acting=acting)
         with refusals_as_problems(REFUSALS):
             result = call_meta_tool(
                 caller=caller,
                 name=name,
-                arguments=wanted["arguments"],
-                turn_id=wanted.get("turn_id"),
+                arguments=body["arguments"],
+                turn_id=body.get("turn_id"),
             )
         return Response({"name": name, "result": result})
 
@@ -101,9 +101,9 @@ def asked_for(
     """Return caller and rest of the body; `acting` requires the right to act for others."""
     serializer = form(data=request.data)
     serializer.is_valid(raise_exception=True)
-    wanted = dict(serializer.validated_data)
-    named = {name: wanted.pop(name, None) or None for name in ("user", "group", "space")}
-    return caller_of(request, **named, acting=acting), wanted
+    values = dict(serializer.validated_data)
+    place = {name: values.pop(name, None) or None for name in ("user", "group", "space")}
+    return caller_of(request, **place, acting=acting), values
 
 
 def _describe(tool: MetaTool) -> dict[str, Any]:

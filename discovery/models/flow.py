@@ -71,7 +71,7 @@ class FlowRule(models.Model):
         ]
 
     def __str__(self) -> str:
-        places = [str(one) for one in (self.capability, self.space, self.group) if one]
+        places = [str(target) for target in (self.capability, self.space, self.group) if target]
         return f"{self.mode} for {', '.join(places)}"
 
     def clean(self) -> None:

@@ -36,30 +36,30 @@ class SelectionPreview:
     grounds: dict[int, Ground]
 
 
-def preview_selection(asked: SelectRequest, *, to_themselves: bool) -> SelectionPreview:
+def preview_selection(request: SelectRequest, *, to_themselves: bool) -> SelectionPreview:
     """Select for the message and explain the rights, in three statements; one if nothing is
     selected.
 
     `to_themselves` is True if the caller is the reader.
     """
-    selection = select_capabilities(asked)
-    found = Capability.objects.usable_by(asked.caller).filter(
+    selection = select_capabilities(request)
+    usable = Capability.objects.usable_by(request.caller).filter(
         pk__in=[item.pk for item in selection.selected]
     )
-    rows = list(found.select_related("integration").only(*_READ)) if selection.selected else []
+    rows = list(usable.select_related("integration").only(*_READ)) if selection.selected else []
     grounds = (
-        grounds_for(caller=asked.caller, capabilities=rows, to_themselves=to_themselves)
+        grounds_for(caller=request.caller, capabilities=rows, to_themselves=to_themselves)
         if rows
         else {}
     )
-    return SelectionPreview(asked, selection, grounds)
+    return SelectionPreview(request, selection, grounds)
 
 
-def preview_tiers(asked: SelectRequest) -> TieredDiscovery:
+def preview_tiers(request: SelectRequest) -> TieredDiscovery:
     """Write the tiers for the same message, with the deployment's options."""
     options = TierOptions.of_the_deployment()
-    asked = tier_request(asked, options)
-    return write_tiers(asked, select_capabilities(asked), options=options)
+    request = tier_request(request, options)
+    return write_tiers(request, select_capabilities(request), options=options)
 
 
 # Comparison of two answers: what only one of them has, and what changed places.
@@ -102,24 +102,33 @@ class DifferenceCounts:
         return not (self.only_first or self.only_second or self.moved)
 
 
-def compare_places(own: Sequence[str], other: Sequence[str]) -> dict[str, Mark]:
+def compare_places(names: Sequence[str], other_names: Sequence[str]) -> dict[str, Mark]:
     """Return the marks of an answer by full name; both answers best first."""
-    places = {name: place for place, name in enumerate(other, 1)}
-    here = {name: place for place, name in enumerate(name for name in own if name in places)}
-    there = {name: place for place, name in enumerate(name for name in other if name in here)}
+    places = {name: place for place, name in enumerate(other_names, 1)}
+    shared_places = {
+        name: place for place, name in enumerate(name for name in names if name in places)
+    }
+    other_places = {
+        name: place
+        for place, name in enumerate(name for name in other_names if name in shared_places)
+    }
     return {
-        name: Mark(place, places.get(name), there[name] - here[name] if name in here else 0)
-        for place, name in enumerate(own, 1)
+        name: Mark(
+            place,
+            places.get(name),
+            other_places[name] - shared_places[name] if name in shared_places else 0,
+        )
+        for place, name in enumerate(names, 1)
     }
 
 
 def count_differences(first: Sequence[str], second: Sequence[str]) -> DifferenceCounts:
     """Count the tools in only one of the answers, and the tools that moved."""
-    own, other = compare_places(first, second), compare_places(second, first)
+    first_marks, second_marks = compare_places(first, second), compare_places(second, first)
     return DifferenceCounts(
-        only_first=sum(mark.only_here for mark in own.values()),
-        only_second=sum(mark.only_here for mark in other.values()),
-        moved=sum(mark.moved != 0 for mark in own.values()),
+        only_first=sum(mark.only_here for mark in first_marks.values()),
+        only_second=sum(mark.only_here for mark in second_marks.values()),
+        moved=sum(mark.moved != 0 for mark in first_marks.values()),
     )
 
 
@@ -219,12 +228,12 @@ class Side:
     def missed(self) -> list[RunnerUp]:
         """Return the highest-ranked candidates that were not selected; none for small talk."""
         workings = None if self.selection.small_talk else self.selection.workings
-        there = {item.pk for item in self.selection.selected}
+        selected_keys = {item.pk for item in self.selection.selected}
         ranked = (item for item in (workings.ranked if workings else ()))
-        left = [item for item in ranked if item.candidate.pk not in there]
+        missing = [item for item in ranked if item.candidate.pk not in selected_keys]
         return [
             RunnerUp(item.candidate.full_name, item.candidate.display_name, item.score)
-            for item in left[:MAX_RUNNERS_UP]
+            for item in missing[:MAX_RUNNERS_UP]
         ]
 
     @property
@@ -235,12 +244,12 @@ class Side:
 
     @property
     def read(self) -> MessageReading:
-        workings, said = self.selection.workings, self.tried.asked.history
+        workings, history = self.selection.workings, self.tried.asked.history
         if workings is None:
             return MessageReading("", False, ())
-        after = said[-1] if workings.in_context and said else ""
+        after = history[-1] if workings.in_context and history else ""
         return MessageReading(
-            _quoted(after), bool(said) and not after, tuple(map(_quoted, workings.clauses))
+            _quoted(after), bool(history) and not after, tuple(map(_quoted, workings.clauses))
         )
 
 
@@ -264,52 +273,56 @@ def compare_answers(
     request: PageRequest, form: PlaygroundForm, frame: Frame, caller: Caller
 ) -> AnswerComparison | None:
     """Answer for both callers or settings; None if the second caller does not exist."""
-    asked = form.selection_request(caller)
+    first_request = form.selection_request(caller)
     who, other_who = form.cleaned_data["user"], form.cleaned_data["user"]
     if form.cleaned_data["vs"] == "settings":
-        other = form.second_request(asked)
-        labels = settings_in_words(asked, other)
+        other_request = form.second_request(first_request)
+        labels = settings_in_words(first_request, other_request)
     else:
         second = find_other_caller(request, form, frame)
         if second is None:
             return None
-        other, other_who = form.selection_request(second), form.cleaned_data["vs_user"]
+        other_request, other_who = form.selection_request(second), form.cleaned_data["vs_user"]
         labels = (
-            describe_caller(request, form, caller, other=False),
-            describe_caller(request, form, second, other=True),
+            describe_caller(request, form, caller, is_other=False),
+            describe_caller(request, form, second, is_other=True),
         )
-    one, two = _try(request, asked), _try(request, other)
-    names = [[item.full_name for item in each.selection.selected] for each in (one, two)]
-    viewer, other_viewer = (_Viewer(request, form, frame, each) for each in (who, other_who))
+    first, two = _try(request, first_request), _try(request, other_request)
+    names = [[item.full_name for item in entry.selection.selected] for entry in (first, two)]
+    viewer, other_viewer = (_Viewer(request, form, frame, entry) for entry in (who, other_who))
     sides = (
-        _side(viewer, one, labels[0], compare_places(names[0], names[1])),
+        _side(viewer, first, labels[0], compare_places(names[0], names[1])),
         _side(other_viewer, two, labels[1], compare_places(names[1], names[0])),
     )
     return AnswerComparison(sides, count_differences(names[0], names[1]))
 
 
-def settings_in_words(asked: SelectRequest, other: SelectRequest) -> tuple[str, str]:
+def settings_in_words(first: SelectRequest, second: SelectRequest) -> tuple[str, str]:
     """Describe each request by the settings in which they differ."""
-    pairs = zip(_settings(asked), _settings(other), strict=True)
+    pairs = zip(_settings(first), _settings(second), strict=True)
     differing = [pair for pair in pairs if pair[0] != pair[1]]
     if not differing:
         return _("Current settings"), _("Same settings")
-    return ", ".join(one for one, other in differing), ", ".join(other for one, other in differing)
-
-
-def _settings(asked: SelectRequest) -> tuple[str, ...]:
-    most = ngettext("At most %(count)s tool", "At most %(count)s tools", asked.max_tools)
-    every_kind = asked.kind in {"", "any", "all"}
-    return (
-        most % {"count": asked.max_tools},
-        _("All kinds") if every_kind else _("Kind: %(kind)s") % {"kind": asked.kind},
-        _("Relations used") if asked.use_graph else _("Relations ignored"),
-        _("With earlier messages") if asked.history else _("Without earlier messages"),
+    return ", ".join(first_setting for first_setting, second in differing), ", ".join(
+        second for first_setting, second in differing
     )
 
 
-def _try(request: PageRequest, asked: SelectRequest) -> SelectionPreview:
-    return preview_selection(asked, to_themselves=asked.caller.user_id == request.user.pk)
+def _settings(request: SelectRequest) -> tuple[str, ...]:
+    most = ngettext("At most %(count)s tool", "At most %(count)s tools", request.max_tools)
+    every_kind = request.kind in {"", "any", "all"}
+    return (
+        most % {"count": request.max_tools},
+        _("All kinds") if every_kind else _("Kind: %(kind)s") % {"kind": request.kind},
+        _("Relations used") if request.use_graph else _("Relations ignored"),
+        _("With earlier messages") if request.history else _("Without earlier messages"),
+    )
+
+
+def _try(request: PageRequest, selection_request: SelectRequest) -> SelectionPreview:
+    return preview_selection(
+        selection_request, to_themselves=selection_request.caller.user_id == request.user.pk
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,8 +339,8 @@ class _Viewer:
         if self.request.user.is_staff:
             username = self.name or self.request.user.get_username()
             return explain_address(username, caller, full_name)
-        own = caller == self.frame.caller
-        return reverse("tool-why", args=[full_name]) if own else ""
+        is_own = caller == self.frame.caller
+        return reverse("tool-why", args=[full_name]) if is_own else ""
 
 
 def _side(
@@ -350,8 +363,8 @@ def _side(
         for item in tried.selection.selected
     )
     why = _why(viewer, tried)
-    known = why is not None and why.rights is not None
-    explained = viewer.explained_at(tried.asked.caller, why.name) if why and known else ""
+    has_rights = why is not None and why.rights is not None
+    explained = viewer.explained_at(tried.asked.caller, why.name) if why and has_rights else ""
     return Side(label, tried, rows, why, explained)
 
 
@@ -371,15 +384,15 @@ def _why(viewer: _Viewer, tried: SelectionPreview) -> WhyNot | None:
     if not name:
         return None
     by_admin = viewer.request.user.is_staff
-    return why_not(asked=tried.asked, selection=tried.selection, name=name, by_admin=by_admin)
+    return why_not(request=tried.asked, selection=tried.selection, name=name, by_admin=by_admin)
 
 
 def explain_address(username: str, caller: Caller, full_name: str) -> str:
     """Return the URL of the page that explains a right to admins."""
-    asked: dict[str, str | int] = {"user": username, "group": caller.group_id}
+    parameters: dict[str, str | int] = {"user": username, "group": caller.group_id}
     if caller.space_id:
-        asked["space"] = caller.space_id
-    return f"{reverse('access-explain')}?{urlencode({**asked, 'capability': full_name})}"
+        parameters["space"] = caller.space_id
+    return f"{reverse('access-explain')}?{urlencode({**parameters, 'capability': full_name})}"
 
 
 def _quoted(text: str) -> str:

@@ -89,15 +89,15 @@ class PlaygroundForm(forms.Form):
             use_graph=data["graph"] != "off",
         )
 
-    def second_request(self, asked: SelectRequest) -> SelectRequest:
+    def second_request(self, request: SelectRequest) -> SelectRequest:
         """Build the selection request with the second answer's settings."""
         data = self.cleaned_data
-        graph = {"": asked.use_graph, "on": True, "off": False}[data["vs_graph"]]
+        graph = {"": request.use_graph, "on": True, "off": False}[data["vs_graph"]]
         return replace(
-            asked,
-            history=() if data["vs_history"] == "off" else asked.history,
-            max_tools=data["vs_max_tools"] or asked.max_tools,
-            kind=data["vs_kind"] or asked.kind,
+            request,
+            history=() if data["vs_history"] == "off" else request.history,
+            max_tools=data["vs_max_tools"] or request.max_tools,
+            kind=data["vs_kind"] or request.kind,
             use_graph=graph,
         )
 
@@ -118,32 +118,32 @@ class Choices:
 
 def read_fields(request: PageRequest) -> QueryDict:
     """Return the submitted fields, without those that name a caller unless the viewer is staff."""
-    given = (request.POST if request.method == "POST" else request.GET).copy()
+    fields = (request.POST if request.method == "POST" else request.GET).copy()
     # A shared link that names a caller runs as the person who opens it.
     if not request.user.is_staff:
         for name in (*CALLER, "vs_user"):
-            given.pop(name, None)
-    return given
+            fields.pop(name, None)
+    return fields
 
 
 def find_caller(request: PageRequest, form: PlaygroundForm, frame: Frame) -> Caller | None:
     """Return the caller of the answer; an unknown one becomes an error of the form."""
     if not form.is_valid():
         return frame.caller
-    named = _named(form, CALLER)
-    if not any(named.values()):
+    names = _named(form, CALLER)
+    if not any(names.values()):
         if frame.caller is None and form.cleaned_data["message"]:
             form.add_error("user", _("You are not in a group. Choose a user."))
         return frame.caller
-    return _resolve(request, form, frame, named, "user")
+    return _resolve(request, form, frame, names, "user")
 
 
 def find_other_caller(request: PageRequest, form: PlaygroundForm, frame: Frame) -> Caller | None:
     """Return the caller of the second answer."""
-    named = _named(form, OTHER_CALLER)
-    if not any(named.values()):
+    names = _named(form, OTHER_CALLER)
+    if not any(names.values()):
         return frame.caller
-    return _resolve(request, form, frame, named, "vs_user")
+    return _resolve(request, form, frame, names, "vs_user")
 
 
 def list_choices(request: PageRequest, form: PlaygroundForm) -> Choices | None:
@@ -157,9 +157,9 @@ def list_other_choices(request: PageRequest, form: PlaygroundForm, frame: Frame)
         return Choices()
     if request.user.is_staff:
         return _choices(form, OTHER_CALLER)
-    own = tuple(group.name for group in frame.groups)
+    own_groups = tuple(group.name for group in frame.groups)
     chosen = form.data.get("vs_group") or (frame.group.name if frame.group else "")
-    return Choices((), own, _spaces(chosen) if chosen in own else ())
+    return Choices((), own_groups, _spaces(chosen) if chosen in own_groups else ())
 
 
 def find_people(typed: str) -> tuple[str, ...]:
@@ -169,10 +169,10 @@ def find_people(typed: str) -> tuple[str, ...]:
 
 
 def describe_caller(
-    request: PageRequest, form: PlaygroundForm, caller: Caller, *, other: bool
+    request: PageRequest, form: PlaygroundForm, caller: Caller, *, is_other: bool
 ) -> str:
     """Describe a caller by name, group and space."""
-    user, _group, space = OTHER_CALLER if other else CALLER
+    user, _group, space = OTHER_CALLER if is_other else CALLER
     who = form.cleaned_data[user]
     values = {
         "name": _("You") if who in {"", request.user.get_username()} else who,
@@ -194,16 +194,16 @@ def _resolve(
     request: PageRequest,
     form: PlaygroundForm,
     frame: Frame,
-    named: dict[str, str | None],
+    names: dict[str, str | None],
     field: str,
 ) -> Caller | None:
     usual = frame.group.name if frame.group else None
     try:
-        caller = caller_for(request.user, **named, usual_group=usual)
+        caller = caller_for(request.user, **names, usual_group=usual)
     except CallerRefused:
         form.add_error(field, NOT_THERE if request.user.is_staff else NOT_YOURS)
         return None
-    name = named["user"] or request.user.get_username()
+    name = names["user"] or request.user.get_username()
     record_look(by=request.user, subject=caller.user_id, name=name, kind="playground")
     return caller
 

@@ -68,8 +68,8 @@ class FirstSteps:
 
 def first_steps(*, user: User, caller: Caller | None) -> FirstSteps:
     """Return the user's steps, in two statements. Admins set Pegboard up for others."""
-    own = FirstRun.objects.filter(pk=user.pk).first()
-    return _steps(user, caller, own)
+    row = FirstRun.objects.filter(pk=user.pk).first()
+    return _steps(user, caller, row)
 
 
 def start_page_steps(*, user: User, caller: Caller | None, trying: bool) -> FirstSteps | None:
@@ -78,15 +78,15 @@ def start_page_steps(*, user: User, caller: Caller | None, trying: bool) -> Firs
     `trying` records the first message tried there. For users who hid the steps or have tried a
     message, this takes one statement.
     """
-    own = FirstRun.objects.filter(pk=user.pk).first()
-    new = trying and (own is None or own.tried_at is None)
+    row = FirstRun.objects.filter(pk=user.pk).first()
+    new = trying and (row is None or row.tried_at is None)
     if new:
-        before = own
-        own = write_if_room(lambda: _set_once(user, "tried_at"), otherwise=lambda: before)
-    if own is not None and (own.hidden_at or (own.tried_at and not user.is_staff and not new)):
+        before = row
+        row = write_if_room(lambda: _set_once(user, "tried_at"), otherwise=lambda: before)
+    if row is not None and (row.hidden_at or (row.tried_at and not user.is_staff and not new)):
         return None
-    found = replace(_steps(user, caller, own), changed=new)
-    return None if found.complete and not new else found
+    steps = replace(_steps(user, caller, row), changed=new)
+    return None if steps.complete and not new else steps
 
 
 def hide_steps(*, user: User, hidden: bool) -> None:
@@ -104,9 +104,9 @@ def _set_once(user: User, field: str) -> FirstRun:
     return FirstRun.objects.get(pk=user.pk)
 
 
-def _steps(user: User, caller: Caller | None, own: FirstRun | None) -> FirstSteps:
-    tried = own is not None and own.tried_at is not None
-    hidden = own is not None and own.hidden_at is not None
+def _steps(user: User, caller: Caller | None, row: FirstRun | None) -> FirstSteps:
+    tried = row is not None and row.tried_at is not None
+    hidden = row is not None and row.hidden_at is not None
     steps = _admin_steps(user, tried) if user.is_staff else _user_steps(caller, tried)
     return FirstSteps(steps, hidden)
 
@@ -210,8 +210,8 @@ class Checklist:
 
 def start_page_checklist(request: PageRequest, frame: Frame, *, tried: bool) -> Checklist | None:
     """Return the checklist for the start page, recording that a message was tried."""
-    found = start_page_steps(user=request.user, caller=frame.caller, trying=tried)
-    return _checklist(found) if found else None
+    steps = start_page_steps(user=request.user, caller=frame.caller, trying=tried)
+    return _checklist(steps) if steps else None
 
 
 @login_required
@@ -228,19 +228,19 @@ def first_run(request: PageRequest) -> HttpResponse:
         page = "today" if request.POST.get("back") == "today" else "playground"
         return redirect(page if hidden else "first-run")
     frame = frame_of(request)
-    shown = _checklist(first_steps(user=request.user, caller=frame.caller))
-    context = {"first_run": shown}
+    checklist = _checklist(first_steps(user=request.user, caller=frame.caller))
+    context = {"first_run": checklist}
     return render_page(request, "first_steps/page.html", context, frame=frame)
 
 
-def _checklist(found: FirstSteps) -> Checklist:
-    return Checklist(found, tuple(_in_words(step, found) for step in found.steps))
+def _checklist(steps: FirstSteps) -> Checklist:
+    return Checklist(steps, tuple(_in_words(step, steps) for step in steps.steps))
 
 
-def _in_words(step: FirstStep, found: FirstSteps) -> ChecklistStep:
+def _in_words(step: FirstStep, steps: FirstSteps) -> ChecklistStep:
     title, text, page, action = _TEXTS[step.name]
     if step.name == "tools" and not step.done:
         page, action = "requests", gettext_noop("Request access")
     return ChecklistStep(
-        step.name, step.done, step == found.next, _(title), _(text), reverse(page), _(action)
+        step.name, step.done, step == steps.next, _(title), _(text), reverse(page), _(action)
     )

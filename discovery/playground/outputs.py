@@ -66,13 +66,13 @@ def build_output(
 def curl(*, request: HttpRequest, body: dict[str, Any], key: str = KEY_PLACEHOLDER) -> str:
     """Return a curl command for the select API."""
     address = request.build_absolute_uri(reverse("api-select"))
-    written = write_json(body, ensure_ascii=False, indent=2)
+    json_text = write_json(body, ensure_ascii=False, indent=2)
     return "\n".join(
         [
             f"curl {shlex.quote(address)} \\",
             f'  -H "Authorization: Bearer {key}" \\',
             "  -H 'Content-Type: application/json' \\",
-            f"  -d {shlex.quote(written)}",
+            f"  -d {shlex.quote(json_text)}",
         ]
     )
 

@@ -31,8 +31,8 @@ def playground(request: PageRequest) -> HttpResponse:
     """Show the form and, for a message, its answer; htmx requests get only that part."""
     if not request.user.pk:
         # Whoever opens the bare address begins with Today; a link to a message leads here.
-        asked = request.META["QUERY_STRING"]
-        return redirect_to_login(request.get_full_path() if asked else reverse("today"))
+        query = request.META["QUERY_STRING"]
+        return redirect_to_login(request.get_full_path() if query else reverse("today"))
     frame = frame_of(request)
     form = PlaygroundForm(read_fields(request))
     # A message too long for a URL is posted; like a GET, that changes nothing.

@@ -72,27 +72,27 @@ class SampleMessage:
 
 def choose_conversation(categories: Sequence[str]) -> tuple[SampleMessage, ...]:
     """Choose a conversation about one of the categories."""
-    fitting = (said for category, said in CONVERSATIONS if category in categories)
+    fitting = (texts for category, texts in CONVERSATIONS if category in categories)
     return _list_messages(_translate(next(fitting, CONVERSATIONS[0][1])))
 
 
 def find_conversation(message: str, history: Sequence[str]) -> tuple[SampleMessage, ...]:
     """Return the sample conversation that contains these messages, with the current one marked."""
     now = (*history, message.strip())
-    for said in (_translate(said) for _, said in CONVERSATIONS):
-        if now == said[: len(now)]:
-            return _list_messages(said, current=len(now))
+    for texts in (_translate(texts) for _, texts in CONVERSATIONS):
+        if now == texts[: len(now)]:
+            return _list_messages(texts, current=len(now))
     return ()
 
 
-def _translate(said: Sequence[str]) -> tuple[str, ...]:
-    return tuple(map(gettext, said))
+def _translate(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(gettext, texts))
 
 
-def _list_messages(said: Sequence[str], current: int = 0) -> tuple[SampleMessage, ...]:
+def _list_messages(texts: Sequence[str], current: int = 0) -> tuple[SampleMessage, ...]:
     return tuple(
-        SampleMessage(number, message, "\n".join(said[: number - 1]), number == current)
-        for number, message in enumerate(said, 1)
+        SampleMessage(number, message, "\n".join(texts[: number - 1]), number == current)
+        for number, message in enumerate(texts, 1)
     )
 
 
@@ -123,13 +123,13 @@ def list_samples(caller: Caller | None) -> Samples:
         .values_list("category", "examples")
     )
     # Categories that newcomers know from everyday life come first.
-    known = [category for category, _ in CONVERSATIONS]
-    rows.sort(key=lambda row: known.index(row[0]) if row[0] in known else len(known))
+    everyday = [category for category, _ in CONVERSATIONS]
+    rows.sort(key=lambda row: everyday.index(row[0]) if row[0] in everyday else len(everyday))
     first_examples = [
         str(examples[0]) for _, examples in rows if isinstance(examples, list) and examples
     ]
-    own = [text for text in first_examples if len(text) <= LONGEST_MESSAGE]
-    messages = tuple(dict.fromkeys([*own, *_translate(MESSAGES)]))[:MOST_MESSAGES]
+    own_examples = [text for text in first_examples if len(text) <= LONGEST_MESSAGE]
+    messages = tuple(dict.fromkeys([*own_examples, *_translate(MESSAGES)]))[:MOST_MESSAGES]
     return Samples(
         (*messages, gettext(SMALL_TALK)),
         choose_conversation([category for category, _ in rows]),
@@ -160,8 +160,8 @@ def _find_user(key: ApiKey, by: User) -> str:
     if not key.all_groups:
         people = people.filter(groups__in=key.groups.all()).distinct()
     names = list(people.order_by("username").values_list("username", flat=True)[:1])
-    own = people.filter(pk=by.pk).exists()
-    return by.get_username() if own else "".join(names)
+    is_usable = people.filter(pk=by.pk).exists()
+    return by.get_username() if is_usable else "".join(names)
 
 
 @sensitive_variables("raw")

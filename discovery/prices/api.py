@@ -75,15 +75,15 @@ class PricesView(AdminView):
         """Set a price, in place of one with the same pattern."""
         body = SetPriceSerializer(data=request.data)
         body.is_valid(raise_exception=True)
-        wanted = body.validated_data
+        values = body.validated_data
         try:
             price = set_price(
                 by=installation_admin(request),
-                pattern=wanted["model"],
-                input_price=wanted["input"],
-                output_price=wanted["output"],
-                noted_on=wanted["noted_on"],
-                source=wanted["source"],
+                pattern=values["model"],
+                input_price=values["input"],
+                output_price=values["output"],
+                noted_on=values["noted_on"],
+                source=values["source"],
             )
         except PriceRefusedError as refused:
             raise ValidationError({"model": [str(refused)]}) from None

@@ -52,9 +52,9 @@ class Price:
             return model.startswith(self.pattern[:-1])
         return model == self.pattern
 
-    def cost(self, *, read: int = 0, written: int = 0) -> Decimal:
+    def cost(self, *, tokens_read: int = 0, tokens_written: int = 0) -> Decimal:
         """Return what tokens cost that the model reads and writes, in US dollars."""
-        return (read * self.input_price + written * self.output_price) / _MILLION
+        return (tokens_read * self.input_price + tokens_written * self.output_price) / _MILLION
 
 
 @cache
@@ -72,11 +72,11 @@ def shipped_prices() -> tuple[Price, ...]:
 
 def list_prices() -> list[Price]:
     """Return all prices by pattern, the admin's in place of a shipped one with its pattern."""
-    own = [
+    stored_prices = [
         Price(row.pattern, row.input_price, row.output_price, row.noted_on, row.source, row.pk)
         for row in ModelPrice.objects.all()
     ]
-    prices = {price.pattern: price for price in (*shipped_prices(), *own)}
+    prices = {price.pattern: price for price in (*shipped_prices(), *stored_prices)}
     return [prices[pattern] for pattern in sorted(prices)]
 
 

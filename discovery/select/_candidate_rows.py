@@ -199,8 +199,8 @@ class CandidateQuery:
     @property
     def experiences(self) -> int:
         """Return how many experiences of the group may count."""
-        wanted = self.use_experience and self.vector_count
-        return settings.PEGBOARD_LEARNING_MOST if wanted else 0
+        is_needed = self.use_experience and self.vector_count
+        return settings.PEGBOARD_LEARNING_MOST if is_needed else 0
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of a statement that finds candidates."""

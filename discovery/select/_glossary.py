@@ -70,23 +70,23 @@ def add_english(texts: Sequence[str]) -> tuple[str, ...]:
 def _with_english(text: str, language: str) -> str:
     english, small = _glossary(language).english, _function_words()[language]
     words = [word for word in _WORD.findall(text.lower()) if word not in small]
-    known = (english.get(stem) for stem in _stems(language, words))
-    added = " ".join(dict.fromkeys(word for word in known if word))
+    translations = (english.get(stem) for stem in _stems(language, words))
+    added = " ".join(dict.fromkeys(word for word in translations if word))
     return f"{text} ({added})" if added else text
 
 
 def is_foreign(message: str) -> bool:
     """Return True if the message is not English: by its script, its words, or its accents."""
-    own = _QUOTED.sub(" ", message)
-    if not own.isascii() and _is_other_script(own):
+    unquoted = _QUOTED.sub(" ", message)
+    if not unquoted.isascii() and _is_other_script(unquoted):
         return True
     # Addresses, paths and identifiers contain "da", "de" or "no" by chance.
-    plain = " ".join(each for each in own.split() if _PARTS_OF_IDENTIFIERS.isdisjoint(each))
+    plain = " ".join(word for word in unquoted.split() if _PARTS_OF_IDENTIFIERS.isdisjoint(word))
     return bool(language_of(plain)) or _lacks_english(_words(plain))
 
 
-def _is_other_script(own: str) -> bool:
-    letters = [letter for letter in own if letter.isalpha()]
+def _is_other_script(text: str) -> bool:
+    letters = [letter for letter in text if letter.isalpha()]
     others = sum(letter >= _AFTER_LATIN for letter in letters)
     return others >= OTHER_SCRIPT * max(1, len(letters))
 
@@ -101,8 +101,8 @@ def _lacks_english(words: Sequence[str]) -> bool:
     return accented > 0 or (len(words) >= FEWEST_WORDS and any(word in foreign for word in words))
 
 
-def _words(own: str) -> list[str]:
-    return _WORD.findall(own.lower().replace("'", " ").replace("\u2019", " "))
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower().replace("'", " ").replace("\u2019", " "))
 
 
 def language_of(message: str) -> str:

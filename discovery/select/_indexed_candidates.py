@@ -62,10 +62,10 @@ def find_by_index(query: CandidateQuery) -> Candidates | None:
     index = index_cache.at(query.model)
     if index is None:
         return None
-    known = usable_rows_of(index)
-    usable = known.at(query)
+    usable_cache = usable_rows_of(index)
+    usable = usable_cache.at(query)
     for _ in range(_ATTEMPTS):
-        usable = usable or known.load(query)
+        usable = usable or usable_cache.load(query)
         if usable is None:
             break
         draft = _draft(index, usable, query)
@@ -94,11 +94,11 @@ def _draft(index: SearchIndex, usable: UsableRows, query: CandidateQuery) -> _Dr
     if likeness is not None and query.by_server:
         servers = likeness_of_means(index, usable.rows, likeness, usable.servers)
     rows = (index.rows_by_name.get(name) for name in query.names)
-    named = [row for row in rows if row is not None and usable.mask[row]]
-    hits = frozenset((*worded, *near, *named, *usable.always))
+    named_rows = [row for row in rows if row is not None and usable.mask[row]]
+    hits = frozenset((*worded, *near, *named_rows, *usable.always))
     if not query.use_graph:
         return _Draft(hits, frozenset(), frozenset(), servers)
-    foremost = frozenset((*named, *worded[:first], *near[:first]))
+    foremost = frozenset((*named_rows, *worded[:first], *near[:first]))
     groups = query.caller.group_ids
     beside = (
         index.relations.beside(row, groups=groups, usable=usable.mask, most=BESIDE_EACH)
@@ -111,9 +111,9 @@ def _read(index: SearchIndex, usable: UsableRows, draft: _Draft, query: Candidat
     statement = _statement(
         query.vector_count, len(query.words), query.experiences, united=query.caller.is_united
     )
-    shown = sorted(draft.hits | draft.around)
+    places = sorted(draft.hits | draft.around)
     parameters = query.parameters() | {
-        "ids": index.ids[shown].tolist(),
+        "ids": index.ids[places].tolist(),
         "digest": usable.digest,
         **index.label._asdict(),
     }
@@ -124,8 +124,8 @@ def _read(index: SearchIndex, usable: UsableRows, draft: _Draft, query: Candidat
     return table_of(statement, parameters)
 
 
-def _is_fresh(found: Table) -> bool:
-    _, is_fresh = found.rows[0][:2]
+def _is_fresh(table: Table) -> bool:
+    _, is_fresh = table.rows[0][:2]
     return bool(is_fresh)
 
 
@@ -139,7 +139,7 @@ def _candidates(
 ) -> Candidates:
     reader = row_reader(columns)
     hits = {int(pk) for pk in index.ids[sorted(draft.hits)]}
-    found: list[Candidate] = []
+    hit_candidates: list[Candidate] = []
     outside: list[Candidate] = []
     experiences: list[PastCall] = []
     checked = VoteGains()
@@ -153,31 +153,35 @@ def _candidates(
             checked = VoteGains(gains, squares) if gains else checked
             if turns:
                 experiences += map(PastCall, repeat(candidate.pk), turns, likenesses, worths)
-        (found if turns or candidate.pk in hits else outside).append(candidate)
-    embedded = any(cosine is not None for candidate in found for cosine in candidate.cosines)
+        (hit_candidates if turns or candidate.pk in hits else outside).append(candidate)
+    embedded = any(
+        cosine is not None for candidate in hit_candidates for cosine in candidate.cosines
+    )
     return Candidates(
-        found,
+        hit_candidates,
         usable.count,
         usable.tokens,
         embedded,
         outside,
-        _links(index, usable, draft, query, [*found, *outside]),
+        _links(index, usable, draft, query, [*hit_candidates, *outside]),
         experiences,
         checked,
-        _servers(index, draft, found),
+        _servers(index, draft, hit_candidates),
     )
 
 
 def _servers(
-    index: SearchIndex, draft: _Draft, found: Sequence[Candidate]
+    index: SearchIndex, draft: _Draft, candidates: Sequence[Candidate]
 ) -> dict[int, tuple[float, ...]]:
     if draft.servers is None:
         return {}
-    keys = [candidate.pk for candidate in found]
+    keys = [candidate.pk for candidate in candidates]
     cosines = draft.servers[index.servers[np.searchsorted(index.ids, keys)]]
-    known = ~np.isnan(cosines[:, 0])
+    has_cosines = ~np.isnan(cosines[:, 0])
     return {
-        pk: tuple(own) for pk, own, has in zip(keys, cosines.tolist(), known, strict=True) if has
+        pk: tuple(values)
+        for pk, values, has in zip(keys, cosines.tolist(), has_cosines, strict=True)
+        if has
     }
 
 
@@ -186,11 +190,11 @@ def _links(
     usable: UsableRows,
     draft: _Draft,
     query: CandidateQuery,
-    shown: Sequence[Candidate],
+    candidates: Sequence[Candidate],
 ) -> list[RankedRelation]:
     if not draft.around:
         return []
-    keys = np.array(sorted(candidate.pk for candidate in shown), dtype=np.int64)
+    keys = np.array(sorted(candidate.pk for candidate in candidates), dtype=np.int64)
     rows = frozenset(np.searchsorted(index.ids, keys).tolist())
     relations, ids = index.relations, index.ids
     edges = relations.edges(draft.around & rows, rows, query.caller.group_ids)
@@ -199,7 +203,7 @@ def _links(
         for edge in edges
     ]
     shared = relations.shared(draft.foremost, usable.mask, usable.count)
-    names = {int(ids[row]): own for row, own in shared.items()}
+    names = {int(ids[row]): shared_names for row, shared_names in shared.items()}
     stored = {(link.source, link.target, link.kind) for link in links}
     return links + [link for link in links_by_shared(names) if link[:3] not in stored]
 

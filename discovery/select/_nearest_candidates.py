@@ -67,22 +67,22 @@ known_callers = KnownCallers()
 def find_in_postgres(query: CandidateQuery) -> Candidates:
     """Find the candidates by an index on vectors where it is of use, and else among all rows."""
     key = (query.model, query.asking)
-    known = known_callers.get(key) if query.vectors is not None else None
-    if known:
-        nearest = find_among_nearest(query, known)
+    totals = known_callers.get(key) if query.vectors is not None else None
+    if totals:
+        nearest = find_among_nearest(query, totals)
         if isinstance(nearest, Candidates):
             return nearest
         if nearest is Unanswered.OTHER_RIGHTS:
             known_callers.forget(key)
-    found = find_candidates(query)
-    if _is_wide(query, found) and not known_callers.is_recent(key):
+    candidates = find_candidates(query)
+    if _is_wide(query, candidates) and not known_callers.is_recent(key):
         known_callers.keep(key, _count(query))
-    return found
+    return candidates
 
 
-def _is_wide(query: CandidateQuery, found: Candidates) -> bool:
+def _is_wide(query: CandidateQuery, candidates: Candidates) -> bool:
     """Return True for who may use more than processes keep, in one group."""
-    may_use_many = found.usable > settings.PEGBOARD_INDEX_MOST
+    may_use_many = candidates.usable > settings.PEGBOARD_INDEX_MOST
     return may_use_many and query.vectors is not None and not query.caller.is_united
 
 
@@ -91,8 +91,8 @@ def _count(query: CandidateQuery) -> KnownTotals | None:
     index = find_index(query.model)
     if index is None:
         return None
-    known, capabilities = count_usable(query, index)
-    return known if known.usable >= LEAST_SHARE * capabilities else None
+    totals, capabilities = count_usable(query, index)
+    return totals if totals.usable >= LEAST_SHARE * capabilities else None
 
 
 def count_usable(query: CandidateQuery, index: VectorIndex) -> tuple[KnownTotals, int]:

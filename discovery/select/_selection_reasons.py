@@ -27,22 +27,24 @@ def message_words(message: str) -> MessageWords:
     return tuple((word, frozenset(words(word))) for word in bare if word)
 
 
-def reasons_for(item: Ranked, *, texts: Sequence[str], said: MessageWords) -> tuple[str, ...]:
+def reasons_for(item: Ranked, *, texts: Sequence[str], spoken: MessageWords) -> tuple[str, ...]:
     """Return the reasons, strongest first; `texts` are the message and its clauses, `said` the
     words of the message."""
     candidate = item.candidate
     reasons = [
         _("Named in the message") if item.exact_name else "",
         _meaning(candidate, texts),
-        _shared_words(candidate, said),
+        _shared_words(candidate, spoken),
         _("Used before for similar messages") if item.judged.used >= MIN_GAIN else "",
         _("Related to %(tool)s, which also matches") % {"tool": raised_by(item)}
         if raised_by(item)
         else "",
         *_flags(candidate),
     ]
-    given = tuple(reason for reason in reasons if reason)
-    return given or (_("Best available match, relevance %(score).2f") % {"score": item.score},)
+    texts_of_reasons = tuple(reason for reason in reasons if reason)
+    return texts_of_reasons or (
+        _("Best available match, relevance %(score).2f") % {"score": item.score},
+    )
 
 
 def raised_by(item: Ranked) -> str:
@@ -68,15 +70,15 @@ def evidence_for(item: Ranked) -> dict[str, float]:
     """Return the score's shares by kind of evidence; they add up to the score."""
     more = {"use": item.judged.used, "graph": item.gained}
     others = {kind: round(share, 4) for kind, share in more.items() if share >= 0.0001}
-    own = item.judged.score - others.get("use", 0.0)
+    own_score = item.judged.score - others.get("use", 0.0)
     if item.exact_name:
-        return {"name": own, **others}
+        return {"name": own_score, **others}
     meaning, worded = max(item.judged.meaning, 0.0), max(item.judged.words, 0.0)
     if not meaning + worded:  # nothing but the scale's base value, counted as meaning
         meaning = 1.0
     whole = meaning + worded
     shares = {"meaning": meaning / whole, "words": worded / whole}
-    return {kind: round(own * share, 4) for kind, share in shares.items() if share} | others
+    return {kind: round(own_score * share, 4) for kind, share in shares.items() if share} | others
 
 
 def _meaning(candidate: Candidate, texts: Sequence[str]) -> str:
@@ -90,13 +92,13 @@ def _meaning(candidate: Candidate, texts: Sequence[str]) -> str:
     return _("Matches “%(text)s”") % {"text": _quoted(nearest[1])}
 
 
-def _shared_words(candidate: Candidate, said: MessageWords) -> str:
+def _shared_words(candidate: Candidate, spoken: MessageWords) -> str:
     """Return the message's words that also occur in the name, description or tags."""
     if not candidate.words or candidate.words[0] <= 0:
         return ""
-    own = (candidate.action, candidate.integration, candidate.description, *candidate.tags)
-    known = _stems(" ".join(own))
-    shared = [word for word, stems in said if not known.isdisjoint(stems)][:4]
+    fields = (candidate.action, candidate.integration, candidate.description, *candidate.tags)
+    stems_of_tool = _stems(" ".join(fields))
+    shared = [word for word, stems in spoken if not stems_of_tool.isdisjoint(stems)][:4]
     if not shared:
         return ""
     return ngettext("Keyword: %(words)s", "Keywords: %(words)s", len(shared)) % {

@@ -68,7 +68,7 @@ _OTHERS = frozenset(_LOOKALIKES.split())
 def correct(text: str) -> str:
     """Correct the text's misspelt words."""
     return _WORD.sub(
-        lambda found: found[0] if len(found[0]) > _LONGEST else _correct_word(found[0]), text
+        lambda match: match[0] if len(match[0]) > _LONGEST else _correct_word(match[0]), text
     )
 
 
@@ -76,23 +76,27 @@ def correct(text: str) -> str:
 def _correct_word(word: str) -> str:
     if word in _KNOWN or word in _OTHERS:
         return word
-    near = {known for key in (word, *_deletions(word)) for known in _deletion_index().get(key, ())}
-    meant = [known for known in near if _is_one_edit_apart(word, known)]
-    return meant[0] if len(meant) == 1 else word
+    near = {
+        candidate
+        for key in (word, *_deletions(word))
+        for candidate in _deletion_index().get(key, ())
+    }
+    corrections = [candidate for candidate in near if _is_one_edit_apart(word, candidate)]
+    return corrections[0] if len(corrections) == 1 else word
 
 
-def _is_one_edit_apart(word: str, known: str) -> bool:
+def _is_one_edit_apart(word: str, candidate: str) -> bool:
     """Return True for one inserted, missing, wrong or swapped letter after a correct first one."""
-    if word[0] != known[0]:
+    if word[0] != candidate[0]:
         return False
-    if len(word) < len(known):
-        return word in _deletions(known)
-    if len(word) > len(known):
-        return known in _deletions(word) and not word.endswith(_ENDINGS)
-    wrong = [place for place in range(len(word)) if word[place] != known[place]]
+    if len(word) < len(candidate):
+        return word in _deletions(candidate)
+    if len(word) > len(candidate):
+        return candidate in _deletions(word) and not word.endswith(_ENDINGS)
+    wrong = [place for place in range(len(word)) if word[place] != candidate[place]]
     if len(wrong) == 2 and wrong[1] == wrong[0] + 1:
         first, second = wrong
-        return word[first] == known[second] and word[second] == known[first]
+        return word[first] == candidate[second] and word[second] == candidate[first]
     return len(wrong) == 1
 
 
@@ -104,7 +108,7 @@ def _deletions(word: str) -> Iterator[str]:
 def _deletion_index() -> dict[str, tuple[str, ...]]:
     """Index the known words by themselves and with each letter removed."""
     index: dict[str, tuple[str, ...]] = {}
-    for known in sorted(_KNOWN):
-        for key in {known, *_deletions(known)}:
-            index[key] = (*index.get(key, ()), known)
+    for word in sorted(_KNOWN):
+        for key in {word, *_deletions(word)}:
+            index[key] = (*index.get(key, ()), word)
     return index

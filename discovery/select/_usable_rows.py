@@ -63,12 +63,12 @@ class UsableRowsCache:
             return None
         key = (digest, query.kind, query.unavailable, query.only_here)
         with self._lock:
-            known = self._sets.get(key)
-        found = known or self._read(digest, ids, always, tokens)
-        if found:
+            cached = self._sets.get(key)
+        rows = cached or self._read(digest, ids, always, tokens)
+        if rows:
             with self._lock:
-                self._sets[key], self._digests[query.asking] = found, key
-        return found
+                self._sets[key], self._digests[query.asking] = rows, key
+        return rows
 
     def _read(
         self, digest: str, ids: bytes | None, always: list[int], tokens: int | None
@@ -88,9 +88,9 @@ _caches: list[UsableRowsCache] = []
 
 def usable_rows_of(index: SearchIndex) -> UsableRowsCache:
     """Return the cache for this index."""
-    for known in _caches:
-        if known.index is index:
-            return known
+    for rows_cache in _caches:
+        if rows_cache.index is index:
+            return rows_cache
     _caches[:] = [UsableRowsCache(index)]
     return _caches[0]
 

@@ -57,8 +57,10 @@ def is_vague(message: str) -> bool:
     words = [word.replace("\u2019", "'") for word in _WORD.findall(message.lower())]
     if not 1 < len(words) <= MOST_WORDS or _DIGIT.search(message):
         return False
-    known = _WORDS_OF_ANYTHING | _glossary.function_words()
-    return _POINTER_WORDS.intersection(words) != set() and all(word in known for word in words)
+    empty_words = _WORDS_OF_ANYTHING | _glossary.function_words()
+    return _POINTER_WORDS.intersection(words) != set() and all(
+        word in empty_words for word in words
+    )
 
 
 _DIGIT = re.compile(r"\d")

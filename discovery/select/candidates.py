@@ -48,9 +48,9 @@ def find_candidates(query: CandidateQuery) -> Candidates:
     return _candidates(*_read(query, query.parameters()))
 
 
-def find_among_nearest(query: CandidateQuery, known: KnownTotals) -> Candidates | Unanswered:
+def find_among_nearest(query: CandidateQuery, totals: KnownTotals) -> Candidates | Unanswered:
     """Find them among the nearest by an index on vectors, where the caller may use most of all."""
-    columns, rows = _read(query, {**query.parameters(), **known.parameters()}, known.index)
+    columns, rows = _read(query, {**query.parameters(), **totals.parameters()}, totals.index)
     # Without an answer a replica sends a row of its own, with nothing in these columns.
     usable = rows[0][columns.index("usable")] if rows else None
     return Unanswered.reason(usable) or _candidates(columns, rows)
@@ -84,7 +84,7 @@ def _find_among(among: Among, query: CandidateQuery) -> Candidates:
 def _candidates(columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Candidates:
     reader = row_reader(columns)
     usable, tokens = reader.totals(rows[0]) if rows and reader.totals else (0, 0)
-    found: list[Candidate] = []
+    hits: list[Candidate] = []
     outside: list[Candidate] = []
     links: list[RankedRelation] = []
     experiences: list[PastCall] = []
@@ -102,7 +102,7 @@ def _candidates(columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Ca
                 links += map(RankedRelation, repeat(candidate.pk), targets, kinds, weights)
             if shared:
                 names[candidate.pk] = shared
-        (found if is_hit else outside).append(candidate)
+        (hits if is_hit else outside).append(candidate)
         if is_hit and reader.server and (cosines := reader.server(row)):
             servers[candidate.pk] = tuple(cosines)
         if reader.experiences:
@@ -112,9 +112,9 @@ def _candidates(columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Ca
                 experiences += map(PastCall, repeat(candidate.pk), turns, likenesses, worths)
     stored = {(link.source, link.target, link.kind) for link in links}
     links += [link for link in links_by_shared(names) if link[:3] not in stored]
-    embedded = any(cosine is not None for candidate in found for cosine in candidate.cosines)
+    embedded = any(cosine is not None for candidate in hits for cosine in candidate.cosines)
     return Candidates(
-        found, usable, int(tokens or 0), embedded, outside, links, experiences, checked, servers
+        hits, usable, int(tokens or 0), embedded, outside, links, experiences, checked, servers
     )
 
 

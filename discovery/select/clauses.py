@@ -47,8 +47,8 @@ _VERBS = frozenset(_STARTS_OF_TASKS.split())
 
 def split(message: str) -> list[str]:
     """Return the message's clauses, at most five; empty if it has only one."""
-    found = [clause for sentence in _sentences(message) for clause in _tasks(sentence)]
-    clauses = [clause for clause in dict.fromkeys(found) if _is_task(clause)]
+    tasks = [clause for sentence in _sentences(message) for clause in _tasks(sentence)]
+    clauses = [clause for clause in dict.fromkeys(tasks) if _is_task(clause)]
     return _merge_shortest(clauses) if len(clauses) > 1 else []
 
 

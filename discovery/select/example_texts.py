@@ -38,8 +38,8 @@ def read_vectors(model: str, digest: str, file: Path = VECTORS_FILE) -> Vectors 
     """Return the vectors by the model, or None if the file has no such ones."""
     try:
         with safe_open(file, framework="numpy") as stored:
-            known = set(stored.keys())
-            if (stored.metadata() or {}).get("model") != model or digest not in known:
+            digests = set(stored.keys())
+            if (stored.metadata() or {}).get("model") != model or digest not in digests:
                 return None
             return normalize_rows(stored.get_tensor(digest).astype(np.float32))
     except (OSError, SafetensorError):
@@ -84,18 +84,18 @@ class PerModel(Generic[Made]):
     @property
     def texts(self) -> list[str]:
         """Return all examples, in the order of their vectors."""
-        return [text for read in self._readers for text in read()]
+        return [text for reader in self._readers for text in reader()]
 
     def _build(self, model: str) -> bool:
-        texts = [read() for read in self._readers]
+        texts = [reader() for reader in self._readers]
         try:
             embedder = answering_embedder()
             if embedder.name != model:
                 return False
-            vectors = _embed([text for each in texts for text in each], embedder)
+            vectors = _embed([text for examples in texts for text in examples], embedder)
         except EmbedderUnavailable:
             return False
-        ends = np.cumsum([len(each) for each in texts])
+        ends = np.cumsum([len(examples) for examples in texts])
         self._by_model[model] = self._make(np.split(vectors, ends[:-1]))
         return True
 
@@ -115,9 +115,9 @@ def _embed(texts: list[str], embedder: Embedder) -> Vectors:
 
 def _embed_once(texts: list[str], embedder: Embedder, digest: str) -> Vectors:
     key = f"pegboard:examples:{embedder.name}:{digest}"
-    kept = attempt(lambda redis: redis.get(key), default=None)
-    if isinstance(kept, bytes) and len(kept) == len(texts) * embedder.dimension * 4:
-        return np.frombuffer(kept, dtype=np.float32).reshape(len(texts), embedder.dimension)
+    cached = attempt(lambda redis: redis.get(key), default=None)
+    if isinstance(cached, bytes) and len(cached) == len(texts) * embedder.dimension * 4:
+        return np.frombuffer(cached, dtype=np.float32).reshape(len(texts), embedder.dimension)
     vectors = embedder.embed(texts)
     seconds = settings.PEGBOARD_QUERY_CACHE_SECONDS
     if seconds:

@@ -85,10 +85,10 @@ def find_help(unmet: Unmet, *, discovery: bool) -> tuple[HelpOffer, ...]:
 
 def _requestable(unmet: Unmet) -> list[HelpOffer]:
     """Return the tools that fit, and that an admin lets everyone see the name of and ask for."""
-    found = rank_requestable(
+    candidates = rank_requestable(
         unmet.caller, unmet.message, unmet.texts, unmet.embedded, unmet.background
     )
-    return [_offer_to_ask(candidate) for candidate in found[:MOST_OF_EACH]]
+    return [_offer_to_ask(candidate) for candidate in candidates[:MOST_OF_EACH]]
 
 
 def _offer_to_ask(candidate: Candidate) -> HelpOffer:
@@ -119,9 +119,9 @@ def _not_working(unmet: Unmet) -> list[HelpOffer]:
 def _offer_to_mend(
     full_name: str, title: str, integration: str, readiness: ToolReadiness
 ) -> HelpOffer:
-    said = _("%(tool)s may fit, but does not work at the moment.") % {"tool": title or full_name}
+    opening = _("%(tool)s may fit, but does not work at the moment.") % {"tool": title or full_name}
     mend = mend_link(readiness, integration=integration, full_name=full_name)
-    sentence = f"{said} {readiness.sentence}"
+    sentence = f"{opening} {readiness.sentence}"
     return HelpOffer("not_working", full_name, sentence, path_of(mend))
 
 

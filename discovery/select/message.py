@@ -75,11 +75,13 @@ def read(message: str, history: Sequence[str] = ()) -> MessageTexts:
     foreign = is_foreign(message)
     if not foreign:
         message = correct(message)
-    said: tuple[str, ...] = (message, *split(message))
+    texts: tuple[str, ...] = (message, *split(message))
     context = in_context(message, history)
     if context:
-        said = (context, *(said[1:] or said))
-    return MessageTexts(add_english(said), own=int(bool(context)), foreign=said if foreign else ())
+        texts = (context, *(texts[1:] or texts))
+    return MessageTexts(
+        add_english(texts), own=int(bool(context)), foreign=texts if foreign else ()
+    )
 
 
 # Reading of long messages: both ends, and the part between them that asks most.

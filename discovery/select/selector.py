@@ -56,7 +56,7 @@ LENGTH_OF_RANKING = 20
 log = structlog.get_logger(__name__)
 
 
-def select_capabilities(asked: SelectRequest) -> Selection:
+def select_capabilities(request: SelectRequest) -> Selection:
     """Select capabilities for a message.
 
     One SQL statement, two where the process has yet to learn what the caller may use or a tool
@@ -66,14 +66,14 @@ def select_capabilities(asked: SelectRequest) -> Selection:
     """
     watch = _Stopwatch()
     most = settings.PEGBOARD_MAX_MESSAGE_CHARACTERS
-    asked = replace(asked, message=shorten(_clean(asked.message), most))
-    reading = read(asked.message, asked.history)
+    request = replace(request, message=shorten(_clean(request.message), most))
+    reading = read(request.message, request.history)
     texts = reading.texts
     embedded, problem = _embed(reading)
     background = nearness(embedded)
     watch.lap("embedding")
     words = [lexical.query_vector(text) for text in texts]
-    candidates = _find(asked, words, embedded)
+    candidates = _find(request, words, embedded)
     watch.lap("sql")
     votes = count_votes(candidates.experiences)
     use = bonuses(votes, choose_level(candidates.checked))
@@ -81,36 +81,38 @@ def select_capabilities(asked: SelectRequest) -> Selection:
     ranked = rank(
         candidates.found,
         texts=texts,
-        names=names_in(asked.message),
+        names=names_in(request.message),
         use=use,
         servers=candidates.servers,
         model=model,
     )
     noted = _note(embedded, ranked, votes)
     support = support_of(ranked, use, background, model, words=len(words[0]))
-    fit = _fit(asked, reading, embedded, ranked, support)
+    fit = _fit(request, reading, embedded, ranked, support)
     scores = [item.judged.score for item in ranked]
     worth = partial(cut, scores, by_words=support.by_words, share=support.share)
     least = worth(fit)
     boost = settings.PEGBOARD_GRAPH_BOOST
     ranked = rerank(ranked, candidates.links, least=least, boost=boost)
-    placed, needed = give_places(ranked, candidates, most=asked.max_tools, least=least, boost=boost)
+    placed, needed = give_places(
+        ranked, candidates, most=request.max_tools, least=least, boost=boost
+    )
     watch.lap("ranking")
-    selected = _tell_approvers(_explain_all(placed, needed, texts), asked.caller)
+    selected = _tell_approvers(_explain_all(placed, needed, texts), request.caller)
     watch.lap("rendering")
     degraded = _degradations(problem, candidates)
     fit = "nothing_fits" if fit == "fits" and not _fitting(selected, least) else fit
     answer = _answer(ranked, selected, candidates, degraded, fit)
-    found = replace(
+    selection = replace(
         answer,
         noted=noted,
         workings=Workings(texts, reading.own > 0, ranked, placed, worth()),
     )
     if fit == "nothing_fits":
-        unmet = Unmet(asked.message, asked.caller, texts, embedded, background)
-        found = replace(found, help=find_help(unmet, discovery=_has_discovery(selected)))
+        unmet = Unmet(request.message, request.caller, texts, embedded, background)
+        selection = replace(selection, help=find_help(unmet, discovery=_has_discovery(selected)))
         watch.lap("help")
-    return replace(found, timings=watch.finish())
+    return replace(selection, timings=watch.finish())
 
 
 def _clean(message: str) -> str:
@@ -146,22 +148,22 @@ def _embed(reading: MessageTexts) -> tuple[EmbeddedTexts | None, str]:
 
 
 def _find(
-    asked: SelectRequest, words: Sequence[dict[int, float]], embedded: EmbeddedTexts | None
+    request: SelectRequest, words: Sequence[dict[int, float]], embedded: EmbeddedTexts | None
 ) -> Candidates:
     query = CandidateQuery(
-        caller=asked.caller,
+        caller=request.caller,
         model=embedded.model if embedded else "",
         vectors=embedded.vectors if embedded else None,
         words=words,
-        names=names_in(asked.message) | {asked.beside},
-        kind="" if asked.kind in {"any", "all"} else asked.kind,
-        unavailable=not asked.only_available,
-        connected=asked.only_connected,
-        only_here=asked.only_here,
-        use_graph=asked.use_graph and settings.PEGBOARD_GRAPH_BOOST > 0,
+        names=names_in(request.message) | {request.beside},
+        kind="" if request.kind in {"any", "all"} else request.kind,
+        unavailable=not request.only_available,
+        connected=request.only_connected,
+        only_here=request.only_here,
+        use_graph=request.use_graph and settings.PEGBOARD_GRAPH_BOOST > 0,
         use_experience=settings.PEGBOARD_LEARNING,
-        apart=asked.apart,
-        may_lag=asked.may_lag,
+        apart=request.apart,
+        may_lag=request.may_lag,
     )
     return find_by_index(query) or find_in_postgres(query)
 
@@ -196,7 +198,7 @@ def _degradations(problem: str, candidates: Candidates) -> tuple[str, ...]:
 
 
 def _fit(
-    asked: SelectRequest,
+    request: SelectRequest,
     reading: MessageTexts,
     embedded: EmbeddedTexts | None,
     ranked: Sequence[Ranked],
@@ -204,26 +206,26 @@ def _fit(
 ) -> Fit:
     """Judge the message as a whole: does it ask for something, is it clear, does anything fit."""
     best = max((item.judged.score for item in ranked), default=0.0)
-    if _is_small_talk(asked, reading, embedded, ranked):
+    if _is_small_talk(request, reading, embedded, ranked):
         return "small_talk"
-    if not reading.own and best < CLEARLY_FITS and is_vague(asked.message):
+    if not reading.own and best < CLEARLY_FITS and is_vague(request.message):
         return "needs_clarification"
     return "fits" if support.enough else "nothing_fits"
 
 
 def _is_small_talk(
-    asked: SelectRequest,
+    request: SelectRequest,
     reading: MessageTexts,
     embedded: EmbeddedTexts | None,
     ranked: Sequence[Ranked],
 ) -> bool:
     """Judge the message by itself: neither earlier messages, which the first text may contain, nor
     experiences count. A message without words, such as a picture, says what the one before said."""
-    if not asked.message.strip():
+    if not request.message.strip():
         return not reading.own
-    own = embedded and replace(embedded, vectors=embedded.vectors[reading.own :])
+    embedded_message = embedded and replace(embedded, vectors=embedded.vectors[reading.own :])
     best = max((item.judged.by_itself for item in ranked), default=0.0)
-    return is_small_talk(asked.message, own, best, goes_on=reading.own > 0)
+    return is_small_talk(request.message, embedded_message, best, goes_on=reading.own > 0)
 
 
 def _fitting(selected: Sequence[Selected], least: float) -> list[Selected]:
@@ -241,24 +243,27 @@ def _explain_all(
     placed: Placed, needed: Sequence[Needed], texts: Sequence[str]
 ) -> tuple[Selected, ...]:
     """Explain the selected capabilities, best first."""
-    said = message_words(texts[0])
-    selected = [_explain(item, twins, texts, said) for item, twins in placed]
+    spoken = message_words(texts[0])
+    selected = [_explain(item, twins, texts, spoken) for item, twins in placed]
     selected += [_explain_needed(item) for item in needed]
     return tuple(sorted(selected, key=lambda item: (not item.readiness.is_offered, -item.score)))
 
 
 def _tell_approvers(selected: Sequence[Selected], caller: Caller) -> tuple[Selected, ...]:
-    found = tell_approvers([item.readiness for item in selected], caller.user_id)
-    return tuple(replace(item, readiness=one) for item, one in zip(selected, found, strict=True))
+    readinesses = tell_approvers([item.readiness for item in selected], caller.user_id)
+    return tuple(
+        replace(item, readiness=readiness_told)
+        for item, readiness_told in zip(selected, readinesses, strict=True)
+    )
 
 
 def _explain(
-    item: Ranked, twins: Sequence[Ranked], texts: Sequence[str], said: MessageWords
+    item: Ranked, twins: Sequence[Ranked], texts: Sequence[str], spoken: MessageWords
 ) -> Selected:
     return _selected(
         item.candidate,
         score=item.score,
-        reasons=reasons_for(item, texts=texts, said=said),
+        reasons=reasons_for(item, texts=texts, spoken=spoken),
         evidence=evidence_for(item),
         alternatives=tuple(twin.candidate.full_name for twin in twins),
         raised_by=raised_by(item),
@@ -281,9 +286,9 @@ _copied = attrgetter(*_COPIED)
 
 def _selected(candidate: Candidate, *, score: float, **why: Any) -> Selected:
     """Copy what both have, by name."""
-    own = dict(zip(_COPIED, _copied(candidate), strict=True))
-    own |= {"tags": tuple(candidate.tags), "effect_flags": tuple(candidate.effect_flags)}
-    return Selected(**own, score=round(score, 4), **why)
+    columns = dict(zip(_COPIED, _copied(candidate), strict=True))
+    columns |= {"tags": tuple(candidate.tags), "effect_flags": tuple(candidate.effect_flags)}
+    return Selected(**columns, score=round(score, 4), **why)
 
 
 def _answer(
@@ -348,19 +353,19 @@ def _summary(selected: Sequence[Selected], excluded: int, fit: Fit) -> str:
         return _("Nothing you can use fits this message.")
     fitting = [item for item in selected if not item.pinned and not item.needed_by]
     count = len(fitting)
-    found = ngettext(
+    sentence = ngettext(
         "%(count)s of your tools matches this message.",
         "%(count)s of your tools match this message.",
         count,
     ) % {"count": count}
     if not excluded:
-        return found
+        return sentence
     more = ngettext(
         "The discovery tool can find %(count)s more.",
         "The discovery tool can find %(count)s more.",
         excluded,
     )
-    return f"{found} {more % {'count': excluded}}"
+    return f"{sentence} {more % {'count': excluded}}"
 
 
 def _question() -> str:

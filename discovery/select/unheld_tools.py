@@ -27,8 +27,8 @@ def rank_unheld(caller: Caller, wish: str) -> list[int]:
     embedded = _embed(texts)
     # What does not work now is theirs all the same.
     query = _query(caller, wish, texts, embedded, unavailable=True)
-    found = _fitting(find_unheld, query, texts, nearness(embedded))
-    return [candidate.pk for candidate in found][:MOST]
+    fitting = _fitting(find_unheld, query, texts, nearness(embedded))
+    return [candidate.pk for candidate in fitting][:MOST]
 
 
 def rank_requestable(
@@ -68,13 +68,13 @@ def _fitting(
     background: Sequence[float] | None,
 ) -> list[Candidate]:
     """Return the candidates that pass the selector's thresholds, best first."""
-    found = find(query)
+    candidates = find(query)
     ranked = rank(
-        found.found,
+        candidates.found,
         texts=texts,
         names=set(query.names),
         use={},
-        servers=found.servers,
+        servers=candidates.servers,
         model=query.model,
     )
     support = support_of(ranked, {}, background, query.model, words=len(query.words[0]))

@@ -81,34 +81,36 @@ class WhyNot:
         return _(_LABELS[self.cause])
 
 
-def why_not(*, asked: SelectRequest, selection: Selection, name: str, by_admin: bool) -> WhyNot:
+def why_not(*, request: SelectRequest, selection: Selection, name: str, by_admin: bool) -> WhyNot:
     """Explain why `selection`, the answer to `asked`, lacks the capability of this name."""
     # For non-admins, unknown and forbidden names take the same statements.
-    row = _find(asked, name.strip(), by_admin)
+    row = _find(request, name.strip(), by_admin)
     if row is None:
         return _unknown(name.strip(), by_admin)
-    rights = explain(caller=asked.caller, full_name=row.full_name) if by_admin else None
-    found = (
+    rights = explain(caller=request.caller, full_name=row.full_name) if by_admin else None
+    explanation = (
         _selected(row, selection)
         or _no_right(row, rights)
-        or _not_now(row, asked)
-        or _left_out(row, asked, selection)
+        or _not_now(row, request)
+        or _left_out(row, request, selection)
     )
-    return replace(found, rights=rights)
+    return replace(explanation, rights=rights)
 
 
-def _find(asked: SelectRequest, name: str, by_admin: bool) -> Capability | None:
+def _find(request: SelectRequest, name: str, by_admin: bool) -> Capability | None:
     """Find the capability by full name or identifier, or else by display name."""
-    known: CapabilityQuerySet = (
+    capabilities: CapabilityQuerySet = (
         Capability.objects.all()
         if by_admin
-        else Capability.objects.usable_by(asked.caller, unavailable=True)
+        else Capability.objects.usable_by(request.caller, unavailable=True)
     )
-    named = known.filter(
+    matching = capabilities.filter(
         Q(full_name__iexact=name) | Q(identifier=name) | Q(display_name__iexact=name)
     )
     rows = list(
-        named.select_related("integration").defer(*_LARGE_FIELDS).order_by("full_name", "pk")[:20]
+        matching.select_related("integration")
+        .defer(*_LARGE_FIELDS)
+        .order_by("full_name", "pk")[:20]
     )
     exact = (row for row in rows if name in {row.full_name, row.identifier})
     return next(exact, rows[0] if rows else None)
@@ -150,22 +152,22 @@ def _no_right(row: Capability, rights: Explanation | None) -> WhyNot | None:
     return None
 
 
-def _not_now(row: Capability, asked: SelectRequest) -> WhyNot | None:
-    if asked.only_available and not row.available:
+def _not_now(row: Capability, request: SelectRequest) -> WhyNot | None:
+    if request.only_available and not row.available:
         sentence = _("It is not available.")
         if row.unavailable_reason:
             sentence = f"{sentence} {translate_stored(row.unavailable_reason)}"
         return _reply(row, "not available", sentence)
-    readiness = load_readiness(asked.caller, [row.pk], unavailable=True).get(row.pk)
-    if asked.only_connected and readiness and not readiness.is_tried:
+    readiness = load_readiness(request.caller, [row.pk], unavailable=True).get(row.pk)
+    if request.only_connected and readiness and not readiness.is_tried:
         return _reply(row, _CAUSES.get(readiness.obstacle, "needs an admin"), readiness.sentence)
-    if asked.kind not in {"", "any", "all", row.kind}:
+    if request.kind not in {"", "any", "all", row.kind}:
         sentence = _("It is of the kind “%(kind)s”, which this query excludes.")
         return _reply(row, "other kind", sentence % {"kind": row.get_kind_display()})
     return None
 
 
-def _left_out(row: Capability, asked: SelectRequest, selection: Selection) -> WhyNot:
+def _left_out(row: Capability, request: SelectRequest, selection: Selection) -> WhyNot:
     workings = selection.workings
     if selection.small_talk or workings is None:
         return _reply(
@@ -183,22 +185,22 @@ def _left_out(row: Capability, asked: SelectRequest, selection: Selection) -> Wh
     places = {item.candidate.pk: place for place, item in enumerate(workings.ranked, 1)}
     place = places.get(row.pk)
     if place is None:
-        return _too_far(row, asked, workings)
+        return _too_far(row, request, workings)
     score = workings.ranked[place - 1].score
     if row.pk in twins:
         sentence = _("%(tool)s has the same definition and was selected instead.")
-        told = _reply(row, "twin", sentence % {"tool": twins[row.pk]})
+        reply = _reply(row, "twin", sentence % {"tool": twins[row.pk]})
     elif selection.fit == "nothing_fits":
         sentence = _(
             "Every tool is much further from this message than tools usually are, so none of "
             "them counts as a match."
         )
-        told = _reply(row, "nothing fits", sentence)
+        reply = _reply(row, "nothing fits", sentence)
     elif score < workings.threshold:
-        told = _under(row, score, workings.threshold)
+        reply = _under(row, score, workings.threshold)
     else:
-        told = _outranked(row, score, place, selection)
-    return replace(told, score=score, threshold=workings.threshold, place=place)
+        reply = _outranked(row, score, place, selection)
+    return replace(reply, score=score, threshold=workings.threshold, place=place)
 
 
 def _under(row: Capability, score: float, threshold: float) -> WhyNot:
@@ -207,12 +209,12 @@ def _under(row: Capability, score: float, threshold: float) -> WhyNot:
 
 
 def _outranked(row: Capability, score: float, place: int, selection: Selection) -> WhyNot:
-    kept = sum(item.score < score for item in selection.selected)
+    reserved = sum(item.score < score for item in selection.selected)
     sentence = _(
         "It matches with a relevance of %(score).2f, but ranks %(rank)s, and all %(count)s places "
         "went to other tools."
     )
-    if kept:
+    if reserved:
         sentence = ngettext(
             "It matches with a relevance of %(score).2f, but ranks %(rank)s. Of %(count)s places, "
             "%(kept)s is reserved for pinned, core or required tools, or for one part of the "
@@ -220,16 +222,16 @@ def _outranked(row: Capability, score: float, place: int, selection: Selection) 
             "It matches with a relevance of %(score).2f, but ranks %(rank)s. Of %(count)s places, "
             "%(kept)s are reserved for pinned, core or required tools, or for one part of the "
             "message.",
-            kept,
+            reserved,
         )
-    values = {"score": score, "rank": place, "count": len(selection.selected), "kept": kept}
+    values = {"score": score, "rank": place, "count": len(selection.selected), "kept": reserved}
     advice = _("Increase the maximum number of tools, or make the message more specific.")
     return _reply(row, "outranked", sentence % values, advice)
 
 
-def _too_far(row: Capability, asked: SelectRequest, workings: Workings) -> WhyNot:
+def _too_far(row: Capability, request: SelectRequest, workings: Workings) -> WhyNot:
     """Score a capability that was no candidate by meaning or words."""
-    beside = select_capabilities(replace(asked, beside=row.full_name)).workings
+    beside = select_capabilities(replace(request, beside=row.full_name)).workings
     ranked = beside.ranked if beside else ()
     score = next((item.score for item in ranked if item.candidate.pk == row.pk), None)
     count = len(workings.ranked)
@@ -246,8 +248,8 @@ def _too_far(row: Capability, asked: SelectRequest, workings: Workings) -> WhyNo
             "of %(score).2f.",
             count,
         )
-    told = _reply(row, "too far", sentence % {"count": count, "score": score})
-    return replace(told, score=score, threshold=workings.threshold)
+    reply = _reply(row, "too far", sentence % {"count": count, "score": score})
+    return replace(reply, score=score, threshold=workings.threshold)
 
 
 def _reply(row: Capability, cause: Cause, sentence: str, advice: str = "") -> WhyNot:

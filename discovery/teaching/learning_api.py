@@ -107,10 +107,10 @@ class LearningView(CallerView):
 
 
 def _group(request: Request, name: str) -> Group:
-    own = own_group(request, name)
-    if own is None and not name:
+    key_group = own_group(request, name)
+    if key_group is None and not name:
         raise ValidationError({"group": "Name the group."})
-    groups = Group.objects.all() if own is None else Group.objects.filter(pk=own)
+    groups = Group.objects.all() if key_group is None else Group.objects.filter(pk=key_group)
     group = (groups.filter(name=name) if name else groups).first()
     if group is None:
         raise CallerRefused

@@ -39,10 +39,10 @@ def open_proposals(caller: Caller) -> QuerySet[TaughtMessage]:
 
     Others' are not shown: their words may come from tools that this caller may not use.
     """
-    own = TaughtMessage.objects.filter(
+    own_proposals = TaughtMessage.objects.filter(
         group=caller.group_id, user=caller.user_id, state=TaughtMessage.State.PROPOSED
     )
-    return own.select_related("source").order_by("created_at", "pk")
+    return own_proposals.select_related("source").order_by("created_at", "pk")
 
 
 def propose_messages(*, caller: Caller, most: int) -> int:
@@ -68,16 +68,16 @@ def clean_message(text: str) -> str:
 
 def offer_tools(caller: Caller, proposal: TaughtMessage) -> list[OfferedTool]:
     """Return the tools that the selector would choose, and the one whose words it is, if usable."""
-    asked = SelectRequest(proposal.message, caller, max_tools=MOST_OFFERED)
-    selected = [one for one in select_capabilities(asked).selected if not one.pinned]
-    found = {one.full_name: (str(one.display_name), one.reasons[:1]) for one in selected}
+    request = SelectRequest(proposal.message, caller, max_tools=MOST_OFFERED)
+    selected = [item for item in select_capabilities(request).selected if not item.pinned]
+    tools = {item.full_name: (str(item.display_name), item.reasons[:1]) for item in selected}
     source = proposal.source
-    if source and source.full_name not in found and _may_use(caller, source):
-        found[source.full_name] = (source.display_name, ())
-    right = source.full_name if source and source.full_name in found else next(iter(found), "")
+    if source and source.full_name not in tools and _may_use(caller, source):
+        tools[source.full_name] = (source.display_name, ())
+    right = source.full_name if source and source.full_name in tools else next(iter(tools), "")
     return [
         OfferedTool(name, display, "".join(why), chosen=name == right)
-        for name, (display, why) in found.items()
+        for name, (display, why) in tools.items()
     ]
 
 
@@ -94,28 +94,31 @@ def _texts(usable: QuerySet[Capability]) -> Iterator[tuple[str, int | None]]:
         texts: list[tuple[str, int | None]] = [(text, pk) for text in _said(examples, description)]
         by_integration.setdefault(integration, []).append(texts)
     # First the first message of each tool, then the second ones; tools of the servers in turn.
-    for each in range(_EXAMPLES_EACH):
-        known = by_integration.values()
-        tools = ([one[each] for one in own if each < len(one)] for own in known)
+    for number in range(_EXAMPLES_EACH):
+        servers = by_integration.values()
+        tools = (
+            [entry[number] for entry in server_tools if number < len(entry)]
+            for server_tools in servers
+        )
         for turn in zip_longest(*tools):
-            yield from (one for one in turn if one is not None)
+            yield from (entry for entry in turn if entry is not None)
 
 
 def _said(examples: object, description: str) -> list[str]:
     """Return what a person might say for a tool: its examples, or else what it says it does."""
-    known = examples if isinstance(examples, list) else []
-    texts = [clean_message(one) for one in known if isinstance(one, str)]
+    texts_listed = examples if isinstance(examples, list) else []
+    texts = [clean_message(example) for example in texts_listed if isinstance(example, str)]
     sentence = clean_message(description.partition("\n")[0].partition(". ")[0]).rstrip(".")
-    wanted = [text for text in texts if len(text) >= _SHORTEST] or [sentence]
-    return [text for text in wanted if len(text) >= _SHORTEST][:_EXAMPLES_EACH]
+    usable = [text for text in texts if len(text) >= _SHORTEST] or [sentence]
+    return [text for text in usable if len(text) >= _SHORTEST][:_EXAMPLES_EACH]
 
 
 def _add(caller: Caller, texts: Iterable[tuple[str, int | None]], *, most: int) -> int:
     mine = TaughtMessage.objects.filter(group=caller.group_id, user=caller.user_id)
-    known = set(mine.values_list("message", flat=True))
+    stored = set(mine.values_list("message", flat=True))
     room = max(0, MOST_OPEN - open_proposals(caller).count())
     new: dict[str, int | None] = {}
-    fresh = ((text, pk) for text, pk in texts if text and text not in known)
+    fresh = ((text, pk) for text, pk in texts if text and text not in stored)
     for text, pk in fresh:
         if len(new) >= min(most, room):
             break

@@ -52,16 +52,16 @@ def _learn_group(group: int, model: EmbeddingModel) -> int:
             group=group, state=TaughtMessage.State.CONFIRMED
         ).prefetch_related("tools")
     )
-    missing = [one for one in taught if not _has_experiences(one, model)]
-    if not all(_remember(one, model) for one in missing):
+    missing = [message for message in taught if not _has_experiences(message, model)]
+    if not all(_remember(message, model) for message in missing):
         return 0
     # Gains first: they decide the weight by which the places come about.
-    for one in taught:
-        _note_gains(one)
-    every = tuple(one.pk for one in taught)
-    for one in taught:
-        before, after = _places(one, every), _places(one, (one.pk,))
-        TaughtMessage.objects.filter(pk=one.pk).update(
+    for message in taught:
+        _note_gains(message)
+    every = tuple(message.pk for message in taught)
+    for message in taught:
+        before, after = _places(message, every), _places(message, (message.pk,))
+        TaughtMessage.objects.filter(pk=message.pk).update(
             learned_by=model, places_before=before, places_after=after
         )
     return len(taught)

@@ -26,8 +26,8 @@ DEPTH = 5  # the figures' recall@5
 class TeachingRefusedError(Exception):
     """Refused decision, with the proposal's id and the wrong field."""
 
-    def __init__(self, pk: UUID, field: str, told: str) -> None:
-        super().__init__(told)
+    def __init__(self, pk: UUID, field: str, message: str) -> None:
+        super().__init__(message)
         self.pk = pk
         self.field = field
 
@@ -92,8 +92,8 @@ def _confirm(caller: Caller, proposal: TaughtMessage, decision: Decision) -> Non
     if not message:
         raise TeachingRefusedError(proposal.pk, "message", _("Enter a message."))
     if _confirmed(caller.group_id).count() >= MOST_TAUGHT:
-        told = _("A group has at most %(number)s taught messages. Forget some first.")
-        raise TeachingRefusedError(proposal.pk, "message", told % {"number": MOST_TAUGHT})
+        reason = _("A group has at most %(number)s taught messages. Forget some first.")
+        raise TeachingRefusedError(proposal.pk, "message", reason % {"number": MOST_TAUGHT})
     others = TaughtMessage.objects.filter(group=proposal.group_id, user=proposal.user_id)
     if others.filter(message=message).exclude(pk=proposal.pk).exists():
         raise TeachingRefusedError(
@@ -108,14 +108,14 @@ def _confirm(caller: Caller, proposal: TaughtMessage, decision: Decision) -> Non
 def find_tools(caller: Caller, pk: UUID, names: Sequence[str]) -> list[Capability]:
     """Return the tools of these full names; unknown ones and others' look alike."""
     if len(names) > MOST_TOOLS:
-        told = _("At most %(number)s tools serve one message.") % {"number": MOST_TOOLS}
-        raise TeachingRefusedError(pk, "tools", told)
-    found = list(Capability.objects.usable_by(caller).filter(full_name__in=names))
-    missing = sorted(set(names) - {one.full_name for one in found})
+        reason = _("At most %(number)s tools serve one message.") % {"number": MOST_TOOLS}
+        raise TeachingRefusedError(pk, "tools", reason)
+    tools = list(Capability.objects.usable_by(caller).filter(full_name__in=names))
+    missing = sorted(set(names) - {tool.full_name for tool in tools})
     if missing:
-        told = _("You cannot use a tool called “%(name)s”.") % {"name": missing[0]}
-        raise TeachingRefusedError(pk, "tools", told)
-    return found
+        reason = _("You cannot use a tool called “%(name)s”.") % {"name": missing[0]}
+        raise TeachingRefusedError(pk, "tools", reason)
+    return tools
 
 
 def _close(proposal: TaughtMessage, state: TaughtMessage.State) -> None:
@@ -150,9 +150,9 @@ def _confirmed(group_id: int) -> QuerySet[TaughtMessage]:
 def shown_messages(caller: Caller) -> QuerySet[TaughtMessage]:
     """Return the group's taught messages, newest first, all of whose tools the caller may use."""
     usable = Capability.objects.usable_by(caller, unavailable=True).values("pk")
-    other = TaughtMessage.tools.through._default_manager.exclude(capability__in=usable)
-    shown = _confirmed(caller.group_id).exclude(pk__in=other.values("taughtmessage"))
-    return shown.order_by("-decided_at", "pk")
+    unusable = TaughtMessage.tools.through._default_manager.exclude(capability__in=usable)
+    rows = _confirmed(caller.group_id).exclude(pk__in=unusable.values("taughtmessage"))
+    return rows.order_by("-decided_at", "pk")
 
 
 def taught_figures(caller: Caller) -> TaughtFigures:

@@ -34,7 +34,7 @@ def value_source(value: dict[str, Any]) -> str:
 @register.filter
 def question_facts(question: dict[str, Any]) -> str:
     """Return whom a server asked during a call, and what became of it."""
-    asked = {
+    recipients = {
         "elicitation": _("The person"),
         "sampling": _("The client's model"),
         "roots": _("The client, for its folders"),
@@ -50,4 +50,4 @@ def question_facts(question: dict[str, Any]) -> str:
         "withheld": _("not asked, because Pegboard withheld the question"),
     }
     whom, state = str(question.get("kind")), str(question.get("state"))
-    return f"{asked.get(whom, whom)}: {states.get(state, state)}"
+    return f"{recipients.get(whom, whom)}: {states.get(state, state)}"

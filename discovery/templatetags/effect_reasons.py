@@ -50,7 +50,7 @@ def effect_reasons(capability: Capability) -> tuple[EffectReason, ...]:
     """Return the reasons that agree with the side effect, strongest first."""
     effect = capability.side_effect
     some = capability.effect_evidence.get("side_effect", [])
-    return _reasons([one for one in some if effect in ("unknown", one.get("says"))])
+    return _reasons([reason for reason in some if effect in ("unknown", reason.get("says"))])
 
 
 @register.filter
@@ -74,8 +74,8 @@ def effect_flags(capability: Capability) -> list[ShownFlag]:
 def _reasons(evidence: list[dict[str, Any]]) -> tuple[EffectReason, ...]:
     return tuple(
         EffectReason(
-            _SOURCES[one["source"]], "" if one["source"] == "kind" else one.get("quote", "")
+            _SOURCES[entry["source"]], "" if entry["source"] == "kind" else entry.get("quote", "")
         )
-        for one in evidence
-        if one.get("source") in _SOURCES
+        for entry in evidence
+        if entry.get("source") in _SOURCES
     )

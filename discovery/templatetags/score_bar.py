@@ -39,11 +39,11 @@ def segments(item: Selected) -> list[Segment]:
     shares = {name: share for name, share in item.evidence.items() if share > 0}
     whole = sum(shares.values()) or 1.0
     order = [*(name for name in _EVIDENCE if name in shares), *(shares.keys() - _EVIDENCE.keys())]
-    found, start = [], 0.0
+    parts, start = [], 0.0
     for name in order:
         share = shares[name] / whole
         width = length * share
-        found.append(
+        parts.append(
             Segment(
                 _(_EVIDENCE.get(name, name)),
                 name,
@@ -53,4 +53,4 @@ def segments(item: Selected) -> list[Segment]:
             )
         )
         start += width
-    return found or [Segment(_("score"), "score", 0, round(length, 2), 100)]
+    return parts or [Segment(_("score"), "score", 0, round(length, 2), 100)]

@@ -151,7 +151,7 @@ class DiscoverAnswer(Answer):
 
 
 def answer_discovery(
-    discovery: TieredDiscovery, written: Written, *, provider: str
+    discovery: TieredDiscovery, rendered: Written, *, provider: str
 ) -> DiscoverAnswer:
     """Build the answer; `written` has the tools for what was found."""
     options, selection = discovery.options, discovery.selection
@@ -165,23 +165,25 @@ def answer_discovery(
         tier1=LineTier(tiers[1], [_line(match, discovery) for match in discovery.matches]),
         tier2=FullTier(tiers[2], list(map(_full_entry, discovery.details.shown))),
         context=discovery.context,
-        tokens=_tokens(discovery, tiers, written),
+        tokens=_tokens(discovery, tiers, rendered),
         mode=discovery.mode,
-        tools=written.payload,
-        renamed=renamed(written.tools, provider),
+        tools=rendered.payload,
+        renamed=renamed(rendered.tools, provider),
         degraded=bool(selection.degraded),
         degraded_because=selection.degraded,
         turn_id=selection.turn_id,
         timings={part: round(spent, 3) for part, spent in discovery.timings.items()},
-        search_result=written.search_result,
+        search_result=rendered.search_result,
         fit=selection.fit,
         question=selection.question,
         help=selection.help,
     )
 
 
-def _category(one: Category) -> TierCategory:
-    return TierCategory(one.category, one.count, one.names, more=one.count - len(one.names))
+def _category(category: Category) -> TierCategory:
+    return TierCategory(
+        category.category, category.count, category.names, more=category.count - len(category.names)
+    )
 
 
 def _line(match: TierMatch, discovery: TieredDiscovery) -> MatchLine:
@@ -211,13 +213,13 @@ def _full_entry(detail: Detail) -> FullEntry:
     )
 
 
-def _tokens(discovery: TieredDiscovery, tiers: list[Tier], written: Written) -> DiscoveryTokens:
+def _tokens(discovery: TieredDiscovery, tiers: list[Tier], rendered: Written) -> DiscoveryTokens:
     tier0, tier1, tier2 = (tier.tokens for tier in tiers)
     return DiscoveryTokens(
         tier0=tier0,
         tier1=tier1,
         tier2=tier2,
         total=cost(discovery.context),
-        tools=written.tokens,
+        tools=rendered.tokens,
         all=discovery.selection.tokens_all,
     )

@@ -112,40 +112,40 @@ Discover = Callable[[SelectRequest], Selection]
 
 
 def plan_turn(
-    wanted: Wanted,
+    options: Wanted,
     *,
     discover: Discover = select_capabilities,
     sleep: Callable[[float], object] = time.sleep,
 ) -> Plan:
     """Choose a policy and mode, discover, fall back if that fails, and store the turn."""
     started = time.perf_counter()
-    course = choose_strategy(wanted)
+    course = choose_strategy(options)
     if course.mode == "all":
-        plan = _everything(wanted, course, DiscoveryResult(None, 0))
+        plan = _everything(options, course, DiscoveryResult(None, 0))
     else:
-        found = _discover(replace(wanted.asked, may_lag=True), discover, sleep)
-        if not found.failure and found.selection:
-            plan = _discovered(wanted, course, found, found.selection)
+        result = _discover(replace(options.asked, may_lag=True), discover, sleep)
+        if not result.failure and result.selection:
+            plan = _discovered(options, course, result, result.selection)
         elif course.policy == "fail_open":
-            plan = _everything(wanted, course, found)
+            plan = _everything(options, course, result)
         else:
-            plan = _nothing(wanted, course, found)
+            plan = _nothing(options, course, result)
     spent = (time.perf_counter() - started) * 1000
     timings = {**plan.selection.timings, "total": spent}
-    return _store(wanted, replace(plan, selection=replace(plan.selection, timings=timings)))
+    return _store(options, replace(plan, selection=replace(plan.selection, timings=timings)))
 
 
-def choose_strategy(wanted: Wanted) -> Strategy:
+def choose_strategy(options: Wanted) -> Strategy:
     """Choose policy and mode: as requested or configured, unless recent outcomes were bad."""
     course = Strategy(
-        wanted.policy or settings.PEGBOARD_PLAN_POLICY,
-        wanted.mode or settings.PEGBOARD_PLAN_MODE,
-        "the request asks for it" if wanted.mode else "this is how Pegboard is set up",
+        options.policy or settings.PEGBOARD_PLAN_POLICY,
+        options.mode or settings.PEGBOARD_PLAN_MODE,
+        "the request asks for it" if options.mode else "this is how Pegboard is set up",
     )
     changes = settings.PEGBOARD_ADAPTIVE
     if changes == "off":
         return course
-    window = read_window_at(wanted.asked.caller.group_id, wanted.asked.caller.space_id)
+    window = read_window_at(options.asked.caller.group_id, options.asked.caller.space_id)
     least, threshold = settings.PEGBOARD_ADAPTIVE_SAMPLES, settings.PEGBOARD_ADAPTIVE_BELOW
     if not window.falls_below(threshold, least=least):
         return course
@@ -153,7 +153,7 @@ def choose_strategy(wanted: Wanted) -> Strategy:
     if changes in {"both", "all"} and course.mode == "discovered":
         adapted = replace(adapted, mode="all", because=why)
     # A request that asks for fail_closed gets it, however bad the outcomes are.
-    is_closed = course.policy == "fail_closed" and wanted.policy != "fail_closed"
+    is_closed = course.policy == "fail_closed" and options.policy != "fail_closed"
     if changes in {"both", "fail_open"} and is_closed:
         adapted = replace(adapted, policy="fail_open", opened=f", since {why}")
     return course if adapted == course else replace(adapted, window=window)
@@ -171,7 +171,7 @@ def _describe_window(window: Window, threshold: float) -> str:
 
 
 def _discover(
-    asked: SelectRequest, discover: Discover, sleep: Callable[[float], object]
+    request: SelectRequest, discover: Discover, sleep: Callable[[float], object]
 ) -> DiscoveryResult:
     """Run the selector, and retry if it failed or answered without something it needed."""
     attempts = 1 + settings.PEGBOARD_PLAN_RETRIES
@@ -179,16 +179,16 @@ def _discover(
         if attempt > 1:
             sleep(settings.PEGBOARD_PLAN_BACKOFF_MS / 1000)
         try:
-            selection = discover(asked)
+            selection = discover(request)
         except Exception as problem:  # an outage of any kind must not end the turn
             log.warning("discovery failed", attempt=attempt, exc_info=problem)
-            found = DiscoveryResult(None, attempt, "Discovery failed.")
+            result = DiscoveryResult(None, attempt, "Discovery failed.")
             continue
-        found = DiscoveryResult(selection, attempt, _failure_of(selection))
+        result = DiscoveryResult(selection, attempt, _failure_of(selection))
         # With nothing missing, a retry would give the same answer.
-        if not found.failure or not selection.degraded:
-            return found
-    return found
+        if not result.failure or not selection.degraded:
+            return result
+    return result
 
 
 def _failure_of(selection: Selection) -> str:
@@ -203,69 +203,71 @@ def _failure_of(selection: Selection) -> str:
 
 
 def _discovered(
-    wanted: Wanted, course: Strategy, found: DiscoveryResult, selection: Selection
+    options: Wanted, course: Strategy, result: DiscoveryResult, selection: Selection
 ) -> Plan:
     offered = "everything that the caller may use" if course.policy == "fail_open" else "nothing"
     return _plan(
         course,
-        found,
+        result,
         State.PLANNED,
         f"What fits the message, since {course.because}. Had discovery failed, {offered} would be"
         f" offered ({course.policy}{course.opened}).",
         selection=selection,
-        injection=inject_selected(selection, provider=wanted.provider),
+        injection=inject_selected(selection, provider=options.provider),
         offered=len(selection.selected),
     )
 
 
-def _everything(wanted: Wanted, course: Strategy, found: DiscoveryResult) -> Plan:
+def _everything(options: Wanted, course: Strategy, result: DiscoveryResult) -> Plan:
     """Plan to offer everything usable; degraded if discovery was meant to answer."""
-    asked = wanted.asked
-    count, tokens = all_tools.measure(asked.caller, kind=asked.kind, only_here=asked.only_here)
+    request = options.asked
+    count, tokens = all_tools.measure(
+        request.caller, kind=request.kind, only_here=request.only_here
+    )
     injection = inject_everything(
-        caller=asked.caller,
-        provider=wanted.provider,
-        kind=asked.kind,
-        only_here=asked.only_here,
-        context_window=wanted.context_window,
-        known=(count, tokens),
+        caller=request.caller,
+        provider=options.provider,
+        kind=request.kind,
+        only_here=request.only_here,
+        context_window=options.context_window,
+        measured=(count, tokens),
     )
     why = (
-        f"{found.failure} The policy is fail_open{course.opened}."
-        if found.failure
+        f"{result.failure} The policy is fail_open{course.opened}."
+        if result.failure
         else f"Since {course.because}."
     )
     decision = f"Everything that the caller may use. {why} {injection.choice.reason}"
     return _plan(
         course,
-        found,
-        State.DEGRADED if found.failure else State.PLANNED,
+        result,
+        State.DEGRADED if result.failure else State.PLANNED,
         decision,
-        selection=_without_names(found, decision, tokens=tokens, offered=injection.tokens),
+        selection=_without_names(result, decision, tokens=tokens, offered=injection.tokens),
         injection=injection,
         offered=count,
     )
 
 
-def _nothing(wanted: Wanted, course: Strategy, found: DiscoveryResult) -> Plan:
-    tokens = found.selection.tokens_all if found.selection else 0
-    decision = f"Nothing. {found.failure} The policy is fail_closed."
-    selection = _without_names(found, decision, tokens=tokens, offered=0)
+def _nothing(options: Wanted, course: Strategy, result: DiscoveryResult) -> Plan:
+    tokens = result.selection.tokens_all if result.selection else 0
+    decision = f"Nothing. {result.failure} The policy is fail_closed."
+    selection = _without_names(result, decision, tokens=tokens, offered=0)
     return _plan(
         course,
-        found,
+        result,
         State.ERRORED,
         decision,
         selection=selection,
-        injection=inject_selected(selection, provider=wanted.provider),
+        injection=inject_selected(selection, provider=options.provider),
         offered=0,
     )
 
 
-def _without_names(found: DiscoveryResult, reason: str, *, tokens: int, offered: int) -> Selection:
+def _without_names(result: DiscoveryResult, reason: str, *, tokens: int, offered: int) -> Selection:
     """Return an empty selection that keeps discovery's degradations, timings and help."""
-    notes = found.selection.degraded if found.selection else ()
-    help_offers = found.selection.help if found.selection else ()
+    notes = result.selection.degraded if result.selection else ()
+    help_offers = result.selection.help if result.selection else ()
     return Selection(
         selected=(),
         core_included=(),
@@ -273,20 +275,20 @@ def _without_names(found: DiscoveryResult, reason: str, *, tokens: int, offered:
         reason=reason,
         discovery_suggested=False,
         direct=None,
-        degraded=(found.failure, *notes) if found.failure else (),
+        degraded=(result.failure, *notes) if result.failure else (),
         tokens_all=tokens,
         tokens_selected=offered,
-        timings=dict(found.selection.timings) if found.selection else {},
-        fit="nothing_fits" if found.failure else "fits",
+        timings=dict(result.selection.timings) if result.selection else {},
+        fit="nothing_fits" if result.failure else "fits",
         help=help_offers,
     )
 
 
 def _plan(
-    course: Strategy, found: DiscoveryResult, state: State, decision: str, **more: Any
+    course: Strategy, result: DiscoveryResult, state: State, decision: str, **more: Any
 ) -> Plan:
     # The id is set when the turn is stored.
-    return Plan(UUID(int=0), state, course, found.attempts, decision, **more)
+    return Plan(UUID(int=0), state, course, result.attempts, decision, **more)
 
 
 # States that each kind of plan passes through; discovery is the first thing a turn executes.
@@ -315,12 +317,12 @@ def _store(wanted: Wanted, plan: Plan) -> Plan:
     return replace(plan, turn_id=turn.pk)
 
 
-def plan_record(wanted: Wanted, plan: Plan) -> Decided:
+def plan_record(options: Wanted, plan: Plan) -> Decided:
     """Return the plan's decisions, as stored and as answered."""
     return Decided(
         failure_policy=plan.course.policy,
         selection_mode=plan.course.mode,
-        kind=wanted.asked.kind,
+        kind=options.asked.kind,
         retries=settings.PEGBOARD_PLAN_RETRIES,
         attempts=plan.attempts,
         decision=plan.decision,

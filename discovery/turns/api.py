@@ -199,44 +199,44 @@ class PlanView(APIView):
         serializer = PlanRequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         _refuse_overrides(serializer.initial_data)
-        asked = serializer.validated_data
-        wanted = _plan_options(request, asked)
-        plan = plan_turn(wanted)
+        values = serializer.validated_data
+        options = _plan_options(request, values)
+        plan = plan_turn(options)
         window = plan.course.window and window_for(request, plan.course.window)
-        told = OutcomeWindowSerializer(window).data if window else None
-        return Response(write_answer(_answer(wanted, plan, asked)) | {"window": told})
+        window_values = OutcomeWindowSerializer(window).data if window else None
+        return Response(write_answer(_answer(options, plan, values)) | {"window": window_values})
 
 
-def _answer(wanted: Wanted, plan: Plan, asked: dict[str, Any]) -> PlanAnswer:
+def _answer(options: Wanted, plan: Plan, values: dict[str, Any]) -> PlanAnswer:
     answer = answer_selection(
         replace(plan.selection, turn_id=plan.turn_id),
         injection=plan.injection,
-        provider=asked["format"],
-        detail=asked["detail"],
-        explain=asked["explain"],
+        provider=values["format"],
+        detail=values["detail"],
+        explain=values["explain"],
     )
     return PlanAnswer(
-        answer=answer if asked["include_prompt"] else replace(answer, prompt=""),
-        decided=plan_record(wanted, plan),
+        answer=answer if values["include_prompt"] else replace(answer, prompt=""),
+        decided=plan_record(options, plan),
         mode=plan.injection.choice,
         search_result=plan.injection.search_result,
         state=plan.state,
     )
 
 
-def _plan_options(request: Request, asked: dict[str, Any]) -> Wanted:
+def _plan_options(request: Request, values: dict[str, Any]) -> Wanted:
     return Wanted(
-        asked=build_selection_request(request, asked),
-        policy=asked.get("failure_policy"),
-        mode=asked.get("selection_mode"),
-        provider=asked["format"],
-        context_window=asked.get("context_window"),
+        asked=build_selection_request(request, values),
+        policy=values.get("failure_policy"),
+        mode=values.get("selection_mode"),
+        provider=values["format"],
+        context_window=values.get("context_window"),
     )
 
 
-def _refuse_overrides(given: Any) -> None:
-    named = [name for name in OVERRIDES if name in given]
-    if named and not settings.PEGBOARD_PLAN_OVERRIDES:
+def _refuse_overrides(body: Any) -> None:
+    overrides = [name for name in OVERRIDES if name in body]
+    if overrides and not settings.PEGBOARD_PLAN_OVERRIDES:
         raise ValidationError(
-            {name: ["This is fixed by the deployment's settings."] for name in named}
+            {name: ["This is fixed by the deployment's settings."] for name in overrides}
         )

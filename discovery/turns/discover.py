@@ -52,7 +52,7 @@ class TieredDiscovery:
 
 
 def discover(
-    asked: SelectRequest, *, options: TierOptions, context_window: int | None = None
+    request: SelectRequest, *, options: TierOptions, context_window: int | None = None
 ) -> TieredDiscovery:
     """Select for the message, store the turn, and write the tiers.
 
@@ -60,19 +60,19 @@ def discover(
     categories if they are not cached for these rights.
     """
     options = options.within(context_window)
-    asked = tier_request(asked, options)
+    request = tier_request(request, options)
     return write_tiers(
-        asked, select_for_turn(asked), options=options, context_window=context_window
+        request, select_for_turn(request), options=options, context_window=context_window
     )
 
 
-def tier_request(asked: SelectRequest, options: TierOptions) -> SelectRequest:
+def tier_request(request: SelectRequest, options: TierOptions) -> SelectRequest:
     """Adapt a selection request to the tiers' limits."""
-    return replace(asked, max_tools=options.tier1_top + _PINNED_PLACES, only_available=True)
+    return replace(request, max_tools=options.tier1_top + _PINNED_PLACES, only_available=True)
 
 
 def write_tiers(
-    asked: SelectRequest,
+    request: SelectRequest,
     selection: Selection,
     *,
     options: TierOptions,
@@ -80,16 +80,16 @@ def write_tiers(
 ) -> TieredDiscovery:
     """Write the tiers of an existing selection."""
     started = time.perf_counter()
-    wanted = choose_matches(selection.selected, top=options.tier1_top, relevance=options.relevance)
+    items = choose_matches(selection.selected, top=options.tier1_top, relevance=options.relevance)
     state = read_state(
-        asked.caller,
-        shown=[item.pk for item in wanted],
-        full=[item.pk for item in wanted[: options.tier2_top]],
+        request.caller,
+        keys=[item.pk for item in items],
+        full=[item.pk for item in items[: options.tier2_top]],
     )
-    categories = categories_at(state.key, asked.caller)
+    categories = categories_at(state.key, request.caller)
     read_at = time.perf_counter()
     # A capability whose right was withdrawn since the selection has no facts.
-    matches = [TierMatch(item, state.facts[item.pk]) for item in wanted if item.pk in state.facts]
+    matches = [TierMatch(item, state.facts[item.pk]) for item in items if item.pk in state.facts]
     summary, lines, details = _write(categories, matches, options)
     timings = {
         **selection.timings,

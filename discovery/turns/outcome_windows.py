@@ -108,13 +108,13 @@ def read_window(scope: WindowScope) -> Window:
 
 def add_sample(scope: WindowScope, sample: Sample) -> None:
     """Add a stored outcome to the copy. If Redis is down, the next reload includes it."""
-    given: tuple[str | int, ...] = (
+    arguments: tuple[str | int, ...] = (
         sample.pk,
         _encode(sample),
         settings.PEGBOARD_OUTCOME_WINDOW,
         SECONDS,
     )
-    attempt(lambda redis: redis.eval(_ADD, 1, _key(scope), *given), default=None)
+    attempt(lambda redis: redis.eval(_ADD, 1, _key(scope), *arguments), default=None)
 
 
 def read_stored_samples(scope: WindowScope) -> list[Sample]:
@@ -170,8 +170,8 @@ class _ReadCopy:
     scope: WindowScope
 
     def __call__(self, redis: Redis) -> list[Sample] | None:
-        found = redis.zrevrange(_key(self.scope), 0, settings.PEGBOARD_OUTCOME_WINDOW)
-        members = [member.decode() for member in cast("list[bytes]", found)]
+        entries = redis.zrevrange(_key(self.scope), 0, settings.PEGBOARD_OUTCOME_WINDOW)
+        members = [member.decode() for member in cast("list[bytes]", entries)]
         if not members or members[0] != _COMPLETE:
             return None
         try:

@@ -44,8 +44,8 @@ class Verdict(NamedTuple):
 
 def verdict_of_status(status: str) -> Verdict:
     """Return the verdict of a status, with its default score."""
-    known = Status(status)
-    return Verdict(known, SCORES[known])
+    status_value = Status(status)
+    return Verdict(status_value, SCORES[status_value])
 
 
 def verdict_of_score(score: float) -> Verdict:
@@ -179,12 +179,12 @@ def _known_calls(turn: Turn, names: Sequence[str]) -> list[Called]:
     if not names:
         return []
     usable = Capability.objects.usable_by(caller_of_turn(turn), unavailable=True)
-    found = usable.filter(full_name__in=names).order_by("full_name")
+    capabilities = usable.filter(full_name__in=names).order_by("full_name")
     selected = {identifier for identifier, _ in turn.selected}
     everything = turn.mode == Turn.Mode.ALL
     return [
         Called(capability_id=pk, full_name=full_name, selected=everything or identifier in selected)
-        for pk, full_name, identifier in found.values_list("pk", "full_name", "identifier")
+        for pk, full_name, identifier in capabilities.values_list("pk", "full_name", "identifier")
     ]
 
 

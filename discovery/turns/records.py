@@ -86,19 +86,19 @@ class TurnEnded(Exception):
         self.state = state
 
 
-def select_for_turn(asked: SelectRequest) -> Selection:
+def select_for_turn(request: SelectRequest) -> Selection:
     """Select and store the turn: one statement more than `select_capabilities`.
 
     If the database has no room for the turn, the selection says so and has no turn id.
     """
-    selection = select_capabilities(replace(asked, may_lag=True))
+    selection = select_capabilities(replace(request, may_lag=True))
     return write_if_room(
-        lambda: replace(selection, turn_id=store_turn(asked, selection).pk),
+        lambda: replace(selection, turn_id=store_turn(request, selection).pk),
         otherwise=lambda: replace(selection, degraded=(*selection.degraded, NOT_STORED)),
     )
 
 
-def store_turn(asked: SelectRequest, selection: Selection | None, **more: Any) -> Turn:
+def store_turn(request: SelectRequest, selection: Selection | None, **more: Any) -> Turn:
     """Store the turn in one statement; `more` holds the columns that a plan adds."""
     columns: dict[str, Any] = {}
     if selection is not None:
@@ -110,17 +110,17 @@ def store_turn(asked: SelectRequest, selection: Selection | None, **more: Any) -
             "milliseconds": selection.timings["total"],
             "noted": selection.noted,
         }
-    if current_chain().acts_for_other(asked.caller.user_id):
+    if current_chain().acts_for_other(request.caller.user_id):
         columns["noted"] = None  # an actor's attempts must not train the user's group
     pk = uuid4()
     turn = Turn(
         id=pk,
-        sealed_words=seal_words(pk, asked.message),
-        user_id=asked.caller.user_id,
-        group_id=asked.caller.group_id,
-        space_id=asked.caller.space_id,
-        other_groups=list(asked.caller.other_groups),
-        message=asked.message if settings.PEGBOARD_KEEP_MESSAGES else "",
+        sealed_words=seal_words(pk, request.message),
+        user_id=request.caller.user_id,
+        group_id=request.caller.group_id,
+        space_id=request.caller.space_id,
+        other_groups=list(request.caller.other_groups),
+        message=request.message if settings.PEGBOARD_KEEP_MESSAGES else "",
         **chain_columns(),
         **{**columns, **more},
     )
@@ -160,7 +160,7 @@ def start_turn(turn: Turn) -> Turn:
     return turn
 
 
-def note_discovery(turn_id: UUID, caller: Caller, found: int) -> None:
+def note_discovery(turn_id: UUID, caller: Caller, hits: int) -> None:
     """Count that a model searched for tools in a turn, and whether it found any.
 
     Other people's turns are ignored, like unknown ones.
@@ -170,7 +170,7 @@ def note_discovery(turn_id: UUID, caller: Caller, found: int) -> None:
     turns = Turn.objects.filter(pk=turn_id, user=caller.user_id, group__in=caller.group_ids)
     counted = {
         "discovery_calls": F("discovery_calls") + 1,
-        "discovery_empty": F("discovery_empty") + (0 if found else 1),
+        "discovery_empty": F("discovery_empty") + (0 if hits else 1),
     }
     write_if_room(lambda: turns.update(**counted), otherwise=lambda: 0)
 
@@ -221,5 +221,5 @@ def _count_verdicts(turn: Turn) -> dict[str, int]:
 def _filter_usable(turn: Turn, identifiers: Collection[str]) -> set[str]:
     """Return those of the identifiers that the turn's caller may use now."""
     usable = Capability.objects.usable_by(caller_of_turn(turn), unavailable=True)
-    named = usable.filter(identifier__in=identifiers)
-    return set(named.values_list("identifier", flat=True))
+    matching = usable.filter(identifier__in=identifiers)
+    return set(matching.values_list("identifier", flat=True))

@@ -185,24 +185,24 @@ class SelectView(APIView):
     )
     def post(self, request: Request) -> Response:
         """Return the capabilities that fit the message and that this caller may use."""
-        wanted = validated(SelectInModeRequestSerializer, request.data)
-        asked = build_selection_request(request, wanted)
-        selection = select_for_turn(asked)
+        values = validated(SelectInModeRequestSerializer, request.data)
+        select_request = build_selection_request(request, values)
+        selection = select_for_turn(select_request)
         observe_selection(selection)
         started = time.perf_counter()
         injection = inject(
             selection,
-            asked,
-            mode=wanted["mode"],
-            provider=wanted["format"],
-            context_window=wanted.get("context_window"),
-            deferred=wanted["defer_loading"],
+            select_request,
+            mode=values["mode"],
+            provider=values["format"],
+            context_window=values.get("context_window"),
+            deferred=values["defer_loading"],
         )
         answer = answer_selection(
             selection,
-            provider=wanted["format"],
-            detail=wanted["detail"],
-            explain=wanted["explain"],
+            provider=values["format"],
+            detail=values["detail"],
+            explain=values["explain"],
             injection=injection,
             started=started,
         )
@@ -267,24 +267,24 @@ class DiscoverView(APIView):
         each within its budget; and the tools for what was found."""
         serializer = DiscoverRequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        wanted = serializer.validated_data
+        values = serializer.validated_data
         discovery = discover(
-            build_message_request(request, wanted),
-            options=_options(wanted),
-            context_window=wanted.get("context_window"),
+            build_message_request(request, values),
+            options=_options(values),
+            context_window=values.get("context_window"),
         )
         observe_selection(discovery.selection)
-        written = write_found(
-            discovery.found, provider=wanted["format"], deferred=wanted["defer_loading"]
+        rendered = write_found(
+            discovery.found, provider=values["format"], deferred=values["defer_loading"]
         )
-        answer = answer_discovery(discovery, written, provider=wanted["format"])
+        answer = answer_discovery(discovery, rendered, provider=values["format"])
         return Response(write_answer(answer))
 
 
-def _options(wanted: dict[str, Any]) -> TierOptions:
+def _options(values: dict[str, Any]) -> TierOptions:
     """The deployment's, with what the request says otherwise."""
     names = TierOptions.__slots__
     return replace(
         TierOptions.of_the_deployment(),
-        **{name: wanted[name] for name in names if name in wanted},
+        **{name: values[name] for name in names if name in values},
     )

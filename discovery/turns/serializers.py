@@ -195,9 +195,9 @@ class TurnSerializer(serializers.Serializer[Any]):
     flow = TurnFlowSerializer()
 
     @extend_schema_field(serializer_for(Decided)(allow_null=True))
-    def get_plan(self, told: TurnDescription) -> dict[str, Any] | None:
+    def get_plan(self, description: TurnDescription) -> dict[str, Any] | None:
         """Null for a selection without a plan."""
-        return told.turn.plan or None
+        return description.turn.plan or None
 
 
 class OutcomeRequestSerializer(StrictSerializer):
@@ -218,10 +218,10 @@ class OutcomeRequestSerializer(StrictSerializer):
     note = Text(required=False, allow_blank=True, max_length=500)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        told = [name for name in ("status", "score", "taskSuccess") if name in attrs]
-        if len(told) > 1:
+        names = [name for name in ("status", "score", "taskSuccess") if name in attrs]
+        if len(names) > 1:
             raise serializers.ValidationError(
-                {told[1]: [f"Only one of {' and '.join(told)} can be told."]}
+                {names[1]: [f"Only one of {' and '.join(names)} can be told."]}
             )
         return attrs
 

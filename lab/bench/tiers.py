@@ -39,7 +39,7 @@ def _ways() -> dict[str, Callable[[Caller], object]]:
 
     return {
         "rights alone": measure,
-        "with the digest": lambda caller: read_state(caller, shown=[], full=[]),
+        "with the digest": lambda caller: read_state(caller, keys=[], full=[]),
         "all ids": usable_ids,
         "read anew": read_categories,
         "in SQL": _in_sql,

@@ -31,7 +31,7 @@ def fit_scale(unseen: Unseen) -> Scale:
 def reliability(unseen: Unseen, scale: Scale) -> list[dict[str, float]]:
     """Return per tenth of relevance the mean relevance of best candidates and how often they are
     right."""
-    best = np.vstack([_best(asked, scale) for asked in unseen.values()])
+    best = np.vstack([_best(questions, scale) for questions in unseen.values()])
     places = np.minimum((best[:, 0] * BINS).astype(int), BINS - 1)
     tenths = [best[places == place] for place in range(BINS)]
     return [
@@ -46,7 +46,7 @@ def _curve(unseen: Unseen, scale: Scale) -> tuple[float, float]:
     """Fit the middle and width of the logistic curve through the best candidates."""
     from sklearn.linear_model import LogisticRegression
 
-    best = [_best(asked, scale) for asked in unseen.values()]
+    best = [_best(questions, scale) for questions in unseen.values()]
     weights = np.concatenate([np.full(len(rows), 1000 / len(rows)) for rows in best])
     rows = np.vstack(best)
     fitted = LogisticRegression(C=1e6).fit(rows[:, 1:2], rows[:, 2], sample_weight=weights)
@@ -54,25 +54,25 @@ def _curve(unseen: Unseen, scale: Scale) -> tuple[float, float]:
     return round(-start / slope, 3), round(1 / slope, 3)
 
 
-def _best(asked: Sequence[LabelledQuestion], scale: Scale) -> Array:
+def _best(questions: Sequence[LabelledQuestion], scale: Scale) -> Array:
     """Return relevance, strength and correctness of each message's best candidate."""
     rows = []
-    for question in asked:
+    for question in questions:
         judged = judge(question.evidence, question.features, scale)
-        place = max(range(len(judged)), key=lambda each: judged[each].strength)
+        place = max(range(len(judged)), key=lambda index: judged[index].strength)
         rows.append((judged[place].score, judged[place].strength, question.right[place]))
     return np.array(rows, dtype=float)
 
 
 def _cosines_by_words(unseen: Unseen) -> tuple[float, float]:
     """Fit the cosines of whole messages as a line over the worth of their words."""
-    pairs = np.vstack([np.array(list(_pairs(asked))) for asked in unseen.values()])
+    pairs = np.vstack([np.array(list(_pairs(questions))) for questions in unseen.values()])
     slope, start = np.polyfit(pairs[:, 0], pairs[:, 1], 1)
     return round(float(start), 3), round(float(slope), 3)
 
 
-def _pairs(asked: Sequence[LabelledQuestion]) -> Iterator[tuple[float, float]]:
-    for question in asked:
+def _pairs(questions: Sequence[LabelledQuestion]) -> Iterator[tuple[float, float]]:
+    for question in questions:
         whole = question.whole()
         for row in judge(whole.evidence, whole.features, TRAINED):
             yield row.words / TRAINED.word_weight, row.meaning

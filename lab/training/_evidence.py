@@ -77,10 +77,11 @@ def read_questions(
     capabilities = load_path(folder / "catalog.jsonl").capabilities
     lines = (folder / "queries.jsonl").read_text("utf-8").splitlines()
     rows = map(parse_json, lines)
-    asked = [
-        LabelledRequest(row["query"], [stored_id(each) for each in row["relevant"]]) for row in rows
+    messages = [
+        LabelledRequest(row["query"], [stored_id(identifier) for identifier in row["relevant"]])
+        for row in rows
     ]
-    yield from find_evidence(capabilities, asked, embedder, readings=readings)
+    yield from find_evidence(capabilities, messages, embedder, readings=readings)
 
 
 class LabelledRequest(NamedTuple):
@@ -93,7 +94,7 @@ class LabelledRequest(NamedTuple):
 
 def find_evidence(
     capabilities: Sequence[Descriptor],
-    asked: Sequence[LabelledRequest],
+    messages: Sequence[LabelledRequest],
     embedder: Embedder,
     *,
     readings: int = 2,
@@ -105,21 +106,21 @@ def find_evidence(
     vectors, documents = embed_documents(embedder, texts), _documents(capabilities)
     means = _server_means(capabilities, vectors)
     identifiers = np.array([capability.identifier for capability in capabilities])
-    for message, relevant, history in asked:
+    for message, relevant, history in messages:
         reading = read(message, history)
         queries = [lexical.query_vector(text) for text in reading.texts]
-        said = embed_reading(reading, embedder)
-        cosines = vectors @ said.T
+        embedded = embed_reading(reading, embedder)
+        cosines = vectors @ embedded.T
         words = np.asarray((documents @ _matrix(queries).T).todense())
-        seen = _candidates(cosines, words)
+        places = _candidates(cosines, words)
         yield LabelledQuestion(
-            cosines[seen],
-            words[seen],
+            cosines[places],
+            words[places],
             tuple(lexical.max_score(query) for query in queries),
-            np.isin(identifiers[seen], list(relevant)),
+            np.isin(identifiers[places], list(relevant)),
             len(relevant),
-            seen,
-            means[seen] @ said.T,
+            places,
+            means[places] @ embedded.T,
         )
 
 
@@ -179,9 +180,9 @@ def by_whole_message(question: LabelledQuestion, scale: Scale = GENERAL) -> Arra
     return by_fusion(question.whole(), scale)
 
 
-def measure(asked: Sequence[LabelledQuestion], rank: Ranking) -> tuple[float, float, float]:
+def measure(questions: Sequence[LabelledQuestion], rank: Ranking) -> tuple[float, float, float]:
     """Return recall@5, NDCG@10 and complete@10 in per cent."""
-    scores = [_measures(question, rank(question)) for question in asked]
+    scores = [_measures(question, rank(question)) for question in questions]
     recall, ndcg, complete = (float(value) for value in 100 * np.mean(scores, axis=0))
     return recall, ndcg, complete
 

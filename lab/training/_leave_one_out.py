@@ -52,48 +52,50 @@ def evaluate_held_out(folder: Path, adapter: Adapter, base: Embedder, work: Path
 
 def _read_labelled(folder: Path, embedder: Embedder) -> list[LabelledQuestion]:
     """Return the messages that have a right answer."""
-    return [each for each in read_questions(folder, embedder) if each.wanted]
+    return [question for question in read_questions(folder, embedder) if question.wanted]
 
 
-def build_table(seen: Mapping[str, HeldOutSet]) -> list[dict[str, Any]]:
+def build_table(sets: Mapping[str, HeldOutSet]) -> list[dict[str, Any]]:
     """Return a row for each set, with recall@5 in per cent before and after training.
 
     The scale of the trained model is fitted on the other sets' rows, which come from models that
     did not see those sets.
     """
-    return [build_row(name, each, scale_without(seen, name)) for name, each in seen.items()]
+    return [build_row(name, held_out, scale_without(sets, name)) for name, held_out in sets.items()]
 
 
-def build_row(name: str, each: HeldOutSet, scale: Scale = GENERAL) -> dict[str, Any]:
+def build_row(name: str, held_out: HeldOutSet, scale: Scale = GENERAL) -> dict[str, Any]:
     """Return the row of one set, with a given scale for the trained model."""
     return {
         "left out": name,
-        "before": _recalls(each.before, GENERAL),
-        "after": _recalls(each.after, scale),
-        "in float32": each.exact,
-        "direct": _direct(each.after, scale),
+        "before": _recalls(held_out.before, GENERAL),
+        "after": _recalls(held_out.after, scale),
+        "in float32": held_out.exact,
+        "direct": _direct(held_out.after, scale),
     }
 
 
-def _direct(asked: Sequence[LabelledQuestion], scale: Scale) -> dict[str, int]:
+def _direct(questions: Sequence[LabelledQuestion], scale: Scale) -> dict[str, int]:
     """Count the messages for which one tool is far ahead, and those where it is right."""
     direct = [
         bool(question.right[scores.argmax()])
-        for question in asked
+        for question in questions
         if is_direct((scores := by_fusion(question, scale)).tolist())
     ]
     return {"messages": len(direct), "right": sum(direct)}
 
 
-def scale_without(seen: Mapping[str, HeldOutSet], name: str) -> Scale:
+def scale_without(sets: Mapping[str, HeldOutSet], name: str) -> Scale:
     """Fit the scale to all sets but this one."""
-    return fit_scale({other: each.after for other, each in seen.items() if other != name})
+    return fit_scale(
+        {set_name: held_out.after for set_name, held_out in sets.items() if set_name != name}
+    )
 
 
-def _recalls(asked: Sequence[LabelledQuestion], scale: Scale) -> Figures:
+def _recalls(questions: Sequence[LabelledQuestion], scale: Scale) -> Figures:
     rankings: dict[str, Ranking] = {
         "meaning": by_meaning,
         "with words": partial(by_whole_message, scale=scale),
         "with clauses": partial(by_fusion, scale=scale),
     }
-    return {name: round(measure(asked, ranking)[0], 2) for name, ranking in rankings.items()}
+    return {name: round(measure(questions, ranking)[0], 2) for name, ranking in rankings.items()}

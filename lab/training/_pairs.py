@@ -58,11 +58,11 @@ def labelled_pairs(folder: Path, base: Embedder, *, seed: int, most: int) -> lis
     texts = [embedding_text(capability) for capability in capabilities]
     reading = [dice.choice(text.splitlines()[:2]) for text in texts]
     places = {capability.identifier: place for place, capability in enumerate(capabilities)}
-    asked = read_queries(find_messages_file(folder).parent)
+    queries = read_queries(find_messages_file(folder).parent)
     pairs = [
         Pair(message, reading[right], reading[dice.choice(wrong)])
         for message, right, wrong in _mine_negatives(
-            asked, places, embed_documents(base, texts), base
+            queries, places, embed_documents(base, texts), base
         )
     ]
     dice.shuffle(pairs)
@@ -70,14 +70,14 @@ def labelled_pairs(folder: Path, base: Embedder, *, seed: int, most: int) -> lis
 
 
 def _mine_negatives(
-    asked: Sequence[Labelled], places: dict[str, int], tools: Vectors, base: Embedder
+    queries: Sequence[Labelled], places: dict[str, int], tools: Vectors, base: Embedder
 ) -> Iterator[tuple[str, int, list[int]]]:
     """Yield each message with each of its right tools, and with its hard negatives."""
-    for labelled in asked:
-        right = [places[each] for each in labelled.relevant if each in places]
+    for labelled in queries:
+        right = [places[key] for key in labelled.relevant if key in places]
         wrong = _hard_negatives(tools, base.embed([labelled.query])[0], right) if right else []
         if wrong:
-            yield from ((labelled.query, each, wrong) for each in right)
+            yield from ((labelled.query, key, wrong) for key in right)
 
 
 def _hard_negatives(tools: Vectors, message: Vectors, right: list[int]) -> list[int]:
@@ -109,10 +109,10 @@ def _join_messages(pairs: Sequence[Pair], dice: random.Random) -> list[Pair]:
     ]
 
 
-def _join(message: str, other: str, dice: random.Random) -> str:
-    if message == other or len(message.split()) + len(other.split()) > LONGEST_JOINED:
+def _join(message: str, second: str, dice: random.Random) -> str:
+    if message == second or len(message.split()) + len(second.split()) > LONGEST_JOINED:
         return message
-    both = [each if each[-1] in ".!?" else f"{each}." for each in (message, other)]
+    both = [part if part[-1] in ".!?" else f"{part}." for part in (message, second)]
     dice.shuffle(both)
     return " ".join(both)
 

@@ -20,5 +20,5 @@ def main(target: Path = VECTORS_FILE) -> None:
     with TemporaryDirectory(prefix="pegboard-examples-") as folder:
         shipped = OnnxEmbedder(prepare_model(Path(folder)))
     sets = (read_small_talk(), read_abilities())
-    write_vectors(shipped.name, {digest_of(each): shipped.embed(each) for each in sets}, target)
+    write_vectors(shipped.name, {digest_of(texts): shipped.embed(texts) for texts in sets}, target)
     print(f"{target}: {sum(map(len, sets))} texts", file=sys.stderr)

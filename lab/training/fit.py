@@ -68,7 +68,8 @@ def fit(
         )
     )
     rows = {
-        name: Dataset.from_list([asdict(pair) for pair in each]) for name, each in pairs.items()
+        name: Dataset.from_list([asdict(pair) for pair in pairs_of_set])
+        for name, pairs_of_set in pairs.items()
     }
     trainer = SentenceTransformerTrainer(
         model=model,

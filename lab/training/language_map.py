@@ -31,9 +31,9 @@ EVERY = 4
 SOFTNESS = 2e-4
 
 
-def fit_map(read: Vectors, wanted: Vectors) -> Vectors:
+def fit_map(source_vectors: Vectors, target_vectors: Vectors) -> Vectors:
     """Return the matrix of 385 rows, the last one for the constant."""
-    source, target = read.astype(np.float64), wanted.astype(np.float64)
+    source, target = source_vectors.astype(np.float64), target_vectors.astype(np.float64)
     center, middle = source.mean(axis=0), target.mean(axis=0)
     near = source - center
     penalty = SOFTNESS * len(source) * np.eye(source.shape[1])
@@ -43,7 +43,7 @@ def fit_map(read: Vectors, wanted: Vectors) -> Vectors:
 
 def main(target: Path = MAP_FILE) -> None:
     """Fit and write the map."""
-    messages = [each.query for each in read_queries(REQUESTS / "toucan-mcp-catalog")][::EVERY]
+    messages = [query.query for query in read_queries(REQUESTS / "toucan-mcp-catalog")][::EVERY]
     with TemporaryDirectory(prefix="pegboard-languages-") as folder:
         root = Path(folder)
         shipped = OnnxEmbedder(prepare_model(root))

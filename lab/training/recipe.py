@@ -57,15 +57,15 @@ def train_encoder(
     labelled = [folder for folder in folders if has_messages(folder)]
     if not labelled:
         raise BadSet("None of the folders has messages of its own.")
-    seen = {}
+    held_out_sets = {}
     for folder in labelled if len(labelled) > 1 else ():
         say(f"Training without {folder.name} …")
-        others = [each for each in folders if each != folder]
+        others = [other_folder for other_folder in folders if other_folder != folder]
         place = work / f"without-{folder.name}"
-        seen[folder.name] = evaluate_held_out(
+        held_out_sets[folder.name] = evaluate_held_out(
             folder, train_adapter(others, base, recipe, place), base, place
         )
-        say(json.dumps(build_row(folder.name, seen[folder.name])))
+        say(json.dumps(build_row(folder.name, held_out_sets[folder.name])))
     say("Training on all of them …")
     adapter = train_adapter(folders, base, recipe, work / "all")
     provenance = {
@@ -74,7 +74,7 @@ def train_encoder(
         "recipe": asdict(recipe),
         "sets": [_origin(folder) for folder in folders],
         "made with": {tool: version(tool) for tool in _TOOLS},
-    } | _figures(seen)
+    } | _figures(held_out_sets)
     scale = Scale(**provenance["scale"]) if "scale" in provenance else GENERAL
     provenance["only measured"] = [
         build_row(folder.name, evaluate_held_out(folder, adapter, base, work / "all"), scale)
@@ -102,17 +102,17 @@ def train_adapter(folders: Sequence[Path], base: Embedder, recipe: Recipe, work:
     return read_adapter(path)
 
 
-def _figures(seen: dict[str, HeldOutSet]) -> dict[str, Any]:
+def _figures(held_out_sets: dict[str, HeldOutSet]) -> dict[str, Any]:
     """Return what needs several sets: held-out figures, the scale, and its reliability."""
-    if len(seen) < 2:
+    if len(held_out_sets) < 2:
         return {}
     bins = [
         {"left out": name} | tenth
-        for name, each in seen.items()
-        for tenth in reliability({name: each.after}, scale_without(seen, name))
+        for name, held_out in held_out_sets.items()
+        for tenth in reliability({name: held_out.after}, scale_without(held_out_sets, name))
     ]
-    scale = fit_scale({name: each.after for name, each in seen.items()})
-    return {"scale": scale._asdict(), "left out": build_table(seen), "reliability": bins}
+    scale = fit_scale({name: held_out.after for name, held_out in held_out_sets.items()})
+    return {"scale": scale._asdict(), "left out": build_table(held_out_sets), "reliability": bins}
 
 
 def _check_tools() -> None:

@@ -92,9 +92,9 @@ class AdditionsView(AdminView):
     def post(self, request: Request) -> Response:
         """Recognise it, and look at it in the background. What becomes ready is a listing, which
         is installed like any other."""
-        wanted = AddSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        data = wanted.validated_data
+        serializer = AddSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        data = serializer.validated_data
         refusals = {NotRecognisedError: _invalid, EndpointNotAllowedError: _invalid}
         with refusals_as_problems(refusals):
             rows = add(

@@ -97,7 +97,7 @@ def _add(request: PageRequest, form: AddForm, proposal: ServerProposal | None) -
         proposal=proposal,
     )
     if len(added) > 1:
-        names = ", ".join(str(one) for one in added)
+        names = ", ".join(str(entry) for entry in added)
         messages.success(request, _("Added to the marketplace: %(names)s.") % {"names": names})
         return redirect("add-anything")
     return redirect("addition", added[0].public_id)
@@ -108,8 +108,8 @@ def _propose(request: PageRequest, form: AddForm) -> HttpResponse:
     if caller is None:
         raise NotRecognisedError(_("Only members of a group can propose something."))
     data = form.cleaned_data
-    made = propose(caller=caller, text=data["what"], name=data["name"], reason=data["why"])
-    messages.success(request, _("%(name)s was proposed to the admins.") % {"name": made.name})
+    proposal = propose(caller=caller, text=data["what"], name=data["name"], reason=data["why"])
+    messages.success(request, _("%(name)s was proposed to the admins.") % {"name": proposal.name})
     return redirect("add-anything")
 
 

@@ -135,8 +135,10 @@ def _docker_variables(words: Sequence[str]) -> dict[str, str]:
     """Return the variables that `docker run -e NAME` passes on."""
     if words[0].rpartition("/")[2] not in ("docker", "podman"):
         return {}
-    named = [after for before, after in pairwise(words) if before in ("-e", "--env")]
-    return {one.partition("=")[0]: "" for one in named if one.partition("=")[0].isidentifier()}
+    values = [after for before, after in pairwise(words) if before in ("-e", "--env")]
+    return {
+        value.partition("=")[0]: "" for value in values if value.partition("=")[0].isidentifier()
+    }
 
 
 def _load(value: Any, name: str) -> tuple[IntegrationDescriptor, ...]:
@@ -160,10 +162,10 @@ def _name_of(entry: dict[str, Any]) -> str:
     except NotAPackageError:
         package = None
     image = parse_docker_image(command)
-    named = (
+    raw_name = (
         package.name
         if package
         else image
         or next((word for word in reversed(command) if not word.startswith("-")), command[0])
     )
-    return slug_for(named.rpartition("/")[2].partition(":")[0].removesuffix(".py") or "server")
+    return slug_for(raw_name.rpartition("/")[2].partition(":")[0].removesuffix(".py") or "server")

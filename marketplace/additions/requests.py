@@ -31,31 +31,31 @@ _INDEXES = ("pypi", "npm")
 def add_knowledge(descriptor: IntegrationDescriptor) -> IntegrationDescriptor:
     """Return the descriptor with what is known of its package; unchanged if nothing is."""
     package = _package_of(descriptor)
-    known = _find_listing(package) if package else None
-    if package is None or known is None:
+    listing = _find_listing(package) if package else None
+    if package is None or listing is None:
         return descriptor
-    chosen = _complete(package, known)
-    own = descriptor.source_ref
+    chosen = _complete(package, listing)
+    source_ref = descriptor.source_ref
     reference = {
-        **own,
+        **source_ref,
         "type": ADDED,
-        FINDINGS: known.details[FINDINGS],
-        "hosts": [*known.details.get("hosts", ())],
+        FINDINGS: listing.details[FINDINGS],
+        "hosts": [*listing.details.get("hosts", ())],
         "tools": [
             {"name": tool["name"], "effect": tool["side_effect"]}
-            for tool in known.tools
+            for tool in listing.tools
             if "side_effect" in tool
         ],
-        "variables": own.get("variables") or known.needs.get("variables", []),
+        "variables": source_ref.get("variables") or listing.needs.get("variables", []),
     }
-    required = dict.fromkeys((*descriptor.required_secrets, *known.required_secrets))
+    required = dict.fromkeys((*descriptor.required_secrets, *listing.required_secrets))
     return replace(
         descriptor,
         command=chosen.command(),
         version=chosen.version,
-        description=descriptor.description or known.description,
-        homepage=descriptor.homepage or known.homepage,
-        licence=descriptor.licence or known.licence,
+        description=descriptor.description or listing.description,
+        homepage=descriptor.homepage or listing.homepage,
+        licence=descriptor.licence or listing.licence,
         required_secrets=tuple(required),
         source_ref=reference,
     )
@@ -71,17 +71,17 @@ def _package_of(descriptor: IntegrationDescriptor) -> Package | None:
 
 def _find_listing(package: Package) -> Listing | None:
     """Return the starter collection's listing of a package that is known to work."""
-    wanted = f"{package.index}:{package.name}"
+    package_key = f"{package.index}:{package.name}"
     if package.index == "pypi":
-        wanted = f"pypi:{canonicalize_name(package.name)}"
+        package_key = f"pypi:{canonicalize_name(package.name)}"
     rows = Listing.objects.filter(source__kind=Source.Kind.STARTER, details__has_key=FINDINGS)
-    return rows.filter(details__tested__package=wanted).order_by("pk").first()
+    return rows.filter(details__tested__package=package_key).order_by("pk").first()
 
 
-def _complete(package: Package, known: Listing) -> Package:
+def _complete(package: Package, listing: Listing) -> Package:
     """Return the package with the known version, program and arguments where it names none."""
-    values: dict[str, Any] = {"version": package.version or known.version}
-    listed = parse_package(known.command)
+    values: dict[str, Any] = {"version": package.version or listing.version}
+    listed = parse_package(listing.command)
     if listed is not None and not package.program and not package.arguments:
         values |= {"program": listed.program, "arguments": listed.arguments}
     return replace(package, **values)
@@ -110,7 +110,7 @@ def add(
     if proposal is not None:
         answer_proposal(by=by, proposal=proposal, approve=True)
     if recognised.servers:
-        return [_add_server(by, one, name) for one in recognised.servers[:50]]
+        return [_add_server(by, server, name) for server in recognised.servers[:50]]
     row = Addition(name=name, api_address=api_address, by=by, what=What.ADDRESS)
     if recognised.document:
         row.what, row.document = What.API, ApiDocument.of(recognised.document, by=by)
@@ -134,10 +134,12 @@ def propose(*, caller: Caller, text: str, name: str = "", reason: str = "") -> S
     if recognised.document:
         raise NotRecognisedError("Propose a document by its address.")
     if recognised.address:
-        named = name or urlsplit(recognised.address).hostname or "server"
-        return propose_server(caller=caller, name=named, endpoint=recognised.address, reason=reason)
-    named = name or recognised.servers[0].title
-    return propose_server(caller=caller, name=named, pasted=text.strip(), reason=reason)
+        server_name = name or urlsplit(recognised.address).hostname or "server"
+        return propose_server(
+            caller=caller, name=server_name, endpoint=recognised.address, reason=reason
+        )
+    server_name = name or recognised.servers[0].title
+    return propose_server(caller=caller, name=server_name, pasted=text.strip(), reason=reason)
 
 
 def _add_server(by: User, descriptor: IntegrationDescriptor, name: str) -> Addition:

@@ -58,9 +58,11 @@ def title_for(row: Addition, own_names: tuple[str, ...] = ()) -> str:
     """
     if row.name:
         return row.name
-    known = Listing.objects.filter(source__slug=SOURCE, endpoint=row.address).order_by("pk").first()
-    if known is not None:
-        return known.title
+    listing = (
+        Listing.objects.filter(source__slug=SOURCE, endpoint=row.address).order_by("pk").first()
+    )
+    if listing is not None:
+        return listing.title
     titles = filter(None, map(_plain_title, own_names))
     free = (title for title in titles if not _is_taken(slug_for(title), row.address))
     return next(free, "") or _host_title(row.address)
@@ -136,13 +138,13 @@ def forget_old_additions() -> None:
     old = ApiDocument.objects.filter(created_at__lt=before)
     if not old.exists():
         return
-    named = {
+    document_ids = {
         *Listing.objects.values_list("details__document", flat=True),
         *Integration.objects.values_list("source_ref__document", flat=True),
         # A rollback goes back to the document of an earlier installation.
         *Installation.objects.values_list("descriptor__source_ref__document", flat=True),
     }
-    old.exclude(public_id__in=[one for one in named if one]).delete()
+    old.exclude(public_id__in=[document_id for document_id in document_ids if document_id]).delete()
 
 
 def _claim(pk: int) -> Addition | None:
@@ -163,14 +165,14 @@ def _claim(pk: int) -> Addition | None:
 def _ask_address(row: Addition) -> None:
     """Fetch the address without secrets; what is no document may be an MCP server."""
     bounds = _BUNDLE if is_bundle_address(row.address) else _DOCUMENT
-    found = fetch(row.address, headers=_ACCEPT, bounds=bounds)
-    if found.status == 200 and is_bundle_address(row.address):
-        _read_bundle(row, found.body)
+    response = fetch(row.address, headers=_ACCEPT, bounds=bounds)
+    if response.status == 200 and is_bundle_address(row.address):
+        _read_bundle(row, response.body)
         return
     text = ""
-    if found.status == 200:
+    if response.status == 200:
         try:
-            text = decode(found.body)
+            text = decode(response.body)
         except RefusedError:
             text = ""
     if looks_like_document(text):
@@ -203,13 +205,13 @@ def _read_bundle(row: Addition, body: bytes) -> None:
 
 def _manifest_of(body: bytes) -> Any:
     """Return the manifest of a whole and safe archive."""
-    found = b""
-    for one in read_archive(body, limits=BUNDLE_LIMITS):
-        if isinstance(one, ArchiveFile) and one.path == MANIFEST:
-            found = one.content
-    if not found or len(found) > MB:
+    manifest = b""
+    for member in read_archive(body, limits=BUNDLE_LIMITS):
+        if isinstance(member, ArchiveFile) and member.path == MANIFEST:
+            manifest = member.content
+    if not manifest or len(manifest) > MB:
         raise RefusedError(f"has no usable {MANIFEST}")
-    return parse_json(decode(found), max_depth=20)
+    return parse_json(decode(manifest), max_depth=20)
 
 
 def _read_document(row: Addition, document: ApiDocument, text: str) -> None:
@@ -250,9 +252,9 @@ def describe_api(api: ReadApi) -> str:
 
 def describe_left_out(api: ReadApi) -> str:
     """Return what of an API was left out."""
-    left = len(api.defects)
-    reasons = "; ".join(f"{one.field} {one.reason}" for one in api.defects[:3])
-    return f"Left out: {left:,} ({reasons}{' …' if left > 3 else ''})."
+    count = len(api.defects)
+    reasons = "; ".join(f"{defect.field} {defect.reason}" for defect in api.defects[:3])
+    return f"Left out: {count:,} ({reasons}{' …' if count > 3 else ''})."
 
 
 def _probe_server(row: Addition) -> None:

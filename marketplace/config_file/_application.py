@@ -182,18 +182,20 @@ class Application:
     def load_names(self) -> None:
         """Read everything that the file may name. Called again when rows have come."""
         document = self.document
-        named = {one.name for one in document.tools or []}
-        named |= {one.tool for one in document.flow_rules or [] if one.tool}
+        tool_names = {item.name for item in document.tools or []}
+        tool_names |= {item.tool for item in document.flow_rules or [] if item.tool}
         entries: list[GroupEntry | PersonEntry] = []
         entries += [*(document.groups or []), *(document.people or [])]
         for entry in entries:
             rules: list[TargetedRule] = [*(entry.rules or [])]
-            named |= {*(entry.tools or []), *(rule.tool for rule in rules if rule.tool)}
+            tool_names |= {*(entry.tools or []), *(rule.tool for rule in rules if rule.tool)}
         self._groups = {group.name: group for group in Group.objects.all()}
         self._integrations = {row.slug: row for row in Integration.objects.all()}
-        tools = Capability.objects.filter(full_name__in=named).defer("input_schema", "content")
+        tools = Capability.objects.filter(full_name__in=tool_names).defer("input_schema", "content")
         self._tools = {row.full_name: row for row in tools}
-        people = User.objects.filter(username__in=[one.user for one in self.document.people or []])
+        people = User.objects.filter(
+            username__in=[item.user for item in self.document.people or []]
+        )
         self._people = {person.username: person for person in people}
 
     def refuse(self, path: Path, reason: str) -> None:
@@ -214,21 +216,21 @@ class Application:
 
     def group(self, name: str, path: Path) -> Group | None:
         """Return a group by name, or note that there is none."""
-        if (found := self._groups.get(name)) is None:
+        if (row := self._groups.get(name)) is None:
             self.refuse(path, f"there is no group called {name!r}")
-        return found
+        return row
 
     def person(self, name: str, path: Path) -> User | None:
         """Return a person by name, or note that there is none."""
-        if (found := self._people.get(name)) is None:
+        if (row := self._people.get(name)) is None:
             self.refuse(path, f"there is no user called {name!r}")
-        return found
+        return row
 
     def integration(self, slug: str, path: Path) -> Integration | None:
         """Return an integration by slug, or note that it is unknown or not here yet."""
-        if (found := self._integrations.get(slug)) is not None:
-            return found
-        if slug in {one.slug for one in self.document.integrations or []}:
+        if (row := self._integrations.get(slug)) is not None:
+            return row
+        if slug in {entry.slug for entry in self.document.integrations or []}:
             self.wait(path, f"{slug} is not installed yet")
         else:
             self.refuse(path, f"there is no integration called {slug!r}")
@@ -240,8 +242,8 @@ class Application:
 
     def tool(self, name: str, path: Path) -> Capability | None:
         """Return a tool by full name, or note that it is unknown or not listed yet."""
-        if (found := self._tools.get(name)) is not None:
-            return found
+        if (row := self._tools.get(name)) is not None:
+            return row
         if provider := self._provider_without_tools(name):
             self.wait(path, f"{provider} has not listed its tools yet, so {name} is not known")
         else:
@@ -253,6 +255,8 @@ class Application:
         slug = name.partition("__")[0]
         row = self._integrations.get(slug)
         if row is None:
-            return slug if slug in {one.slug for one in self.document.integrations or []} else ""
+            return (
+                slug if slug in {entry.slug for entry in self.document.integrations or []} else ""
+            )
         unread = row.unconfirmed or not Capability.objects.filter(integration=row).exists()
         return slug if unread else ""

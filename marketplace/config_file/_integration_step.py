@@ -44,15 +44,15 @@ def apply_integrations(work: Application) -> None:
     stored = {row.slug: row for row in Integration.objects.all()}
     for place, entry in enumerate(entries):
         path: Path = ("integrations", place)
-        if entry.slug in {one.slug for one in entries[:place]}:
+        if entry.slug in {earlier.slug for earlier in entries[:place]}:
             work.refuse((*path, "slug"), f"the integration {entry.slug!r} is there twice")
             continue
         row = _stored_as_described(work, path, entry, stored.get(entry.slug))
         if row is not None:
             _apply_settings(work, path, entry, row)
-    kept = {entry.slug for entry in entries}
+    slugs = {entry.slug for entry in entries}
     for row in exported_integrations() if work.prune else ():
-        if row.slug not in kept:
+        if row.slug not in slugs:
             uninstall(by=work.by, integration=row)
 
 
@@ -61,8 +61,10 @@ def _stored_as_described(
 ) -> Integration | None:
     """Return the row after registration, or None if it is not here yet."""
     if row is None and entry.transport in _WITH_CONTENTS:
-        known = f"install {entry.listing} from the marketplace" if entry.listing else "import it"
-        work.wait(path, f"{entry.slug} has contents that no configuration holds: {known}")
+        next_step = (
+            f"install {entry.listing} from the marketplace" if entry.listing else "import it"
+        )
+        work.wait(path, f"{entry.slug} has contents that no configuration holds: {next_step}")
         return None
     if row is not None and row.state == ReviewState.PENDING:
         work.wait(path, f"{entry.slug} is being installed")
@@ -101,31 +103,31 @@ def _register(
         work.refuse(path, str(defect.reason))
     if entry.slug in report.held:
         work.wait(path, f"the texts of {entry.slug} wait for a review under Integrations")
-    found = Integration.objects.filter(slug=entry.slug).first()
-    if found is None or report.defects:
-        return found
+    stored = Integration.objects.filter(slug=entry.slug).first()
+    if stored is None or report.defects:
+        return stored
     if "listing" in entry.model_fields_set:
-        Integration.objects.filter(pk=found.pk).update(listing=entry.listing)
-    if headers_of(found) != values["source_ref"].get("headers", {}):
+        Integration.objects.filter(pk=stored.pk).update(listing=entry.listing)
+    if headers_of(stored) != values["source_ref"].get("headers", {}):
         # A registration does not look at headers alone. They are part of what is confirmed.
-        found.source_ref, found.unconfirmed = values["source_ref"], True
-        found.save(update_fields=["source_ref", "unconfirmed", "updated_at"])
-    return found
+        stored.source_ref, stored.unconfirmed = values["source_ref"], True
+        stored.save(update_fields=["source_ref", "unconfirmed", "updated_at"])
+    return stored
 
 
 def _descriptor_values(entry: IntegrationEntry, row: Integration | None) -> dict[str, Any]:
     """Return the descriptor's fields: the file's, else the stored ones."""
     values: dict[str, Any] = {"slug": entry.slug}
     for name in _DESCRIBED:
-        given = row is None or name in entry.model_fields_set
-        value = getattr(entry, name) if given else _stored_value(row, name)
+        is_given = row is None or name in entry.model_fields_set
+        value = getattr(entry, name) if is_given else _stored_value(row, name)
         # Redacted when it was exported: it means what is stored.
         if row is not None and REDACTED in str(value):
             value = getattr(row, name)
         values[name] = tuple(value) if isinstance(value, list) else value
     headers = values.pop("headers")
-    kept = {n: v for n, v in (row.source_ref if row else {}).items() if n != "headers"}
-    return values | {"source_ref": {**kept, "headers": headers} if headers else kept}
+    reference = {n: v for n, v in (row.source_ref if row else {}).items() if n != "headers"}
+    return values | {"source_ref": {**reference, "headers": headers} if headers else reference}
 
 
 def _changed_fields(entry: IntegrationEntry, row: Integration | None) -> list[str]:
@@ -133,9 +135,9 @@ def _changed_fields(entry: IntegrationEntry, row: Integration | None) -> list[st
     if row is None:
         return list(_DESCRIBED)
     stored = integration_entry(row)
-    given = [name for name in (*_DESCRIBED, "listing") if name in entry.model_fields_set]
+    names = [name for name in (*_DESCRIBED, "listing") if name in entry.model_fields_set]
     empty = IntegrationEntry(slug=entry.slug, kind=entry.kind, title=entry.title)
-    return [n for n in given if getattr(entry, n) != stored.get(n, getattr(empty, n))]
+    return [n for n in names if getattr(entry, n) != stored.get(n, getattr(empty, n))]
 
 
 def _stored_value(row: Integration | None, name: str) -> Any:

@@ -22,13 +22,13 @@ _COLUMNS = {
 
 def apply_policies(work: Application) -> None:
     """Apply settings of tools, rules of the guard on flows, and trusted values."""
-    seen: set[str] = set()
+    names: set[str] = set()
     for place, entry in enumerate(work.document.tools or []):
         path: Path = ("tools", place, "name")
-        if entry.name in seen:
+        if entry.name in names:
             work.refuse(path, f"the tool {entry.name!r} is there twice")
             continue
-        seen.add(entry.name)
+        names.add(entry.name)
         if (tool := work.tool(entry.name, path)) is not None:
             _apply_tool(work, entry, Capability.objects.get(pk=tool.pk))
     _apply_flow_rules(work)
@@ -56,15 +56,15 @@ def _apply_flow_rules(work: Application) -> None:
     entries = work.document.flow_rules
     if entries is None:
         return
-    kept: set[Place] = set()
+    keys: set[Place] = set()
     for place, entry in enumerate(entries):
-        key = _apply_flow_rule(work, ("flow_rules", place), entry, kept)
+        key = _apply_flow_rule(work, ("flow_rules", place), entry, keys)
         if key is not None:
-            kept.add(key)
+            keys.add(key)
     for rule in FlowRule.objects.select_related("capability", "space", "group"):
         if (
             work.prune
-            and (rule.capability_id or 0, rule.space_id or 0, rule.group_id or 0) not in kept
+            and (rule.capability_id or 0, rule.space_id or 0, rule.group_id or 0) not in keys
         ):
             remove_flow_rule(by=work.by, rule=rule)
 
@@ -73,28 +73,28 @@ def _apply_flow_rule(
     work: Application,
     path: Path,
     entry: FlowRuleEntry,
-    kept: set[Place],
+    keys: set[Place],
 ) -> Place | None:
     tool = work.tool(entry.tool, (*path, "tool")) if entry.tool else None
     group = work.group(entry.group, (*path, "group")) if entry.group else None
     space = _space(work, (*path, "space"), entry.space) if entry.space else None
-    wanted, found = (entry.tool, entry.group, entry.space), (tool, group, space)
-    if any(one and two is None for one, two in zip(wanted, found, strict=True)):
+    names, rows = (entry.tool, entry.group, entry.space), (tool, group, space)
+    if any(name and two is None for name, two in zip(names, rows, strict=True)):
         return None
     key: Place = (tool.pk if tool else 0, space.pk if space else 0, group.pk if group else 0)
-    if key in kept:
+    if key in keys:
         work.refuse(path, "is there twice")
         return None
     set_flow_rule(by=work.by, mode=entry.mode, capability=tool, space=space, group=group)
     return key
 
 
-def _space(work: Application, path: Path, named: SpaceReference) -> Space | None:
-    if (group := work.group(named.group, (*path, "group"))) is None:
+def _space(work: Application, path: Path, reference: SpaceReference) -> Space | None:
+    if (group := work.group(reference.group, (*path, "group"))) is None:
         return None
-    space = Space.objects.filter(group=group, slug=named.slug).first()
+    space = Space.objects.filter(group=group, slug=reference.slug).first()
     if space is None:
-        work.refuse(path, f"{named.group} has no space called {named.slug!r}")
+        work.refuse(path, f"{reference.group} has no space called {reference.slug!r}")
     return space
 
 
@@ -103,11 +103,11 @@ def _apply_trusted_values(work: Application) -> None:
     if entries is None:
         return
     for place, entry in enumerate(entries):
-        if entry.value in {one.value for one in entries[:place]}:
+        if entry.value in {trusted.value for trusted in entries[:place]}:
             work.refuse(("trusted_values", place, "value"), "is there twice")
         else:
             trust_value(by=work.by, value=entry.value, note=entry.note)
-    kept = {one.value for one in entries}
+    values = {trusted.value for trusted in entries}
     for value in TrustedValue.objects.values_list("value", flat=True) if work.prune else ():
-        if value not in kept:
+        if value not in values:
             distrust_value(by=work.by, value=value)

@@ -38,7 +38,7 @@ class RuleKey(NamedTuple):
 def apply_rights(work: Application) -> None:
     """Apply grants and rules of the file's groups and people."""
     stored = _stored_rules()
-    wanted: dict[RuleKey, set[int]] = defaultdict(set)
+    effects_by_key: dict[RuleKey, set[int]] = defaultdict(set)
     for place, entry in enumerate(work.document.groups or []):
         path: Path = ("groups", place)
         if (group := work.group(entry.name, path)) is None:
@@ -46,16 +46,16 @@ def apply_rights(work: Application) -> None:
         _apply_grants(work, path, entry, {"group": group})
         for number, rule in enumerate(entry.rules or []):
             key = _key(rule, entry.name, for_group=rule.group or "")
-            _apply_rule(work, (*path, "rules", number), key, rule, stored, wanted)
+            _apply_rule(work, (*path, "rules", number), key, rule, stored, effects_by_key)
     for place, person_entry in enumerate(work.document.people or []):
         path = ("people", place)
         if (person := work.person(person_entry.user, (*path, "user"))) is None:
             continue
         _apply_grants(work, path, person_entry, {"user": person})
-        for number, own in enumerate(person_entry.rules or []):
-            key = _key(own, own.group, user=person_entry.user)
-            _apply_rule(work, (*path, "rules", number), key, own, stored, wanted)
-    _remove_rules(work, stored, wanted)
+        for number, person_rule in enumerate(person_entry.rules or []):
+            key = _key(person_rule, person_rule.group, user=person_entry.user)
+            _apply_rule(work, (*path, "rules", number), key, person_rule, stored, effects_by_key)
+    _remove_rules(work, stored, effects_by_key)
     if work.prune and work.document.people is not None:
         _prune_people(work)
 
@@ -64,16 +64,16 @@ def _apply_grants(
     work: Application, path: Path, entry: GroupEntry | PersonEntry, subject: dict[str, Any]
 ) -> None:
     slugs, names = list_grants(**subject)
-    for field, wanted, had in (
+    for field, entries, had in (
         ("integrations", entry.integrations, set(slugs)),
         ("tools", entry.tools, set(names)),
     ):
-        for place, name in enumerate(wanted or []):
+        for place, name in enumerate(entries or []):
             target = _target(work, (*path, field, place), field, name)
             if target is not None and name not in had:
                 grant(by=work.by, target=target, **subject)
-        if work.prune and wanted is not None:
-            for name in sorted(had - set(wanted)):
+        if work.prune and entries is not None:
+            for name in sorted(had - set(entries)):
                 revoke(by=work.by, target=_granted(field, name), **subject)
 
 
@@ -99,10 +99,10 @@ def _apply_rule(
     key: RuleKey,
     rule: TargetedRule,
     stored: dict[RuleKey, dict[int, list[Rule]]],
-    wanted: dict[RuleKey, set[int]],
+    effects_by_key: dict[RuleKey, set[int]],
 ) -> None:
     effect = Rule.Effect[rule.effect.upper()]
-    wanted[key].add(effect)
+    effects_by_key[key].add(effect)
     if effect in stored.get(key, {}):
         return
     space = _space(work, path, key)
@@ -137,36 +137,36 @@ def _space(work: Application, path: Path, key: RuleKey) -> Space | None:
 def _remove_rules(
     work: Application,
     stored: dict[RuleKey, dict[int, list[Rule]]],
-    wanted: dict[RuleKey, set[int]],
+    effects_by_key: dict[RuleKey, set[int]],
 ) -> None:
     """Remove rules that the file replaces by another effect, and with `prune` the others."""
-    pruned_groups = {one.name for one in work.document.groups or [] if one.rules is not None}
-    pruned_people = {one.user for one in work.document.people or [] if one.rules is not None}
+    pruned_groups = {entry.name for entry in work.document.groups or [] if entry.rules is not None}
+    pruned_people = {entry.user for entry in work.document.people or [] if entry.rules is not None}
     for key, by_effect in stored.items():
         in_section = key.user in pruned_people if key.user else key.group in pruned_groups
-        if key not in wanted and not (work.prune and in_section):
+        if key not in effects_by_key and not (work.prune and in_section):
             continue
         for effect, rules in by_effect.items():
-            for rule in rules if effect not in wanted.get(key, ()) else ():
+            for rule in rules if effect not in effects_by_key.get(key, ()) else ():
                 remove_rule(by=work.by, rule=rule)
-    for kept in list_kept().exclude(space=None):
-        key = _key_of(kept)
+    for limit in list_kept().exclude(space=None):
+        key = _key_of(limit)
         in_section = key.user in pruned_people if key.user else key.group in pruned_groups
-        decided = key in wanted or (work.prune and in_section)
-        if decided and kept.effect not in wanted.get(key, ()):
-            lift(by=work.by, limit=kept)
+        decided = key in effects_by_key or (work.prune and in_section)
+        if decided and limit.effect not in effects_by_key.get(key, ()):
+            lift(by=work.by, limit=limit)
 
 
 def _prune_people(work: Application) -> None:
     """Take back everything that was given to people whom the file does not name."""
-    named = {one.user for one in work.document.people or []}
+    usernames = {entry.user for entry in work.document.people or []}
     for rule in Rule.objects.exclude(user=None).select_related("user", "space__group"):
-        if rule.user is not None and rule.user.username not in named:
+        if rule.user is not None and rule.user.username not in usernames:
             remove_rule(by=work.by, rule=rule)
-    for kept in list_kept().exclude(user=None):
-        if kept.user is not None and kept.user.username not in named:
-            lift(by=work.by, limit=kept)
-    for person in _people_with_grants().exclude(username__in=named).order_by("username"):
+    for limit in list_kept().exclude(user=None):
+        if limit.user is not None and limit.user.username not in usernames:
+            lift(by=work.by, limit=limit)
+    for person in _people_with_grants().exclude(username__in=usernames).order_by("username"):
         slugs, names = list_grants(user=person)
         for field, granted in (("integrations", slugs), ("tools", names)):
             for name in granted:
@@ -175,23 +175,23 @@ def _prune_people(work: Application) -> None:
 
 def _people_with_grants() -> Any:
     tables = ("integrationuserpermission", "capabilityuserpermission")
-    found = [User.objects.exclude(**{table: None}) for table in tables]
-    return User.objects.filter(pk__in=[one.pk for some in found for one in some])
+    querysets = [User.objects.exclude(**{table: None}) for table in tables]
+    return User.objects.filter(pk__in=[person.pk for some in querysets for person in some])
 
 
-def _key_of(kept: KeptLimit) -> RuleKey:
+def _key_of(limit: KeptLimit) -> RuleKey:
     return RuleKey(
-        kept.space.group.name if kept.space else "",
-        kept.space.slug if kept.space else "",
-        "" if kept.full_name else kept.integration,
-        kept.full_name,
-        kept.group.name if kept.group else "",
-        kept.user.username if kept.user else "",
+        limit.space.group.name if limit.space else "",
+        limit.space.slug if limit.space else "",
+        "" if limit.full_name else limit.integration,
+        limit.full_name,
+        limit.group.name if limit.group else "",
+        limit.user.username if limit.user else "",
     )
 
 
 def _stored_rules() -> dict[RuleKey, dict[int, list[Rule]]]:
-    found: dict[RuleKey, dict[int, list[Rule]]] = {}
+    rules: dict[RuleKey, dict[int, list[Rule]]] = {}
     related = ("space__group", "integration", "capability", "user", "group")
     for rule in Rule.objects.select_related(*related).order_by("pk"):
         key = RuleKey(
@@ -202,8 +202,8 @@ def _stored_rules() -> dict[RuleKey, dict[int, list[Rule]]]:
             rule.group.name if rule.group else "",
             rule.user.username if rule.user else "",
         )
-        found.setdefault(key, {}).setdefault(rule.effect, []).append(rule)
-    return found
+        rules.setdefault(key, {}).setdefault(rule.effect, []).append(rule)
+    return rules
 
 
 # Applying groups with their defaults, and the trees of their spaces.
@@ -217,15 +217,15 @@ def apply_groups(work: Application) -> None:
     stored = {group.name: group for group in Group.objects.all()}
     for place, entry in enumerate(entries):
         path: Path = ("groups", place)
-        if entry.name in {one.name for one in entries[:place]}:
+        if entry.name in {earlier.name for earlier in entries[:place]}:
             work.refuse((*path, "name"), f"the group {entry.name!r} is there twice")
             continue
         with work.at((*path, "name")):
             _apply_group(work, path, entry, stored.get(entry.name))
     if not work.prune:
         return
-    kept = {entry.name for entry in entries}
-    for name in sorted(stored.keys() - kept):
+    names = {entry.name for entry in entries}
+    for name in sorted(stored.keys() - names):
         with work.at(("groups",)):
             delete_group(by=work.by, group=stored[name])
 
@@ -251,8 +251,8 @@ def _apply_spaces(work: Application, path: Path, group: Group, entries: list[Spa
     for place, entry in ordered:
         with work.at((*path, place)):
             stored[entry.slug] = _apply_space(work, group, entry, stored)
-    kept = {entry.slug for entry in entries}
-    for slug in sorted(stored.keys() - kept - {root.slug}) if work.prune else ():
+    slugs = {entry.slug for entry in entries}
+    for slug in sorted(stored.keys() - slugs - {root.slug}) if work.prune else ():
         with work.at(path):
             delete_space(by=work.by, space=stored[slug])
 
@@ -290,15 +290,19 @@ def _from_the_top(
             work.refuse((*path, place, "parent"), "the root has no parent")
             return None
         places[entry.slug] = place
-    known = {root.slug}
+    slugs = {root.slug}
     if not work.prune:
-        known |= set(Space.objects.filter(group=root.group_id).values_list("slug", flat=True))
-        known -= places.keys() - {root.slug}
+        slugs |= set(Space.objects.filter(group=root.group_id).values_list("slug", flat=True))
+        slugs -= places.keys() - {root.slug}
     waiting = dict(enumerate(entries))
     ordered: list[tuple[int, SpaceEntry]] = []
-    while ready := [n for n, one in waiting.items() if one.parent is None or one.parent in known]:
+    while ready := [
+        n
+        for n, candidate in waiting.items()
+        if candidate.parent is None or candidate.parent in slugs
+    ]:
         ordered += [(place, waiting.pop(place)) for place in ready]
-        known |= {entry.slug for _, entry in ordered}
+        slugs |= {entry.slug for _, entry in ordered}
     for place, entry in waiting.items():
         reason = f"the parent {entry.parent!r} is no space of the group, or is below this one"
         work.refuse((*path, place, "parent"), reason)

@@ -43,7 +43,8 @@ class Applied:
         return {
             "changes": [change.as_json() for change in self.changes],
             "waiting": [
-                {"line": one.line, "path": one.path, "reason": one.reason} for one in self.waiting
+                {"line": entry.line, "path": entry.path, "reason": entry.reason}
+                for entry in self.waiting
             ],
             "notes": list(self.notes),
         }
@@ -59,16 +60,17 @@ def apply_text(
     """
     if authority_of(by).rank < Rank.STAFF:
         raise ConfigurationRefused([Problem(0, "", "only an admin may apply a configuration")])
-    read = read_document(text)
+    document = read_document(text)
     with transaction.atomic():
-        applied = _apply(by, read, prune=prune)
+        applied = _apply(by, document, prune=prune)
         if applied.changes and not dry_run:
             details = {
                 "sha256": sha256(text.encode()).hexdigest(),
                 "prune": prune,
                 "changes": len(applied.changes),
                 "changed": [
-                    f"{one.action} {one.kind} {one.name}" for one in applied.changes[:MOST_RECORDED]
+                    f"{change.action} {change.kind} {change.name}"
+                    for change in applied.changes[:MOST_RECORDED]
                 ],
             }
             record(by=by, action="configuration.apply", target=source, details=details)
@@ -76,8 +78,8 @@ def apply_text(
     return applied
 
 
-def _apply(by: User | None, read: ReadDocument, *, prune: bool) -> Applied:
-    work = Application(by=by, read=read, prune=prune)
+def _apply(by: User | None, document: ReadDocument, *, prune: bool) -> Applied:
+    work = Application(by=by, read=document, prune=prune)
     _lock(work)
     before = export_document()
     apply_groups(work)
@@ -86,9 +88,9 @@ def _apply(by: User | None, read: ReadDocument, *, prune: bool) -> Applied:
     apply_policies(work)
     apply_rights(work)
     if work.problems:
-        raise ConfigurationRefused(sorted(work.problems, key=lambda one: one.line))
+        raise ConfigurationRefused(sorted(work.problems, key=lambda entry: entry.line))
     changes = compare(before, export_document())
-    waiting = sorted(dict.fromkeys(work.waiting), key=lambda one: one.line)
+    waiting = sorted(dict.fromkeys(work.waiting), key=lambda entry: entry.line)
     return Applied(tuple(changes), tuple(waiting), tuple(dict.fromkeys(work.notes)))
 
 

@@ -115,15 +115,15 @@ def _groups() -> list[Values]:
 
 
 def _spaces() -> dict[int, list[Values]]:
-    found: dict[int, list[Values]] = defaultdict(list)
+    entries: dict[int, list[Values]] = defaultdict(list)
     rows = Space.objects.select_related("parent").order_by(F("parent").asc(nulls_first=True))
-    ordered = sorted(rows, key=lambda one: (one.parent_id is not None, one.slug))
+    ordered = sorted(rows, key=lambda row: (row.parent_id is not None, row.slug))
     for space in ordered:
         entry: Values = {"slug": space.slug, "name": space.name}
         if space.parent is not None:
             entry["parent"] = space.parent.slug
-        found[space.group_id].append(entry)
-    return found
+        entries[space.group_id].append(entry)
+    return entries
 
 
 def _people() -> list[Values]:
@@ -147,22 +147,22 @@ def _people() -> list[Values]:
 
 def _granted(table: type[Model], subject: str, name: str) -> dict[int, list[str]]:
     """Return granted names by the id of the user or the group."""
-    found: dict[int, list[str]] = defaultdict(list)
+    names_by_subject: dict[int, list[str]] = defaultdict(list)
     rows = table._default_manager.values_list(f"{subject}_id", f"content_object__{name}")
     for pk, granted in sorted(set(rows)):
-        found[pk].append(granted)
-    return found
+        names_by_subject[pk].append(granted)
+    return names_by_subject
 
 
 def _rules() -> dict[int, list[Values]]:
     """Return the rules that are for no single person, by group."""
-    found: dict[int, list[Values]] = defaultdict(list)
+    entries: dict[int, list[Values]] = defaultdict(list)
     for rule in (*_stored_rules().filter(user=None), *_kept_rules().filter(user=None)):
         entry = _rule_entry(rule)
         if rule.group is not None:
             entry["group"] = rule.group.name
-        found[rule.space.group_id].append(entry)
-    return defaultdict(list, {pk: _distinct(some) for pk, some in found.items()})
+        entries[rule.space.group_id].append(entry)
+    return defaultdict(list, {pk: _distinct(some) for pk, some in entries.items()})
 
 
 def _stored_rules() -> Any:

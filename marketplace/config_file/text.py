@@ -64,8 +64,8 @@ def read_document(text: str) -> ReadDocument:
         return ReadDocument(ConfigDocument.model_validate(value), lines)
     except ValidationError as invalid:
         problems = [
-            Problem(line_of(lines, one["loc"]), written(one["loc"]), _reason(one))
-            for one in invalid.errors(include_url=False)[:MOST_PROBLEMS]
+            Problem(line_of(lines, error["loc"]), written(error["loc"]), _reason(error))
+            for error in invalid.errors(include_url=False)[:MOST_PROBLEMS]
         ]
         raise ConfigurationRefused(problems) from invalid
 
@@ -148,23 +148,25 @@ def _plain(node: yaml.Node, path: Path, lines: dict[Path, int]) -> Any:
     """Convert a node to plain values, and note the line of each part."""
     lines[path] = node.start_mark.line + 1
     if isinstance(node, yaml.SequenceNode):
-        return [_plain(one, (*path, place), lines) for place, one in enumerate(node.value)]
+        return [
+            _plain(inner_node, (*path, place), lines) for place, inner_node in enumerate(node.value)
+        ]
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, path, lines)
     return _scalar(node)
 
 
 def _mapping(node: yaml.MappingNode, path: Path, lines: dict[Path, int]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, inner in node.value:
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode):
             raise ConfigurationRefused([Problem(line, written(path), "has a key that is no word")])
         name = str(key.value)
-        if name in found:
+        if name in values:
             raise ConfigurationRefused([Problem(line, written((*path, name)), "is there twice")])
-        found[name] = _plain(inner, (*path, name), lines)
-    return found
+        values[name] = _plain(inner, (*path, name), lines)
+    return values
 
 
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")

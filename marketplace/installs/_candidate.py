@@ -22,8 +22,8 @@ COLUMNS = [
 
 def from_json(values: Mapping[str, Any]) -> IntegrationDescriptor:
     """Restore a descriptor from its JSON."""
-    kept: dict[str, Any] = {"slug": "", "kind": "mcp", "title": "", **values}
-    return from_columns(IntegrationDescriptor, kept)
+    columns: dict[str, Any] = {"slug": "", "kind": "mcp", "title": "", **values}
+    return from_columns(IntegrationDescriptor, columns)
 
 
 def build_candidate(installation: Installation) -> Integration:

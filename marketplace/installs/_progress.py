@@ -64,10 +64,10 @@ class Progress:
     @property
     def waits_for(self) -> str:
         """ "confirm" or "approve" if a person has to act, else ""."""
-        one = self.installation
-        if one.state == State.CONFIGURE and one.command_digest:
+        installation = self.installation
+        if installation.state == State.CONFIGURE and installation.command_digest:
             return "confirm"
-        return "approve" if one.state == State.NEEDS_APPROVAL else ""
+        return "approve" if installation.state == State.NEEDS_APPROVAL else ""
 
     @property
     def now(self) -> str:
@@ -78,9 +78,9 @@ class Progress:
 def build_progress(installation: Installation) -> Progress:
     """Build the steps of the latest attempt from the events that workers have logged."""
     events = list(installation.events.order_by("pk"))
-    ended = [at for at, one in enumerate(events[:-1]) if one.state in ENDED]
-    begun = ended[-1] + 1 if ended else 0
-    earlier, latest = events[:begun], events[begun:]
+    ended = [at for at, event in enumerate(events[:-1]) if event.state in ENDED]
+    start = ended[-1] + 1 if ended else 0
+    earlier, latest = events[:start], events[start:]
     steps = tuple(_steps(installation, latest))
     waited = timezone.now() - installation.sent_at
     is_late = installation.state == State.QUEUED and waited.total_seconds() > LATE_AFTER_SECONDS
@@ -91,7 +91,7 @@ def build_progress(installation: Installation) -> Progress:
 def _steps(installation: Installation, events: Sequence[InstallationEvent]) -> list[Step]:
     times = _state_durations(installation, events)
     at = _current_index(installation, events)
-    found = []
+    steps = []
     for place, (label, states) in enumerate(_STEPS):
         log = tuple(event for event in events if event.state in states)
         if not log and place != at and _OPTIONAL.intersection(states):
@@ -100,15 +100,17 @@ def _steps(installation: Installation, events: Sequence[InstallationEvent]) -> l
         if place == at:
             log = (*log, *ended)
         took = sum(times[state] for state in states if state in times) if log else None
-        found.append(Step(str(label), _step_state(installation, place, at), log, took))
-    return found
+        steps.append(Step(str(label), _step_state(installation, place, at), log, took))
+    return steps
 
 
 def _current_index(installation: Installation, events: Sequence[InstallationEvent]) -> int:
     """Return the index of the current step, or of the step at which it ended."""
     states = [installation.state, *(event.state for event in reversed(events))]
     at = next((state for state in states if state not in (State.FAILED, State.CANCELLED)), "")
-    return next((place for place, (label, own) in enumerate(_STEPS) if at in own), 0)
+    return next(
+        (place for place, (label, step_states) in enumerate(_STEPS) if at in step_states), 0
+    )
 
 
 def _step_state(installation: Installation, place: int, at: int) -> str:
@@ -152,5 +154,5 @@ def tools_to_try(integration: Integration, caller: Caller | None) -> Sequence[Ca
     if caller is None:
         return []
     usable = Capability.objects.usable_by(caller).of_kind("tool").filter(integration=integration)
-    shown = usable.only("full_name", "display_name", "description", "side_effect")
-    return list(shown.order_by(_HARMLESS_FIRST, "display_name", "pk")[:MOST])
+    rows = usable.only("full_name", "display_name", "description", "side_effect")
+    return list(rows.order_by(_HARMLESS_FIRST, "display_name", "pk")[:MOST])

@@ -54,9 +54,9 @@ def to_confirm(
     return CommandToConfirm(descriptor.command, digest, bounds)
 
 
-def digest_of_target(one: object) -> str:
+def digest_of_target(source: object) -> str:
     """Return the digest of the target of an integration or descriptor."""
-    return hashlib.sha256(canonical_json(connection_facts(one)).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(connection_facts(source)).encode()).hexdigest()
 
 
 def digest_to_confirm(descriptor: IntegrationDescriptor, constraints: Iterable[str] = ()) -> str:

@@ -36,13 +36,18 @@ def referenced_folders() -> set[str]:
     in_progress = (*Installation.WORKING, State.CONFIGURE, State.NEEDS_APPROVAL)
     with_place = Installation.objects.exclude(place="")
     retried = Q(state__in=(State.FAILED, State.NEEDS_SECRET))
-    wanted = Q(state__in=in_progress) | retried & Q(updated_at__gt=Now() - _KEPT_FOR_RETRY)
-    places = set(with_place.filter(wanted).values_list("place", flat=True))
+    in_use = Q(state__in=in_progress) | retried & Q(updated_at__gt=Now() - _KEPT_FOR_RETRY)
+    places = set(with_place.filter(in_use).values_list("place", flat=True))
     served: dict[int, list[str]] = {}
     ready = with_place.filter(state=State.READY).order_by("-pk")
     for integration, place in ready.values_list("integration", "place"):
-        own = served.setdefault(integration, [])
-        if place not in own and len(own) < _KEPT_VERSIONS:
-            own.append(place)
+        newest_places = served.setdefault(integration, [])
+        if place not in newest_places and len(newest_places) < _KEPT_VERSIONS:
+            newest_places.append(place)
     serving = Integration.objects.exclude(package={}).values_list("package__place", flat=True)
-    return homes | places | set(serving) | {place for own in served.values() for place in own}
+    return (
+        homes
+        | places
+        | set(serving)
+        | {place for newest_places in served.values() for place in newest_places}
+    )

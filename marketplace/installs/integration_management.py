@@ -134,7 +134,10 @@ def update_from(integration: Integration, listing: Listing | None) -> Update | N
     if listing is None or integration.state != ReviewState.APPROVED:
         return None
     descriptor = descriptor_of_listing(listing)
-    files = [one.get("files") for one in (descriptor.source_ref, integration.source_ref)]
+    files = [
+        source_ref_of.get("files")
+        for source_ref_of in (descriptor.source_ref, integration.source_ref)
+    ]
     if descriptor.version == integration.version and files[0] == files[1]:
         return None
     # An update keeps the operations of an API that were chosen.

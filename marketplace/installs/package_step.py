@@ -154,7 +154,7 @@ def _install(package: Package, place: Place, installation: Installation) -> Inst
         return mcpb.install(package, place, watch, _held_bundle(before if same else {}))
     if package.index == "npm":
         return npm.install(package, place, watch, lock=before.get("lock", "") if same else "")
-    held = [Artefact(*one) for one in before.get("artefacts", ())] if same else []
+    held = [Artefact(*fields) for fields in before.get("artefacts", ())] if same else []
     # Held files fit one Python; where it is gone, another version of it would not do.
     python = f"=={before['python']}.*" if held and before.get("python") else ""
     return pypi.install(
@@ -170,18 +170,20 @@ def _install(package: Package, place: Place, installation: Installation) -> Inst
 
 def _held_bundle(before: Mapping[str, Any]) -> mcpb.Held:
     """Return the files of a bundle's libraries that were installed before."""
-    held = tuple(Artefact(*one) for one in before.get("artefacts", ()))
+    held = tuple(Artefact(*fields) for fields in before.get("artefacts", ()))
     python = f"=={before['python']}.*" if before.get("python") else ""
     return mcpb.Held(held, before.get("built"), python)
 
 
 def _check_unchanged(installed: Installed, installation: Installation) -> None:
     """Refuse a file that differs from what the same version contained before."""
-    known: dict[tuple[str, str], str] = {}
+    digests: dict[tuple[str, str], str] = {}
     for package in (installation.integration.package, installation.package):
-        known |= {(name, version): digest for name, version, digest in package.get("artefacts", ())}
+        digests |= {
+            (name, version): digest for name, version, digest in package.get("artefacts", ())
+        }
     for artefact in installed.artefacts:
-        if known.get((artefact.name, artefact.version), artefact.digest) != artefact.digest:
+        if digests.get((artefact.name, artefact.version), artefact.digest) != artefact.digest:
             file = f"{artefact.name} {artefact.version}"
             words = f"{file} differs from the file fetched before, so it was refused."
             raise PackageProblemError("package_changed", words)
@@ -211,13 +213,13 @@ def _watch(installation: Installation, state: State) -> Watch:
     """Report progress, and stop the client if the installation is no longer in this state."""
 
     def on_line(line: str) -> None:
-        if found := _UNPACKING.match(line):
-            transition(installation, state, message=f"Unpacking {found[1]} packages.")
-        elif found := _BUILDING.fullmatch(line):
-            words = f"Building {found[1]} {found[2]}, which is offered as source only."
+        if match := _UNPACKING.match(line):
+            transition(installation, state, message=f"Unpacking {match[1]} packages.")
+        elif match := _BUILDING.fullmatch(line):
+            words = f"Building {match[1]} {match[2]}, which is offered as source only."
             transition(installation, state, message=words)
-        elif found := _OTHER_NODE.match(line):
-            words = f"It declares that it needs Node {found[1]}. Another one is installed here."
+        elif match := _OTHER_NODE.match(line):
+            words = f"It declares that it needs Node {match[1]}. Another one is installed here."
             transition(installation, state, message=words)
 
     def is_wanted() -> bool:

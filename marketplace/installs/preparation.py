@@ -115,9 +115,9 @@ def prepare_install(
 def proposed_hosts_of(listing: Listing, descriptor: IntegrationDescriptor) -> list[str]:
     """Return the hosts that the listing names: as such, in its command, and with its variables."""
     variables = _variables(listing, descriptor)
-    named = [str(host) for host in descriptor.source_ref.get("hosts") or ()]
+    hosts = [str(host) for host in descriptor.source_ref.get("hosts") or ()]
     return propose_hosts(
-        descriptor, [variable.description for variable in variables], listed_hosts=named
+        descriptor, [variable.description for variable in variables], listed_hosts=hosts
     )
 
 
@@ -132,13 +132,15 @@ def find_receivers(
     first = list(rows.filter(with_selection).distinct().order_by("name", "pk"))
     fitting = Group.objects.filter(Q(name__icontains=words) | Q(spaces__name__icontains=words))
     others = rows.filter(pk__in=fitting).exclude(pk__in=[group.pk for group in first])
-    found = list(others.order_by("name", "pk")[: MOST_GROUPS + 1])
-    return Receivers((*first, *found[:MOST_GROUPS]), *selected, words, len(found) > MOST_GROUPS)
+    further = list(others.order_by("name", "pk")[: MOST_GROUPS + 1])
+    return Receivers((*first, *further[:MOST_GROUPS]), *selected, words, len(further) > MOST_GROUPS)
 
 
 def _variables(listing: Listing, descriptor: IntegrationDescriptor) -> tuple[Variable, ...]:
     """Return the variables with the listing's descriptions. Undescribed ones count as secret."""
-    described = {str(one.get("name")): one for one in listing.needs.get("variables", ())}
+    described = {
+        str(variable.get("name")): variable for variable in listing.needs.get("variables", ())
+    }
     names = dict.fromkeys((*descriptor.required_secrets, *described))
     return tuple(
         Variable(
@@ -164,9 +166,9 @@ def _digest(descriptor: IntegrationDescriptor) -> str:
 def _fill_placeholders(
     descriptor: IntegrationDescriptor, values: Iterable[str]
 ) -> IntegrationDescriptor:
-    given = iter(values)
+    replacements = iter(values)
     command = (
-        (next(given, "").strip() or part) if _PLACEHOLDER.fullmatch(part) else part
+        (next(replacements, "").strip() or part) if _PLACEHOLDER.fullmatch(part) else part
         for part in descriptor.command
     )
     return replace(descriptor, command=tuple(command))

@@ -137,8 +137,8 @@ def start_install(
     groups, spaces, secrets = list(groups), list(spaces), dict(secrets or {})
     places = sorted(group.pk for group in groups), sorted(space.pk for space in spaces)
     network = network or NetworkWish()
-    asked = (*places, sorted(secrets), confirmed, *network.asked)
-    digest = request_digest(column_values(descriptor), *asked)
+    parameters = (*places, sorted(secrets), confirmed, *network.asked)
+    digest = request_digest(column_values(descriptor), *parameters)
     if earlier := find_earlier(by, idempotency_key, digest, wait=wait):
         return earlier
     check_not_held(by, descriptor)
@@ -250,7 +250,7 @@ def retry_install(
 
 
 @transaction.atomic
-def approve_seen_install(*, by: User, installation: Installation, seen: str) -> bool:
+def approve_seen_install(*, by: User, installation: Installation, digest: str) -> bool:
     """Approve the tools of a waiting installation as they were shown: `seen` is their digest.
 
     Raises ToolsChangedError if the installation lists others by now.
@@ -259,7 +259,7 @@ def approve_seen_install(*, by: User, installation: Installation, seen: str) -> 
     installation.refresh_from_db()
     if installation.state != State.NEEDS_APPROVAL:
         return False
-    if seen != tools_digest(installation.tools):
+    if digest != tools_digest(installation.tools):
         raise ToolsChangedError
     return approve_install(by=by, installation=installation)
 

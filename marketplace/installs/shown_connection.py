@@ -66,9 +66,9 @@ def fit_a_list(lines: Iterable[ConnectionLine]) -> bool:
     return len(changed) <= MOST_CHANGES and all(line.fits_a_list for line in changed)
 
 
-def _facts(one: object, bounds: Iterable[str]) -> dict[str, Any]:
-    given = list(bounds)
-    return connection_facts(one) | ({"bounds": given} if given else {})
+def _facts(source: object, bounds: Iterable[str]) -> dict[str, Any]:
+    bounds_list = list(bounds)
+    return connection_facts(source) | ({"bounds": bounds_list} if bounds_list else {})
 
 
 def _leaves(value: Any, path: _Path = ()) -> Iterator[tuple[_Path, Any]]:

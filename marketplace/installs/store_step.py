@@ -59,13 +59,13 @@ def compare_tools(
 ) -> list[JSONObject]:
     """Return added, changed and removed tools by name, with the fields that changed."""
     offered = {str(tool.get("name", "")): pinned_part(tool) for tool in after}
-    found = []
+    changes = []
     for name in sorted({*before, *offered}):
         old, new = before.get(name), offered.get(name)
         if old == new or (old and new and digest_definition(old) == digest_definition(new)):
             continue
         what = "added" if old is None else "removed" if new is None else "changed"
-        found.append(
+        changes.append(
             {
                 "name": name,
                 "what": what,
@@ -74,7 +74,7 @@ def compare_tools(
                 "after": new,
             }
         )
-    return found
+    return changes
 
 
 def tools_digest(tools: Iterable[Mapping[str, Any]]) -> str:
@@ -161,21 +161,21 @@ def _read_skill(integration: IntegrationDescriptor) -> Loaded:
         return Loaded(defects=(gone,))
     document = Document(file=skill.FILE_NAME, value=text.decode(errors="replace"))
     try:
-        read = skill.read(document)
+        skill_load = skill.read(document)
     except RefusedError as refused:
         defect = Defect(integration.slug, refused.field, refused.reason)
         return Loaded(defects=(defect,))
     capabilities = tuple(
-        _adapt_skill(capability, integration, files) for capability in read.capabilities
+        _adapt_skill(capability, integration, files) for capability in skill_load.capabilities
     )
     return Loaded((integration,), capabilities, tuple(document.defects))
 
 
 def _adapt_skill(
-    read: Descriptor, integration: IntegrationDescriptor, files: dict[str, bytes]
+    descriptor: Descriptor, integration: IntegrationDescriptor, files: dict[str, bytes]
 ) -> Descriptor:
     """Return the skill under its listing's name, with the texts of the other files."""
-    content, hidden = read.content, read.hidden_characters
+    content, hidden = descriptor.content, descriptor.hidden_characters
     for path, raw in files.items():
         if path.lower().endswith(_TEXT_SUFFIXES):
             text, more = clean_text(raw.decode(errors="replace"))
@@ -183,15 +183,15 @@ def _adapt_skill(
             if len(whole) <= DEFAULT_LIMITS.content:
                 content, hidden = whole, hidden + more
     return replace(
-        read,
+        descriptor,
         integration=integration.slug,
         action=integration.slug,
         full_name=integration.slug,
         identifier=identifier_for("skill", integration.slug),
         content=content,
         hidden_characters=hidden,
-        annotations={**read.annotations, "files": sorted(files)},
-        source_ref={**read.source_ref, **integration.source_ref},
+        annotations={**descriptor.annotations, "files": sorted(files)},
+        source_ref={**descriptor.source_ref, **integration.source_ref},
     )
 
 
@@ -209,8 +209,8 @@ def request_tool_review(installation: Installation) -> bool:
     if installation.kind == Installation.Kind.INSTALL:
         return False
     changes = compare_tools(_approved_tools(installation.integration), installation.tools)
-    seen = installation.approved_tools == tools_digest(installation.tools)
-    if not changes or seen:
+    is_reviewed = installation.approved_tools == tools_digest(installation.tools)
+    if not changes or is_reviewed:
         return False
     names_by_change = {
         what: [change["name"] for change in changes if change["what"] == what]
@@ -245,7 +245,9 @@ def store_tools(
             if installation.tools and not (
                 stored.approved + stored.unchanged + len(stored.waiting)
             ):
-                faults = "; ".join(f"{one.field} {one.reason}" for one in stored.defects[:3])
+                faults = "; ".join(
+                    f"{defect.field} {defect.reason}" for defect in stored.defects[:3]
+                )
                 raise NothingToInstallError(f"None of its tools can be used: {faults}")
             to = State.NEEDS_APPROVAL if stored.needs_review else State.EMBEDDING
             advance(installation, to, stored.summary)
@@ -264,8 +266,8 @@ def approve_all(installation: Installation) -> None:
         # An update shows how its tools differ. The integration's own texts wait for a review.
         readable = [row for row in readable if row.name]
     if readable:
-        seen = {row.name: seen_digest(row) for row in readable}
-        approve_definitions(by=by, integration=integration, digests=seen)
+        digests = {row.name: seen_digest(row) for row in readable}
+        approve_definitions(by=by, integration=integration, digests=digests)
     gone = Definition.objects.filter(integration=integration, standing=Definition.Standing.GONE)
     forget_gone(by=by, integration=integration, names=list(gone.values_list("name", flat=True)))
 
@@ -309,8 +311,8 @@ def store_contents(installation: Installation) -> None:
 
 def _was_seen(installation: Installation, loaded: Loaded) -> bool:
     """Return True if a person has approved exactly this content."""
-    seen = installation.approved_tools
-    return installation.approved_by_id is not None and seen == tools_digest(
+    approved_digest = installation.approved_tools
+    return installation.approved_by_id is not None and approved_digest == tools_digest(
         capabilities_to_json(loaded)
     )
 

@@ -212,10 +212,10 @@ def _finish_when_embedded(installation: Installation) -> bool:
     # If embedding failed, the tools are still found by their words.
     """Finish once all vectors are written. Return False while some are pending."""
     integration = installation.integration
-    own = {"capability__integration": integration}
+    of_integration = {"capability__integration": integration}
     if (
-        pending_embeddings().filter(**own).exists()
-        and not failed_embeddings().filter(**own).exists()
+        pending_embeddings().filter(**of_integration).exists()
+        and not failed_embeddings().filter(**of_integration).exists()
     ):
         return False
     with transaction.atomic():
@@ -269,9 +269,9 @@ def _suggest_bounds(installation: Installation, problem: Exception) -> list[str]
     if not isinstance(problem, ServerProblemError) or problem.reason != Reason.CRASHED:
         return []
     place, watch, tried = Place(installation.place), Watch(), installation.constraints
-    found = [] if tried else _bounds_by_traceback(installation, package, problem)
-    if found and can_resolve(package, place, watch, found):
-        return found
+    bounds = [] if tried else _bounds_by_traceback(installation, package, problem)
+    if bounds and can_resolve(package, place, watch, bounds):
+        return bounds
     # Once only: what crashes with the libraries of its day has another cause.
     dated = any("<=" in bound for bound in tried)
     return [] if dated else find_dated_bounds(package, place, watch)

@@ -109,8 +109,8 @@ def _tools(integration: Integration) -> "QuerySet[Capability]":
 
 
 def _people_with_own(integration: Integration) -> int:
-    own = integration.secrets.exclude(user=None)
-    return int(own.aggregate(people=Count("user", distinct=True))["people"])
+    personal_secrets = integration.secrets.exclude(user=None)
+    return int(personal_secrets.aggregate(people=Count("user", distinct=True))["people"])
 
 
 def _client_id(integration: Integration) -> str:
@@ -121,7 +121,7 @@ def _client_id(integration: Integration) -> str:
 
 def _access(integration: Integration) -> Access:
     use = {"content_object": integration, "permission__codename": "use_integration"}
-    given = IntegrationGroupPermission.objects.filter(**use).values("group")
+    granted_groups = IntegrationGroupPermission.objects.filter(**use).values("group")
     people = User.objects.filter(
         pk__in=IntegrationUserPermission.objects.filter(**use).values("user")
     )
@@ -130,7 +130,7 @@ def _access(integration: Integration) -> Access:
         capability__integration=integration
     )
     return Access(
-        groups=tuple(Group.objects.filter(pk__in=given).order_by("name", "pk")),
+        groups=tuple(Group.objects.filter(pk__in=granted_groups).order_by("name", "pk")),
         open_groups=0 if integration.restricted else is_open.count(),
         people=tuple(people.order_by("username", "pk")[:_PEOPLE]),
         people_in_all=people.count(),

@@ -48,13 +48,13 @@ class Target:
 
 def target_to_confirm(integration: Integration) -> Target:
     """Return the target of an integration with its digest."""
-    found = connection_facts(integration)
+    facts = connection_facts(integration)
     return Target(
         transport=integration.transport,
         endpoint=integration.endpoint,
         command=tuple(integration.command),
         required_secrets=tuple(integration.required_secrets),
-        headers={str(name): str(text) for name, text in dict(found["headers"]).items()},
+        headers={str(name): str(text) for name, text in dict(facts["headers"]).items()},
         came_from=integration.came_from,
         digest=digest_of_target(integration),
         connection=connection_lines(integration),

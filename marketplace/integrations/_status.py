@@ -94,8 +94,8 @@ def _since(integration: Integration) -> str:
     age = timesince(since, depth=1)
     if integration.failures < SEVERAL:
         return " " + _("Failing for %(time)s.") % {"time": age}
-    found = {"time": age, "count": integration.failures}
-    return " " + _("Failing for %(time)s, %(count)s times in a row.") % found
+    values = {"time": age, "count": integration.failures}
+    return " " + _("Failing for %(time)s, %(count)s times in a row.") % values
 
 
 def _unobstructed(integration: Integration) -> IntegrationStatus:

@@ -60,20 +60,20 @@ class IntegrationRow:
     use: IntegrationUse
 
 
-def list_integrations(wanted: IntegrationFilters) -> "QuerySet[Integration]":
+def list_integrations(filters: IntegrationFilters) -> "QuerySet[Integration]":
     """Return matching integrations by title."""
     fitting = with_installations(Integration.objects.all())
-    if wanted.kind:
-        fitting = fitting.filter(kind=wanted.kind)
-    for word in wanted.words.split()[:8]:
+    if filters.kind:
+        fitting = fitting.filter(kind=filters.kind)
+    for word in filters.words.split()[:8]:
         fitting = fitting.filter(
             Q(title__icontains=word) | Q(slug__icontains=word) | Q(publisher__icontains=word)
         )
-    if wanted.show == "unused":
+    if filters.show == "unused":
         since = Now() - timedelta(days=UNUSED_DAYS)
         fitting = fitting.filter(~Exists(_calls().filter(created_at__gte=since)), enabled=True)
-    if wanted.show in _SHOWN:
-        fitting = fitting.filter(_SHOWN[wanted.show])
+    if filters.show in _SHOWN:
+        fitting = fitting.filter(_SHOWN[filters.show])
     counted = fitting.annotate(tools=Count("capabilities"), picture=F("icon__image"))
     return counted.order_by("title", "pk")
 
@@ -139,14 +139,14 @@ def _text(query: "QuerySet[Installation | Listing, object]") -> Coalesce:
 
 
 def _groups(integrations: list[int]) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = defaultdict(list)
+    names: dict[int, list[str]] = defaultdict(list)
     granted = IntegrationGroupPermission.objects.filter(
         content_object__in=integrations, permission__codename="use_integration"
     )
     pairs = granted.order_by("group__name").values_list("content_object_id", "group__name")
     for integration, name in pairs.distinct():
-        found[integration].append(name)
-    return found
+        names[integration].append(name)
+    return names
 
 
 def _people(integrations: list[int]) -> dict[int, int]:

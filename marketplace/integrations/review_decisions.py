@@ -91,7 +91,7 @@ class DefinitionChange:
     @property
     def changed_fields(self) -> list[str]:
         """Labels of the changed fields."""
-        return [one.label for one in self.fields if one.is_changed]
+        return [field.label for field in self.fields if field.is_changed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,10 @@ def to_review(integration: Integration, installation: Installation | None) -> To
         changes = changes_of_update(installation)
         return ToReview(changes, len(changes), is_update=True)
     propose_changed_rows(integration)
-    found = Definition.objects.filter(integration=integration, standing__in=SHOWN)
-    rows = sorted(found.order_by("name", "pk"), key=lambda row: SHOWN.index(Standing(row.standing)))
+    definitions = Definition.objects.filter(integration=integration, standing__in=SHOWN)
+    rows = sorted(
+        definitions.order_by("name", "pk"), key=lambda row: SHOWN.index(Standing(row.standing))
+    )
     waiting = sum(row.standing in Definition.WAITING for row in rows)
     return ToReview([partial(change_of, row) for row in rows], waiting)
 
@@ -154,20 +156,20 @@ def changes_of_update(installation: Installation) -> list[Callable[[], Definitio
     new: dict[str, JSONObject] = {
         change["name"]: change["after"] for change in installation.changes if change.get("after")
     }
-    own = {str(tool.get("name", "")) for tool in installation.tools}
-    shadows = find_shadows(installation.integration, new, own)
+    tool_names = {str(tool.get("name", "")) for tool in installation.tools}
+    shadows = find_shadows(installation.integration, new, tool_names)
     return [
         partial(_change_by_update, change, shadows.get(change["name"], []))
         for change in installation.changes
     ]
 
 
-def _change_by_update(one: JSONObject, shadows: list[Finding]) -> DefinitionChange:
-    before, after = one.get("before") or {}, one.get("after") or {}
+def _change_by_update(change: JSONObject, shadows: list[Finding]) -> DefinitionChange:
+    before, after = change.get("before") or {}, change.get("after") or {}
     standing = {"added": Standing.NEW, "changed": Standing.CHANGED, "removed": Standing.GONE}
     findings = [*scan_definition(after), *shadows]
     return DefinitionChange(
-        one["name"], standing[one["what"]], "", findings, compare(before, after)
+        change["name"], standing[change["what"]], "", findings, compare(before, after)
     )
 
 
@@ -181,29 +183,29 @@ def seen_of(integration: Integration) -> str:
 
 
 def approve(
-    *, by: User, integration: Integration, seen: Mapping[str, str], apart: Collection[str] = ()
+    *, by: User, integration: Integration, digests: Mapping[str, str], apart: Collection[str] = ()
 ) -> list[str]:
     """Approve definitions, and continue an installation that waited for the last of them.
 
     Those in `apart` do not get what hangs on their old names.
     """
-    names = approve_definitions(by=by, integration=integration, digests=seen, apart=apart)
+    names = approve_definitions(by=by, integration=integration, digests=digests, apart=apart)
     _go_on(by, integration)
     return names
 
 
-def keep_out(*, by: User, integration: Integration, seen: Mapping[str, str]) -> list[str]:
+def keep_out(*, by: User, integration: Integration, digests: Mapping[str, str]) -> list[str]:
     """Reject definitions, and continue an installation that waited for the last of them."""
-    names = reject_definitions(by=by, integration=integration, digests=seen)
+    names = reject_definitions(by=by, integration=integration, digests=digests)
     _go_on(by, integration)
     return names
 
 
 @transaction.atomic
-def approve_all(*, by: User, integration: Integration, seen: str) -> int:
+def approve_all(*, by: User, integration: Integration, digest: str) -> int:
     """Approve everything that waits; ChangedSinceError if it differs from what was seen."""
     lock_definitions(integration.pk)
-    if seen != seen_of(integration):
+    if digest != seen_of(integration):
         raise ChangedSinceError
     installation = waiting_install(integration)
     if installation is not None:

@@ -76,8 +76,8 @@ def find_marked_offers(
 
     `tested` are the sources of the latter. Only what is visible is returned.
     """
-    wanted = {**visibility, "slugs": slugs, "tested": list(tested)}
-    return [MarkedOffer(*row) for row in _fetch_rows(_MARKED_OFFERS, wanted)]
+    parameters = {**visibility, "slugs": slugs, "tested": list(tested)}
+    return [MarkedOffer(*row) for row in _fetch_rows(_MARKED_OFFERS, parameters)]
 
 
 def read_page(
@@ -200,23 +200,23 @@ class _Marked:
         return [slug for slug, facets in self.facets.items() if facets.is_known]
 
 
-def browse_listings(*, viewer: Viewer, wanted: ListingQuery) -> ListingPage:
+def browse_listings(*, viewer: Viewer, query: ListingQuery) -> ListingPage:
     """Return a page of matching listings. The number of SQL statements is constant."""
     sources = list(visible_sources(viewer))
     offered = visibility_parameters(viewer, sources)
     marked = _read_marked(viewer, offered, sources)
-    if wanted.words:
-        return _search_page(viewer, wanted, sources, marked)
-    filters = filters_for(_count_facets(offered, sources, marked), wanted, sources)
-    page, pages = _page(wanted, filters.count)
+    if query.words:
+        return _search_page(viewer, query, sources, marked)
+    filters = filters_for(_count_facets(offered, sources, marked), query, sources)
+    page, pages = _page(query, filters.count)
     rows = read_page(
         offered,
-        kind=wanted.kind,
-        category=wanted.category,
-        source=_source_key(wanted.source, sources),
-        slugs=_shown_slugs(wanted.show, marked),
-        held=wanted.show == HELD,
-        part=_slice(wanted, page),
+        kind=query.kind,
+        category=query.category,
+        source=_source_key(query.source, sources),
+        slugs=_shown_slugs(query.show, marked),
+        held=query.show == HELD,
+        part=_slice(query, page),
     )
     return ListingPage(_cards(rows, sources, marked), filters, page, pages)
 
@@ -227,20 +227,20 @@ def find_listing(*, viewer: Viewer, slug: str) -> Card | None:
     row = rows.select_related("source").first()
     if row is None:
         return None
-    kept = _installed(viewer, slug).get(slug)
-    has_update = _is_newer(viewer, row.version, kept)
-    return Card(row, kept, has_update, len(row.tools), read_package_test(row.details))
+    installed = _installed(viewer, slug).get(slug)
+    has_update = _is_newer(viewer, row.version, installed)
+    return Card(row, installed, has_update, len(row.tools), read_package_test(row.details))
 
 
 def _search_page(
-    viewer: Viewer, wanted: ListingQuery, sources: Sequence[Source], marked: _Marked
+    viewer: Viewer, query: ListingQuery, sources: Sequence[Source], marked: _Marked
 ) -> ListingPage:
     """Return the page of listings that match the search words, best match first."""
     # None searches all listings, including those whose source was removed.
     keys = None if viewer.is_admin else [source.pk for source in sources]
-    matches = find_matches(wanted.words, sources=keys)
+    matches = find_matches(query.words, sources=keys)
     names = _source_slugs(sources)
-    updates, known = set(marked.updates), set(marked.known)
+    updates, known_slugs = set(marked.updates), set(marked.known)
     facets = {
         match.pk: Facets(
             match.kind,
@@ -249,14 +249,14 @@ def _search_page(
             match.slug in marked.integrations,
             match.slug in updates,
             match.is_held,
-            match.slug in known,
+            match.slug in known_slugs,
         )
         for match in matches.found
     }
-    filters = filters_for([(one, 1) for one in facets.values()], wanted, sources)
-    page, pages = _page(wanted, filters.count)
-    fitting = [pk for pk, one in facets.items() if one.matches_query(wanted)]
-    rows = read_cards(fitting[_slice(wanted, page)])
+    filters = filters_for([(facet_values, 1) for facet_values in facets.values()], query, sources)
+    page, pages = _page(query, filters.count)
+    fitting = [pk for pk, facet_values in facets.items() if facet_values.matches_query(query)]
+    rows = read_cards(fitting[_slice(query, page)])
     return ListingPage(_cards(rows, sources, marked), filters, page, pages, matches.problem)
 
 
@@ -265,31 +265,35 @@ def _installed(viewer: Viewer, slug: str = "") -> dict[str, InstalledListing]:
     if slug:
         installed = installed.filter(listing=slug)
     rows = installed.order_by("pk").values_list("slug", "listing", "version", "enabled")
-    return {kept.listing: kept for kept in (InstalledListing(*row) for row in rows)}
+    return {listing.listing: listing for listing in (InstalledListing(*row) for row in rows)}
 
 
 def _read_marked(viewer: Viewer, offered: Mapping[str, Any], sources: Iterable[Source]) -> _Marked:
     """Return listings that the viewer sees as installed, or as known to work."""
     integrations, names = _installed(viewer), _source_slugs(sources)
-    tested = [one.pk for one in sources if one.kind in (Source.Kind.STARTER, Source.Kind.BY_HAND)]
+    tested = [
+        source_or_offer.pk
+        for source_or_offer in sources
+        if source_or_offer.kind in (Source.Kind.STARTER, Source.Kind.BY_HAND)
+    ]
     facets = {
-        one.slug: Facets(
-            one.kind,
-            one.category,
-            names.get(one.source or 0, ""),
-            one.slug in integrations,
-            _is_newer(viewer, one.version, integrations.get(one.slug)),
-            one.is_held,
-            one.is_known,
+        source_or_offer.slug: Facets(
+            source_or_offer.kind,
+            source_or_offer.category,
+            names.get(source_or_offer.source or 0, ""),
+            source_or_offer.slug in integrations,
+            _is_newer(viewer, source_or_offer.version, integrations.get(source_or_offer.slug)),
+            source_or_offer.is_held,
+            source_or_offer.is_known,
         )
-        for one in find_marked_offers(offered, list(integrations), tested)
+        for source_or_offer in find_marked_offers(offered, list(integrations), tested)
     }
     return _Marked(integrations, facets)
 
 
-def _is_newer(viewer: Viewer, version: str, kept: InstalledListing | None) -> bool:
+def _is_newer(viewer: Viewer, version: str, installed: InstalledListing | None) -> bool:
     """Return True if the viewer sees an update. Only admins see installed versions."""
-    return kept is not None and viewer.is_admin and version not in ("", kept.version)
+    return installed is not None and viewer.is_admin and version not in ("", installed.version)
 
 
 def _count_facets(
@@ -318,22 +322,22 @@ def _source_key(slug: str, sources: Iterable[Source]) -> int | None:
 
 
 def _shown_slugs(show: str, marked: _Marked) -> list[str] | None:
-    shown = {
+    slugs_by_filter = {
         INSTALLED: list(marked.integrations),
         KNOWN: marked.known,
         UPDATES: marked.updates,
     }
-    return shown.get(show)
+    return slugs_by_filter.get(show)
 
 
-def _page(wanted: ListingQuery, count: int) -> tuple[int, int]:
-    pages = max(1, -(-count // wanted.size))
-    return min(max(1, wanted.page), pages), pages
+def _page(query: ListingQuery, count: int) -> tuple[int, int]:
+    pages = max(1, -(-count // query.size))
+    return min(max(1, query.page), pages), pages
 
 
-def _slice(wanted: ListingQuery, page: int) -> slice:
-    start = (page - 1) * wanted.size if wanted.offset is None else wanted.offset
-    return slice(start, start + wanted.size)
+def _slice(query: ListingQuery, page: int) -> slice:
+    start = (page - 1) * query.size if query.offset is None else query.offset
+    return slice(start, start + query.size)
 
 
 def _cards(rows: Iterable[Listing], sources: Iterable[Source], marked: _Marked) -> tuple[Card, ...]:

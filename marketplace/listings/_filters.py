@@ -53,24 +53,24 @@ class Facets(NamedTuple):
     is_held: bool = False
     is_known: bool = False
 
-    def matches_query(self, wanted: ListingQuery, *, ignoring: str = "") -> bool:
+    def matches_query(self, query: ListingQuery, *, ignoring: str = "") -> bool:
         """Return True if all filters match, ignoring the filter named by `ignoring`."""
         return (
-            (ignoring == "kind" or wanted.kind in ("", self.kind))
-            and (ignoring == "category" or wanted.category in ("", self.category))
-            and (ignoring == "source" or wanted.source in ("", self.source))
-            and (ignoring == "show" or self.matches_show(wanted.show))
+            (ignoring == "kind" or query.kind in ("", self.kind))
+            and (ignoring == "category" or query.category in ("", self.category))
+            and (ignoring == "source" or query.source in ("", self.source))
+            and (ignoring == "show" or self.matches_show(query.show))
         )
 
     def matches_show(self, show: str) -> bool:
         """Return True if they match the filter."""
-        shown = {
+        matches = {
             INSTALLED: self.installed,
             KNOWN: self.is_known,
             UPDATES: self.has_update,
             HELD: self.is_held,
         }
-        return shown.get(show, True)
+        return matches.get(show, True)
 
 
 FacetCounts = Sequence[tuple[Facets, int]]  # number of listings for each combination
@@ -102,31 +102,31 @@ class Filters:
         return tuple(choice for choice in self.shown if choice.value in (INSTALLED, KNOWN))
 
 
-def filters_for(counted: FacetCounts, wanted: ListingQuery, sources: Sequence[Source]) -> Filters:
+def filters_for(counted: FacetCounts, query: ListingQuery, sources: Sequence[Source]) -> Filters:
     """Return the filters. Each one is counted with all the others applied."""
-    kinds = _count_values(counted, wanted, "kind", lambda facets: facets.kind)
-    categories = _count_values(counted, wanted, "category", lambda facets: facets.category)
-    of_sources = _count_values(counted, wanted, "source", lambda facets: facets.source)
+    kinds = _count_values(counted, query, "kind", lambda facets: facets.kind)
+    categories = _count_values(counted, query, "category", lambda facets: facets.category)
+    of_sources = _count_values(counted, query, "source", lambda facets: facets.source)
     states = [
         (facets, number)
         for facets, number in counted
-        if facets.matches_query(wanted, ignoring="show")
+        if facets.matches_query(query, ignoring="show")
     ]
     return Filters(
-        kinds=_choices(kinds, wanted.kind, _KINDS),
-        categories=_choices(categories, wanted.category),
+        kinds=_choices(kinds, query.kind, _KINDS),
+        categories=_choices(categories, query.category),
         sources=tuple(
             Choice(source.slug, source.title, of_sources[source.slug])
             for source in sources
-            if of_sources[source.slug] or source.slug == wanted.source
+            if of_sources[source.slug] or source.slug == query.source
         ),
-        shown=_count_shown(states, wanted),
+        shown=_count_shown(states, query),
         any_category=categories.total(),
-        count=sum(number for facets, number in counted if facets.matches_query(wanted)),
+        count=sum(number for facets, number in counted if facets.matches_query(query)),
     )
 
 
-def _count_shown(states: FacetCounts, wanted: ListingQuery) -> tuple[Choice, ...]:
+def _count_shown(states: FacetCounts, query: ListingQuery) -> tuple[Choice, ...]:
     """Count listings by what is known of them here; held and known ones if there are any."""
     counts = {
         show: sum(number for facets, number in states if facets.matches_show(show))
@@ -135,18 +135,18 @@ def _count_shown(states: FacetCounts, wanted: ListingQuery) -> tuple[Choice, ...
     return tuple(
         Choice(show, str(label), counts[show])
         for show, label in _SHOWN.items()
-        if show not in (KNOWN, HELD) or counts[show] or wanted.show == show
+        if show not in (KNOWN, HELD) or counts[show] or query.show == show
     )
 
 
 def _count_values(
-    counted: FacetCounts, wanted: ListingQuery, ignoring: str, value: Callable[[Facets], str]
+    counted: FacetCounts, query: ListingQuery, ignoring: str, value: Callable[[Facets], str]
 ) -> Counter[str]:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for facets, number in counted:
-        if facets.matches_query(wanted, ignoring=ignoring):
-            found[value(facets)] += number
-    return found
+        if facets.matches_query(query, ignoring=ignoring):
+            counts[value(facets)] += number
+    return counts
 
 
 def _choices(

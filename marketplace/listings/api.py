@@ -82,8 +82,8 @@ class ListingsView(APIView):
         """Return visible listings by meaning and keywords, with counts for each filter."""
         viewer, data = read_query(request, ListingsQuerySerializer)
         limit, offset = data.pop("limit"), data.pop("offset")
-        wanted = ListingQuery(words=data.pop("query"), size=limit, offset=offset, **data)
-        page = browse_listings(viewer=viewer, wanted=wanted)
+        query = ListingQuery(words=data.pop("query"), size=limit, offset=offset, **data)
+        page = browse_listings(viewer=viewer, query=query)
         filters = page.filters
         return Response(
             {
@@ -93,7 +93,7 @@ class ListingsView(APIView):
                 "limit": limit,
                 "offset": offset,
                 "filters": {
-                    name: [_choice_json(one) for one in getattr(filters, name)]
+                    name: [_choice_json(choice) for choice in getattr(filters, name)]
                     for name in ("kinds", "categories", "sources", "shown")
                 },
                 "hint": page.problem,
@@ -138,13 +138,13 @@ def read_query(request: Request, form: type[CallerSerializer]) -> tuple[Viewer, 
     """
     serializer = form(data=request.query_params.dict())
     serializer.is_valid(raise_exception=True)
-    wanted = dict(serializer.validated_data)
-    named: dict[str, Any] = {
-        name: wanted.pop(name, None) or None for name in ("user", "group", "space")
+    values = dict(serializer.validated_data)
+    place: dict[str, Any] = {
+        name: values.pop(name, None) or None for name in ("user", "group", "space")
     }
-    if not any(named.values()) and _is_admin(request):
-        return Viewer(is_admin=True), wanted
-    return Viewer(is_admin=False, caller=caller_of(request, **named)), wanted
+    if not any(place.values()) and _is_admin(request):
+        return Viewer(is_admin=True), values
+    return Viewer(is_admin=False, caller=caller_of(request, **place)), values
 
 
 def _is_admin(request: Request) -> bool:
@@ -202,11 +202,11 @@ def _choice_json(choice: Choice) -> dict[str, Any]:
 
 def _decided(request: Request, slug: str, decision: Callable[..., bool]) -> Response:
     listing = get_object_or_404(Listing, slug=slug, vanished_at=None)
-    wanted = SeenSerializer(data=request.data)
-    wanted.is_valid(raise_exception=True)
-    by, seen = installation_admin(request), wanted.validated_data["seen"]
+    serializer = SeenSerializer(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    by, digest = installation_admin(request), serializer.validated_data["seen"]
     try:
-        if not decision(by=by, listing=listing, seen=seen):
+        if not decision(by=by, listing=listing, digest=digest):
             raise Conflict("There is nothing to decide about this listing.")
     except ChangedSinceError:
         raise Conflict("The text has changed. Look it up again.") from None

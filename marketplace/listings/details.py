@@ -64,39 +64,41 @@ class ListingDetails:
     @property
     def variables(self) -> tuple[dict[str, Any], ...]:
         """Variables of the listing, each with the reason why Pegboard refuses to set it, or ""."""
-        named = self.listing.needs.get("variables", ())
+        rows = self.listing.needs.get("variables", ())
         is_program = self.listing.transport == "stdio"
         return tuple(
-            {**one, "refusal": refusal_reason(str(one["name"])) if is_program else ""}
-            for one in named
+            {**variable, "refusal": refusal_reason(str(variable["name"])) if is_program else ""}
+            for variable in rows
         )
 
     @property
     def problem(self) -> str:
         """Reason why it cannot be installed, as far as known before anyone enters a secret."""
-        refused = [one for one in self.variables if one["required"] and one["refusal"]]
+        refused = [
+            variable for variable in self.variables if variable["required"] and variable["refusal"]
+        ]
         return " ".join(
             _("It requires the variable %(name)s, which Pegboard does not set: it %(refusal)s.")
-            % {"name": one["name"], "refusal": one["refusal"]}
-            for one in refused
+            % {"name": variable["name"], "refusal": variable["refusal"]}
+            for variable in refused
         )
 
     @property
     def links(self) -> tuple[Link, ...]:
         """Distinct https links to its home page and source code."""
-        named = (
+        candidates = (
             (_("Home page"), self.listing.homepage),
             (_("Source code"), self.listing.repository),
         )
         # Reversed twice: the first label wins if both addresses are the same.
-        links = {url: Link(label, url) for label, url in reversed(named) if _is_safe(url)}
+        links = {url: Link(label, url) for label, url in reversed(candidates) if _is_safe(url)}
         return tuple(reversed(links.values()))
 
     @property
     def effects(self) -> tuple[str, ...]:
         """Phrases with the number of tools for each declared side effect."""
-        known = [tool["side_effect"] for tool in self.listing.tools if "side_effect" in tool]
-        counts = Counter(known)
+        declared = [tool["side_effect"] for tool in self.listing.tools if "side_effect" in tool]
+        counts = Counter(declared)
         return tuple(
             str(words % {"n": counts[effect]})
             for effect, words in _EFFECTS.items()

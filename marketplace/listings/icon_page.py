@@ -32,14 +32,16 @@ def icon(request: PageRequest, public_id: UUID) -> HttpResponse:
 def find_picture(public_id: UUID, *, by_admin: bool, caller: Caller | None) -> bytes | None:
     """Return the picture if something that has it may be seen, else None."""
     listed = visible_listings(Viewer(by_admin, caller)).filter(icon__image=OuterRef("pk"))
-    seen = Q(Exists(listed))
+    condition = Q(Exists(listed))
     if by_admin:
-        seen |= Q(Exists(Integration.objects.filter(icon__image=OuterRef("pk"))))
+        condition |= Q(Exists(Integration.objects.filter(icon__image=OuterRef("pk"))))
     elif caller is not None:
         usable = Capability.objects.reachable_by(caller, unavailable=True)
-        seen |= Q(Exists(usable.filter(integration__icon__image=OuterRef("pk"))))
-    found = IconImage.objects.filter(seen, pk=public_id).values_list("content", flat=True).first()
-    return None if found is None else bytes(found)
+        condition |= Q(Exists(usable.filter(integration__icon__image=OuterRef("pk"))))
+    content = (
+        IconImage.objects.filter(condition, pk=public_id).values_list("content", flat=True).first()
+    )
+    return None if content is None else bytes(content)
 
 
 def _caller(request: PageRequest) -> Caller | None:

@@ -45,23 +45,25 @@ def offer_of(
     descriptor: IntegrationDescriptor, capabilities: Iterable[Descriptor] = (), **more: Any
 ) -> Offer:
     """Build an offer from a parsed descriptor; `more` overrides what the descriptor says."""
-    known = descriptor.source_ref
-    own = tuple(
+    source_ref = descriptor.source_ref
+    own_capabilities = tuple(
         capability for capability in capabilities if capability.integration == descriptor.slug
     )
     values: dict[str, Any] = {
-        "key": str(known.get("name") or descriptor.slug),
-        "category": _category(descriptor, own),
-        "tags": tuple(known.get("tags") or ()),
-        "repository": str(known.get("repository") or ""),
-        "tools": _tools(own) or _tools_by_name(known.get("tools")),
+        "key": str(source_ref.get("name") or descriptor.slug),
+        "category": _category(descriptor, own_capabilities),
+        "tags": tuple(source_ref.get("tags") or ()),
+        "repository": str(source_ref.get("repository") or ""),
+        "tools": _tools(own_capabilities) or _tools_by_name(source_ref.get("tools")),
     }
     return Offer(descriptor=descriptor, **values | more)
 
 
 def needs_of(descriptor: IntegrationDescriptor) -> JSONObject:
     """Return what it needs: variables, the program to start, and the hosts it connects to."""
-    described = {one["name"]: one for one in descriptor.source_ref.get("variables") or ()}
+    described = {
+        variable["name"]: variable for variable in descriptor.source_ref.get("variables") or ()
+    }
     names = dict.fromkeys((*descriptor.required_secrets, *described))
     return {
         "variables": [
@@ -79,12 +81,12 @@ def needs_of(descriptor: IntegrationDescriptor) -> JSONObject:
 
 
 def _hosts(descriptor: IntegrationDescriptor) -> list[str]:
-    told = [str(host) for host in descriptor.source_ref.get("hosts") or ()]
+    listed_hosts = [str(host) for host in descriptor.source_ref.get("hosts") or ()]
     try:
-        own = urlsplit(descriptor.endpoint).hostname if descriptor.endpoint else None
+        endpoint_host = urlsplit(descriptor.endpoint).hostname if descriptor.endpoint else None
     except ValueError:
-        own = None
-    return list(dict.fromkeys(filter(None, (own, *told))))
+        endpoint_host = None
+    return list(dict.fromkeys(filter(None, (endpoint_host, *listed_hosts))))
 
 
 def _category(descriptor: IntegrationDescriptor, capabilities: tuple[Descriptor, ...]) -> str:
@@ -103,20 +105,20 @@ def _category(descriptor: IntegrationDescriptor, capabilities: tuple[Descriptor,
 def _tools(capabilities: tuple[Descriptor, ...]) -> tuple[JSONObject, ...]:
     return tuple(
         {
-            "name": one.action,
-            "title": one.display_name,
-            "description": short_description(one.description, _MOST_DESCRIPTION),
-            "side_effect": assess(one, declared=declared_effect(one)).effect,
+            "name": capability.action,
+            "title": capability.display_name,
+            "description": short_description(capability.description, _MOST_DESCRIPTION),
+            "side_effect": assess(capability, declared=declared_effect(capability)).effect,
         }
-        for one in capabilities[:_MOST_TOOLS]
-        if one.kind == "tool"
+        for capability in capabilities[:_MOST_TOOLS]
+        if capability.kind == "tool"
     )
 
 
 def _tools_by_name(names: Any) -> tuple[JSONObject, ...]:
     """Return tools for a source that lists only their names, or the effect of each as well."""
     listed = names if isinstance(names, list) else []
-    return tuple(_tool_by_name(one) for one in listed[:_MOST_TOOLS])
+    return tuple(_tool_by_name(name_or_tool) for name_or_tool in listed[:_MOST_TOOLS])
 
 
 def _tool_by_name(tool: Any) -> JSONObject:

@@ -47,8 +47,8 @@ class PackageTest:
 
 def read_package_test(reference: Mapping[str, Any]) -> PackageTest | None:
     """Return the findings in a listing's details or a descriptor's reference; None without any."""
-    found = reference.get(FINDINGS) if reference.get("type") in _TRUSTED else None
-    return _package_test(found) if isinstance(found, dict) else None
+    findings = reference.get(FINDINGS) if reference.get("type") in _TRUSTED else None
+    return _package_test(findings) if isinstance(findings, dict) else None
 
 
 def parse_findings(text: str | None) -> PackageTest | None:
@@ -56,17 +56,17 @@ def parse_findings(text: str | None) -> PackageTest | None:
     return _package_test(json.loads(text)) if text else None
 
 
-def _package_test(found: Mapping[str, Any]) -> PackageTest:
+def _package_test(findings: Mapping[str, Any]) -> PackageTest:
     return PackageTest(
-        version=found["version"],
-        tested_on=date.fromisoformat(found["tested_on"]),
-        state=found["state"],
-        bounds=tuple(found.get("bounds", ())),
-        called=found.get("called", ""),
-        hosts=tuple(found.get("hosts", ())),
-        packages=found["packages"],
-        megabytes=found["megabytes"],
-        seconds=found["seconds"],
+        version=findings["version"],
+        tested_on=date.fromisoformat(findings["tested_on"]),
+        state=findings["state"],
+        bounds=tuple(findings.get("bounds", ())),
+        called=findings.get("called", ""),
+        hosts=tuple(findings.get("hosts", ())),
+        packages=findings["packages"],
+        megabytes=findings["megabytes"],
+        seconds=findings["seconds"],
     )
 
 

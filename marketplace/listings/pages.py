@@ -68,10 +68,10 @@ def browse(request: PageRequest) -> HttpResponse:
     """Show a page of matching listings; htmx requests get only the results."""
     frame = frame_of(request)
     form = BrowseForm(request.GET)
-    wanted = form.to_query()
-    shelf = browse_listings(viewer=viewer_of(request, frame), wanted=wanted)
+    query = form.to_query()
+    shelf = browse_listings(viewer=viewer_of(request, frame), query=query)
     template = "listings/browse.html" + ("#found" if request.htmx else "")
-    return render_page(request, template, {"wanted": wanted, "found": shelf}, frame=frame)
+    return render_page(request, template, {"wanted": query, "found": shelf}, frame=frame)
 
 
 @login_required
@@ -102,12 +102,12 @@ def decide(request: PageRequest, slug: str) -> HttpResponse:
     approves = request.POST.get("decision") == "approve"
     decision = approve_listing if approves else hide_listing
     try:
-        decided = decision(by=request.user, listing=listing, seen=request.POST.get("seen", ""))
+        decided = decision(by=request.user, listing=listing, digest=request.POST.get("seen", ""))
     except ChangedSinceError:
         messages.error(request, CHANGED)
     else:
-        told = APPROVED if approves else HIDDEN
-        (messages.success if decided else messages.info)(request, told if decided else NOT_HELD)
+        message = APPROVED if approves else HIDDEN
+        (messages.success if decided else messages.info)(request, message if decided else NOT_HELD)
     return redirect("listing", slug)
 
 

@@ -136,7 +136,7 @@ def find_tools(*, viewer: Viewer, words: str) -> Sequence[Capability]:
     if not words or viewer.caller is None:
         return []
     usable = Capability.objects.usable_by(viewer.caller, unavailable=True).mentioning(words)
-    shown = usable.only("pk", "full_name", "display_name", "category", "kind")
+    rows = usable.only("pk", "full_name", "display_name", "category", "kind")
     first = words.split()[0]
     by_name = Case(
         When(display_name__istartswith=first, then=Value(0)),
@@ -145,7 +145,7 @@ def find_tools(*, viewer: Viewer, words: str) -> Sequence[Capability]:
         default=Value(3),
         output_field=IntegerField(),
     )
-    return list(shown.order_by(by_name, "display_name", "pk")[:MOST])
+    return list(rows.order_by(by_name, "display_name", "pk")[:MOST])
 
 
 def find_listings(*, viewer: Viewer, words: str) -> Sequence[Listing]:
@@ -155,5 +155,5 @@ def find_listings(*, viewer: Viewer, words: str) -> Sequence[Listing]:
     rows: QuerySet[Listing] = visible_listings(viewer)
     for word in words.split()[:_MOST_WORDS]:
         rows = rows.filter(title__icontains=word)
-    shown = rows.only("pk", "slug", "title", "category", "kind", "publisher")
-    return list(shown.order_by("title", "pk")[:MOST])
+    listings = rows.only("pk", "slug", "title", "category", "kind", "publisher")
+    return list(listings.order_by("title", "pk")[:MOST])

@@ -62,33 +62,35 @@ class ServersPage:
     next_cursor: str = ""
 
 
-def list_servers(*, caller: Caller, address: str, wanted: ServersQuery) -> ServersPage:
+def list_servers(*, caller: Caller, address: str, query: ServersQuery) -> ServersPage:
     """Return one page of servers, by name. `address` is the URL of `/mcp`."""
-    found = _usable(caller).filter(slug__gt=wanted.cursor)
-    if wanted.search:
-        found = found.filter(Q(slug__icontains=wanted.search) | Q(title__icontains=wanted.search))
-    if wanted.updated_since:
-        found = found.filter(updated_at__gte=wanted.updated_since)
-    if wanted.version not in ("", LATEST):
-        found = found.filter(_has_version(wanted.version))
-    rows = list(found.order_by("slug", "pk")[: wanted.limit + 1])
-    shown = rows[: wanted.limit]
-    cursor = shown[-1].slug if len(rows) > len(shown) else ""
-    return ServersPage(_server_entries(caller, shown, address), cursor)
+    matching = _usable(caller).filter(slug__gt=query.cursor)
+    if query.search:
+        matching = matching.filter(
+            Q(slug__icontains=query.search) | Q(title__icontains=query.search)
+        )
+    if query.updated_since:
+        matching = matching.filter(updated_at__gte=query.updated_since)
+    if query.version not in ("", LATEST):
+        matching = matching.filter(_has_version(query.version))
+    rows = list(matching.order_by("slug", "pk")[: query.limit + 1])
+    page_rows = rows[: query.limit]
+    cursor = page_rows[-1].slug if len(rows) > len(page_rows) else ""
+    return ServersPage(_server_entries(caller, page_rows, address), cursor)
 
 
 def versions_of(
     *, caller: Caller, address: str, name: str, version: str = ""
 ) -> tuple[dict[str, Any], ...]:
     """Return the installed version of a server, or nothing if it does not match."""
-    found = _named(_usable(caller), name, version)
-    return _server_entries(caller, list(found.order_by("slug", "pk")), address)
+    rows = _named(_usable(caller), name, version)
+    return _server_entries(caller, list(rows.order_by("slug", "pk")), address)
 
 
 def _named(rows: QuerySet[Integration], name: str, version: str) -> QuerySet[Integration]:
     namespace, _, slug = name.rpartition("/")
-    found = rows.filter(slug=slug if namespace == NAMESPACE else "")
-    return found if version in ("", LATEST) else found.filter(_has_version(version))
+    matching = rows.filter(slug=slug if namespace == NAMESPACE else "")
+    return matching if version in ("", LATEST) else matching.filter(_has_version(version))
 
 
 def _usable(caller: Caller) -> QuerySet[Integration]:
@@ -104,8 +106,8 @@ def set_registry_status(*, by: User, name: str, version: str, status: str) -> In
 
     Raises Integration.DoesNotExist for a name or a version that is not installed.
     """
-    found = _named(Integration.objects.select_for_update(of=("self",)), name, version)
-    row = found.get()
+    matching = _named(Integration.objects.select_for_update(of=("self",)), name, version)
+    row = matching.get()
     if row.registry_status != status:
         row.registry_status = status
         row.save(update_fields=["registry_status", "updated_at"])
@@ -120,9 +122,13 @@ def _has_version(version: str) -> Q:
 def _server_entries(
     caller: Caller, rows: Sequence[Integration], address: str
 ) -> tuple[dict[str, Any], ...]:
-    found = readiness_of_callers(caller, [row.pk for row in rows])
+    readiness_by_row = readiness_of_callers(caller, [row.pk for row in rows])
     # A right may be lost between the statements: such a server is left out.
-    return tuple(_server_entry(row, found[row.pk], address) for row in rows if row.pk in found)
+    return tuple(
+        _server_entry(row, readiness_by_row[row.pk], address)
+        for row in rows
+        if row.pk in readiness_by_row
+    )
 
 
 def _server_entry(
@@ -138,18 +144,21 @@ def _server_entry(
         "remotes": [{"type": "streamable-http", "url": _address_of(row, readiness, address)}],
     }
     official = {"status": row.registry_status, "publishedAt": published, "updatedAt": updated}
-    own = _readiness_parts(row, readiness)
-    return {"server": server, "_meta": {_META: official | {"isLatest": True}, _OWN_META: own}}
+    readiness_json = _readiness_parts(row, readiness)
+    return {
+        "server": server,
+        "_meta": {_META: official | {"isLatest": True}, _OWN_META: readiness_json},
+    }
 
 
 def _address_of(row: Integration, readiness: IntegrationReadiness, address: str) -> str:
     return f"{address}/{row.slug}" if readiness.readiness.runs_here else address
 
 
-def _readiness_parts(row: Integration, found: IntegrationReadiness) -> dict[str, Any]:
+def _readiness_parts(row: Integration, readiness: IntegrationReadiness) -> dict[str, Any]:
     """Return the state of the readiest tools, and the number of the caller's tools by state."""
-    told = readiness_parts(found.readiness, integration=row.slug, full_name=row.title)
-    return {**told, "tools": {state.value: count for state, count in found.tools}}
+    parts = readiness_parts(readiness.readiness, integration=row.slug, full_name=row.title)
+    return {**parts, "tools": {state.value: count for state, count in readiness.tools}}
 
 
 _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404)}
@@ -209,10 +218,10 @@ class ServersView(CallerView):
     )
     def get(self, request: Request) -> Response:
         """Return integrations with at least one usable capability, by name."""
-        caller, wanted = self.read_parameters(
+        caller, values = self.read_parameters(
             request, request.query_params.dict(), ServersQuerySerializer
         )
-        page = list_servers(caller=caller, address=_address(request), wanted=ServersQuery(**wanted))
+        page = list_servers(caller=caller, address=_address(request), query=ServersQuery(**values))
         return Response(_page(page.servers, page.next_cursor))
 
 
@@ -229,10 +238,10 @@ class VersionsView(CallerView):
     def get(self, request: Request, name: str) -> Response:
         """Return the installed version; 404 for unknown servers and for those of others."""
         caller, _ = self.read_parameters(request, request.query_params.dict(), CallerSerializer)
-        found = versions_of(caller=caller, address=_address(request), name=name)
-        if not found:
+        versions = versions_of(caller=caller, address=_address(request), name=name)
+        if not versions:
             raise Http404
-        return Response(_page(found))
+        return Response(_page(versions))
 
 
 class VersionView(CallerView):
@@ -248,10 +257,10 @@ class VersionView(CallerView):
     def get(self, request: Request, name: str, version: str) -> Response:
         """Return a version by its number, or `latest`."""
         caller, _ = self.read_parameters(request, request.query_params.dict(), CallerSerializer)
-        found = versions_of(caller=caller, address=_address(request), name=name, version=version)
-        if not found:
+        versions = versions_of(caller=caller, address=_address(request), name=name, version=version)
+        if not versions:
             raise Http404
-        return Response(found[0])
+        return Response(versions[0])
 
 
 class ChangeStatusSerializer(StrictSerializer):
@@ -282,9 +291,9 @@ class StatusView(AdminView):
     )
     def patch(self, request: Request, name: str, version: str) -> Response:
         """Change what the registry says of it; `latest` is the installed version."""
-        wanted = ChangeStatusSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        by, status = installation_admin(request), wanted.validated_data["status"]
+        serializer = ChangeStatusSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        by, status = installation_admin(request), serializer.validated_data["status"]
         try:
             row = set_registry_status(by=by, name=name, version=version, status=status)
         except Integration.DoesNotExist as unknown:

@@ -51,18 +51,18 @@ def review_of(listing: Listing) -> ListingReview:
 
 
 @transaction.atomic
-def approve_listing(*, by: User, listing: Listing, seen: str) -> bool:
+def approve_listing(*, by: User, listing: Listing, digest: str) -> bool:
     """Release a held listing. Return False if it is not held."""
-    return _decide(by, listing, seen, Review.APPROVED, (Review.HELD, Review.REJECTED))
+    return _decide(by, listing, digest, Review.APPROVED, (Review.HELD, Review.REJECTED))
 
 
 @transaction.atomic
-def hide_listing(*, by: User, listing: Listing, seen: str) -> bool:
+def hide_listing(*, by: User, listing: Listing, digest: str) -> bool:
     """Keep a listing from everyone but admins; False where it is neither held nor approved.
 
     Later texts under its name wait for an admin, too. Raises ChangedSinceError.
     """
-    return _decide(by, listing, seen, Review.REJECTED, (Review.HELD, Review.APPROVED))
+    return _decide(by, listing, digest, Review.REJECTED, (Review.HELD, Review.APPROVED))
 
 
 def held_listing(descriptor: IntegrationDescriptor) -> Listing | None:
@@ -79,15 +79,17 @@ def check_not_held(by: User, descriptor: IntegrationDescriptor) -> None:
         raise ListingHeldError
 
 
-def _decide(by: User, listing: Listing, seen: str, to: Review, come_from: Sequence[Review]) -> bool:
+def _decide(
+    by: User, listing: Listing, digest: str, to: Review, come_from: Sequence[Review]
+) -> bool:
     row = Listing.objects.select_for_update().filter(pk=listing.pk).first()
-    if row is None or seen != row.texts_digest or seen != digest_of_listing(row):
+    if row is None or digest != row.texts_digest or digest != digest_of_listing(row):
         raise ChangedSinceError
     if row.review not in come_from:
         return False
     row.review = to
     row.save(update_fields=["review"])
     action = "listing.approve" if to == Review.APPROVED else "listing.hide"
-    codes = sorted({one.code for one in read_findings(row.findings)})
-    record(by=by, action=action, target=row.slug, details={"texts": seen, "findings": codes})
+    codes = sorted({finding.code for finding in read_findings(row.findings)})
+    record(by=by, action=action, target=row.slug, details={"texts": digest, "findings": codes})
     return True

@@ -77,14 +77,14 @@ def _texts_of(rows: Sequence[Listing]) -> Iterator[JSONObject]:
     versions = ListingVersion.objects.filter(listing__in=keys).exclude(
         version__regex=PLAIN_VERSION.pattern
     )
-    named = _by_listing(versions.order_by("version").values_list("listing", "version"))
+    version_names = _by_listing(versions.order_by("version").values_list("listing", "version"))
     files = ListingFile.objects.filter(listing__in=keys).order_by("path")
     paths = _by_listing(files.values_list("listing", "path"))
     for row in rows:
         texts = {name: getattr(row, name) for name in _COLUMNS}
         # Read as words, whatever stands between them.
         texts["slug"] = row.slug.replace("-", " ")
-        texts["versions"], texts["files"] = named[row.pk], paths[row.pk]
+        texts["versions"], texts["files"] = version_names[row.pk], paths[row.pk]
         # Nobody has to decide again because of a new number.
         if not PLAIN_VERSION.match(row.version):
             texts["version"] = row.version
@@ -92,10 +92,10 @@ def _texts_of(rows: Sequence[Listing]) -> Iterator[JSONObject]:
 
 
 def _by_listing(pairs: Iterable[tuple[int, str]]) -> Mapping[int, list[str]]:
-    found: dict[int, list[str]] = defaultdict(list)
+    texts: dict[int, list[str]] = defaultdict(list)
     for listing, text in pairs:
-        found[listing].append(text)
-    return found
+        texts[listing].append(text)
+    return texts
 
 
 def _write(rows: Sequence[Listing]) -> None:

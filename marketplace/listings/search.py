@@ -73,14 +73,17 @@ def find_matches(words: str, *, sources: Sequence[int] | None) -> Matches:
 
 
 def _rank(words: str, rows: list[Match], scale: Scale) -> list[Match]:
-    named = words.strip().casefold()
+    title_sought = words.strip().casefold()
     evidence = [
-        MatchEvidence((row.cosine,), (row.words,), named in (row.slug, row.title.casefold()))
+        MatchEvidence((row.cosine,), (row.words,), title_sought in (row.slug, row.title.casefold()))
         for row in rows
     ]
     scores = [judged.score for judged in judge(evidence, MessageFeatures.of(words, ()), scale)]
     least = max(MIN_SCORE, cut(scores))
-    ranked = sorted(zip(scores, rows, strict=True), key=lambda one: (-one[0], one[1].title, one[1]))
+    ranked = sorted(
+        zip(scores, rows, strict=True),
+        key=lambda scored_row: (-scored_row[0], scored_row[1].title, scored_row[1]),
+    )
     return [row for score, row in ranked if score >= least]
 
 

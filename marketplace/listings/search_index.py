@@ -59,10 +59,10 @@ ON CONFLICT (listing_id, model_id) DO UPDATE
 
 def describe_missing() -> int:
     """Index changed listings, and those without a row for a kept model. Return the count."""
-    own = {"listing": OuterRef("pk")}
-    missing = Q(~Exists(ListingWords.objects.filter(of=OuterRef("updated_at"), **own)))
+    of_listing = {"listing": OuterRef("pk")}
+    missing = Q(~Exists(ListingWords.objects.filter(of=OuterRef("updated_at"), **of_listing)))
     for model in maintained_models():
-        missing |= Q(~Exists(ListingVector.objects.filter(model=model, **own)))
+        missing |= Q(~Exists(ListingVector.objects.filter(model=model, **of_listing)))
     keys = list(Listing.objects.filter(missing).order_by("pk").values_list("pk", flat=True))
     for some in chunks(keys, INDEX_BATCH):
         with transaction.atomic():
@@ -100,12 +100,12 @@ def _read(keys: list[int]) -> list[ListingVector]:
 
 def _store(pending: Sequence[ListingVector], vectors: Vectors) -> int:
     """Write each vector, unless its text changed in the meantime."""
-    written = 0
+    stored = 0
     with transaction.atomic():
         for row, vector in zip(pending, vectors, strict=True):
             same = ListingVector.objects.filter(pk=row.pk, text_hash=row.text_hash)
-            written += same.update(vector=vector, vector_hash=row.text_hash, attempts=0, failure="")
-    return written
+            stored += same.update(vector=vector, vector_hash=row.text_hash, attempts=0, failure="")
+    return stored
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,13 +44,13 @@ class StoredListings:
         """Number of listings of this source that are stored now."""
         return self.created + self.changed + self.unchanged
 
-    def add(self, other: "StoredListings") -> None:
+    def add(self, batch: "StoredListings") -> None:
         """Add the counts of another batch of the same source."""
-        self.created += other.created
-        self.changed += other.changed
-        self.unchanged += other.unchanged
-        self.held += other.held
-        self.defects += other.defects
+        self.created += batch.created
+        self.changed += batch.changed
+        self.unchanged += batch.unchanged
+        self.held += batch.held
+        self.defects += batch.defects
 
 
 def store_listings(
@@ -78,8 +78,8 @@ def store_offers(offers: Iterable[Offer], *, source: Source) -> StoredListings:
     """
     clashes: list[Defect] = []
     by_key = _group_by_key(offers, clashes)
-    own = Listing.objects.filter(source=source, key__in=by_key).select_for_update()
-    rows = {row.key: row for row in own.order_by("pk")}
+    stored_rows = Listing.objects.filter(source=source, key__in=by_key).select_for_update()
+    rows = {row.key: row for row in stored_rows.order_by("pk")}
     for key in _find_clashes(by_key, rows, clashes):
         del by_key[key]
         rows.pop(key, None)
@@ -99,12 +99,12 @@ def store_offers(offers: Iterable[Offer], *, source: Source) -> StoredListings:
     Listing.objects.bulk_create(new)
     overwrite(Listing, changed, [*_COMPARED_FIELDS, "icon", "vanished_at", "updated_at"])
     describe_listings([*new, *changed])
-    seen = [row.pk for key, row in rows.items() if _is_offered(by_key[key])]
-    Listing.objects.filter(pk__in=seen).update(run=source.run)
+    offered_keys = [row.pk for key, row in rows.items() if _is_offered(by_key[key])]
+    Listing.objects.filter(pk__in=offered_keys).update(run=source.run)
     _store_versions(rows, by_key)
     _store_files(rows, by_key, {row.key for row in (*new, *changed)})
     held = len(scan_listings(rows.values()))
-    unchanged = len(seen) - len(new) - len(changed)
+    unchanged = len(offered_keys) - len(new) - len(changed)
     return StoredListings(len(new), len(changed), unchanged, held, [*clashes, *slugs.defects])
 
 
@@ -124,25 +124,25 @@ def _find_clashes(
     by_key: Mapping[str, list[Offer]], rows: Mapping[str, Listing], clashes: list[Defect]
 ) -> list[str]:
     """Return keys whose stored listing is another thing, or was declared in another file."""
-    found = []
+    clashing_keys = []
     for key, row in rows.items():
         offer = _latest(by_key[key])
         source = str(row.details.get("came_from", ""))
         if _describes_other(row, offer) or _is_declared_elsewhere(row, offer):
             clashes.append(_clash_defect(row, source, offer))
-            found.append(key)
-    return found
+            clashing_keys.append(key)
+    return clashing_keys
 
 
-def _describes_other(known: DescribedIntegration, offer: Offer) -> bool:
+def _describes_other(stored: DescribedIntegration, offer: Offer) -> bool:
     """Return True if the offer describes another thing.
 
     A registry's name ("publisher/server") identifies one thing whose address or package may change
     between versions. A bare name does not.
     """
-    if known.kind != offer.descriptor.kind:
+    if stored.kind != offer.descriptor.kind:
         return True
-    return "/" not in offer.key and find_target(known) != find_target(offer.descriptor)
+    return "/" not in offer.key and find_target(stored) != find_target(offer.descriptor)
 
 
 def _is_declared_elsewhere(row: Listing, offer: Offer) -> bool:
@@ -155,10 +155,10 @@ def _is_declared_elsewhere(row: Listing, offer: Offer) -> bool:
     return any(getattr(row, name) != values[name] for name in _COMPARED_FIELDS)
 
 
-def _clash_defect(known: DescribedIntegration, source: str, offer: Offer) -> Defect:
+def _clash_defect(stored: DescribedIntegration, source: str, offer: Offer) -> Defect:
     second = describe_integration(offer.descriptor, str(offer.details.get("came_from", "")))
     reason = (
-        f"{offer.key} is the name of {describe_integration(known, source)}; {second} is left out"
+        f"{offer.key} is the name of {describe_integration(stored, source)}; {second} is left out"
     )
     return Defect(file_of(offer.descriptor) or offer.key, "name", reason)
 
@@ -178,9 +178,9 @@ class _Slugs:
 
     def __init__(self, source: Source, by_key: dict[str, list[Offer]]) -> None:
         self._source = source
-        wanted = {_latest(versions).descriptor.slug for versions in by_key.values()}
-        wanted |= {self._with_source(slug) for slug in wanted}
-        others = Listing.objects.filter(slug__in=wanted).select_related("source")
+        slugs = {_latest(versions).descriptor.slug for versions in by_key.values()}
+        slugs |= {self._with_source(slug) for slug in slugs}
+        others = Listing.objects.filter(slug__in=slugs).select_related("source")
         self._taken = {row.slug: row for row in others}
         self._given: set[str] = set()
         self.defects: list[Defect] = []
@@ -212,10 +212,10 @@ class _Slugs:
 
 def _latest(versions: Sequence[Offer]) -> Offer:
     """Return the version marked as latest, else the last published, else the last one."""
-    offered = [one for one in versions if one.status != ListingVersion.Status.DELETED]
-    marked = [one for one in offered if one.is_latest] or offered or list(versions)
-    dated = [one for one in marked if one.published_at is not None]
-    return max(dated, key=lambda one: one.published_at) if dated else marked[-1]  # type: ignore[arg-type, return-value]
+    offered = [version for version in versions if version.status != ListingVersion.Status.DELETED]
+    marked = [version for version in offered if version.is_latest] or offered or list(versions)
+    dated = [version for version in marked if version.published_at is not None]
+    return max(dated, key=lambda version: version.published_at) if dated else marked[-1]  # type: ignore[arg-type, return-value]
 
 
 def _is_older(row: Listing, offer: Offer, source: Source) -> bool:
@@ -254,23 +254,23 @@ def _values(offer: Offer, source: Source) -> dict[str, Any]:
 
 def _store_versions(rows: dict[str, Listing], by_key: dict[str, list[Offer]]) -> None:
     """Store new and changed versions. Their descriptors get the listing's slug."""
-    shown = {row.pk: row.version for row in rows.values()}
-    known = {
-        (one.listing_id, one.version): one
-        for one in ListingVersion.objects.filter(listing__in=shown).order_by("pk")
+    versions_by_listing = {row.pk: row.version for row in rows.values()}
+    stored = {
+        (version.listing_id, version.version): version
+        for version in ListingVersion.objects.filter(listing__in=versions_by_listing).order_by("pk")
     }
-    wanted = {
+    offered = {
         (row.listing_id, row.version): row
         for key, listing in rows.items()
         for row in (_version(listing, offer) for offer in by_key[key])
     }
     ListingVersion.objects.bulk_create(
-        [row for at, row in wanted.items() if at not in known or _differs(known[at], row)],
+        [row for at, row in offered.items() if at not in stored or _differs(stored[at], row)],
         update_conflicts=True,
         unique_fields=["listing", "version"],
         update_fields=_VERSION_FIELDS,
     )
-    _mark_latest(shown)
+    _mark_latest(versions_by_listing)
 
 
 def _version(listing: Listing, offer: Offer) -> ListingVersion:
@@ -283,18 +283,20 @@ def _version(listing: Listing, offer: Offer) -> ListingVersion:
     )
 
 
-def _differs(known: ListingVersion, wanted: ListingVersion) -> bool:
-    return any(getattr(known, name) != getattr(wanted, name) for name in _VERSION_FIELDS)
+def _differs(stored: ListingVersion, offered: ListingVersion) -> bool:
+    return any(getattr(stored, name) != getattr(offered, name) for name in _VERSION_FIELDS)
 
 
-def _mark_latest(shown: dict[int, str]) -> None:
+def _mark_latest(versions_by_listing: dict[int, str]) -> None:
     """Mark the version that each listing shows, which may have come with an earlier page."""
     # Compared in Python, not by a join: in the middle of a large import Postgres may estimate both
     # tables as empty, and would then compare every row with every other.
-    own = ListingVersion.objects.filter(listing__in=shown).order_by("pk")
+    versions = ListingVersion.objects.filter(listing__in=versions_by_listing).order_by("pk")
     wrong: dict[bool, list[int]] = {True: [], False: []}
-    for pk, listing, version, marked in own.values_list("pk", "listing", "version", "is_latest"):
-        if marked != (version == shown[listing]):
+    for pk, listing, version, marked in versions.values_list(
+        "pk", "listing", "version", "is_latest"
+    ):
+        if marked != (version == versions_by_listing[listing]):
             wrong[not marked].append(pk)
     for right, keys in wrong.items():
         ListingVersion.objects.filter(pk__in=keys).update(is_latest=right)

@@ -151,8 +151,8 @@ def message_of(row: NotificationDelivery) -> Message:
     content, text = row.content, str(row.content.get("text", ""))
     if row.channel.with_arguments and row.topic == Topic.APPROVALS:
         call = find_call(row.event)
-        shown = text_of(render_call(call)) if call is not None else ""
-        text = f"{text}\n\n{shown}".strip()
+        call_text = text_of(render_call(call)) if call is not None else ""
+        text = f"{text}\n\n{call_text}".strip()
     url = row.channel.origin.rstrip("/") + str(content.get("path", "/"))
     return Message(str(content.get("title", "")), text, url)
 

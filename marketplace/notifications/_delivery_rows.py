@@ -28,7 +28,9 @@ def add_deliveries() -> int:
     channels = list(active_channels())
     if not channels:
         return 0
-    begin = max(timezone.now() - TOLD_WITHIN, min(one.created_at for one in channels))
+    begin = max(
+        timezone.now() - TOLD_WITHIN, min(channel_row.created_at for channel_row in channels)
+    )
     by_language: dict[str, list[NotificationChannel]] = defaultdict(list)
     for channel in channels:
         by_language[language_of(channel.owner)].append(channel)
@@ -38,7 +40,7 @@ def add_deliveries() -> int:
 def _add(language: str, channels: list[NotificationChannel], begin: datetime) -> int:
     with override(language):
         events = list_events(begin)
-    told = set(
+    stored = set(
         NotificationDelivery.objects.filter(event__in=[event.key for event in events]).values_list(
             "channel_id", "event"
         )
@@ -52,7 +54,7 @@ def _add(language: str, channels: list[NotificationChannel], begin: datetime) ->
         )
         for channel in channels
         for event in _wanted(channel, events)
-        if (channel.pk, event.key) not in told
+        if (channel.pk, event.key) not in stored
     ]
     # Another worker may store the same ones at this moment.
     NotificationDelivery.objects.bulk_create(rows, ignore_conflicts=True)

@@ -48,8 +48,8 @@ class Event:
 
 def list_events(since: datetime) -> list[Event]:
     """Return the events since then, in one or two statements for each topic."""
-    found = (_approvals, _requests, _failures, _alerts, _reviews, _answers)
-    return [event for read in found for event in read(since)]
+    readers = (_approvals, _requests, _failures, _alerts, _reviews, _answers)
+    return [event for reader in readers for event in reader(since)]
 
 
 def _approvals(since: datetime) -> Iterator[Event]:
@@ -71,16 +71,16 @@ def _approvals(since: datetime) -> Iterator[Event]:
 
 def _requests(since: datetime) -> Iterator[Event]:
     rows = AccessRequest.objects.filter(state=AccessRequest.State.OPEN, created_at__gte=since)
-    for one in rows.select_related("user", "group").order_by("-created_at", "pk")[:MOST]:
+    for access_request in rows.select_related("user", "group").order_by("-created_at", "pk")[:MOST]:
         yield Event(
-            key=f"request:{one.pk}",
+            key=f"request:{access_request.pk}",
             topic=Topic.REQUESTS,
-            at=one.created_at,
+            at=access_request.created_at,
             title=_("%(user)s requests access in %(group)s")
-            % {"user": one.user, "group": one.group},
-            text=one.wish[:MOST_OF_WISH],
-            path=reverse("access-request", args=[one.pk]),
-            groups=frozenset({one.group_id}),
+            % {"user": access_request.user, "group": access_request.group},
+            text=access_request.wish[:MOST_OF_WISH],
+            path=reverse("access-request", args=[access_request.pk]),
+            groups=frozenset({access_request.group_id}),
         )
 
 
@@ -90,32 +90,32 @@ def _failures(since: datetime) -> Iterator[Event]:
     )
     failing = list(rows.order_by("-failing_since", "pk")[:MOST])
     groups = _groups_of([row.pk for row in failing])
-    for one in failing:
-        if one.failing_since is not None:
+    for integration in failing:
+        if integration.failing_since is not None:
             yield Event(
-                key=f"failing:{one.pk}:{one.failing_since.isoformat()}",
+                key=f"failing:{integration.pk}:{integration.failing_since.isoformat()}",
                 topic=Topic.FAILURES,
-                at=one.failing_since,
-                title=_("%(integration)s is failing") % {"integration": one.title},
-                text=translate_stored(one.health),
-                path=reverse("integration", args=[one.slug]),
-                groups=groups[one.pk],
+                at=integration.failing_since,
+                title=_("%(integration)s is failing") % {"integration": integration.title},
+                text=translate_stored(integration.health),
+                path=reverse("integration", args=[integration.slug]),
+                groups=groups[integration.pk],
             )
 
 
 def _alerts(since: datetime) -> Iterator[Event]:
     rows = OutcomeAlert.objects.filter(at__gte=since).select_related("group")
-    for one in rows.order_by("-at", "-pk")[:MOST]:
+    for alert in rows.order_by("-at", "-pk")[:MOST]:
         yield Event(
-            key=f"alert:{one.pk}",
+            key=f"alert:{alert.pk}",
             topic=Topic.ALERTS,
-            at=one.at,
-            title=_("The outcomes in %(group)s are below the threshold") % {"group": one.group}
-            if one.group
+            at=alert.at,
+            title=_("The outcomes in %(group)s are below the threshold") % {"group": alert.group}
+            if alert.group
             else _("The outcomes of everyone are below the threshold"),
-            text=_alert_text(one),
+            text=_alert_text(alert),
             path=reverse("insights-outcomes"),
-            groups=frozenset({one.group_id} if one.group_id else ()),
+            groups=frozenset({alert.group_id} if alert.group_id else ()),
         )
 
 
@@ -126,34 +126,34 @@ def _reviews(since: datetime) -> Iterator[Event]:
         waiting[row.integration_id].append(row)
     groups = _groups_of(list(waiting))
     for pk, definitions in waiting.items():
-        one = definitions[0].integration
+        integration = definitions[0].integration
         texts = "".join(f"{row.name} {row.standing} {row.proposed_hash}\n" for row in definitions)
         yield Event(
             key=f"review:{pk}:{hashlib.sha256(texts.encode()).hexdigest()[:32]}",
             topic=Topic.REVIEWS,
             at=max(row.changed_at for row in definitions),
             title=_("Definitions of %(integration)s are waiting for review")
-            % {"integration": one.title},
+            % {"integration": integration.title},
             text=_("Number of definitions: %(count)s. They are out of use until then.")
             % {"count": number_format(len(definitions), force_grouping=True)},
-            path=reverse("integration-review", args=[one.slug]),
+            path=reverse("integration-review", args=[integration.slug]),
             groups=groups[pk],
         )
 
 
 def _answers(since: datetime) -> Iterator[Event]:
     requests = AccessRequest.objects.filter(answered_at__gte=since)
-    for one in requests.order_by("-answered_at", "pk")[:MOST]:
+    for access_request in requests.order_by("-answered_at", "pk")[:MOST]:
         yield Event(
-            key=f"answer:{one.pk}",
+            key=f"answer:{access_request.pk}",
             topic=Topic.ANSWERS,
-            at=one.answered_at or one.created_at,
+            at=access_request.answered_at or access_request.created_at,
             title=_("Your request was granted")
-            if one.state == AccessRequest.State.GRANTED
+            if access_request.state == AccessRequest.State.GRANTED
             else _("Your request was declined"),
-            text=f"{one.wish[:MOST_OF_WISH]}\n{one.note}".strip(),
+            text=f"{access_request.wish[:MOST_OF_WISH]}\n{access_request.note}".strip(),
             path=reverse("requests"),
-            user_id=one.user_id,
+            user_id=access_request.user_id,
         )
     calls = Call.objects.filter(decided_at__gte=since).exclude(decided_by=F("user"))
     for call in calls.order_by("-decided_at", "pk")[:MOST]:
@@ -195,10 +195,10 @@ def _groups_of(integrations: list[int]) -> dict[int, frozenset[int]]:
     granted = IntegrationGroupPermission.objects.filter(
         content_object__in=integrations, permission__codename="use_integration"
     )
-    found: dict[int, set[int]] = defaultdict(set)
+    groups: dict[int, set[int]] = defaultdict(set)
     for integration, group in granted.values_list("content_object_id", "group_id"):
-        found[integration].add(group)
-    return {pk: frozenset(found[pk]) for pk in integrations}
+        groups[integration].add(group)
+    return {pk: frozenset(groups[pk]) for pk in integrations}
 
 
 def find_call(event: str) -> Call | None:

@@ -64,27 +64,27 @@ def _listed(rows: "QuerySet[NotificationChannel]") -> "QuerySet[NotificationChan
 
 
 @transaction.atomic
-def add_channel(*, by: User, wanted: NewChannel) -> tuple[NotificationChannel, str]:
+def add_channel(*, by: User, values: NewChannel) -> tuple[NotificationChannel, str]:
     """Store a channel; return it, and a webhook's signing secret, which is shown once."""
-    _check(wanted)
-    secret = new_secret() if wanted.kind == Kind.WEBHOOK else ""
-    host = urlsplit(wanted.address).hostname or "" if wanted.kind != Kind.MAIL else ""
+    _check(values)
+    secret = new_secret() if values.kind == Kind.WEBHOOK else ""
+    host = urlsplit(values.address).hostname or "" if values.kind != Kind.MAIL else ""
     row = NotificationChannel(
-        owner=wanted.owner,
-        group=wanted.group,
-        kind=wanted.kind,
-        topics=list(wanted.topics),
-        mail_to=wanted.mail_to if wanted.kind == Kind.MAIL and wanted.owner is None else "",
+        owner=values.owner,
+        group=values.group,
+        kind=values.kind,
+        topics=list(values.topics),
+        mail_to=values.mail_to if values.kind == Kind.MAIL and values.owner is None else "",
         host=host[:253],
-        origin=wanted.origin,
-        with_arguments=wanted.with_arguments and wanted.owner is None,
+        origin=values.origin,
+        with_arguments=values.with_arguments and values.owner is None,
         # The purpose has the row's key in it, so the row comes first.
-        sealed_address=b"" if wanted.kind == Kind.MAIL else b"pending",
+        sealed_address=b"" if values.kind == Kind.MAIL else b"pending",
     )
     row.save()
-    if wanted.kind != Kind.MAIL:
+    if values.kind != Kind.MAIL:
         try:
-            row.sealed_address = seal(wanted.address, purpose=row.address_purpose)
+            row.sealed_address = seal(values.address, purpose=row.address_purpose)
             row.sealed_secret = seal(secret, purpose=row.secret_purpose) if secret else b""
         except SecretUnavailableError as problem:
             raise ChannelRefused("address", str(problem)) from None
@@ -93,25 +93,25 @@ def add_channel(*, by: User, wanted: NewChannel) -> tuple[NotificationChannel, s
     return row, secret
 
 
-def _check(wanted: NewChannel) -> None:
-    rows = NotificationChannel.objects.filter(owner=wanted.owner)
-    most = MOST_OF_ADMINS if wanted.owner is None else MOST_OF_PERSON
+def _check(values: NewChannel) -> None:
+    rows = NotificationChannel.objects.filter(owner=values.owner)
+    most = MOST_OF_ADMINS if values.owner is None else MOST_OF_PERSON
     if rows.count() >= most:
         raise ChannelRefused(
             "kind", _("There are %(most)s channels, which is the limit.") % {"most": most}
         )
-    if wanted.kind == Kind.MAIL:
+    if values.kind == Kind.MAIL:
         if not delivers_mail():
             raise ChannelRefused("kind", _("No mail server is set, so no mail can be sent."))
-        if wanted.owner is not None and not wanted.owner.email:
+        if values.owner is not None and not values.owner.email:
             raise ChannelRefused("kind", _("Your account has no e-mail address."))
-        if wanted.owner is None and not wanted.mail_to:
+        if values.owner is None and not values.mail_to:
             raise ChannelRefused("mail_to", _("Enter the address that gets the mails."))
         return
-    if not wanted.address:
+    if not values.address:
         raise ChannelRefused("address", _("Enter the address of the webhook."))
     try:
-        check_address(wanted.address, AllowedHosts.from_settings())
+        check_address(values.address, AllowedHosts.from_settings())
     except EndpointNotAllowedError as refusal:
         raise ChannelRefused("address", str(refusal)) from None
 

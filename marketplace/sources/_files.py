@@ -16,18 +16,18 @@ _READMES = ("README.md", "readme.md", "Readme.md")
 
 
 def load_files(
-    root: Path, reading: SourceReading, *, named: str = ""
+    root: Path, reading: SourceReading, *, file_name: str = ""
 ) -> Iterator[tuple[Path, Loaded]]:
     """Load each file below the folder, optionally only files of a given name.
 
     Defects name their file relative to the folder.
     """
-    found = find_sources(root, DEFAULT_LIMITS)
-    reading.report(*found.defects)
-    files = [path for path in found.files if not named or path.name == named]
+    sources = find_sources(root, DEFAULT_LIMITS)
+    reading.report(*sources.defects)
+    files = [path for path in sources.files if not file_name or path.name == file_name]
     reading.total = len(files)
     for path in files:
-        yield path, load_file(path, found.root, reading)
+        yield path, load_file(path, sources.root, reading)
 
 
 def load_file(path: Path, root: Path, reading: SourceReading) -> Loaded:
@@ -44,16 +44,18 @@ def keep_formats(
     loaded: Loaded, formats: frozenset[str], name: str, reading: SourceReading
 ) -> Loaded:
     """Drop and report entries whose format this kind of source does not read."""
-    kept = tuple(
+    supported = tuple(
         integration
         for integration in loaded.integrations
         if integration.source_ref.get("format") in formats
     )
-    if len(kept) < len(loaded.integrations) or (loaded.capabilities and not loaded.integrations):
+    if len(supported) < len(loaded.integrations) or (
+        loaded.capabilities and not loaded.integrations
+    ):
         reading.report(
             Defect(name, "file", "has a format that this kind of source does not support")
         )
-    return replace(loaded, integrations=kept)
+    return replace(loaded, integrations=supported)
 
 
 def read_readme(folder: Path) -> str:

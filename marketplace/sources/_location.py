@@ -80,7 +80,9 @@ def resolve_allowed_path(location: str) -> Path:
         path = Path(location).resolve(strict=True)
     except (OSError, RuntimeError, ValueError):
         raise LocationNotAllowedError from None
-    if not any(path.is_relative_to(Path(one).resolve()) for one in settings.PEGBOARD_SOURCE_DIRS):
+    if not any(
+        path.is_relative_to(Path(folder).resolve()) for folder in settings.PEGBOARD_SOURCE_DIRS
+    ):
         raise LocationNotAllowedError
     return path
 
@@ -96,8 +98,8 @@ def archive_url(address: str, *, ref: str = "") -> str:
     names = path.split("/")
     if form is None or len(names) < 2 or not all(map(_PART.fullmatch, names)):
         raise RefusedError(NO_ARCHIVE)
-    wanted = ref or (tree["ref"] if tree else "HEAD")
-    return form.format(path=path, ref=quote(wanted, safe="/.-_"))
+    revision = ref or (tree["ref"] if tree else "HEAD")
+    return form.format(path=path, ref=quote(revision, safe="/.-_"))
 
 
 def folder_in_url(address: str) -> str:

@@ -31,11 +31,11 @@ from marketplace.sources._location import (
 def unpack(body: bytes, folder: Path, *, limits: ArchiveLimits = ARCHIVE_LIMITS) -> list[Defect]:
     """Extract the files below `folder` and return what was skipped. Raises RefusedError."""
     left_out: list[Defect] = []
-    for one in read_archive(body, limits=limits):
-        if isinstance(one, ArchiveFile):
-            _write(folder / one.path, one.content)
+    for member in read_archive(body, limits=limits):
+        if isinstance(member, ArchiveFile):
+            _write(folder / member.path, member.content)
         else:
-            left_out.append(one)
+            left_out.append(member)
     return left_out
 
 
@@ -48,8 +48,8 @@ def strip_top_folder(folder: Path) -> Path:
 def _write(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as written:
-            written.write(content)
+        with path.open("xb") as file:
+            file.write(content)
     except (OSError, ValueError) as problem:
         raise RefusedError(f"cannot be unpacked: {type(problem).__name__}") from None
 
@@ -112,8 +112,11 @@ class SourceReading:
 
     def fetch_source(self, url: str, *, bounds: Bounds = DOCUMENT) -> bytes:
         """Fetch the document at the source's own URL; NotModifiedError if it has not changed."""
-        known = {"If-None-Match": self.source.etag, "If-Modified-Since": self.source.last_modified}
-        document = self._request(url, {k: v for k, v in known.items() if v}, bounds)
+        validators = {
+            "If-None-Match": self.source.etag,
+            "If-Modified-Since": self.source.last_modified,
+        }
+        document = self._request(url, {k: v for k, v in validators.items() if v}, bounds)
         self.etag = document.headers.get("etag", "")[:200]
         self.last_modified = document.headers.get("last-modified", "")[:80]
         return document.body

@@ -43,11 +43,11 @@ def import_loaded(
     offered = [
         integration for integration in loaded.integrations if integration.slug not in providing
     ]
-    kept = tuple(
+    provided = tuple(
         integration for integration in loaded.integrations if integration.slug in providing
     )
     registered = register(
-        replace(loaded, integrations=kept),
+        replace(loaded, integrations=provided),
         by=by,
         source=source,
         came_from=came_from,

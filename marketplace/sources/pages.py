@@ -74,8 +74,8 @@ class ChangeSourceForm(forms.Form):
 @require_GET
 def sources(request: PageRequest) -> HttpResponse:
     """Show all sources. While one is being read, htmx polls for the list only."""
-    found = list(list_sources())
-    context = {"sources": found, "busy": any(one.is_under_way for one in found)}
+    rows = list(list_sources())
+    context = {"sources": rows, "busy": any(entry.is_under_way for entry in rows)}
     template = f"{TEMPLATES}list.html" + ("#found" if request.htmx else "")
     return render_page(request, template, context, frame=frame_of(request))
 
@@ -132,9 +132,9 @@ def source(request: PageRequest, slug: str) -> HttpResponse:
 @require_POST
 def refresh(request: PageRequest, slug: str) -> HttpResponse:
     """Queue a reading, and return to the page it was requested from."""
-    found = get_object_or_404(Source, slug=slug)
+    row = get_object_or_404(Source, slug=slug)
     try:
-        request_refresh(by=request.user, source=found)
+        request_refresh(by=request.user, source=row)
     except NotRefreshableError as refused:
         messages.error(request, str(refused))
     return redirect(

@@ -35,15 +35,19 @@ from marketplace.sources.kinds.registry import READERS
 # Listings that their source removed or renamed.
 
 
-def mark_vanished(source: Source, *, kept: set[str]) -> int:
+def mark_vanished(source: Source, *, plugins: set[str]) -> int:
     """Mark listings that this run has not seen, and return their number.
 
     Installed ones stay, marked as vanished; others are deleted. Parts of the plugins in `kept` were
     not fetched in this run, so they are left alone.
     """
-    own = Listing.objects.filter(source=source).exclude(run=source.run)
+    unseen = Listing.objects.filter(source=source).exclude(run=source.run)
     # NULL IN (...) is neither true nor false in SQL: `exclude` would drop rows without that key.
-    gone = own.filter(Q(details__plugin=None) | ~Q(details__plugin__in=kept)) if kept else own
+    gone = (
+        unseen.filter(Q(details__plugin=None) | ~Q(details__plugin__in=plugins))
+        if plugins
+        else unseen
+    )
     installed = Integration.objects.exclude(listing="").values("listing")
     marked = gone.filter(slug__in=installed, vanished_at=None).update(vanished_at=Now())
     _, removed = gone.exclude(slug__in=installed).delete()
@@ -54,11 +58,11 @@ def follow_renames(source: Source, renames: dict[str, str]) -> list[str]:
     """Rename the keys of listings; slugs and installations stay. Return the old keys."""
     if not renames:
         return []
-    wanted = {old: _follow(old, renames) for old in renames}
-    names = {*wanted, *wanted.values()}
+    new_keys = {old: _follow(old, renames) for old in renames}
+    names = {*new_keys, *new_keys.values()}
     rows = {row.key: row for row in Listing.objects.filter(source=source, key__in=names)}
     followed = []
-    for old, new in wanted.items():
+    for old, new in new_keys.items():
         if old in rows and new not in rows and new != old:
             rows[new] = rows.pop(old)
             rows[new].key = new
@@ -69,9 +73,9 @@ def follow_renames(source: Source, renames: dict[str, str]) -> list[str]:
 
 def _follow(name: str, renames: dict[str, str]) -> str:
     """Follow a chain of renames to its end; stop before a cycle closes."""
-    seen = {name}
-    while (following := renames.get(name)) and following not in seen:
-        seen.add(following)
+    names = {name}
+    while (following := renames.get(name)) and following not in names:
+        names.add(following)
         name = following
     return name
 
@@ -145,7 +149,7 @@ class _Pass:
         with transaction.atomic():
             self._lock()
             follow_renames(source, reading.renames)
-            vanished = mark_vanished(source, kept=reading.kept) if reading.complete else 0
+            vanished = mark_vanished(source, plugins=reading.kept) if reading.complete else 0
             _finish(
                 source,
                 f"{self._done:,} entries read.",
@@ -170,12 +174,12 @@ class _Pass:
         """Yield each version once; report versions that come again with different content."""
         for offer in offers:
             at = (offer.key, offer.descriptor.version)
-            said = _digest(offer)
+            digest = _digest(offer)
             self._done += 1
             if at not in self._seen:
-                self._seen[at] = said
+                self._seen[at] = digest
                 yield offer
-            elif self._seen[at] != said:
+            elif self._seen[at] != digest:
                 file = str(offer.descriptor.source_ref.get("file", ""))
                 reason = f"{offer.key} was already offered with different contents"
                 self._reading.report(Defect(file, "name", reason))
@@ -187,8 +191,8 @@ class _Pass:
 
     def _report_progress(self) -> None:
         self._reported_at = monotonic()
-        own = self._own_row().update(done=self._done, total=self._reading.total, sent_at=Now())
-        if not own:
+        updated = self._own_row().update(done=self._done, total=self._reading.total, sent_at=Now())
+        if not updated:
             raise OvertakenError
 
     def _lock(self) -> None:
@@ -237,8 +241,8 @@ def _finish(source: Source, message: str, **columns: object) -> None:
 def _end(source: Source, state: State, **columns: object) -> None:
     """Set the state and columns of a pass that is over, unless another one has begun."""
     # The sweep may have queued a slow pass again: as long as none has begun, this one's word holds.
-    own = Q(state__in=Source.UNDER_WAY)
-    move(source, state, own, unchanged=["run"], attempts=0, **columns)
+    condition = Q(state__in=Source.UNDER_WAY)
+    move(source, state, condition, unchanged=["run"], attempts=0, **columns)
 
 
 def due_sources() -> QuerySet[Source]:

@@ -28,10 +28,10 @@ class NotRefreshableError(Exception):
     """A source without a location has nothing to be read again."""
 
     def __init__(self, source: Source) -> None:
-        told = _("A command loaded this source. Run the command again to refresh it.")
+        message = _("A command loaded this source. Run the command again to refresh it.")
         if source.kind == Source.Kind.BY_HAND:
-            told = _("Admins added these listings one by one. Add one again to refresh it.")
-        super().__init__(told)
+            message = _("Admins added these listings one by one. Add one again to refresh it.")
+        super().__init__(message)
 
 
 class BuiltInSourceError(Exception):
@@ -65,17 +65,17 @@ def source_details(*, slug: str, page: str = "") -> SourceDetails | None:
     source = sources.filter(slug=slug).first()
     if source is None:
         return None
-    own = Listing.objects.filter(source=source)
-    figures = own.aggregate(
+    listings = Listing.objects.filter(source=source)
+    figures = listings.aggregate(
         listings=Count("pk", filter=Q(vanished_at=None)),
         vanished=Count("pk", filter=~Q(vanished_at=None)),
     )
     defects = Paginator(source.report.get("defects", []), _DEFECTS_ON_A_PAGE).get_page(page)
-    return SourceDetails(source, installed=_count_installed(own), defects=defects, **figures)
+    return SourceDetails(source, installed=_count_installed(listings), defects=defects, **figures)
 
 
-def _count_installed(own: QuerySet[Listing]) -> int:
-    return Integration.objects.filter(listing__in=own.values("slug")).count()
+def _count_installed(listings: QuerySet[Listing]) -> int:
+    return Integration.objects.filter(listing__in=listings.values("slug")).count()
 
 
 @transaction.atomic
@@ -84,10 +84,10 @@ def add_source(
 ) -> Source:
     """Add a source and queue its first reading. Raises like `check_location`."""
     check_location(kind, location)
-    shown = title or _title_from(location)
+    name = title or _title_from(location)
     source = Source.objects.create(
-        slug=_unused_slug(slug_for(shown)),
-        title=shown[:200],
+        slug=_unused_slug(slug_for(name)),
+        title=name[:200],
         kind=kind,
         location=location,
         schedule_hours=schedule_hours,
@@ -104,12 +104,12 @@ def change_source(*, by: User, source: Source, enabled: bool, schedule_hours: in
     """Change settings of a source. Return False if nothing changes."""
     if not source.is_added:
         raise BuiltInSourceError
-    wanted = {"enabled": enabled, "schedule_hours": schedule_hours}
-    if all(getattr(source, name) == value for name, value in wanted.items()):
+    values = {"enabled": enabled, "schedule_hours": schedule_hours}
+    if all(getattr(source, name) == value for name, value in values.items()):
         return False
     source.enabled, source.schedule_hours = enabled, schedule_hours
-    source.save(update_fields=list(wanted))
-    record(by=by, action="source.change", target=source.slug, details=wanted)
+    source.save(update_fields=list(values))
+    record(by=by, action="source.change", target=source.slug, details=values)
     return True
 
 
@@ -138,12 +138,12 @@ def remove_source(*, by: User, source: Source) -> None:
     if not source.is_added:
         raise BuiltInSourceError
     installed = Integration.objects.exclude(listing="").values("listing")
-    own = Listing.objects.filter(source=source)
-    kept = own.filter(slug__in=installed).update(vanished_at=Now())
-    removed = own.exclude(slug__in=installed).count()
-    own.exclude(slug__in=installed).delete()
+    listings = Listing.objects.filter(source=source)
+    vanished = listings.filter(slug__in=installed).update(vanished_at=Now())
+    removed = listings.exclude(slug__in=installed).count()
+    listings.exclude(slug__in=installed).delete()
     record(by=by, action="source.remove", target=source.slug, details={"listings": removed})
-    log.info("source removed", source=source.slug, listings=removed, kept=kept)
+    log.info("source removed", source=source.slug, listings=removed, kept=vanished)
     source.delete()
 
 
@@ -158,4 +158,8 @@ def _unused_slug(slug: str) -> str:
     """Return the slug, with a number appended if it is taken."""
     taken = set(Source.objects.filter(slug__startswith=slug[:44]).values_list("slug", flat=True))
     numbered = (f"{slug[:44]}-{number}" for number in range(2, len(taken) + 3))
-    return slug if slug not in taken else next(one for one in numbered if one not in taken)
+    return (
+        slug
+        if slug not in taken
+        else next(candidate for candidate in numbered if candidate not in taken)
+    )

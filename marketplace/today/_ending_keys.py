@@ -36,23 +36,23 @@ class Replacements:
 
 def list_ending_keys(person: User) -> Section:
     """Return keys without a successor that expire within a week: for staff all, else their own."""
-    found = list_keys(KeyFilter(show="ending")).filter(replaced_at=None)
+    keys = list_keys(KeyFilter(show="ending")).filter(replaced_at=None)
     if not person.is_staff:
-        found = found.filter(owner=person)
-    rows = tuple(_row(one, person) for one in found.order_by("expires_at", "pk")[:MOST])
-    return Section(rows, found.count(), f"{reverse('keys')}?show=ending" if person.is_staff else "")
+        keys = keys.filter(owner=person)
+    rows = tuple(_row(key, person) for key in keys.order_by("expires_at", "pk")[:MOST])
+    return Section(rows, keys.count(), f"{reverse('keys')}?show=ending" if person.is_staff else "")
 
 
-def _row(one: ApiKey, person: User) -> Row:
-    expires = localtime(one.expires_at) if one.expires_at else None
+def _row(key: ApiKey, person: User) -> Row:
+    expires = localtime(key.expires_at) if key.expires_at else None
     words = _("Expires %(time)s.") % {
         "time": date_format(expires, "DAY_TIME_FORMAT") if expires else ""
     }
     if not person.is_staff:
         # Only admins make keys: the person has to ask one.
-        return Row(one.name, words, reverse("requests"), _("Request a new key"))
-    address = reverse("key-replace", args=[one.pk])
-    return Row(one.name, words, address, _("Replace key"), choice=str(one.pk))
+        return Row(key.name, words, reverse("requests"), _("Request a new key"))
+    address = reverse("key-replace", args=[key.pk])
+    return Row(key.name, words, address, _("Replace key"), choice=str(key.pk))
 
 
 @sensitive_variables("raw", "made")

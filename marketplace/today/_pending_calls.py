@@ -59,7 +59,11 @@ def list_to_decide(person: User) -> PendingCalls:
     # The rule needs four columns of each call; the whole rows are read for those in the list only.
     queue = [call for call in list_waiting() if not call.reason]
     verdicts = eligibility_of(queue, approver_of(person))
-    mine = [one.pk for one in queue if verdicts[one.pk].stuck or not verdicts[one.pk].objection]
+    mine = [
+        waiting_call.pk
+        for waiting_call in queue
+        if verdicts[waiting_call.pk].stuck or not verdicts[waiting_call.pk].objection
+    ]
     calls = approvals_of(person).filter(pk__in=mine[:MOST]).order_by("created_at", "pk")
     rows = tuple(_pending(call, stuck=verdicts[call.pk].stuck) for call in calls)
     return PendingCalls(rows, len(mine))
@@ -67,9 +71,11 @@ def list_to_decide(person: User) -> PendingCalls:
 
 def list_own_pending(person: User) -> PendingCalls:
     """Return the person's own calls that wait for an approver, oldest first."""
-    own = _own(person)
-    rows = list(own.select_related("user", "group", "actor", "capability__integration")[:MOST])
-    return PendingCalls(tuple(_pending(call, stuck=False) for call in rows), own.count())
+    own_calls = _own(person)
+    rows = list(
+        own_calls.select_related("user", "group", "actor", "capability__integration")[:MOST]
+    )
+    return PendingCalls(tuple(_pending(call, stuck=False) for call in rows), own_calls.count())
 
 
 def _own(person: User) -> "QuerySet[Call]":
@@ -84,7 +90,7 @@ def _pending(call: Call, *, stuck: bool) -> PendingCall:
 
 def decide_each(*, by: User, choices: Sequence[str], approve: bool, note: str) -> Decisions:
     """Approve or reject the chosen calls as they were displayed."""
-    decided = decide_in_bulk(by=by, seen=_read_seen(choices), approve=approve, note=note)
+    decided = decide_in_bulk(by=by, digests=_read_seen(choices), approve=approve, note=note)
     return Decisions(decided.done, decided.refusals)
 
 
@@ -102,8 +108,8 @@ def cancel_each(*, by: User, choices: Sequence[str]) -> Decisions:
 
 def _read_seen(choices: Sequence[str]) -> dict[UUID, str]:
     """Return the digest of what was displayed, by call."""
-    seen = {}
+    digests = {}
     for key, digest in list(read_choices(choices).items())[:MOST]:
         with suppress(ValueError):  # somebody typed it: no call has such a key
-            seen[UUID(key)] = digest
-    return seen
+            digests[UUID(key)] = digest
+    return digests

@@ -37,24 +37,24 @@ _UNDECIDED = (RuntimeCapability.State.PROPOSED, RuntimeCapability.State.TRIED)
 def list_reviews() -> Section:
     """Return integrations with definitions to review, then what else waits for a decision."""
     waiting = Q(definitions__standing__in=Definition.WAITING)
-    found = Integration.objects.annotate(
+    integrations = Integration.objects.annotate(
         waiting=Count("definitions", filter=waiting, distinct=True), picture=F("icon__image")
     )
-    found = found.filter(Q(waiting__gt=0) | Q(state=ReviewState.QUARANTINED))
-    shown = list(found.order_by("title", "pk")[:MOST])
-    definitions = _definitions_of([one.pk for one in shown])
-    rows = [_row(one, definitions[one.pk]) for one in shown]
+    integrations = integrations.filter(Q(waiting__gt=0) | Q(state=ReviewState.QUARANTINED))
+    first_integrations = list(integrations.order_by("title", "pk")[:MOST])
+    definitions = _definitions_of([integration.pk for integration in first_integrations])
+    rows = [_row(integration, definitions[integration.pk]) for integration in first_integrations]
     installs = Installation.objects.filter(state=Installation.State.NEEDS_APPROVAL)
     proposals = ServerProposal.objects.filter(state=ServerProposal.State.OPEN)
     ready = Capability.objects.filter(full_name=OuterRef("full_name"), state=ReviewState.APPROVED)
-    made = RuntimeCapability.objects.filter(NOT_OVER, Exists(ready), state__in=_UNDECIDED)
+    runtime_tools = RuntimeCapability.objects.filter(NOT_OVER, Exists(ready), state__in=_UNDECIDED)
     others = (
         _others(installs.count(), "integrations", _("Installations waiting for approval")),
         _others(proposals.count(), "proposals", _("Servers that assistants proposed")),
-        _others(made.count(), "runtime-tools", _("Tools made at runtime")),
+        _others(runtime_tools.count(), "runtime-tools", _("Tools made at runtime")),
     )
     more = [row for row in others if row is not None]
-    return Section((*rows, *more), found.count() + len(more), reverse("integrations"))
+    return Section((*rows, *more), integrations.count() + len(more), reverse("integrations"))
 
 
 def _definitions_of(integrations: list[int]) -> dict[int, list[PendingDefinition]]:
@@ -62,12 +62,12 @@ def _definitions_of(integrations: list[int]) -> dict[int, list[PendingDefinition
     waiting = Definition.objects.filter(
         integration__in=integrations, standing__in=Definition.WAITING
     )
-    found: dict[int, list[PendingDefinition]] = defaultdict(list)
+    definitions: dict[int, list[PendingDefinition]] = defaultdict(list)
     for row in waiting.order_by("integration__title", "integration", "name", "pk")[
         :MOST_DEFINITIONS
     ]:
-        found[row.integration_id].append(_pending(row))
-    return found
+        definitions[row.integration_id].append(_pending(row))
+    return definitions
 
 
 def _pending(row: Definition) -> PendingDefinition:
@@ -83,20 +83,20 @@ def _is_short(change: DefinitionChange) -> bool:
     return is_whole and characters <= MOST_CHARACTERS and lines <= MOST_LINES
 
 
-def _row(one: Integration, definitions: list[PendingDefinition]) -> Row:
-    number = one.waiting  # type: ignore[attr-defined]
+def _row(integration: Integration, definitions: list[PendingDefinition]) -> Row:
+    number = integration.waiting  # type: ignore[attr-defined]
     words = ngettext(
         "%(count)s definition is waiting for review.",
         "%(count)s definitions are waiting for review.",
         number,
     )
     return Row(
-        one.title,
+        integration.title,
         words % {"count": number},
-        reverse("integration-review", args=[one.slug]),
+        reverse("integration-review", args=[integration.slug]),
         _("Review changes"),
         definitions=tuple(definitions),
-        face=face_of(one),
+        face=face_of(integration),
     )
 
 
@@ -112,19 +112,25 @@ def decide_definitions(*, by: User, choices: Sequence[str], approve: bool) -> De
     list does not show in full, or what is suspicious, is approved on its own page only.
     """
     seen_by = read_choices(choices)
-    shown = {key: seen for text, seen in seen_by.items() for key in read_keys([text])}
-    rows = Definition.objects.filter(pk__in=list(shown), standing__in=Definition.WAITING)
-    found = list(rows.select_related("integration").order_by("integration__title", "integration"))
+    digests_by_key = {
+        key: digests for text, digests in seen_by.items() for key in read_keys([text])
+    }
+    rows = Definition.objects.filter(pk__in=list(digests_by_key), standing__in=Definition.WAITING)
+    definitions = list(
+        rows.select_related("integration").order_by("integration__title", "integration")
+    )
     decide = review_decisions.approve if approve else review_decisions.keep_out
     done, refusals = 0, []
     if approve:
-        kept = {row.pk: why for row in found if (why := _pending(row).objection)}
-        refusals = [f"{row.name}: {kept[row.pk]}" for row in found if row.pk in kept]
-        found = [row for row in found if row.pk not in kept]
-    for integration, some in groupby(found, key=lambda row: row.integration):
-        seen = {row.name: shown[row.pk] for row in some}
+        objections = {row.pk: why for row in definitions if (why := _pending(row).objection)}
+        refusals = [
+            f"{row.name}: {objections[row.pk]}" for row in definitions if row.pk in objections
+        ]
+        definitions = [row for row in definitions if row.pk not in objections]
+    for integration, some in groupby(definitions, key=lambda row: row.integration):
+        digests = {row.name: digests_by_key[row.pk] for row in some}
         try:
-            done += len(decide(by=by, integration=integration, seen=seen))
+            done += len(decide(by=by, integration=integration, digests=digests))
         except ChangedSinceError:
             refusals.append(
                 _("%(title)s has changed since it was displayed. This is the current state.")
@@ -132,6 +138,6 @@ def decide_definitions(*, by: User, choices: Sequence[str], approve: bool) -> De
             )
         except NotReadableError as problem:
             refusals.append(f"{integration.title}: {problem}")
-    if not found and not refusals:
+    if not definitions and not refusals:
         refusals.append(_("Nothing is left to review."))
     return Decisions(done, tuple(refusals))

@@ -44,49 +44,51 @@ _REFUSED = (
 
 def list_updates() -> Section:
     """Return the integrations whose listing offers a newer version, with what changes."""
-    found = list_integrations(IntegrationFilters(show="update"))
-    shown = list(found[:MOST])
-    listings = Listing.objects.filter(slug__in=[one.listing for one in shown])
-    by_slug = {one.slug: one for one in listings}
-    rows = tuple(_row(one, by_slug.get(one.listing)) for one in shown)
-    return Section(rows, found.count(), f"{reverse('integrations')}?show=update")
+    integrations = list_integrations(IntegrationFilters(show="update"))
+    first_integrations = list(integrations[:MOST])
+    listings = Listing.objects.filter(slug__in=[entry.listing for entry in first_integrations])
+    by_slug = {entry.slug: entry for entry in listings}
+    rows = tuple(_row(entry, by_slug.get(entry.listing)) for entry in first_integrations)
+    return Section(rows, integrations.count(), f"{reverse('integrations')}?show=update")
 
 
-def _row(one: Integration, listing: Listing | None) -> Row:
+def _row(integration: Integration, listing: Listing | None) -> Row:
     words = _("From %(version)s to %(newer)s.") % {
-        "version": one.version or _("an unknown version"),
-        "newer": update_of(one),
+        "version": integration.version or _("an unknown version"),
+        "newer": update_of(integration),
     }
-    address, action = reverse("integration-update", args=[one.slug]), _("Review update")
-    if one.install_state in _WORKING:  # type: ignore[attr-defined]
-        status = status_of_row(one)
-        address, action = reverse("integration", args=[one.slug]), _("Show progress")
-        told = status.label, status.tone, status.icon
-        return Row(one.title, words, address, action, *told, face=face_of(one))
-    update = _update(one, listing)
+    address, action = reverse("integration-update", args=[integration.slug]), _("Review update")
+    if integration.install_state in _WORKING:  # type: ignore[attr-defined]
+        status = status_of_row(integration)
+        address, action = reverse("integration", args=[integration.slug]), _("Show progress")
+        status_parts = status.label, status.tone, status.icon
+        return Row(
+            integration.title, words, address, action, *status_parts, face=face_of(integration)
+        )
+    update = _update(integration, listing)
     if update is None:
-        return Row(one.title, words, address, action, face=face_of(one))
+        return Row(integration.title, words, address, action, face=face_of(integration))
     return Row(
-        one.title,
+        integration.title,
         words,
         address,
         action,
-        choice=f"{one.slug}:{update.digest}",
+        choice=f"{integration.slug}:{update.digest}",
         facts=_facts(update),
-        face=face_of(one),
+        face=face_of(integration),
     )
 
 
-def _update(one: Integration, listing: Listing | None) -> Update | None:
+def _update(integration: Integration, listing: Listing | None) -> Update | None:
     """Return the update if everything that it changes fits the list, else None."""
     try:
-        update = update_from(one, listing)
+        update = update_from(integration, listing)
     except CommandNotAllowedError:
         return None
     if update is None or update.listing.is_held:
         return None
-    is_same = update.descriptor.transport == one.transport
-    asks_more = set(update.descriptor.required_secrets) - set(one.required_secrets)
+    is_same = update.descriptor.transport == integration.transport
+    asks_more = set(update.descriptor.required_secrets) - set(integration.required_secrets)
     return update if is_same and not asks_more and fit_a_list(update.lines) else None
 
 
@@ -100,15 +102,15 @@ def start_updates(*, by: User, choices: Sequence[str]) -> Decisions:
 
     What a list does not show in full is not started by one, whatever the request says.
     """
-    shown = read_choices(choices)
-    rows = list(Integration.objects.filter(slug__in=list(shown)).order_by("title", "pk"))
+    digests = read_choices(choices)
+    rows = list(Integration.objects.filter(slug__in=list(digests)).order_by("title", "pk"))
     listings = Listing.objects.filter(slug__in=[row.listing for row in rows])
     by_slug = {listing.slug: listing for listing in listings}
     done, refusals = 0, []
     for row in rows:
         try:
-            _check_shown(row, by_slug.get(row.listing), shown[row.slug])
-            start_update(by=by, integration=row, confirmed=shown[row.slug])
+            _check_shown(row, by_slug.get(row.listing), digests[row.slug])
+            start_update(by=by, integration=row, confirmed=digests[row.slug])
             done += 1
         except _REFUSED as refused:
             why = str(refused) or _("You are not allowed to start programs on this machine.")

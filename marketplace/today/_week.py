@@ -47,10 +47,10 @@ def read_week(person: User) -> list[WeekFigure]:
 
     def measured(label: str, name: str, *, is_share: bool = True) -> WeekFigure:
         write = percent if is_share else milliseconds
-        found = [parts[day].figures[name].value if day in parts else None for day in days]
+        measurements = [parts[day].figures[name].value if day in parts else None for day in days]
         now, before = report.figures[name].value, report.before.figures[name].value
-        was, shown = (_(NO_VALUE) if one is None else write(one) for one in (before, now))
-        return WeekFigure(label, shown, was, draw_sparkline(found))
+        was, current = (_(NO_VALUE) if value is None else write(value) for value in (before, now))
+        return WeekFigure(label, current, was, draw_sparkline(measurements))
 
     turns = {day: int(part.counts["turns"]) for day, part in parts.items()}
     return [
@@ -68,10 +68,10 @@ def _calls(
 ) -> tuple[dict[date | None, int], dict[date | None, int], tuple[int, int]]:
     """Return calls and failed calls by day (UTC), and both numbers of the period before."""
     begin = since - (until - since)
-    found = Call.objects.filter(created_at__gte=begin, created_at__lt=until)
+    calls_of_both = Call.objects.filter(created_at__gte=begin, created_at__lt=until)
     if user_id is not None:
-        found = found.filter(user=user_id)
-    by_day = found.annotate(
+        calls_of_both = calls_of_both.filter(user=user_id)
+    by_day = calls_of_both.annotate(
         day=TruncDate("created_at", tzinfo=UTC), recent=Q(created_at__gte=since)
     )
     rows = by_day.values("day", "recent").annotate(

@@ -38,40 +38,40 @@ def list_alerts() -> Section:
     """Return the newest alert of each window, of the last day, unless it was seen."""
     newest = OutcomeAlert.objects.filter(at__gte=Now() - ALERTS_OF)
     newest = newest.order_by("scope", "-at", "-pk").distinct("scope")
-    found = [one for one in newest.select_related("group") if one.seen_at is None]
-    rows = tuple(_row(one) for one in found[:MOST])
-    return Section(rows, len(found), reverse("insights-outcomes"))
+    unseen = [alert for alert in newest.select_related("group") if alert.seen_at is None]
+    rows = tuple(_row(alert) for alert in unseen[:MOST])
+    return Section(rows, len(unseen), reverse("insights-outcomes"))
 
 
-def _row(one: OutcomeAlert) -> Row:
-    critical = one.severity == OutcomeAlert.Severity.CRITICAL
+def _row(alert: OutcomeAlert) -> Row:
+    critical = alert.severity == OutcomeAlert.Severity.CRITICAL
     words = _("Weighted rate %(value)s, below %(threshold)s, of %(samples)s turns.") % {
-        "value": number_format(one.value, 2),
-        "threshold": number_format(one.threshold, 2),
-        "samples": number_format(one.samples, force_grouping=True),
+        "value": number_format(alert.value, 2),
+        "threshold": number_format(alert.threshold, 2),
+        "samples": number_format(alert.samples, force_grouping=True),
     }
     return Row(
-        one.group.name if one.group else _("Everyone"),
-        f"{words} {date_format(localtime(one.at), 'DAY_TIME_FORMAT')}",
+        alert.group.name if alert.group else _("Everyone"),
+        f"{words} {date_format(localtime(alert.at), 'DAY_TIME_FORMAT')}",
         reverse("insights-outcomes"),
         _("Show outcomes"),
         _("critical") if critical else _("warning"),
         "danger" if critical else "caution",
         "triangle-alert",
-        choice=str(one.pk),
+        choice=str(alert.pk),
     )
 
 
 @transaction.atomic
-def mark_alerts(*, by: User, keys: Sequence[str], seen: bool) -> list[str]:
+def mark_alerts(*, by: User, keys: Sequence[str], is_seen: bool) -> list[str]:
     """Mark the chosen alerts as seen, or as unseen again; return the keys of those changed."""
-    rows = OutcomeAlert.objects.filter(pk__in=read_keys(keys), seen_at__isnull=seen)
-    found = list(rows.order_by("pk").select_for_update())
-    rows = OutcomeAlert.objects.filter(pk__in=[one.pk for one in found])
-    rows.update(seen_at=Now() if seen else None)
-    for one in found:
-        record(by=by, action="alert.seen" if seen else "alert.unseen", target=one.scope)
-    return [str(one.pk) for one in found]
+    rows = OutcomeAlert.objects.filter(pk__in=read_keys(keys), seen_at__isnull=is_seen)
+    alerts = list(rows.order_by("pk").select_for_update())
+    rows = OutcomeAlert.objects.filter(pk__in=[alert.pk for alert in alerts])
+    rows.update(seen_at=Now() if is_seen else None)
+    for alert in alerts:
+        record(by=by, action="alert.seen" if is_seen else "alert.unseen", target=alert.scope)
+    return [str(alert.pk) for alert in alerts]
 
 
 # Requests, failing integrations and missing connections: a section of rows for each kind.
@@ -92,32 +92,43 @@ class OpenRequests:
 
 def open_requests() -> OpenRequests:
     """Return the access requests without an answer."""
-    found = AccessRequest.objects.filter(state=AccessRequest.State.OPEN)
-    rows = found.select_related("user", "group").order_by("created_at", "pk")[:MOST]
-    return OpenRequests(tuple(rows), found.count())
+    requests = AccessRequest.objects.filter(state=AccessRequest.State.OPEN)
+    rows = requests.select_related("user", "group").order_by("created_at", "pk")[:MOST]
+    return OpenRequests(tuple(rows), requests.count())
 
 
 def troubled_integrations() -> Section:
     """Return the integrations that an admin has to mend: failing, or without secret or sign-in."""
-    found = list_integrations(IntegrationFilters(show="needs_admin"))
-    rows = tuple(_troubled(one) for one in found[:MOST])
-    return Section(rows, found.count(), f"{reverse('integrations')}?show=trouble")
+    integrations = list_integrations(IntegrationFilters(show="needs_admin"))
+    rows = tuple(_troubled(integration) for integration in integrations[:MOST])
+    return Section(rows, integrations.count(), f"{reverse('integrations')}?show=trouble")
 
 
-def _troubled(one: Integration) -> Row:
-    status, address = status_of_row(one), reverse("integration", args=[one.slug])
+def _troubled(integration: Integration) -> Row:
+    status, address = status_of_row(integration), reverse("integration", args=[integration.slug])
     action, value = _("Show problem"), ""
-    match Obstacle(one.obstacle):  # type: ignore[attr-defined]
+    match Obstacle(integration.obstacle):  # type: ignore[attr-defined]
         case Obstacle.NOT_CONFIRMED:
-            address, action = reverse("integration-confirm", args=[one.slug]), _("Review target")
+            address, action = (
+                reverse("integration-confirm", args=[integration.slug]),
+                _("Review target"),
+            )
         case Obstacle.SHARED_SECRET:
             address, action = f"{address}#secrets", _("Set secret")
         case Obstacle.SHARED_ACCOUNT:
             address, action = f"{address}#account", _("Sign in")
         case Obstacle.FAILING:
-            value = one.slug
-    told = status.label, status.tone, status.icon
-    return Row(one.title, status.words, address, action, *told, value, face=face_of(one))
+            value = integration.slug
+    status_parts = status.label, status.tone, status.icon
+    return Row(
+        integration.title,
+        status.words,
+        address,
+        action,
+        *status_parts,
+        value,
+        face=face_of(integration),
+    )
 
 
 def missing_connections(person: User, caller: Caller | None) -> Section:
@@ -126,7 +137,7 @@ def missing_connections(person: User, caller: Caller | None) -> Section:
         return Section()
     obstacle = obstacle_sql(integration="catalog_integration", user=f"{person.pk:d}::bigint")
     reachable = Capability.objects.reachable_by(caller, unavailable=True)
-    found = (
+    integrations = (
         Integration.objects.filter(
             own_secrets=True,
             enabled=True,
@@ -140,17 +151,19 @@ def missing_connections(person: User, caller: Caller | None) -> Section:
         )
         .filter(obstacle__in=_PERSONAL)
     )
-    rows = tuple(_connection(one) for one in found.order_by("title", "pk")[:MOST])
-    return Section(rows, found.count(), reverse("my-secrets"))
+    rows = tuple(
+        _connection(integration) for integration in integrations.order_by("title", "pk")[:MOST]
+    )
+    return Section(rows, integrations.count(), reverse("my-secrets"))
 
 
-def _connection(one: Integration) -> Row:
-    address = reverse("my-secret", args=[one.slug])
-    if one.obstacle == Obstacle.OWN_ACCOUNT:  # type: ignore[attr-defined]
+def _connection(integration: Integration) -> Row:
+    address = reverse("my-secret", args=[integration.slug])
+    if integration.obstacle == Obstacle.OWN_ACCOUNT:  # type: ignore[attr-defined]
         words, action = _("It needs your sign-in."), _("Sign in")
     else:
         words, action = _("It needs a secret from you."), _("Set secret")
-    return Row(one.title, words, address, action, face=face_of(one))
+    return Row(integration.title, words, address, action, face=face_of(integration))
 
 
 def own_requests(person: User) -> tuple[AccessRequest, ...]:
@@ -192,14 +205,14 @@ class TodaysWork:
 
 def list_todays_work(*, person: User, caller: Caller | None) -> TodaysWork:
     """Return what waits for this person; `caller` is the person in all their groups."""
-    own = {
+    own_work = {
         "keys": list_ending_keys(person),
         "connections": missing_connections(person, caller),
         "own_calls": list_own_pending(person),
         "own_requests": own_requests(person),
     }
     if not person.is_staff:
-        return TodaysWork(**own)  # type: ignore[arg-type]
+        return TodaysWork(**own_work)  # type: ignore[arg-type]
     return TodaysWork(
         calls=list_to_decide(person),
         requests=open_requests(),
@@ -207,5 +220,5 @@ def list_todays_work(*, person: User, caller: Caller | None) -> TodaysWork:
         reviews=list_reviews(),
         updates=list_updates(),
         alerts=list_alerts(),
-        **own,  # type: ignore[arg-type]
+        **own_work,  # type: ignore[arg-type]
     )

@@ -106,7 +106,7 @@ def connect(people: People, fake: FakeModel) -> Bench:
         key=key,
         groups=[people.support],
     )
-    return Bench(people, fake, set_model(by=None, wanted=wanted))
+    return Bench(people, fake, set_model(by=None, values=wanted))
 
 
 def admin() -> User:

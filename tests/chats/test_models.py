@@ -28,7 +28,7 @@ def wanted(**changed: object) -> WantedModel:
 
 
 def test_the_key_is_sealed_and_in_no_audit_entry() -> None:
-    model = set_model(by=admin(), wanted=wanted())
+    model = set_model(by=admin(), values=wanted())
 
     assert model.address == "https://api.anthropic.com"
     assert unseal(bytes(model.sealed_key), purpose=model.key_purpose) == KEY
@@ -38,12 +38,12 @@ def test_the_key_is_sealed_and_in_no_audit_entry() -> None:
 
 
 def test_a_key_stays_only_at_its_address() -> None:
-    model = set_model(by=None, wanted=wanted())
-    kept = set_model(by=None, wanted=wanted(key="", model_id="fable-2"))
+    model = set_model(by=None, values=wanted())
+    kept = set_model(by=None, values=wanted(key="", model_id="fable-2"))
 
     for change in ({"address": "https://evil.example"}, {"provider": "openai"}):
         with pytest.raises(ModelRefusedError, match="enter the key again") as refused:
-            set_model(by=None, wanted=wanted(key="", **change))
+            set_model(by=None, values=wanted(key="", **change))
         assert refused.value.field == "key"
 
     assert (kept.pk, kept.model_id) == (model.pk, "fable-2")
@@ -67,7 +67,7 @@ def test_a_key_stays_only_at_its_address() -> None:
 )
 def test_what_cannot_work_is_refused(change: dict[str, str], field: str) -> None:
     with pytest.raises(ModelRefusedError) as refused:
-        set_model(by=None, wanted=wanted(**change))
+        set_model(by=None, values=wanted(**change))
 
     assert refused.value.field == field
     assert not ChatModel.objects.filter(name="Fable").exists()
@@ -76,17 +76,17 @@ def test_what_cannot_work_is_refused(change: dict[str, str], field: str) -> None
 def test_a_server_nearby_needs_its_host_allowed_and_no_key(settings: Settings) -> None:
     near = {"provider": "compatible", "address": "http://localhost:11434/v1/", "key": ""}
     with pytest.raises(ModelRefusedError, match="let an admin allow its host"):
-        set_model(by=None, wanted=wanted(**near))
+        set_model(by=None, values=wanted(**near))
 
     settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = (("localhost", 11434),)
-    model = set_model(by=None, wanted=wanted(**near))
+    model = set_model(by=None, values=wanted(**near))
 
     assert (model.address, bytes(model.sealed_key)) == ("http://localhost:11434/v1", b"")
 
 
 def test_models_are_for_admins_and_the_groups_that_are_named(people: People) -> None:
-    own = set_model(by=None, wanted=wanted())
-    shared = set_model(by=None, wanted=wanted(name="Shared", groups=[people.support]))
+    own = set_model(by=None, values=wanted())
+    shared = set_model(by=None, values=wanted(name="Shared", groups=[people.support]))
     root = admin()
     gone = User.objects.create(username="gone", is_staff=True, is_active=False)
 
@@ -103,7 +103,7 @@ def test_there_is_a_limit_to_models() -> None:
         ChatModel.objects.create(name=f"m{number}", provider="compatible", address="https://x")
 
     with pytest.raises(ModelRefusedError, match="the limit"):
-        set_model(by=None, wanted=wanted())
+        set_model(by=None, values=wanted())
 
 
 def test_the_broker_opens_a_key_while_its_model_is_asked(bench: Bench) -> None:
@@ -118,7 +118,7 @@ def test_the_broker_opens_a_key_while_its_model_is_asked(bench: Bench) -> None:
 
 
 def test_keys_take_part_in_a_rotation_and_go_with_their_model() -> None:
-    model = set_model(by=None, wanted=wanted())
+    model = set_model(by=None, values=wanted())
     sealed = bytes(model.sealed_key)
 
     rotated = rotate_secrets()

@@ -68,7 +68,7 @@ def offer(slug: str, description: str = "", version: str = "1.0") -> Offer:
 
 
 def look(words: str = "", viewer: Viewer = ADMIN, **more: object) -> ListingPage:
-    return browse_listings(viewer=viewer, wanted=ListingQuery(words=words, **more))  # type: ignore[arg-type]
+    return browse_listings(viewer=viewer, query=ListingQuery(words=words, **more))  # type: ignore[arg-type]
 
 
 def slugs(shelf: ListingPage) -> list[str]:

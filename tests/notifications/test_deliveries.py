@@ -41,7 +41,7 @@ SECRET = "Dear Ms Abebe, the code is 4711"
 
 def add(by: User, **values: object) -> NotificationChannel:
     whole = {"kind": "webhook", "topics": ALL, "origin": "https://pegboard.example/", **values}
-    channel, _ = add_channel(by=by, wanted=NewChannel(**whole))  # type: ignore[arg-type]
+    channel, _ = add_channel(by=by, values=NewChannel(**whole))  # type: ignore[arg-type]
     return channel
 
 
@@ -72,7 +72,7 @@ def test_a_call_is_told_once_without_its_arguments_and_signed(
     admin: User, alice: User, support: Group, gmail: Capability, receiver: Receiver
 ) -> None:
     wanted = NewChannel("webhook", ALL, "https://pegboard.example/", address=receiver.url)
-    channel, secret = add_channel(by=admin, wanted=wanted)
+    channel, secret = add_channel(by=admin, values=wanted)
     call = waiting_call(alice, support, gmail, SECRET)
 
     send_all()

@@ -41,7 +41,7 @@ def test_each_channel_is_told_in_its_own_language_and_groups_in_that_of_the_site
     for kind, owner in (("mail", admin), ("teams", admin), ("slack", None)):
         address = "" if kind == "mail" else receiver.url
         wanted = NewChannel(kind, ALL, "https://pegboard.example/", owner=owner, address=address)
-        send_test(channel=add_channel(by=admin, wanted=wanted)[0])
+        send_test(channel=add_channel(by=admin, values=wanted)[0])
     waiting_call(alice, support, gmail, "x")
     common = {"severity": "critical", "reason": "low", "threshold": 0.5, "samples": 1200}
     OutcomeAlert.objects.create(scope="all", at=timezone.now(), value=0.25, **common)

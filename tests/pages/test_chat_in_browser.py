@@ -34,7 +34,7 @@ def fake(settings: Settings, support: Group) -> Iterator[FakeModel]:
     with serve("anthropic") as fake:
         wanted = WantedModel(name="Fable", provider="anthropic", model_id=MODEL,
                              address=fake.address, key=KEY, groups=[support])  # fmt: skip
-        set_model(by=None, wanted=wanted)
+        set_model(by=None, values=wanted)
         yield fake
 
 

@@ -34,7 +34,7 @@ def asked_why(
 ) -> WhyNot:
     question = SelectRequest(asked.pop("message", MESSAGE), caller or people.caller, **asked)
     selection = select_capabilities(question)
-    return why_not(asked=question, selection=selection, name=name, by_admin=by_admin)
+    return why_not(request=question, selection=selection, name=name, by_admin=by_admin)
 
 
 def change(row: Any, **values: Any) -> None:

@@ -159,13 +159,13 @@ def test_summary_follows_rights_and_the_catalogue(people: People, client: Client
 
 
 def test_right_that_goes_while_it_is_read_is_kept_under_its_own_key(people: People) -> None:
-    before = state.read_state(people.caller, shown=[], full=[]).key
+    before = state.read_state(people.caller, keys=[], full=[]).key
     rule = lay_down(Rule.Effect.DENY, people.search, Space.objects.get(group=people.support))
 
     state.categories_at(before, people.caller)
 
     rule.delete()
-    again = state.read_state(people.caller, shown=[], full=[]).key
+    again = state.read_state(people.caller, keys=[], full=[]).key
     assert again == before
     told = [one.category for one in state.categories_at(again, people.caller)]
     assert "search" in told
@@ -174,7 +174,7 @@ def test_right_that_goes_while_it_is_read_is_kept_under_its_own_key(people: Peop
 def test_what_is_taken_away_meanwhile_is_told_nowhere(people: People) -> None:
     shown = [people.send.pk, people.pay.pk]
 
-    found = state.read_state(people.caller, shown=shown, full=shown)
+    found = state.read_state(people.caller, keys=shown, full=shown)
 
     assert list(found.facts) == [people.send.pk]
 
@@ -184,10 +184,10 @@ def test_required_tools_are_named_only_if_the_caller_may_use_them(people: People
     named = ["wiki__read_page", "search", "tool:payroll__pay", "payroll__pay", "no_such__tool"]
     Capability.objects.filter(pk=tool.pk).update(required_tools=named)
 
-    facts = state.read_state(people.caller, shown=[tool.pk], full=[]).facts[tool.pk]
+    facts = state.read_state(people.caller, keys=[tool.pk], full=[]).facts[tool.pk]
     root = Space.objects.get(group=people.support, parent=None)
     lay_down(Rule.Effect.DENY, Capability.objects.get(full_name="wiki__read_page"), root)
-    denied = state.read_state(people.caller, shown=[tool.pk], full=[]).facts[tool.pk]
+    denied = state.read_state(people.caller, keys=[tool.pk], full=[]).facts[tool.pk]
 
     assert facts.required_tools == ("wiki__read_page", "gmail__search")
     assert denied.required_tools == ("gmail__search",)

@@ -78,7 +78,7 @@ def test_what_is_written_fits_also_where_the_estimate_was_too_low(people: People
     CapabilityFactory.create(integration=people.gmail, description="word " * 200)
 
     injection = inject_everything(
-        caller=people.caller, provider="openai", context_window=1_000, known=(4, 1)
+        caller=people.caller, provider="openai", context_window=1_000, measured=(4, 1)
     )
 
     assert injection.choice.mode == "discovery"

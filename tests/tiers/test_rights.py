@@ -34,7 +34,7 @@ def check(world: World, caller: Caller) -> None:
     usable = world.usable(caller)
     names = {row.pk: row.full_name for row in Capability.objects.filter(pk__in=usable)}
 
-    categories = categories_at(read_state(caller, shown=[], full=[]).key, caller)
+    categories = categories_at(read_state(caller, keys=[], full=[]).key, caller)
     tools = all_tools.read(caller)
 
     assert sum(one.count for one in categories) == len(usable)

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from catalog.words.names import singular
+
 LONGEST_ACTION = 56
 LONGEST_ARGUMENT = 64
 _CAMEL = re.compile(r"([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])")
@@ -62,23 +64,15 @@ def _name_of_path(method: str, path: str) -> str:
         _snake(step) for step in steps if "{" not in step and not _VERSION.fullmatch(step.lower())
     ]
     # Whose things they are: the things before the last belong to one of them.
-    words = [*(_singular(thing) for thing in things[-3:-1]), *things[-1:]]
+    words = [*(singular(thing) for thing in things[-3:-1]), *things[-1:]]
     if ends_in_one and words:
-        words[-1] = _singular(words[-1])
+        words[-1] = singular(words[-1])
     verb = _VERBS.get(method) or ("get" if ends_in_one or not words else "list")
-    if method == "get" and words and not ends_in_one and _singular(words[-1]) == words[-1]:
+    if method == "get" and words and not ends_in_one and singular(words[-1]) == words[-1]:
         verb = "get"
     if method == "post" and words and not ends_in_one:
-        words[-1] = _singular(words[-1])
+        words[-1] = singular(words[-1])
     return "_".join([verb, *words])
-
-
-def _singular(word: str) -> str:
-    if word.endswith("ies") and len(word) > 4:
-        return f"{word[:-3]}y"
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1]
-    return word
 
 
 def _snake(text: str) -> str:

@@ -40,8 +40,8 @@ MB = 1024 * 1024
 _ROOT = Path(reader_program.__file__).parents[2]
 # Of Pegboard itself, what the formats of documents import.
 _OWN = (
-    *("catalog/__init__.py", "catalog/formats", "acl/__init__.py", "acl/platform/__init__.py"),
-    "acl/platform/strict_json.py",
+    *("catalog/__init__.py", "catalog/formats", "catalog/words"),
+    *("acl/__init__.py", "acl/platform/__init__.py", "acl/platform/strict_json.py"),
 )
 _START = (
     "import sys; sys.path[:0] = sys.argv[1:]; "

@@ -98,7 +98,7 @@ def progress(request: PageRequest, public_id: str) -> HttpResponse:
 
 @login_required
 @require_GET
-@sensitive_variables("state", "code")
+@sensitive_variables("state")
 def callback(request: PageRequest) -> HttpResponse:
     """Process the redirect back. The state must be the session's own."""
     query = request.GET

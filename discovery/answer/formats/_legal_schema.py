@@ -105,8 +105,8 @@ def _arguments_schema(text: str) -> JSONObject:
 def _resolve_top(schema: JSONObject) -> JSONObject:
     """Resolve a reference at the top to its object."""
     target = _target(schema.get("$ref"), schema)
-    here = {name: value for name, value in schema.items() if name not in _NOT_AT_TOP}
-    return {**target, **here} if isinstance(target, dict) else here
+    allowed = {name: value for name, value in schema.items() if name not in _NOT_AT_TOP}
+    return {**target, **allowed} if isinstance(target, dict) else allowed
 
 
 def _merge_combinations(top: JSONObject, whole: JSONObject) -> JSONObject:
@@ -129,15 +129,15 @@ def _legalize(schema: Any, depth: int) -> Any:
     """Make one schema and its subschemas valid."""
     if not isinstance(schema, dict) or not depth:
         return schema if isinstance(schema, bool) else {}
-    kept = {
+    legal = {
         name: _map_subschemas(name, value, lambda inner: _legalize(inner, depth - 1))
         for name, value in _modernize(schema).items()
         if name not in _DROPPED and _SHAPES.get(name, _any_value)(value)
     }
-    kinds = _types_of(kept.pop("type", None))
+    kinds = _types_of(legal.pop("type", None))
     if kinds:
-        kept["type"] = kinds
-    return _complete_schema(kept)
+        legal["type"] = kinds
+    return _complete_schema(legal)
 
 
 def _map_subschemas(keyword: str, value: Any, change: Callable[[Any], Any]) -> Any:
@@ -183,9 +183,9 @@ def _complete_schema(schema: JSONObject) -> JSONObject:
 def _types_of(declared: Any) -> str | list[str] | None:
     """Return the type or types in JSON Schema's terms; None if unknown."""
     if isinstance(declared, list):
-        kinds = [_type_of(each) for each in declared]
-        known = list(dict.fromkeys(kind for kind in kinds if kind))
-        return known if known and len(known) == len(set(map(str, kinds))) else None
+        kinds = [_type_of(item) for item in declared]
+        valid = list(dict.fromkeys(kind for kind in kinds if kind))
+        return valid if valid and len(valid) == len(set(map(str, kinds))) else None
     return _type_of(declared)
 
 
@@ -215,15 +215,15 @@ def _target(reference: Any, whole: JSONObject) -> Any:
     """Return the target of a reference within the schema, or None."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None
-    found: Any = whole
+    part: Any = whole
     for step in parse_pointer(reference):
-        if isinstance(found, list) and step.isdigit() and int(step) < len(found):
-            found = found[int(step)]
-        elif isinstance(found, dict) and step in found:
-            found = found[step]
+        if isinstance(part, list) and step.isdigit() and int(step) < len(part):
+            part = part[int(step)]
+        elif isinstance(part, dict) and step in part:
+            part = part[step]
         else:
             return None
-    return found if isinstance(found, dict | bool) else None
+    return part if isinstance(part, dict | bool) else None
 
 
 def _any_value(_: Any) -> bool:
@@ -239,5 +239,5 @@ def _list(value: Any) -> list[Any]:
 
 
 def _names(value: Any) -> list[str]:
-    named: Iterable[Any] = value if isinstance(value, list) else ()
-    return list(dict.fromkeys(name for name in named if isinstance(name, str)))
+    items: Iterable[Any] = value if isinstance(value, list) else ()
+    return list(dict.fromkeys(name for name in items if isinstance(name, str)))

@@ -36,8 +36,8 @@ def render_deferred(tools: Sequence[Tool]) -> list[dict[str, Any]]:
 
 def search_result(tools: Iterable[Tool]) -> list[dict[str, Any]]:
     """Render the content of the `tool_result` that answers a search, in the given order."""
-    found = [{"type": "tool_reference", "tool_name": tool.name} for tool in tools]
-    return found or [{"type": "text", "text": "Nothing fits."}]
+    references = [{"type": "tool_reference", "tool_name": tool.name} for tool in tools]
+    return references or [{"type": "text", "text": "Nothing fits."}]
 
 
 def name_of(full_name: str) -> str:

@@ -41,17 +41,17 @@ def write_tools(tools: Iterable[Tool], provider: str) -> list[dict[str, Any]] | 
 
 
 def write_searchable(
-    tools: Iterable[Tool], found: Iterable[Tool], search: Tool, provider: str
+    tools: Iterable[Tool], matches: Iterable[Tool], search: Tool, provider: str
 ) -> tuple[list[dict[str, Any]], Any]:
     """Render `tools` with all but the search deferred, and the answer to a search for `found`."""
     if provider == "anthropic":
         # Every tool that a search refers to must be declared.
-        found = list(found)
-        deferred = anthropic.render_deferred(sort_by_name([*tools, *found]))
-        return [*anthropic.render([search]), *deferred], anthropic.search_result(found)
+        matches = list(matches)
+        deferred = anthropic.render_deferred(sort_by_name([*tools, *matches]))
+        return [*anthropic.render([search]), *deferred], anthropic.search_result(matches)
     if provider == "openai_responses":
         declared = [openai_responses.render_search(search)]
-        return declared, openai_responses.search_result(list(found))
+        return declared, openai_responses.search_result(list(matches))
     raise ValueError(f"{provider} has no search")
 
 

@@ -36,8 +36,8 @@ def group_by_category(entries: Iterable[ListingEntry]) -> tuple[Category, ...]:
     by_category = attrgetter("category")
     # Names alternate between integrations, which says more than many names of one integration.
     grouped = groupby(sorted(entries, key=attrgetter("category", "full_name")), by_category)
-    found = [_category(name, list(group)) for name, group in grouped]
-    return tuple(sorted(found, key=lambda one: (-one.count, one.category)))
+    categories = [_category(name, list(group)) for name, group in grouped]
+    return tuple(sorted(categories, key=lambda category: (-category.count, category.category)))
 
 
 def write_summary(categories: Sequence[Category], budget: int) -> Summary:
@@ -45,30 +45,32 @@ def write_summary(categories: Sequence[Category], budget: int) -> Summary:
     if not categories:
         return Summary("", 0)
     whole = len(categories)
-    kept = largest(whole, lambda number: fits(_text(categories[:number], 0, whole), budget))
-    if kept is None:
+    count = largest(whole, lambda number: fits(_text(categories[:number], 0, whole), budget))
+    if count is None:
         return Summary(LAST if fits(LAST, budget) else "", whole)
-    rounds = MOST_NAMES * kept if kept == whole else 0
-    names = largest(rounds, lambda number: fits(_text(categories[:kept], number, whole), budget))
-    return Summary(_text(categories[:kept], names or 0, whole), whole - kept)
+    rounds = MOST_NAMES * count if count == whole else 0
+    names = largest(rounds, lambda number: fits(_text(categories[:count], number, whole), budget))
+    return Summary(_text(categories[:count], names or 0, whole), whole - count)
 
 
 def _text(categories: Sequence[Category], names: int, whole: int) -> str:
     """Write the text with `names` names in all, dealt to the categories in turn."""
     rounds, further = divmod(names, len(categories)) if categories else (0, 0)
-    lines = [_line(one, rounds + (place < further)) for place, one in enumerate(categories)]
-    if left := whole - len(categories):
-        lines.append(f"- {left} more {'category' if left == 1 else 'categories'}")
+    lines = [
+        _line(category, rounds + (place < further)) for place, category in enumerate(categories)
+    ]
+    if remaining := whole - len(categories):
+        lines.append(f"- {remaining} more {'category' if remaining == 1 else 'categories'}")
     return "\n".join([FIRST, *lines, LAST])
 
 
 def _line(category: Category, most: int) -> str:
-    title, shown = " ".join(category.category.split()), category.names[:most]
-    if not shown:
+    title, names = " ".join(category.category.split()), category.names[:most]
+    if not names:
         return f"- {title} ({category.count})"
-    left = category.count - len(shown)
-    more = f" (+{left} more)" if left else ""
-    return f"- {title}: {', '.join(shown)}{more} ({category.count})"
+    remaining = category.count - len(names)
+    more = f" (+{remaining} more)" if remaining else ""
+    return f"- {title}: {', '.join(names)}{more} ({category.count})"
 
 
 def _category(name: str, entries: Sequence[ListingEntry]) -> Category:

@@ -50,15 +50,15 @@ def write_details(matches: Sequence[TierMatch], budget: int) -> FullDetails:
     details: list[Detail | None] = [None] * len(matches)
     for _ in range(2):  # the second time with what the others left
         for place, match in enumerate(matches):
-            others = [one.text for at, one in enumerate(details) if one and at != place]
+            others = [detail.text for at, detail in enumerate(details) if detail and at != place]
             waiting = details[place:].count(None)
             free = budget - cost(BETWEEN.join(["", *others]))
             details[place] = _write_match(match, max(free // max(waiting, 1), 0))
-    shown = [one for one in details if one]
+    fitting = [detail for detail in details if detail]
     # Joined texts may cost a few tokens more than their sum.
-    while shown and not fits(BETWEEN.join(one.text for one in shown), budget):
-        shown.pop()
-    return FullDetails(BETWEEN.join(one.text for one in shown), tuple(shown))
+    while fitting and not fits(BETWEEN.join(detail.text for detail in fitting), budget):
+        fitting.pop()
+    return FullDetails(BETWEEN.join(detail.text for detail in fitting), tuple(fitting))
 
 
 def _write_match(match: TierMatch, budget: int) -> Detail | None:
@@ -122,12 +122,12 @@ def _with_needs(match: TierMatch, detail: Detail, budget: int) -> Detail:
 
 def _with_examples(match: TierMatch, detail: Detail, budget: int) -> Detail:
     """Add as many examples as fit, each on a line; skip those that are too long."""
-    text, shown = f"{detail.text}\nExamples:", 0
+    text, count = f"{detail.text}\nExamples:", 0
     for example in match.facts.examples:
         longer = f"{text}\n- {' '.join(str(example).split())}"
         if fits(longer, budget):
-            text, shown = longer, shown + 1
-    return replace(detail, text=text, examples=shown) if shown else detail
+            text, count = longer, count + 1
+    return replace(detail, text=text, examples=count) if count else detail
 
 
 def _with_content(match: TierMatch, detail: Detail, budget: int) -> Detail:
@@ -147,8 +147,8 @@ def _fenced(before: str, lines: Sequence[str]) -> Callable[[int], str]:
     fence = "`" * max(3, longest + 1)
 
     def write(number: int) -> str:
-        left = len(lines) - number
-        more = [f"(+{left} more lines of it)"] if left else []
+        remaining = len(lines) - number
+        more = [f"(+{remaining} more lines of it)"] if remaining else []
         return "\n".join([before, _INTRO, f"{fence}markdown", *lines[:number], fence, *more])
 
     return write

@@ -44,15 +44,15 @@ def choose_matches(selected: Sequence[Selected], *, top: int, relevance: float) 
 def write_lines(matches: Sequence[TierMatch], budget: int) -> Lines:
     """Write a line for each match, shortened if needed; skip those that do not fit at all."""
     text = FIRST
-    shown: list[str] = []
+    names: list[str] = []
     for place, match in enumerate(matches):
         used = text
         share = _share(used, budget, len(matches) - place)
-        line = next((line for line in _lines(match, len(shown) + 1, used, share, budget)), "")
+        line = next((line for line in _lines(match, len(names) + 1, used, share, budget)), "")
         if line:
             text = f"{used}\n{line}"
-            shown.append(match.item.full_name)
-    return Lines(text if shown else "", tuple(shown))
+            names.append(match.item.full_name)
+    return Lines(text if names else "", tuple(names))
 
 
 def join_parameters(schema: JSONObject | None, most: int = MOST_NAMES) -> str:
@@ -62,15 +62,15 @@ def join_parameters(schema: JSONObject | None, most: int = MOST_NAMES) -> str:
         return ""
     required = (schema or {}).get("required")
     first = required if isinstance(required, list) else []
-    known = [name for name in first if isinstance(name, str) and name in properties]
-    return join_names(list(dict.fromkeys([*known, *properties])), most)
+    required_names = [name for name in first if isinstance(name, str) and name in properties]
+    return join_names(list(dict.fromkeys([*required_names, *properties])), most)
 
 
 def join_names(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """Join the first names on one line, with the number of the rest."""
-    left = len(names) - most
-    shown = ", ".join(" ".join(str(name).split()) for name in names[:most])
-    return f"{shown} (+{left} more)" if left > 0 else shown
+    remaining = len(names) - most
+    joined = ", ".join(" ".join(str(name).split()) for name in names[:most])
+    return f"{joined} (+{remaining} more)" if remaining > 0 else joined
 
 
 def kind_of(item: Selected) -> str:
@@ -105,10 +105,10 @@ def _end(match: TierMatch, most: int) -> str:
     )
 
 
-def _share(used: str, budget: int, left: int) -> int:
+def _share(used: str, budget: int, line_count: int) -> int:
     """Return the tokens that the text may have after the next of `left` lines."""
     spent = cost(used)
-    return spent + max(0, budget - spent) // left
+    return spent + max(0, budget - spent) // line_count
 
 
 def _names(items: Sequence[Selected]) -> set[str]:

@@ -87,10 +87,10 @@ class State:
     facts: dict[int, StoredFacts]
 
 
-def read_state(caller: Caller, *, shown: Sequence[int], full: Sequence[int]) -> State:
+def read_state(caller: Caller, *, keys: Sequence[int], full: Sequence[int]) -> State:
     """Read the state in one statement; contents only of those in `full`."""
     rows = _query(
-        _state_sql(united=caller.is_united), caller, {"shown": list(shown), "full": list(full)}
+        _state_sql(united=caller.is_united), caller, {"shown": list(keys), "full": list(full)}
     )
     facts = {
         pk: StoredFacts(tuple(tools), tuple(secrets), _texts(examples), content)
@@ -103,12 +103,12 @@ def read_state(caller: Caller, *, shown: Sequence[int], full: Sequence[int]) -> 
 def categories_at(key: Key, caller: Caller) -> tuple[Category, ...]:
     """Return the caller's categories, cached by rights and catalogue version."""
     with _lock:
-        known = _categories.get(key)
-    if known is None:
-        key, known = read_categories(caller)
+        categories = _categories.get(key)
+    if categories is None:
+        key, categories = read_categories(caller)
         with _lock:
-            _categories[key] = known
-    return known
+            _categories[key] = categories
+    return categories
 
 
 def read_categories(caller: Caller) -> tuple[Key, tuple[Category, ...]]:
@@ -123,8 +123,8 @@ def read_categories(caller: Caller) -> tuple[Key, tuple[Category, ...]]:
 
 
 def _texts(examples: str) -> tuple[str, ...]:
-    found = json.loads(examples)
-    return tuple(map(str, found)) if isinstance(found, list) else ()
+    values = json.loads(examples)
+    return tuple(map(str, values)) if isinstance(values, list) else ()
 
 
 def _query(statement: str, caller: Caller, more: dict[str, Any]) -> list[Any]:

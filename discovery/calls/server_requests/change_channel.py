@@ -62,8 +62,8 @@ def remove_resources(session: str, *uris: str) -> None:
 def watched_resources(session: str) -> frozenset[str]:
     """Return the resources that the session watches."""
     empty: Any = set()
-    found = attempt(lambda redis: redis.smembers(_key(session, "resources")), default=empty)
-    return frozenset(uri.decode() for uri in found)
+    members = attempt(lambda redis: redis.smembers(_key(session, "resources")), default=empty)
+    return frozenset(uri.decode() for uri in members)
 
 
 def claim(session: str, worker: str) -> None:
@@ -74,8 +74,8 @@ def claim(session: str, worker: str) -> None:
 
 def watcher_of(session: str) -> str:
     """Return the worker that watches; "" if none does."""
-    found = attempt(lambda redis: redis.get(_key(session, "watcher")), default=None)
-    return found.decode() if isinstance(found, bytes) else ""
+    watcher = attempt(lambda redis: redis.get(_key(session, "watcher")), default=None)
+    return watcher.decode() if isinstance(watcher, bytes) else ""
 
 
 def give_up(session: str) -> None:
@@ -101,8 +101,8 @@ def push_change(session: str, message: JSONObject) -> None:
 def next_change(session: str, seconds: float) -> JSONObject | None:
     """Return the next change; None after so many seconds. Raises RedisError, OSError."""
     name = _key(session, "changes")
-    found: Any = blocking_client().execute_command("BLPOP", name, seconds)  # type: ignore[no-untyped-call]
-    return json.loads(found[1]) if found else None
+    reply: Any = blocking_client().execute_command("BLPOP", name, seconds)  # type: ignore[no-untyped-call]
+    return json.loads(reply[1]) if reply else None
 
 
 def _key(session: str, name: str) -> str:

@@ -79,14 +79,14 @@ class ServerWatches(ListenerThread):
         Raises ServerProblemError if it wants too much.
         """
         session, uris = request.params["session"], frozenset(request.params.get("uris", ()))
-        kept = watched_resources(session)
+        watched = watched_resources(session)
         if request.method == "resources/unsubscribe":
             remove_resources(session, *uris)
-            return self._watch(request, session, kept - uris, frozenset())
-        self._check_room(request, session, kept | uris)
+            return self._watch(request, session, watched - uris, frozenset())
+        self._check_room(request, session, watched | uris)
         add_resources(session, *uris)
         keep_listening(session)
-        return self._watch(request, session, kept | uris, uris - kept)
+        return self._watch(request, session, watched | uris, uris - watched)
 
     def stop(self) -> None:
         """End all watches."""
@@ -126,10 +126,12 @@ class ServerWatches(ListenerThread):
         """Refuse too much; a person's newest sessions take the place of the oldest."""
         if len(uris) > MOST_RESOURCES:
             raise _refusal(f"A session watches at most {MOST_RESOURCES} resources.")
-        others = {key: one for key, one in list(self._watching.items()) if key != session}
-        own = [key for key, one in others.items() if one.request.user_id == request.user_id]
-        if len(own) >= MOST_OF_ONE:
-            self._end(min(own, key=lambda key: others[key].number))
+        others = {key: watching for key, watching in list(self._watching.items()) if key != session}
+        keys = [
+            key for key, watching in others.items() if watching.request.user_id == request.user_id
+        ]
+        if len(keys) >= MOST_OF_ONE:
+            self._end(min(keys, key=lambda key: others[key].number))
         elif len(others) >= MOST:
             raise _refusal("Too many clients watch resources. Try again later.")
 
@@ -169,11 +171,11 @@ class ServerWatches(ListenerThread):
             ready.set_exception(problem)
             return
         with self._lock:
-            known = self._watching.get(session)
-            is_newest = known is None or known.number < watching.number
+            previous = self._watching.get(session)
+            is_newest = previous is None or previous.number < watching.number
             if is_newest:
                 self._watching[session] = watching
-            older = known if is_newest else watching
+            older = previous if is_newest else watching
         if older is not None:
             older.end()
         ready.set_result({})

@@ -71,8 +71,8 @@ def _admit_completion(result: JSONObject) -> JSONObject:
     values = completion.get("values") if isinstance(completion, dict) else None
     if not isinstance(completion, dict) or not isinstance(values, list):
         return result
-    kept = [value for value in values if not must_be_held_back(value)]
-    return {**result, "completion": {**completion, "values": kept}}
+    admitted = [value for value in values if not must_be_held_back(value)]
+    return {**result, "completion": {**completion, "values": admitted}}
 
 
 def admit_error(error: JSONObject | None) -> JSONObject | None:
@@ -175,8 +175,8 @@ def _store(request: ServerRequest, sending: "Future[JSONObject]") -> None:
 def _fail(
     request: ServerRequest, reason: str, message: str, error: JSONObject | None = None
 ) -> None:
-    own = {"code": INTERNAL_ERROR, "message": message}
-    _end(request, State.FAILED, reason=reason, error=admit_error(error) or own)
+    general_error = {"code": INTERNAL_ERROR, "message": message}
+    _end(request, State.FAILED, reason=reason, error=admit_error(error) or general_error)
 
 
 def _end(request: ServerRequest, to: ServerRequest.State, **columns: Any) -> None:

@@ -33,19 +33,22 @@ def headers(key: str) -> Mapping[str, str]:
     return {"x-api-key": key, "anthropic-version": VERSION}
 
 
-def body(asked: ModelQuestion) -> JSONObject:
+def body(question: ModelQuestion) -> JSONObject:
     """Return the body of a request."""
     messages: list[JSONObject] = []
-    for text, answer in asked.earlier:
+    for text, answer in question.earlier:
         messages += [_says("user", text), _says("assistant", answer)]
-    messages.append(_says("user", asked.text))
-    for one in asked.rounds:
-        messages += [{"role": "assistant", "content": one.content["content"]}, _results(one)]
-    whole: JSONObject = {"model": asked.model_id, "max_tokens": MOST_ANSWER_TOKENS}
-    if asked.prompt:
-        whole["system"] = asked.prompt
-    if asked.tools:
-        whole["tools"] = asked.tools
+    messages.append(_says("user", question.text))
+    for exchange in question.rounds:
+        messages += [
+            {"role": "assistant", "content": exchange.content["content"]},
+            _results(exchange),
+        ]
+    whole: JSONObject = {"model": question.model_id, "max_tokens": MOST_ANSWER_TOKENS}
+    if question.prompt:
+        whole["system"] = question.prompt
+    if question.tools:
+        whole["tools"] = question.tools
     return {**whole, "messages": messages}
 
 
@@ -53,7 +56,7 @@ def _says(role: str, text: str) -> JSONObject:
     return {"role": role, "content": text}
 
 
-def _results(one: Round) -> JSONObject:
+def _results(exchange: Round) -> JSONObject:
     blocks = [
         {
             "type": "tool_result",
@@ -61,7 +64,7 @@ def _results(one: Round) -> JSONObject:
             "content": result.text,
             "is_error": result.is_error,
         }
-        for result in one.results
+        for result in exchange.results
     ]
     return {"role": "user", "content": blocks}
 
@@ -83,9 +86,11 @@ def read(answer: JSONObject) -> ModelAnswer:
     texts = [read_text(b.get("text"), "content.text") for b in blocks if b.get("type") == "text"]
     usage = read_object(answer.get("usage"), "usage")
     read_tokens = sum(read_count(usage.get(name), f"usage.{name}") for name in _READ)
-    written = read_count(usage.get("output_tokens"), "usage.output_tokens")
-    kept = {"content": blocks}
-    return ModelAnswer(kept, "".join(texts), check_ids(calls, "content.id"), read_tokens, written)
+    tokens_written = read_count(usage.get("output_tokens"), "usage.output_tokens")
+    content = {"content": blocks}
+    return ModelAnswer(
+        content, "".join(texts), check_ids(calls, "content.id"), read_tokens, tokens_written
+    )
 
 
 # What a provider's cache holds is read, too.

@@ -73,7 +73,7 @@ class ProviderAPI(Protocol):
 
     def url(self, address: str, model_id: str) -> str: ...
     def headers(self, key: str) -> Mapping[str, str]: ...
-    def body(self, asked: ModelQuestion) -> JSONObject: ...
+    def body(self, question: ModelQuestion) -> JSONObject: ...
     def read(self, answer: JSONObject) -> ModelAnswer: ...
 
 
@@ -88,7 +88,7 @@ def read_objects(value: Any, field: str) -> list[JSONObject]:
     """Return the value, or raise MalformedAnswerError if it is no list of objects."""
     if not isinstance(value, list):
         raise MalformedAnswerError(field)
-    return [read_object(one, field) for one in value]
+    return [read_object(item, field) for item in value]
 
 
 def read_text(value: Any, field: str) -> str:

@@ -9,6 +9,6 @@ __all__ = ["ADDRESS", "FORMAT", "body", "headers", "read", "url"]
 ADDRESS = ""
 
 
-def body(asked: ModelQuestion) -> JSONObject:
+def body(question: ModelQuestion) -> JSONObject:
     """Return the body of a request; these servers know the bound by its former name."""
-    return {**chat(asked), "max_tokens": MOST_ANSWER_TOKENS}
+    return {**chat(question), "max_tokens": MOST_ANSWER_TOKENS}

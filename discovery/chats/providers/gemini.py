@@ -37,20 +37,20 @@ def headers(key: str) -> Mapping[str, str]:
     return {"x-goog-api-key": key}
 
 
-def body(asked: ModelQuestion) -> JSONObject:
+def body(question: ModelQuestion) -> JSONObject:
     """Return the body of a request."""
     contents: list[JSONObject] = []
-    for text, answer in asked.earlier:
+    for text, answer in question.earlier:
         contents += [_says("user", text), _says("model", answer)]
-    contents.append(_says("user", asked.text))
-    for one in asked.rounds:
-        contents.append(one.content)
-        contents.append({"role": "user", "parts": [_result(result) for result in one.results]})
+    contents.append(_says("user", question.text))
+    for exchange in question.rounds:
+        contents.append(exchange.content)
+        contents.append({"role": "user", "parts": [_result(result) for result in exchange.results]})
     whole: JSONObject = {"contents": contents}
-    if asked.prompt:
-        whole["systemInstruction"] = {"parts": [{"text": asked.prompt}]}
-    if asked.tools:
-        whole["tools"] = asked.tools
+    if question.prompt:
+        whole["systemInstruction"] = {"parts": [{"text": question.prompt}]}
+    if question.tools:
+        whole["tools"] = question.tools
     return {**whole, "generationConfig": {"maxOutputTokens": MOST_ANSWER_TOKENS}}
 
 
@@ -59,9 +59,9 @@ def _says(role: str, text: str) -> JSONObject:
 
 
 def _result(result: CallResult) -> JSONObject:
-    said = {"error" if result.is_error else "output": result.text}
-    named = {} if result.id.startswith(_OURS) else {"id": result.id}
-    return {"functionResponse": {**named, "name": result.name, "response": said}}
+    response = {"error" if result.is_error else "output": result.text}
+    identity = {} if result.id.startswith(_OURS) else {"id": result.id}
+    return {"functionResponse": {**identity, "name": result.name, "response": response}}
 
 
 def read(answer: JSONObject) -> ModelAnswer:
@@ -71,26 +71,26 @@ def read(answer: JSONObject) -> ModelAnswer:
         raise MalformedAnswerError("candidates")
     content = read_object(candidates[0].get("content") or {}, "candidates.content")
     parts = read_objects(content.get("parts") or [], "content.parts")
-    wanted = [part["functionCall"] for part in parts if "functionCall" in part]
-    calls = tuple(_call(place, call) for place, call in enumerate(wanted))
+    function_calls = [part["functionCall"] for part in parts if "functionCall" in part]
+    calls = tuple(_call(place, call) for place, call in enumerate(function_calls))
     # Parts marked as thought are the model's notes, not its answer.
     texts = [read_text(part.get("text"), "parts.text") for part in parts if not part.get("thought")]
     usage = read_object(answer.get("usageMetadata") or {}, "usageMetadata")
-    written = sum(read_count(usage.get(name), f"usageMetadata.{name}") for name in _WRITTEN)
+    tokens_written = sum(read_count(usage.get(name), f"usageMetadata.{name}") for name in _WRITTEN)
     return ModelAnswer(
         {"role": "model", "parts": parts},
         "".join(texts),
         check_ids(calls, "functionCall.id"),
         read_count(usage.get("promptTokenCount"), "usageMetadata.promptTokenCount"),
-        written,
+        tokens_written,
     )
 
 
 _WRITTEN = ("candidatesTokenCount", "thoughtsTokenCount")
 
 
-def _call(place: int, wanted: object) -> WantedCall:
-    call = read_object(wanted, "parts.functionCall")
+def _call(place: int, value: object) -> WantedCall:
+    call = read_object(value, "parts.functionCall")
     return WantedCall(
         read_text(call.get("id"), "functionCall.id")[:200] or f"{_OURS}{place}",
         read_name(call.get("name"), "functionCall.name"),

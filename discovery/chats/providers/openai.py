@@ -33,28 +33,28 @@ def headers(key: str) -> Mapping[str, str]:
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
-def body(asked: ModelQuestion) -> JSONObject:
+def body(question: ModelQuestion) -> JSONObject:
     """Return the body of a request."""
-    return {**chat(asked), "max_completion_tokens": MOST_ANSWER_TOKENS}
+    return {**chat(question), "max_completion_tokens": MOST_ANSWER_TOKENS}
 
 
-def chat(asked: ModelQuestion) -> JSONObject:
+def chat(question: ModelQuestion) -> JSONObject:
     """Return the body without the bound of the answer, whose name differs."""
     messages: list[JSONObject] = []
-    if asked.prompt:
-        messages.append({"role": "system", "content": asked.prompt})
-    for text, answer in asked.earlier:
+    if question.prompt:
+        messages.append({"role": "system", "content": question.prompt})
+    for text, answer in question.earlier:
         messages.append({"role": "user", "content": text})
         messages.append({"role": "assistant", "content": answer})
-    messages.append({"role": "user", "content": asked.text})
-    for one in asked.rounds:
-        messages.append(one.content)
+    messages.append({"role": "user", "content": question.text})
+    for exchange in question.rounds:
+        messages.append(exchange.content)
         messages += [
             {"role": "tool", "tool_call_id": result.id, "content": result.text}
-            for result in one.results
+            for result in exchange.results
         ]
-    tools = {"tools": asked.tools} if asked.tools else {}
-    return {"model": asked.model_id, "messages": messages, **tools}
+    tools = {"tools": question.tools} if question.tools else {}
+    return {"model": question.model_id, "messages": messages, **tools}
 
 
 def read(answer: JSONObject) -> ModelAnswer:
@@ -62,15 +62,15 @@ def read(answer: JSONObject) -> ModelAnswer:
     choices = read_objects(answer.get("choices"), "choices")
     if not choices:
         raise MalformedAnswerError("choices")
-    said = read_object(choices[0].get("message"), "choices.message")
-    text = read_text(said.get("content"), "message.content")
-    text = text or read_text(said.get("refusal"), "message.refusal")
-    asked = read_objects(said.get("tool_calls") or [], "message.tool_calls")
-    calls = check_ids(tuple(map(_call, asked)), "tool_calls.id")
+    message = read_object(choices[0].get("message"), "choices.message")
+    text = read_text(message.get("content"), "message.content")
+    text = text or read_text(message.get("refusal"), "message.refusal")
+    tool_calls = read_objects(message.get("tool_calls") or [], "message.tool_calls")
+    calls = check_ids(tuple(map(_call, tool_calls)), "tool_calls.id")
     usage = read_object(answer.get("usage") or {}, "usage")
-    content: JSONObject = {"role": "assistant", "content": said.get("content")}
-    if asked:
-        content["tool_calls"] = asked
+    content: JSONObject = {"role": "assistant", "content": message.get("content")}
+    if tool_calls:
+        content["tool_calls"] = tool_calls
     return ModelAnswer(
         content,
         text,
@@ -80,10 +80,10 @@ def read(answer: JSONObject) -> ModelAnswer:
     )
 
 
-def _call(wanted: JSONObject) -> WantedCall:
-    function = read_object(wanted.get("function"), "tool_calls.function")
+def _call(tool_call: JSONObject) -> WantedCall:
+    function = read_object(tool_call.get("function"), "tool_calls.function")
     return WantedCall(
-        read_name(wanted.get("id"), "tool_calls.id"),
+        read_name(tool_call.get("id"), "tool_calls.id"),
         read_name(function.get("name"), "function.name"),
         _arguments(read_text(function.get("arguments"), "function.arguments")),
     )

@@ -98,7 +98,7 @@ def draw(drawing: Drawing) -> SafeString:
 
 def draw_sparkline(values: Values) -> SafeString:
     """Draw a line without axes and labels. The numbers stand beside it, so it has no name."""
-    known = [value for value in values if value is not None]
+    numbers = [value for value in values if value is not None]
     chart = pygal.Line(
         style=_SIZES,
         css=(),
@@ -106,7 +106,7 @@ def draw_sparkline(values: Values) -> SafeString:
         disable_xml_declaration=True,
         show_legend=False,
         allow_interruptions=True,
-        range=(0, max([1e-9, *known])),
+        range=(0, max([1e-9, *numbers])),
         dots_size=2,
     )
     chart.add("", list(values))
@@ -117,8 +117,8 @@ def draw_sparkline(values: Values) -> SafeString:
 
 def _top(drawing: Drawing) -> float:
     """Return the end of the axis: a round number, whose half is one, too."""
-    known = [value for line in drawing.lines for value in line.values if value is not None]
-    least = max([drawing.target or 0, *known])
+    numbers = [value for line in drawing.lines for value in line.values if value is not None]
+    least = max([drawing.target or 0, *numbers])
     if least <= drawing.top:
         return drawing.top
     unit = 10.0 ** math.floor(math.log10(least))
@@ -163,8 +163,8 @@ def _room(drawing: Drawing, target: float, place: _Place, width: int) -> float:
             value for value in line.values[place.at : place.at + width + 1] if value is not None
         ]
         above = [value - target for value in values]
-        near = [-each if place.is_below else each for each in above]
-        if any(each >= 0 for each in near):
+        near = [-distance if place.is_below else distance for distance in above]
+        if any(distance >= 0 for distance in near):
             room = min(room, max(0.0, min(near)))
     return room
 
@@ -194,7 +194,9 @@ def _moved_apart(number: int) -> Callable[[Element], Element]:
     names = {f"serie-{place}" for place in range(number)}
 
     def move(svg: Element) -> Element:
-        ends = [one for one in svg.iter("g") if names & set(one.get("class", "").split())]
+        ends = [
+            element for element in svg.iter("g") if names & set(element.get("class", "").split())
+        ]
         labels = [text for series in ends for text in series.findall("text[@class='label']")]
         labels.sort(key=_height, reverse=True)
         for below, label in pairwise(labels):

@@ -85,10 +85,14 @@ def parse_query(request: PageRequest) -> InsightsQuery | None:
     if mine and frame.group is None:
         return None
     groups = () if mine else tuple(Group.objects.order_by("name", "pk"))
-    named = request.GET.get("group", "")
-    group = frame.group if mine else next((one for one in groups if one.name == named), None)
-    wanted = request.GET.get("period", "")
-    period = next((one for one in PERIODS if one.name == wanted), DEFAULT_PERIOD)
+    group_name = request.GET.get("group", "")
+    group = (
+        frame.group
+        if mine
+        else next((choice for choice in groups if choice.name == group_name), None)
+    )
+    period_name = request.GET.get("period", "")
+    period = next((choice for choice in PERIODS if choice.name == period_name), DEFAULT_PERIOD)
     model = request.GET.get("model", "")[:LONGEST_PATTERN]
     return InsightsQuery(frame, period, timezone.now(), group, groups, mine, model)
 

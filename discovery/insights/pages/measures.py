@@ -149,9 +149,9 @@ def list_rows(measure: PageMeasure, report: Report, query: InsightsQuery) -> lis
     nothing = (None,) * len(measure.figures)
     rows = []
     for at in query.times:
-        found = [parts[at].figures[name] for name in measure.figures] if at in parts else []
-        values = tuple(figure.value for figure in found) or nothing
-        rows.append(MeasureRow(at, values, found[0].of if found else 0))
+        figures = [parts[at].figures[name] for name in measure.figures] if at in parts else []
+        values = tuple(figure.value for figure in figures) or nothing
+        rows.append(MeasureRow(at, values, figures[0].of if figures else 0))
     return rows
 
 

@@ -43,7 +43,7 @@ def figures(request: PageRequest, query: InsightsQuery) -> HttpResponse:
     price = query.price
     context = {
         "report": report,
-        "prices": [(one.pattern, one.pattern) for one in list_prices()],
+        "prices": [(entry.pattern, entry.pattern) for entry in list_prices()],
         "price": price,
         "cost": cost_of_definitions(report.counts, price) if price else None,
         "shown": [show_measure(measure, report, query) for measure in MEASURES],
@@ -105,7 +105,7 @@ class DefinitionCost:
 def cost_of_definitions(counts: Row, price: Price) -> DefinitionCost:
     """Return what the definitions cost that were sent, and what the others would have cost."""
     everything, saved = int(counts["tokens_all"]), int(counts["tokens_saved"])
-    return DefinitionCost(price.cost(read=everything - saved), price.cost(read=saved))
+    return DefinitionCost(price.cost(tokens_read=everything - saved), price.cost(tokens_read=saved))
 
 
 def build_report(query: InsightsQuery) -> Report:
@@ -122,8 +122,8 @@ def build_report(query: InsightsQuery) -> Report:
 
 def name_spaces(spaces: list[int | None]) -> dict[int | None, str]:
     """Return the names of spaces by id; deleted ones have none."""
-    wanted = {space for space in spaces if space is not None}
-    return dict(Space.objects.filter(pk__in=wanted).values_list("pk", "name"))
+    keys = {space for space in spaces if space is not None}
+    return dict(Space.objects.filter(pk__in=keys).values_list("pk", "name"))
 
 
 def list_group_figures(query: InsightsQuery) -> list[tuple[str, FigureGroup]]:

@@ -79,20 +79,20 @@ def risk(request: PageRequest) -> HttpResponse:
     """Show who holds all three, and what else an admin can lower."""
     report = read_risks()
     context = {
-        "rows": [_row(one) for one in report.exposed.exposures],
+        "rows": [_row(entry) for entry in report.exposed.exposures],
         "not_worked_out": report.exposed.not_worked_out,
         "cells": report.cells,
-        "programs": [(one, _PROGRAM_LABELS[one.kind]) for one in report.programs],
+        "programs": [(entry, _PROGRAM_LABELS[entry.kind]) for entry in report.programs],
         "refused": report.refused,
         "reached": report.reached,
         "outcomes": [(_OUTCOME_LABELS[name], count) for name, count in report.outcomes.items()],
         "guarded": [
-            (one, _CAUSE_LABELS.get(one.cause, one.cause), _OUTCOME_LABELS[one.outcome])
-            for one in report.guarded
+            (entry, _CAUSE_LABELS.get(entry.cause, entry.cause), _OUTCOME_LABELS[entry.outcome])
+            for entry in report.guarded
         ],
         "changed": [
-            (one, [(_KIND_LABELS.get(kind, kind), names) for kind, names in one.kinds])
-            for one in report.changed
+            (entry, [(_KIND_LABELS.get(kind, kind), names) for kind, names in entry.kinds])
+            for entry in report.changed
         ],
         "days": DAYS,
         "most": MOST,
@@ -119,13 +119,13 @@ def download(request: PageRequest, name: str) -> StreamingHttpResponse:
 
 
 def _row(exposure: Exposure) -> ExposureRow:
-    said = [sentence(change) for change in exposure.changes]
+    sentences = [sentence(change) for change in exposure.changes]
     return ExposureRow(
         exposure,
         tuple((LEG_LABELS[leg], tools) for leg, tools in exposure.legs.items()),
         _SEPARATIONS[exposure.separated_at],
-        tuple(said[:_MOST_SENTENCES]),
-        max(0, len(said) - _MOST_SENTENCES),
+        tuple(sentences[:_MOST_SENTENCES]),
+        max(0, len(sentences) - _MOST_SENTENCES),
         write_changes(exposure.changes),
     )
 
@@ -166,17 +166,24 @@ def _hosts(report: RiskReport) -> Table:
 
 def _calls(report: RiskReport) -> Table:
     rows = (
-        (one.at.isoformat(), one.full_name, one.user, one.group, one.cause, one.outcome)
-        for one in report.guarded
+        (
+            guarded_call.at.isoformat(),
+            guarded_call.full_name,
+            guarded_call.user,
+            guarded_call.group,
+            guarded_call.cause,
+            guarded_call.outcome,
+        )
+        for guarded_call in report.guarded
     )
     return ("at", "tool", "user", "group", "cause", "outcome"), rows
 
 
 def _definitions(report: RiskReport) -> Table:
     rows = (
-        (one.at.isoformat(), one.integration, kind, name)
-        for one in report.changed
-        for kind, names in one.kinds
+        (change.at.isoformat(), change.integration, kind, name)
+        for change in report.changed
+        for kind, names in change.kinds
         for name in names
     )
     return ("at", "integration", "kind", "tool"), rows

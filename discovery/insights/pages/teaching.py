@@ -75,13 +75,13 @@ class ImportForm(forms.Form):
         """Join both into lines."""
         data: dict[str, Any] = super().clean() or self.cleaned_data
         texts = (data.get("lines") or "", data.get("file") or "")
-        found = [line for text in texts for line in text.splitlines() if line.strip()]
-        if not self.errors and not found:
+        lines = [line for text in texts for line in text.splitlines() if line.strip()]
+        if not self.errors and not lines:
             self.add_error("lines", _("Paste messages, or choose a file."))
-        if len(found) > _MOST_LINES:
-            told = _("At most %(number)s messages at once.") % {"number": _MOST_LINES}
-            self.add_error("lines", told)
-        data["found"] = found
+        if len(lines) > _MOST_LINES:
+            problem = _("At most %(number)s messages at once.") % {"number": _MOST_LINES}
+            self.add_error("lines", problem)
+        data["found"] = lines
         return data
 
 
@@ -133,8 +133,8 @@ def _import(request: PageRequest, query: InsightsQuery, caller: Caller) -> HttpR
 
 
 def _proposed(request: PageRequest, number: int) -> HttpResponse:
-    told = ngettext("%(number)s new message.", "%(number)s new messages.", number)
-    messages.success(request, told % {"number": number} if number else _("No new messages."))
+    message = ngettext("%(number)s new message.", "%(number)s new messages.", number)
+    messages.success(request, message % {"number": number} if number else _("No new messages."))
     return redirect("insights-teach")
 
 
@@ -156,14 +156,14 @@ def _save(request: PageRequest, query: InsightsQuery, caller: Caller) -> HttpRes
     except TeachingRefusedError as refused:
         wrong = {refused.pk: {refused.field: str(refused)}}
         return _show(request, query, caller, wrong=wrong, status=422)
-    told = ngettext("%(number)s message taught.", "%(number)s messages taught.", taught)
-    messages.success(request, told % {"number": taught} if taught else _("Saved."))
+    text = ngettext("%(number)s message taught.", "%(number)s messages taught.", taught)
+    messages.success(request, text % {"number": taught} if taught else _("Saved."))
     return redirect("insights-teach")
 
 
 def _names(sent: QueryDict, pk: UUID) -> tuple[str, ...]:
     others = sent.get(f"others-{pk}", "").replace(",", " ").split()
-    return tuple(dict.fromkeys(one[:200] for one in [*sent.getlist(f"tool-{pk}"), *others]))
+    return tuple(dict.fromkeys(name[:200] for name in [*sent.getlist(f"tool-{pk}"), *others]))
 
 
 def _forget(request: PageRequest, query: InsightsQuery, caller: Caller) -> HttpResponse:
@@ -172,8 +172,8 @@ def _forget(request: PageRequest, query: InsightsQuery, caller: Caller) -> HttpR
     except ValueError:
         return _show(request, query, caller, status=422)
     number = forget_taught(by=request.user, caller=caller, pk=pk)
-    told = ngettext("%(number)s message forgotten.", "%(number)s messages forgotten.", number)
-    messages.success(request, told % {"number": number})
+    message = ngettext("%(number)s message forgotten.", "%(number)s messages forgotten.", number)
+    messages.success(request, message % {"number": number})
     return redirect("insights-teach")
 
 
@@ -191,7 +191,10 @@ def _show(
         request.GET.get("page")
     )
     sent = request.POST if wrong else None
-    rows = [_row(caller, one, sent, (wrong or {}).get(one.pk, {})) for one in proposals[:AT_ONCE]]
+    rows = [
+        _row(caller, proposal, sent, (wrong or {}).get(proposal.pk, {}))
+        for proposal in proposals[:AT_ONCE]
+    ]
     context = {
         "rows": rows,
         "open": proposals.count(),
@@ -214,9 +217,11 @@ def _row(
     offers = offer_tools(caller, proposal)
     if sent is None:
         return ProposalRow(proposal, tuple(offers), proposal.message, LATER, "", wrong)
-    pk, named = proposal.pk, set(sent.getlist(f"tool-{proposal.pk}"))
+    pk, chosen_names = proposal.pk, set(sent.getlist(f"tool-{proposal.pk}"))
     chosen = tuple(
-        OfferedTool(offer.full_name, offer.display_name, offer.why, chosen=offer.full_name in named)
+        OfferedTool(
+            offer.full_name, offer.display_name, offer.why, chosen=offer.full_name in chosen_names
+        )
         for offer in offers
     )
     return ProposalRow(

@@ -72,10 +72,10 @@ class QuotaForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Check that one person is named exactly where one is meant."""
         data: dict[str, Any] = super().clean() or self.cleaned_data
-        one = data.get("whose") == "one"
-        if one and not data.get("user") and "user" not in self.errors:
+        is_of_one = data.get("whose") == "one"
+        if is_of_one and not data.get("user") and "user" not in self.errors:
             self.add_error("user", _("Enter a user name."))
-        if not one:
+        if not is_of_one:
             data["user"] = None
         return data
 
@@ -95,7 +95,7 @@ def use(request: PageRequest, query: InsightsQuery) -> HttpResponse:
             for kind, rows in tables
         ],
         "price": price,
-        "prices": [(one.pattern, one.pattern) for one in prices],
+        "prices": [(entry.pattern, entry.pattern) for entry in prices],
         "quotas": own_quotas(caller) if query.mine and caller else [],
         "ever": True,
     }

@@ -68,14 +68,14 @@ class Command(BaseCommand):
             self.stdout.write(f" {mark}{number} {offer.full_name}  {offer.why}")
         while True:
             try:
-                said = input("> ").split()
+                words = input("> ").split()
             except EOFError:
                 return False
-            if said in (["q"], ["s"]):
-                return said == ["s"]
-            names = [] if said == ["d"] else _names(said, [one.full_name for one in offers])
-            names = names if said else [one.full_name for one in offers if one.chosen]
-            if not names and said != ["d"]:
+            if words in (["q"], ["s"]):
+                return words == ["s"]
+            names = [] if words == ["d"] else _names(words, [option.full_name for option in offers])
+            names = names if words else [option.full_name for option in offers if option.chosen]
+            if not names and words != ["d"]:
                 continue
             try:
                 decision = Decision(proposal.message, tuple(names))
@@ -90,9 +90,11 @@ class Command(BaseCommand):
         table = Table(title=f"{figures.number} taught, {figures.pending} pending")
         for heading in ("message", "tools", "place before", "place after"):
             table.add_column(heading)
-        for one in shown_messages(caller).prefetch_related("tools"):
-            tools = ", ".join(tool.full_name for tool in one.tools.all())
-            table.add_row(one.message, tools, _text(one.places_before), _text(one.places_after))
+        for message in shown_messages(caller).prefetch_related("tools"):
+            tools = ", ".join(tool.full_name for tool in message.tools.all())
+            table.add_row(
+                message.message, tools, _text(message.places_before), _text(message.places_after)
+            )
         console = Console(file=self.stdout)  # type: ignore[arg-type]  # it writes as a file does
         console.print(table)
         console.print(
@@ -116,10 +118,10 @@ def _lines(path: Path) -> list[str]:
         raise CommandError(f"{path} cannot be read: {problem}") from problem
 
 
-def _names(said: list[str], offered: list[str]) -> list[str]:
+def _names(words: list[str], offered: list[str]) -> list[str]:
     chosen = [
         offered[int(word) - 1] if word.isdecimal() and 0 < int(word) <= len(offered) else word
-        for word in said
+        for word in words
     ]
     return list(dict.fromkeys(chosen))
 

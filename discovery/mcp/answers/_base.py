@@ -71,10 +71,10 @@ def _state_parts(state: str, sentence: str) -> dict[str, str]:
 
 def fit_to_budget(rows: list[dict[str, Any]], tokens: int) -> list[dict[str, Any]]:
     """Return the leading rows that fit into `tokens`; always at least one."""
-    left = tokens
+    remaining = tokens
     for place, row in enumerate(rows):
-        left -= estimate_tokens(row)
-        if left < 0:
+        remaining -= estimate_tokens(row)
+        if remaining < 0:
             return rows[: max(1, place)]
     return rows
 

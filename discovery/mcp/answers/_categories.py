@@ -47,16 +47,16 @@ def read_page(
     )
     if page.total == 0 and category and not page.hint:
         categories, _ = catalog_queries.list_categories(caller=caller)
-        near = near_names(category, (each.category for each in categories))
+        near = near_names(category, (summary.category for summary in categories))
         raise NotFoundError(category, near, what="category")
     return page
 
 
 def category_index(categories: Sequence[catalog_queries.CategorySummary]) -> JSONObject:
     """Return the categories that fit the token budget; the rest by name alone."""
-    rows = fit_to_budget([_category(each) for each in categories], MOST_TOKENS)
-    left_out = [each.category for each in categories[len(rows) :]]
-    total = sum(len(each.names) for each in categories)
+    rows = fit_to_budget([_category(summary) for summary in categories], MOST_TOKENS)
+    left_out = [summary.category for summary in categories[len(rows) :]]
+    total = sum(len(summary.names) for summary in categories)
     return without_empty(categories=rows, others=left_out or None, total=total)
 
 

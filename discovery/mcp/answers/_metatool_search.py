@@ -36,9 +36,9 @@ class SearchResult:
 
 def search_tools(call: MetaCall) -> JSONObject:
     """Return a page of the results for the query."""
-    wanted = call.arguments
+    arguments = call.arguments
     result = search(call)
-    start, end = wanted["offset"], wanted["offset"] + wanted["limit"]
+    start, end = arguments["offset"], arguments["offset"] + arguments["limit"]
     return without_empty(
         tools=[search_row(item) for item in result.items[start:end]],
         next_offset=end if len(result.items) > end else None,
@@ -99,8 +99,8 @@ def notes_on(caller: Caller, result: SearchResult) -> dict[str, Any]:
 def _nearest_rows(caller: Caller, identifiers: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return rows of the highest-ranked capabilities, although none of them fits."""
     usable = Capability.objects.usable_by(caller).connected()
-    shown = attach_readiness(caller, list(usable.filter(identifier__in=identifiers)))
-    rows = {row.identifier: row for row in shown}
+    capabilities = attach_readiness(caller, list(usable.filter(identifier__in=identifiers)))
+    rows = {row.identifier: row for row in capabilities}
     near = [rows[identifier] for identifier in identifiers if identifier in rows]
     return [
         {

@@ -31,13 +31,13 @@ _FIELDS = (
 
 def get_tool(call: MetaCall) -> JSONObject:
     """Describe a tool, at a lower level of detail if the schema would cost too many tokens."""
-    name, wanted = call.arguments["name"], call.arguments["detail"]
-    detail = wanted
+    name, requested_detail = call.arguments["name"], call.arguments["detail"]
+    detail = requested_detail
     entry = read_tool(call.caller, name, detail)
     while estimate_tokens(entry) > MOST_TOKENS and detail in SHORTER:
         detail = SHORTER[detail]
         entry = read_tool(call.caller, name, detail)
-    return without_empty(**entry, note=_CUT.format(detail) if detail != wanted else "")
+    return without_empty(**entry, note=_CUT.format(detail) if detail != requested_detail else "")
 
 
 def read_tool(caller: Caller, full_name: str, detail: Detail) -> dict[str, Any]:
@@ -65,9 +65,9 @@ def execute_tool(call: MetaCall) -> JSONObject:
 
 def get_call(call: MetaCall) -> JSONObject:
     """Return the state of one of the caller's calls. Raises NotFoundError for any other."""
-    asked = call.arguments["call_id"]
+    call_id = call.arguments["call_id"]
     wait = call.arguments["wait"]
-    found = find_own_call(caller=call.caller, pk=UUID(asked), wait_seconds=wait)
-    if found is None:
-        raise NotFoundError(asked, (), what="call")
-    return describe_call(found).as_answer()
+    own_call = find_own_call(caller=call.caller, pk=UUID(call_id), wait_seconds=wait)
+    if own_call is None:
+        raise NotFoundError(call_id, (), what="call")
+    return describe_call(own_call).as_answer()

@@ -58,17 +58,21 @@ def list_servers(call: MetaCall) -> JSONObject:
         .order_by("integration__slug")
     )
     all_of_them = call.arguments["include_disconnected"]
-    wanted = [one for one in servers if all_of_them or one["integration__connection"] not in _AWAY]
-    states = readiness_of_callers(call.caller, [one["integration_id"] for one in wanted])
+    selected = [
+        server
+        for server in servers
+        if all_of_them or server["integration__connection"] not in _AWAY
+    ]
+    states = readiness_of_callers(call.caller, [server["integration_id"] for server in selected])
     # One whose last tool was lost since they were counted has no state, and is left out.
-    wanted = [one for one in wanted if one["integration_id"] in states]
-    shown = [_row(one, states[one["integration_id"]].readiness) for one in wanted]
-    rows = fit_to_budget(shown, MOST_TOKENS)
-    away = len(servers) - len(wanted)
+    selected = [server for server in selected if server["integration_id"] in states]
+    server_rows = [_row(server, states[server["integration_id"]].readiness) for server in selected]
+    rows = fit_to_budget(server_rows, MOST_TOKENS)
+    away = len(servers) - len(selected)
     return without_empty(
         servers=rows,
-        total=len(wanted),
-        also=[one["integration__slug"] for one in wanted[len(rows) :]] or None,
+        total=len(selected),
+        also=[server["integration__slug"] for server in selected[len(rows) :]] or None,
         hint=f"{away} more do not answer: ask with include_disconnected." if away else "",
     )
 
@@ -89,9 +93,9 @@ def register_server(call: MetaCall) -> JSONObject:
     """Store a proposal for an admin; nothing is connected."""
     # Rights on this capability apply on every path, since it writes.
     find_usable(caller=call.caller, full_name=REGISTER_SERVER.name)
-    given = {name: call.arguments.get(name, "") for name in ("name", "endpoint", "reason")}
+    proposed = {name: call.arguments.get(name, "") for name in ("name", "endpoint", "reason")}
     try:
-        proposal = propose_server(caller=call.caller, **given)
+        proposal = propose_server(caller=call.caller, **proposed)
     except ProposalRefusedError as refused:
         raise ArgumentsRefusedError(refused.argument, refused.reason) from None
     except EndpointNotAllowedError as refused:
@@ -129,22 +133,24 @@ def _full_name(caller: Caller, server: str, tool: str) -> str:
             "integration__slug", "integration__title", "action", "full_name"
         )
     )
-    asked = server.casefold()
+    folded = server.casefold()
     slugs = {row[0] for row in rows}
-    slug = asked if asked in slugs else _by_title(asked, rows)
+    slug = folded if folded in slugs else _by_title(folded, rows)
     if slug is None:
         raise NotFoundError(server, near_names(server, sorted(slugs)), what="server")
-    own = {action: full_name for one, _, action, full_name in rows if one == slug}
-    names = {**{full_name: full_name for full_name in own.values()}, **own}
+    names_by_action = {
+        action: full_name for row_slug, _, action, full_name in rows if row_slug == slug
+    }
+    names = {**{full_name: full_name for full_name in names_by_action.values()}, **names_by_action}
     if tool not in names:
-        raise NotFoundError(tool, near_names(tool, sorted(own)))
+        raise NotFoundError(tool, near_names(tool, sorted(names_by_action)))
     return names[tool]
 
 
-def _by_title(asked: str, rows: list[tuple[str, str, str, str]]) -> str | None:
+def _by_title(folded: str, rows: list[tuple[str, str, str, str]]) -> str | None:
     """Return the slug of the only server with that title; None if several have it."""
-    found = {slug for slug, title, _, _ in rows if title.casefold() == asked}
-    return found.pop() if len(found) == 1 else None
+    slugs = {slug for slug, title, _, _ in rows if title.casefold() == folded}
+    return slugs.pop() if len(slugs) == 1 else None
 
 
 # Answers to the three meta-tools that are also capabilities of the starter collection.

@@ -86,9 +86,9 @@ def _spaces(caller: Caller) -> list[Address]:
     """Return the spaces below the roots. Where several groups have one of a name, the address
     names the group."""
     rows = Space.objects.filter(group__in=caller.group_ids).select_related("group")
-    found = list(rows.order_by("group__name", "name", "pk")[:MOST_SHOWN])
-    names = Counter(row.slug for row in found)
-    below = (row for row in found if row.parent_id is not None)
+    spaces = list(rows.order_by("group__name", "name", "pk")[:MOST_SHOWN])
+    names = Counter(row.slug for row in spaces)
+    below = (row for row in spaces if row.parent_id is not None)
     return [_space_address(caller, row, is_shared=names[row.slug] > 1) for row in below]
 
 

@@ -97,12 +97,12 @@ def _cursor(to: ClientAddress) -> Setup:
 def _vs_code(to: ClientAddress) -> Setup:
     """Make VS Code ask for the key, which it keeps with its secrets."""
     server = {"type": "http", "url": to.address}
-    asked = {"type": "promptString", "id": "pegboard-key", "password": True,
+    key_input = {"type": "promptString", "id": "pegboard-key", "password": True,
              "description": "Pegboard API key"}  # fmt: skip
     inputs: dict[str, Any] = {}
     if to.by_key:
         server |= {"headers": {"Authorization": "Bearer ${input:pegboard-key}"}}  # type: ignore[dict-item]
-        inputs = {"inputs": [asked]}
+        inputs = {"inputs": [key_input]}
     packed = quote(json.dumps({"name": to.name, **server, **inputs}), safe="")
     return Setup(
         where=_(".vscode/mcp.json, or the command MCP: Open User Configuration"),
@@ -173,10 +173,10 @@ def _librechat(to: ClientAddress) -> Setup:
     """Make LibreChat ask everyone for a key of their own."""
     server: dict[str, Any] = {"type": "streamable-http", "url": to.address}
     if to.by_key:
-        asked = {"title": "Pegboard API key", "description": "Your own key of Pegboard."}
+        key_field = {"title": "Pegboard API key", "description": "Your own key of Pegboard."}
         server |= {
             "headers": {"Authorization": f"Bearer {{{{{KEY_VARIABLE}}}}}"},
-            "customUserVars": {KEY_VARIABLE: asked},
+            "customUserVars": {KEY_VARIABLE: key_field},
         }
     return Setup(where=_("librechat.yaml"), text=_yaml({"mcpServers": {to.name: server}}))
 

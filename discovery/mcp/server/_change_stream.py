@@ -63,10 +63,10 @@ def list_has_changed(session: McpSession, endpoint: Endpoint, *, has_searched: b
     Unless it `has_searched` a choice of tools, its list is looked at every few seconds at most.
     """
     key, looked = session.key("list"), session.key("looked")
-    known: Any = attempt(lambda redis: redis.get(key), default=None)
-    if known is None:
+    stored_digest: Any = attempt(lambda redis: redis.get(key), default=None)
+    if stored_digest is None:
         return False
-    looks_now = has_searched and known.startswith(_CHOICE)
+    looks_now = has_searched and stored_digest.startswith(_CHOICE)
     if not looks_now and not attempt(
         lambda redis: redis.set(looked, b"1", ex=LOOK_SECONDS, nx=True), default=None
     ):
@@ -194,7 +194,7 @@ class ChangeStream:
 def listen(
     endpoint: Endpoint,
     session: str,
-    asked: SubscriptionFilter,
+    filters: SubscriptionFilter,
     client: ClientSide,
     subscription: Any = None,
     tasks: TaskStates | None = None,
@@ -204,10 +204,10 @@ def listen(
     if listener is None or not listening.take(listener):
         raise CannotListenError("Too many streams are open. Close one, or try again later.")
     agreed = SubscriptionFilter(
-        tools_list_changed=asked.tools_list_changed,
-        prompts_list_changed=asked.prompts_list_changed if watches else None,
-        resources_list_changed=asked.resources_list_changed if watches else None,
-        resource_subscriptions=asked.resource_subscriptions if watches else None,
+        tools_list_changed=filters.tools_list_changed,
+        prompts_list_changed=filters.prompts_list_changed if watches else None,
+        resources_list_changed=filters.resources_list_changed if watches else None,
+        resource_subscriptions=filters.resource_subscriptions if watches else None,
     )
     uris = list(agreed.resource_subscriptions or ())
     watches = watches and bool(uris or agreed.prompts_list_changed or agreed.resources_list_changed)

@@ -104,8 +104,8 @@ class ClientSide:
         `names_server` says in them whose they are.
         """
         is_task = is_task and not is_open and bool(self.capabilities)
-        asked = self.capabilities if self.is_modern or is_open or is_task else frozenset()
-        silent: dict[str, Any] = {"capabilities": sorted(asked), "answers": dict(self.answers)}
+        offered = self.capabilities if self.is_modern or is_open or is_task else frozenset()
+        silent: dict[str, Any] = {"capabilities": sorted(offered), "answers": dict(self.answers)}
         silent |= {"names_server": True} if names_server else {}
         if is_task:
             return silent | {"is_task": True, "can_answer": True, "can_go_on": self.is_modern}

@@ -102,9 +102,9 @@ class CatalogEndpoint:
         return Implementation(name="pegboard", title="Pegboard", version=settings.PEGBOARD_VERSION)
 
     def list_tools(self) -> ListToolsResult:
-        own, are_all = self._own_tools()
+        own_tools, are_all = self._own_tools()
         return ListToolsResult(
-            tools=[*meta_tools(self.principal), *own],
+            tools=[*meta_tools(self.principal), *own_tools],
             ttl_ms=LIST_TTL_MS if are_all else CHOICE_TTL_MS,
             cache_scope="private",
         )
@@ -238,9 +238,9 @@ class IntegrationEndpoint:
         return self._caller.user_id
 
     def _full_name(self, name: str) -> str | None:
-        own = self._tools().filter(Q(action=name) | Q(full_name=name))
-        found: str | None = own.order_by("pk").values_list("full_name", flat=True).first()
-        return found
+        matching = self._tools().filter(Q(action=name) | Q(full_name=name))
+        full_name: str | None = matching.order_by("pk").values_list("full_name", flat=True).first()
+        return full_name
 
     def _tools(self) -> Any:
         return runnable_tools(self._caller).filter(integration=self._integration)

@@ -50,7 +50,7 @@ class LiveCall:
         longest = max(settings.PEGBOARD_CALL_SECONDS, settings.PEGBOARD_PROGRESS_SECONDS)
         seconds = longest + settings.PEGBOARD_ASK_SECONDS + _GRACE_SECONDS
         following = follow_messages(call, seconds)
-        is_given_up, asked = True, set[str]()
+        is_given_up, names_asked = True, set[str]()
         try:
             yield None  # begun, so that what follows is done in any case
             while True:
@@ -60,7 +60,7 @@ class LiveCall:
                     call = end.value
                     break
                 yield self._readdressed(message) if message is not None else None
-                yield from self._waiting_questions(asked)
+                yield from self._waiting_questions(names_asked)
             if self.is_task or call.reason != STOPPED_BY_CLIENT:
                 yield from finish(replace(self.begun, call=call))
             is_given_up = False
@@ -71,11 +71,11 @@ class LiveCall:
             if is_given_up and self.client.is_modern:
                 send_cancellation(call.pk)
 
-    def _waiting_questions(self, asked: set[str]) -> Iterator[Message]:
+    def _waiting_questions(self, names_asked: set[str]) -> Iterator[Message]:
         """Yield a task's questions that were not asked in this stream yet."""
         waiting = waiting_questions(self.begun.call.pk) if self.is_task else {}
-        for name in waiting.keys() - asked:
-            asked.add(name)
+        for name in waiting.keys() - names_asked:
+            names_asked.add(name)
             yield self._readdressed(waiting[name])
 
     def _readdressed(self, message: JSONObject) -> Message:
@@ -97,8 +97,8 @@ def hear_answer(principal: KeyHolder | User, message: Message) -> None:
             return
         if call.state == Call.State.RUNNING:
             parts = ("result", "error")
-            known: Message = {name: message[name] for name in parts if name in message}
-            send_answer(call.pk, int(number), known)
+            reply: Message = {name: message[name] for name in parts if name in message}
+            send_answer(call.pk, int(number), reply)
 
 
 def cancel(principal: KeyHolder | User, pk: UUID) -> None:

@@ -33,8 +33,8 @@ class McpAuthentication(KeyAuthentication):
         plain = super().authenticate_header(request)
         if not settings.PEGBOARD_OAUTH:
             return plain
-        shown = "Authorization" in request.headers
-        return _challenge(request, scope=_ALL, error="invalid_token" if shown else "")
+        has_credential = "Authorization" in request.headers
+        return _challenge(request, scope=_ALL, error="invalid_token" if has_credential else "")
 
 
 def missing_scope(request: Request, message: Any) -> str:

@@ -138,8 +138,8 @@ def answer(
     if isinstance(version, InboundLadderRejection):
         return _error(request.id, version.code, version.message, version.data)
     takes_stream = "text/event-stream" in lowered.get("accept", "")
-    named = lowered.get(MCP_NAME_HEADER)
-    return _Exchange(request, version, endpoint, session, takes_stream, named).answer()
+    target_name = lowered.get(MCP_NAME_HEADER)
+    return _Exchange(request, version, endpoint, session, takes_stream, target_name).answer()
 
 
 def _is_answer(message: Any) -> bool:
@@ -147,8 +147,8 @@ def _is_answer(message: Any) -> bool:
 
 
 def _cancel(principal: Any, session: McpSession, params: Any) -> None:
-    asked = params.get("requestId") if isinstance(params, dict) else None
-    if isinstance(asked, str | int) and (call := session.find_call(asked)) is not None:
+    request_id = params.get("requestId") if isinstance(params, dict) else None
+    if isinstance(request_id, str | int) and (call := session.find_call(request_id)) is not None:
         cancel(principal, call)
 
 
@@ -159,9 +159,9 @@ def not_json(reason: str) -> RpcAnswer:
 
 def _version(message: dict[str, Any], headers: Mapping[str, str]) -> str | InboundLadderRejection:
     """Return the request's protocol version; the oldest one if the client never names it."""
-    named = headers.get(MCP_PROTOCOL_VERSION_HEADER, DEFAULT_NEGOTIATED_VERSION)
-    if named in HANDSHAKE_PROTOCOL_VERSIONS:
-        return named
+    version = headers.get(MCP_PROTOCOL_VERSION_HEADER, DEFAULT_NEGOTIATED_VERSION)
+    if version in HANDSHAKE_PROTOCOL_VERSIONS:
+        return version
     verdict = classify_inbound_request(message, headers=headers)
     return verdict if isinstance(verdict, InboundLadderRejection) else verdict.protocol_version
 
@@ -176,10 +176,10 @@ class _Exchange:
         endpoint: Endpoint,
         session: McpSession | None,
         takes_stream: bool,
-        named: str | None,
+        target_name: str | None,
     ) -> None:
         self._request, self._session, self._takes_stream = request, session, takes_stream
-        self._named = named
+        self._named = target_name
         self._version = version
         self._params = request.params or {}
         self._endpoint = endpoint
@@ -275,18 +275,18 @@ class _Exchange:
             return RpcAnswer(OK, self._stream(result))
         if isinstance(result, BegunCall):
             result = created(result, is_modern=self._is_modern)
-        written = result if isinstance(result, dict) else self._serialize(result)
-        body = {"jsonrpc": "2.0", "id": self._request.id, "result": self._signed(written)}
+        result_json = result if isinstance(result, dict) else self._serialize(result)
+        body = {"jsonrpc": "2.0", "id": self._request.id, "result": self._signed(result_json)}
         opens = self._params["capabilities"] if isinstance(result, InitializeResult) else None
         return RpcAnswer(OK, body, opens)
 
     def _stream(self, live: LiveCall) -> Generator[Message | None, None, None]:
         """Return the messages of a call, begun: what has to be done at its end is done then."""
 
-        def respond(begun: BegunCall) -> list[Message]:
+        def respond(begun_call: BegunCall) -> list[Message]:
             end = payload_of if live.is_task else finish
-            body = self._respond(partial(end, begun, self._client)).body
-            notices = [task_status(begun.call)] if live.is_task else self._notices()
+            body = self._respond(partial(end, begun_call, self._client)).body
+            notices = [task_status(begun_call.call)] if live.is_task else self._notices()
             return [*notices, cast(Message, body)]
 
         messages = live.messages(respond)
@@ -296,16 +296,16 @@ class _Exchange:
     def _serialize(self, result: Result, method: str = "") -> dict[str, Any]:
         """Serialize for this version: older ones know no cache hints."""
         dumped = result.model_dump(by_alias=True, mode="json", exclude_none=True)
-        asked = self._request.method
-        method = method or ("tools/call" if asked == "tasks/result" else asked)
+        request_method = self._request.method
+        method = method or ("tools/call" if request_method == "tasks/result" else request_method)
         return serialize_server_result(method, self._version, dumped)
 
-    def _signed(self, written: dict[str, Any]) -> dict[str, Any]:
+    def _signed(self, result_json: dict[str, Any]) -> dict[str, Any]:
         """Add the server's name, which newer versions want."""
         if self._is_modern:
             info = self._endpoint.info.model_dump(exclude_none=True)
-            written["_meta"] = {**(written.get("_meta") or {}), SERVER_INFO_META_KEY: info}
-        return written
+            result_json["_meta"] = {**(result_json.get("_meta") or {}), SERVER_INFO_META_KEY: info}
+        return result_json
 
     def _error_answer(self, code: int, reason: str, data: Any = None) -> RpcAnswer:
         """Return an error; older versions send it with HTTP status 200."""
@@ -317,9 +317,9 @@ class _Exchange:
         return self._version in MODERN_PROTOCOL_VERSIONS
 
     def _initialize(self) -> InitializeResult:
-        asked = self._params["protocolVersion"]
-        known = asked in HANDSHAKE_PROTOCOL_VERSIONS
-        version = asked if known else LATEST_HANDSHAKE_VERSION
+        requested = self._params["protocolVersion"]
+        is_supported = requested in HANDSHAKE_PROTOCOL_VERSIONS
+        version = requested if is_supported else LATEST_HANDSHAKE_VERSION
         return InitializeResult(
             protocol_version=version,
             capabilities=self._capabilities(version),
@@ -379,14 +379,14 @@ class _Exchange:
         """Begin a newer client's stream, of what this address can tell."""
         if not self._takes_stream:
             raise CannotListenError("Accept text/event-stream to listen.", INVALID_REQUEST)
-        asked = SubscriptionFilter.model_validate(self._params["notifications"], by_name=False)
-        session, tasks = secrets.token_urlsafe(12), self._heard_tasks(asked)
-        return listen(self._endpoint, session, asked, self._client, self._request.id, tasks)
+        filters = SubscriptionFilter.model_validate(self._params["notifications"], by_name=False)
+        session, tasks = secrets.token_urlsafe(12), self._heard_tasks(filters)
+        return listen(self._endpoint, session, filters, self._client, self._request.id, tasks)
 
-    def _heard_tasks(self, asked: SubscriptionFilter) -> TaskStates:
+    def _heard_tasks(self, filters: SubscriptionFilter) -> TaskStates:
         """Return the tasks of the caller's that it wants to hear of, of those that it named."""
-        tasks, named = self._endpoint.tasks, (asked.model_extra or {}).get("taskIds") or ()
-        if tasks is None or not self._client.takes_tasks or not isinstance(named, list):
+        tasks, task_ids = self._endpoint.tasks, (filters.model_extra or {}).get("taskIds") or ()
+        if tasks is None or not self._client.takes_tasks or not isinstance(task_ids, list):
             return TaskStates()
         write = partial(self._serialize, method="tools/call")
 
@@ -394,7 +394,7 @@ class _Exchange:
             params = {"taskId": task_id}
             return NewerTasks(tasks, self._client, params, task_id, write).describe()
 
-        return TaskStates.of(named, describe)
+        return TaskStates.of(task_ids, describe)
 
     def _translate(self, error: dict[str, Any]) -> dict[str, Any]:
         """Return the server's error in words of this version, which has no code of its own for a
@@ -438,9 +438,9 @@ def listen_to_session(endpoint: Endpoint, session: McpSession) -> RpcAnswer | No
         return replace(_error(None, failed.error["code"], str(failed)), status=UNAVAILABLE)
 
 
-def _error(asked: Any, code: int, reason: str, data: Any = None) -> RpcAnswer:
+def _error(request_id: Any, code: int, reason: str, data: Any = None) -> RpcAnswer:
     error = {"code": code, "message": reason} | ({"data": data} if data is not None else {})
-    body = {"jsonrpc": "2.0", "id": asked, "error": error}
+    body = {"jsonrpc": "2.0", "id": request_id, "error": error}
     return RpcAnswer(ERROR_CODE_HTTP_STATUS.get(code, OK), body)
 
 

@@ -34,8 +34,8 @@ class McpSession:
     @property
     def log_level(self) -> str:
         """Return the level that the client has set; "" if none."""
-        kept = attempt(lambda redis: redis.get(self._level_key), default=None)
-        return kept.decode() if isinstance(kept, bytes) else ""
+        stored = attempt(lambda redis: redis.get(self._level_key), default=None)
+        return stored.decode() if isinstance(stored, bytes) else ""
 
     def set_log_level(self, level: str) -> None:
         """Keep the level of log messages that the client wants."""
@@ -48,8 +48,8 @@ class McpSession:
 
     def find_call(self, request_id: Any) -> UUID | None:
         """Return the call of a request."""
-        kept = attempt(lambda redis: redis.get(self._request_key(request_id)), default=None)
-        return UUID(kept.decode()) if isinstance(kept, bytes) else None
+        stored = attempt(lambda redis: redis.get(self._request_key(request_id)), default=None)
+        return UUID(stored.decode()) if isinstance(stored, bytes) else None
 
     def key(self, name: str) -> str:
         """Return the session's key in Redis for something of this name."""
@@ -87,14 +87,14 @@ def read_session(principal: Any, session_id: str) -> McpSession | None:
 
 def askable(announced: Mapping[str, Any]) -> frozenset[str]:
     """Return what the client can be asked. Forms unless it names other ways only."""
-    found = {name for name in ("sampling", "roots") if announced.get(name) is not None}
+    kinds = {name for name in ("sampling", "roots") if announced.get(name) is not None}
     elicitation = announced.get("elicitation")
     if isinstance(elicitation, Mapping):
         if "url" in elicitation:
-            found.add("elicitation.url")
+            kinds.add("elicitation.url")
         if "form" in elicitation or not elicitation:
-            found.add("elicitation")
-    return frozenset(found)
+            kinds.add("elicitation")
+    return frozenset(kinds)
 
 
 def _principal_of(principal: Any) -> str:

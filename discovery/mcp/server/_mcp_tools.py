@@ -44,8 +44,8 @@ def remember_search(principal: Any, caller: Caller, answer: dict[str, Any]) -> N
 
 def last_found(principal: Any, caller: Caller) -> Sequence[str]:
     """Return the names of the last search, best first; none if there was none."""
-    kept = attempt(lambda redis: redis.get(_key(principal, caller)), default=None)
-    return kept.decode().split() if isinstance(kept, bytes) else []
+    stored = attempt(lambda redis: redis.get(_key(principal, caller)), default=None)
+    return stored.decode().split() if isinstance(stored, bytes) else []
 
 
 def _names_in(answer: dict[str, Any]) -> list[str]:
@@ -96,17 +96,17 @@ def describe_tool(row: Capability, name: str, *, own_schema: bool = False) -> To
     `own_schema` keeps what some providers of models refuse: the client adapts it for its own.
     """
     readiness = row.readiness  # type: ignore[attr-defined]
-    shown = ShownTool(
+    tool = ShownTool(
         name=name,
         title=ReviewedText(row.display_name),
         description=ReviewedText(row.description),
         input_schema=ReviewedSchema(row.input_schema) if row.input_schema else None,
         side_effect=row.side_effect,
     )
-    [rendered] = FORMATS["mcp"].render([shown])
-    own = row.input_schema
-    if own_schema and isinstance(own, dict) and own.get("type") == "object":
-        rendered["inputSchema"] = ReviewedSchema(own)
+    [rendered] = FORMATS["mcp"].render([tool])
+    schema = row.input_schema
+    if own_schema and isinstance(schema, dict) and schema.get("type") == "object":
+        rendered["inputSchema"] = ReviewedSchema(schema)
     output = row.output_schema
     # A client that compiles a schema refuses the whole list for one that refers to nothing.
     is_whole = isinstance(output, dict) and not has_dangling_reference(output)
@@ -125,15 +125,15 @@ def call_meta(
     """Call a meta-tool. Errors are returned as results, for the model to read."""
     if not may_call(principal, META_TOOLS[name]):
         raise UnknownToolError(name)
-    asked = caller()
+    known_caller = caller()
     try:
         answer = call_meta_tool(
-            caller=asked, name=name, arguments=arguments, turn_id=client.turn_id
+            caller=known_caller, name=name, arguments=arguments, turn_id=client.turn_id
         )
     except (ArgumentsRefusedError, NotFoundError, TooManyWaitingError) as refused:
         return refusal(str(refused))
     if name in SEARCHES:
-        remember_search(principal, asked, answer)
+        remember_search(principal, known_caller, answer)
     return result_of_answer(answer, client)
 
 
@@ -156,7 +156,7 @@ def call_tool(
     """
     has_place = client.listens and open_streams.take(caller.user_id)
     try:
-        begun = begin(
+        begun_call = begin(
             caller=caller,
             full_name=full_name,
             arguments=arguments,
@@ -165,15 +165,19 @@ def call_tool(
                 is_open=has_place, is_task=client.takes_tasks, names_server=names_server
             ),
         )
-        if client.session is not None and begun.is_under_way:
-            client.session.note_call(client.request_id, begun.call.pk)
-        if has_place and begun.is_under_way:
+        if client.session is not None and begun_call.is_under_way:
+            client.session.note_call(client.request_id, begun_call.call.pk)
+        if has_place and begun_call.is_under_way:
             has_place = False  # the stream gives it back
-            return LiveCall(begun, client)
-        begun = begun.wait(wait_seconds_of(begun, client)) if begun.is_under_way else begun
-        if client.takes_tasks and begun.call.state not in Call.ENDED:
-            return begun
-        return finish(begun, client)
+            return LiveCall(begun_call, client)
+        begun_call = (
+            begun_call.wait(wait_seconds_of(begun_call, client))
+            if begun_call.is_under_way
+            else begun_call
+        )
+        if client.takes_tasks and begun_call.call.state not in Call.ENDED:
+            return begun_call
+        return finish(begun_call, client)
     except (ArgumentsRefusedError, NeedsApprovalError, TooManyWaitingError) as refused:
         return refusal(str(refused))
     except NotFoundError as unknown:
@@ -206,15 +210,15 @@ def begin_task(
         raise UnknownToolError(full_name, str(unknown)) from None
 
 
-def wait_seconds_of(begun: BegunCall, client: ClientSide) -> float | None:
+def wait_seconds_of(begun_call: BegunCall, client: ClientSide) -> float | None:
     """Return how long a call is waited for; None for as long as the settings say."""
     most = settings.PEGBOARD_CALL_WAIT_SECONDS
     return min(TASK_AFTER_SECONDS, most) if client.takes_tasks else None
 
 
-def finish(begun: BegunCall, client: ClientSide) -> CallToolResult | InputRequiredResult:
+def finish(begun_call: BegunCall, client: ClientSide) -> CallToolResult | InputRequiredResult:
     """Return the result of a call as it is now. Raises UnknownToolError, ServerRefusedError."""
     try:
-        return result_of_call(begun.finish(), client)
+        return result_of_call(begun_call.finish(), client)
     except NotFoundError as unknown:
-        raise UnknownToolError(begun.call.full_name, str(unknown)) from None
+        raise UnknownToolError(begun_call.call.full_name, str(unknown)) from None

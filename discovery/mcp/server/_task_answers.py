@@ -25,11 +25,11 @@ _ANSWERS = "pegboard:task:{}:answers"
 def keep_answers(call: Call, answers: JSONObject) -> None:
     """Keep some answers to a call's questions."""
     key = _ANSWERS.format(call.pk.hex)
-    written = {name: write_json(one) for name, one in answers.items()}
+    texts = {name: write_json(answer) for name, answer in answers.items()}
 
     def keep(redis: Redis) -> None:
         pipeline = redis.pipeline(transaction=False)
-        for name, text in written.items():
+        for name, text in texts.items():
             pipeline.hset(key, name, text)
         pipeline.expire(key, _KEPT_SECONDS)
         pipeline.execute()
@@ -40,8 +40,8 @@ def keep_answers(call: Call, answers: JSONObject) -> None:
 def kept_answers(call: Call) -> JSONObject:
     """Return the answers to a call's questions so far."""
     key = _ANSWERS.format(call.pk.hex)
-    found: Any = attempt(lambda redis: cast(Any, redis.hgetall(key)), default={})
-    return {name.decode(): json.loads(text) for name, text in found.items()}
+    texts: Any = attempt(lambda redis: cast(Any, redis.hgetall(key)), default={})
+    return {name.decode(): json.loads(text) for name, text in texts.items()}
 
 
 def is_asked_now(call: Call, question: str) -> bool:

@@ -73,21 +73,21 @@ class OlderTasks:
         call = self.tasks.find(self.params.get("taskId"))
         related = {"_meta": {RELATED: {"taskId": str(call.pk)}}}
         return [
-            {"jsonrpc": "2.0", "id": name, **one, "params": one["params"] | related}
-            for name, one in self.tasks.questions(call).items()
+            {"jsonrpc": "2.0", "id": name, **question, "params": question["params"] | related}
+            for name, question in self.tasks.questions(call).items()
             if is_asked_now(call, name)
         ]
 
     def _result(self) -> Answer:
         """Answer once the call has ended: by a stream, or after as long as the settings say."""
         call = self.tasks.find(self.params.get("taskId"))
-        begun = begun_of(self.tasks, call)
+        begun_call = begun_of(self.tasks, call)
         if call.state not in Call.ENDED:
             user = call.user_id
             if self.client.takes_stream and open_streams.take(user):
-                return LiveCall(begun, self.client, is_task=True)
-            begun = begun.wait(settings.PEGBOARD_CALL_WAIT_SECONDS)
-        return payload_of(begun, self.client)
+                return LiveCall(begun_call, self.client, is_task=True)
+            begun_call = begun_call.wait(settings.PEGBOARD_CALL_WAIT_SECONDS)
+        return payload_of(begun_call, self.client)
 
     def _cancel(self) -> Answer:
         call = self.tasks.find(self.params.get("taskId"))
@@ -167,9 +167,9 @@ def _asking(call: Call, required: JSONObject) -> JSONObject:
     if is_abandoned(call):
         return {"status": "cancelled"}
     answered = kept_answers(call)
-    asked = required.get("inputRequests") or {}
-    left = {name: one for name, one in asked.items() if name not in answered}
-    return {"status": "input_required", "inputRequests": left}
+    questions = required.get("inputRequests") or {}
+    unanswered = {name: question for name, question in questions.items() if name not in answered}
+    return {"status": "input_required", "inputRequests": unanswered}
 
 
 def begun_of(tasks: CallTasks, call: Call) -> BegunCall:
@@ -179,12 +179,12 @@ def begun_of(tasks: CallTasks, call: Call) -> BegunCall:
     return BegunCall(tasks.caller, call, call.capability, is_new=False, notice="")
 
 
-def payload_of(begun: BegunCall, client: ClientSide) -> Result:
+def payload_of(begun_call: BegunCall, client: ClientSide) -> Result:
     """Return what the call itself would have been answered, with the task that it was."""
-    if begun.call.state not in Call.ENDED:
+    if begun_call.call.state not in Call.ENDED:
         raise TaskRefusedError("The task has not ended. Ask again.", INTERNAL_ERROR)
-    result = finish(begun, client)
-    related = {RELATED: {"taskId": str(begun.call.pk)}}
+    result = finish(begun_call, client)
+    related = {RELATED: {"taskId": str(begun_call.call.pk)}}
     return result.model_copy(update={"meta": {**(result.meta or {}), **related}})
 
 
@@ -194,8 +194,8 @@ def task_status(call: Call) -> JSONObject:
     return {"jsonrpc": "2.0", "method": method, "params": describe_task(call)}
 
 
-def created(begun: BegunCall, *, is_modern: bool) -> JSONObject:
+def created(begun_call: BegunCall, *, is_modern: bool) -> JSONObject:
     """Return the answer to a call that became a task."""
     if is_modern:
-        return {"resultType": "task", **describe_newer_task(begun.call)}
-    return {"task": describe_task(begun.call)}
+        return {"resultType": "task", **describe_newer_task(begun_call.call)}
+    return {"task": describe_task(begun_call.call)}

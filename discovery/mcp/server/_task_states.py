@@ -31,11 +31,11 @@ class TaskStates:
     names: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, named: Iterable[Any], describe: Describe) -> "TaskStates":
+    def of(cls, task_ids: Iterable[Any], describe: Describe) -> "TaskStates":
         """Return those of the named tasks that the client may read, the first ones only."""
         states = cls(describe)
-        ids = dict.fromkeys(one for one in named if isinstance(one, str))
-        states._told = {one: {} for one in list(ids)[:MOST_TASKS] if states._read(one)}
+        ids = dict.fromkeys(task_id for task_id in task_ids if isinstance(task_id, str))
+        states._told = {task_id: {} for task_id in list(ids)[:MOST_TASKS] if states._read(task_id)}
         states.names = list(states._told)
         return states
 
@@ -43,19 +43,21 @@ class TaskStates:
         """Return the tasks that are not what was told of them, at first all."""
         if not self._told:
             return []
-        found = [
-            task for name, told in list(self._told.items()) if (task := self._next(name, told))
+        tasks = [
+            task
+            for name, last_state in list(self._told.items())
+            if (task := self._next(name, last_state))
         ]
         release_connection()
-        return found
+        return tasks
 
-    def _next(self, name: str, told: JSONObject) -> JSONObject | None:
+    def _next(self, name: str, last_state: JSONObject) -> JSONObject | None:
         task = self._read(name)
         if task is None or task["status"] in _LAST:
             del self._told[name]
         else:
             self._told[name] = task
-        return task if task != told else None
+        return task if task != last_state else None
 
     def _read(self, name: str) -> JSONObject | None:
         try:

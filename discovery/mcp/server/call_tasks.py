@@ -77,8 +77,8 @@ class CallTasks:
     def latest(self, call: Call) -> Call:
         """Return the call that a task has come to: after each round of answers it is a new one."""
         for _ in range(MOST_ROUNDS):
-            own = Call.objects.filter(user=call.user_id, group__in=self.caller.group_ids)
-            following = own.filter(idempotency_key=_key_after(call)).first()
+            own_calls = Call.objects.filter(user=call.user_id, group__in=self.caller.group_ids)
+            following = own_calls.filter(idempotency_key=_key_after(call)).first()
             if following is None:
                 break
             call = self._reread(following)
@@ -96,16 +96,16 @@ class CallTasks:
             raise TaskRefusedError("Only the client that made the call answers its questions.")
         for name in self.questions(call).keys() & answers.keys():
             send_answer(call.pk, int(name.partition(".")[2]), {"result": answers[name]})
-        asked = required_of(call)
-        if asked is None or not asked.get("inputRequests"):
+        required = required_of(call)
+        if required is None or not required.get("inputRequests"):
             return
         keep_answers(
-            call, {name: answers[name] for name in asked["inputRequests"] if name in answers}
+            call, {name: answers[name] for name in required["inputRequests"] if name in answers}
         )
-        kept = kept_answers(call)
-        if not asked["inputRequests"].keys() <= kept.keys():
+        stored_answers = kept_answers(call)
+        if not required["inputRequests"].keys() <= stored_answers.keys():
             return
-        state = {"requestState": asked["requestState"]} if "requestState" in asked else {}
+        state = {"requestState": required["requestState"]} if "requestState" in required else {}
         try:
             begin(
                 caller=self.caller,
@@ -114,7 +114,7 @@ class CallTasks:
                 turn_id=call.turn_id,
                 idempotency_key=_key_after(call),
                 dialogue=client.dialogue(is_task=True, names_server=self.integration is None)
-                | {"answers": {"inputResponses": kept, **state}},
+                | {"answers": {"inputResponses": stored_answers, **state}},
             )
         except (ArgumentsRefusedError, NotFoundError, TooManyWaitingError) as refused:
             raise TaskRefusedError(str(refused)) from None
@@ -125,8 +125,8 @@ class CallTasks:
         if not has_made(self.principal, call):
             return {}
         return {
-            name: {"method": one["method"], "params": one["params"]}
-            for name, one in _waiting(call).items()
+            name: {"method": question["method"], "params": question["params"]}
+            for name, question in _waiting(call).items()
         }
 
     def cancel(self, call: Call) -> Call:
@@ -149,10 +149,10 @@ class CallTasks:
             rows = rows.filter(actor_id=self.principal.pk, key_id=None)
         if cursor is not None:
             rows = rows.filter(self._after(cursor))
-        found = list(rows.order_by("-created_at", "-pk")[: PAGE + 1])
-        has_more = len(found) > PAGE
-        last = found[PAGE - 1] if has_more else None
-        return found[:PAGE], f"{last.created_at.isoformat()} {last.pk}" if last else None
+        page_rows = list(rows.order_by("-created_at", "-pk")[: PAGE + 1])
+        has_more = len(page_rows) > PAGE
+        last = page_rows[PAGE - 1] if has_more else None
+        return page_rows[:PAGE], f"{last.created_at.isoformat()} {last.pk}" if last else None
 
     def _usable(self) -> Any:
         usable = Capability.objects.usable_by(self.caller, unavailable=True)

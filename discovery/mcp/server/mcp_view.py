@@ -89,16 +89,16 @@ class McpView(APIView):
 def has_allowed_origin(request: Request) -> bool:
     """Return True if the request has no origin, our own, or a trusted one."""
     origin = request.headers.get("Origin")
-    own = f"{request.scheme}://{request.get_host()}"
-    if origin is None or origin == own:
+    own_origin = f"{request.scheme}://{request.get_host()}"
+    if origin is None or origin == own_origin:
         return True
     return any(_matches_trusted(origin, trusted) for trusted in settings.CSRF_TRUSTED_ORIGINS)
 
 
 def _matches_trusted(origin: str, trusted: str) -> bool:
     """Return True if the origin matches `trusted`, which may be `https://*.example.com`."""
-    asked, allowed = urlsplit(origin), urlsplit(trusted.replace("*", "", 1))
-    return asked.scheme == allowed.scheme and is_same_domain(asked.netloc, allowed.netloc)
+    parts, allowed = urlsplit(origin), urlsplit(trusted.replace("*", "", 1))
+    return parts.scheme == allowed.scheme and is_same_domain(parts.netloc, allowed.netloc)
 
 
 def _endpoint(request: Request, integration: str, space: str) -> "Endpoint":
@@ -116,11 +116,11 @@ def _endpoint(request: Request, integration: str, space: str) -> "Endpoint":
     if not integration:
         # Which finds the caller when needed.
         return CatalogEndpoint(request.user, caller, _sign_in_of(request))
-    asked = caller()
-    found = find_integration(asked, integration)
-    if found is None:
+    known_caller = caller()
+    row = find_integration(known_caller, integration)
+    if row is None:
         raise Http404
-    return IntegrationEndpoint(request.user, asked, found, _sign_in_of(request))
+    return IntegrationEndpoint(request.user, known_caller, row, _sign_in_of(request))
 
 
 def _sign_in_of(request: Request) -> Callable[[], bool]:

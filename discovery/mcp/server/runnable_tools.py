@@ -30,11 +30,11 @@ def runnable_tools(caller: Caller) -> CapabilityQuerySet:
 
 def tools_of_integration(caller: Caller, slug: str) -> list[Capability]:
     """Return the integration's runnable tools, by the names that its server gives them."""
-    own = runnable_tools(caller).filter(integration__slug=slug)
-    return _with_readiness(caller, own.order_by("action", "pk"))
+    tools = runnable_tools(caller).filter(integration__slug=slug)
+    return _with_readiness(caller, tools.order_by("action", "pk"))
 
 
-def listed_tools(caller: Caller, found: Sequence[str]) -> tuple[list[Capability], bool]:
+def listed_tools(caller: Caller, last_names: Sequence[str]) -> tuple[list[Capability], bool]:
     """Return the tools to list, by full name, and whether those are all.
 
     Tools that cannot be called at the moment are left out. `found` are names of the last search.
@@ -43,7 +43,7 @@ def listed_tools(caller: Caller, found: Sequence[str]) -> tuple[list[Capability]
     if runnable.count() <= most:
         rows, are_all = _with_readiness(caller, runnable.order_by("full_name")), True
     else:
-        names = [*found[:most], *_used_names(caller, runnable, most)]
+        names = [*last_names[:most], *_used_names(caller, runnable, most)]
         rows, are_all = _with_readiness(caller, runnable.filter(full_name__in=names)), False
         rows = sorted(rows, key=lambda row: names.index(row.full_name))
     offered = [row for row in rows if row.readiness.is_offered][:most]  # type: ignore[attr-defined]
@@ -53,12 +53,12 @@ def listed_tools(caller: Caller, found: Sequence[str]) -> tuple[list[Capability]
 def _used_names(caller: Caller, runnable: CapabilityQuerySet, most: int) -> list[str]:
     """Return the names called lately: first the person's own, then those of their groups."""
     since = timezone.now() - timedelta(days=USED_DAYS)
-    own = Q(user_id=caller.user_id)
+    by_person = Q(user_id=caller.user_id)
     called = (
-        Call.objects.filter(own | Q(group_id__in=caller.group_ids), created_at__gt=since)
+        Call.objects.filter(by_person | Q(group_id__in=caller.group_ids), created_at__gt=since)
         .filter(capability__in=runnable.values("pk"))
         .values_list("full_name")
-        .annotate(mine=Count("pk", filter=own), all=Count("pk"))
+        .annotate(mine=Count("pk", filter=by_person), all=Count("pk"))
         .order_by("-mine", "-all", "full_name")
     )
     return [name for name, *_ in called[:most]]

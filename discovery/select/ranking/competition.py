@@ -96,11 +96,11 @@ def rank(
         MatchEvidence(
             tuple(candidate.cosines) or (None,) * len(texts),
             tuple(candidate.words),
-            named,
+            is_exact,
             use.get(candidate.pk, 0.0),
             servers.get(candidate.pk, ()),
         )
-        for candidate, named in zip(candidates, exact, strict=True)
+        for candidate, is_exact in zip(candidates, exact, strict=True)
     ]
     judged = judge(evidence, MessageFeatures.of(texts[0], texts[1:]), scale_of(model))
     return _sorted(map(Ranked, candidates, judged, exact))
@@ -132,12 +132,12 @@ def support_of(
     """
     rows = [item.candidate.cosines for item in ranked]
     # The best may be there by its words alone, not embedded yet; then nothing is known about it.
-    found = margin(rows, background) if rows and None not in rows[0] else None
-    shown = any(item.exact_name for item in ranked) or any(gain > 0 for gain in use.values())
+    distance = margin(rows, background) if rows and None not in rows[0] else None
+    has_evidence = any(item.exact_name for item in ranked) or any(gain > 0 for gain in use.values())
     scale = scale_of(model)
     clauses = len(ranked[0].judged.clause_scores) if ranked else 0
-    enough = shown or is_enough(found, least=scale.limit(words))
-    return Support(enough, found is None, scale.share(clauses))
+    enough = has_evidence or is_enough(distance, least=scale.limit(words))
+    return Support(enough, distance is None, scale.share(clauses))
 
 
 def rerank(
@@ -210,24 +210,26 @@ def _placed(ranked: Sequence[Ranked], line: Sequence[thresholds.Chosen]) -> Plac
 def _needed(placed: Placed, candidates: Candidates, least: float, boost: float) -> list[Needed]:
     """Return missing dependencies and companions of relevant placed candidates, except twins."""
     parents = {item.candidate.pk: item for item, _ in placed if item.judged.score >= least}
-    there = {item.candidate.fingerprint for item, _ in placed}
+    fingerprints = {item.candidate.fingerprint for item, _ in placed}
     linked = {end for link in candidates.links for end in link[:2]}
     others = (*candidates.found, *candidates.outside)
     outside = {
-        other.pk: other
-        for other in others
-        if other.pk in linked and other.fingerprint not in there and not needs_own_evidence(other)
+        candidate.pk: candidate
+        for candidate in others
+        if candidate.pk in linked
+        and candidate.fingerprint not in fingerprints
+        and not needs_own_evidence(candidate)
     }
     scores = {pk: item.score for pk, item in parents.items()}
     lowest = min(scores.values(), default=0.0)
     return [
         Needed(
-            outside[one.key],
-            min(one.score, lowest),
-            parents[one.parent].candidate.full_name,
-            one.kind == relation_gains.COMPOSED_WITH,
+            outside[pulled.key],
+            min(pulled.score, lowest),
+            parents[pulled.parent].candidate.full_name,
+            pulled.kind == relation_gains.COMPOSED_WITH,
         )
-        for one in relation_gains.pull_in(scores, outside, candidates.links, boost=boost)
+        for pulled in relation_gains.pull_in(scores, outside, candidates.links, boost=boost)
     ]
 
 

@@ -83,11 +83,11 @@ def _judged(
     clauses: Sequence[float],
     scale: Scale,
 ) -> Judged:
-    own = _score(strength, item.exact_name, scale)
-    score = _score(strength + item.use, item.exact_name, scale) if item.use else own
+    own_score = _score(strength, item.exact_name, scale)
+    score = _score(strength + item.use, item.exact_name, scale) if item.use else own_score
     clause_scores = tuple(_calibrated(clause, scale) for clause in clauses)
     meaning, words = max(match, key=sum)
-    return Judged(score, clause_scores, meaning, words, strength, score - own)
+    return Judged(score, clause_scores, meaning, words, strength, score - own_score)
 
 
 def _score(strength: float, exact_name: bool, scale: Scale) -> float:
@@ -131,8 +131,10 @@ def _beside_servers(
     best = [max(column) for column in zip(*servers, strict=True)]
     return [
         [
-            (cosine + share * (own - top), words)
-            for (cosine, words), own, top in zip(match, item.server or best, best, strict=True)
+            (cosine + share * (server_cosine - top), words)
+            for (cosine, words), server_cosine, top in zip(
+                match, item.server or best, best, strict=True
+            )
         ]
         for match, item in zip(matches, evidence, strict=True)
     ]
@@ -155,7 +157,10 @@ def _strength(match: Sequence[float], best: Sequence[float], scale: Scale) -> fl
     if not clauses:
         return whole
     share = (len(clauses) - 1) / (len(clauses) - 1 + scale.whole)
-    behind = max(own - scale.evenness * top for own, top in zip(clauses, best[1:], strict=True))
+    behind = max(
+        clause_match - scale.evenness * top
+        for clause_match, top in zip(clauses, best[1:], strict=True)
+    )
     return (1 - share) * whole + share * (behind + scale.evenness * max(best[1:]))
 
 

@@ -52,18 +52,18 @@ def links_by_shared(names: Mapping[int, Collection[str]]) -> Iterator[RankedRela
     """Yield links between capabilities that share two tags or a category."""
     shared: dict[tuple[int, int], list[str]] = {}
     holders: dict[str, list[int]] = {}
-    for key, own in names.items():
-        for name in own:
+    for key, key_names in names.items():
+        for name in key_names:
             holders.setdefault(name, []).append(key)
     for name, keys in holders.items():
         for pair in combinations(sorted(keys), 2):
             shared.setdefault(pair, []).append(name)
-    for (one, other), common in shared.items():
+    for (source, target), common in shared.items():
         tags = sum(name.startswith(TAG) for name in common)
         if tags >= 2:
-            yield RankedRelation(one, other, TAGGED_WITH, min(MOST_BY_TAGS, PER_TAG * tags))
+            yield RankedRelation(source, target, TAGGED_WITH, min(MOST_BY_TAGS, PER_TAG * tags))
         if tags < len(common):
-            yield RankedRelation(one, other, SAME_CATEGORY, BY_CATEGORY)
+            yield RankedRelation(source, target, SAME_CATEGORY, BY_CATEGORY)
 
 
 def gains(
@@ -74,9 +74,9 @@ def gains(
     strongest: dict[int, tuple[float, int]] = {}
     for link in links:
         if link.source in results and link.target in results and link.weight > 0:
-            for own, partner in ((link.source, link.target), (link.target, link.source)):
-                best = strongest.get(own, (0.0, partner))
-                strongest[own] = max(best, (link.weight, partner), key=lambda pair: pair[0])
+            for end, partner in ((link.source, link.target), (link.target, link.source)):
+                best = strongest.get(end, (0.0, partner))
+                strongest[end] = max(best, (link.weight, partner), key=lambda pair: pair[0])
     return {
         key: Gain(_raise_score(results[key], boost * weight), partner)
         for key, (weight, partner) in strongest.items()
@@ -99,8 +99,8 @@ def pull_in(
     near = {key: score for key, score in parents.items() if score >= least}
     best: dict[int, PulledIn] = {}
     for pulled in _pulled(near, outside, links, boost):
-        known = best.get(pulled.key)
-        if known is None or pulled.score > known.score:
+        previous = best.get(pulled.key)
+        if previous is None or pulled.score > previous.score:
             best[pulled.key] = pulled
     return sorted(best.values(), key=lambda pulled: (-pulled.score, pulled.key))[: max(0, places)]
 
@@ -112,10 +112,10 @@ def _pulled(
     boost: float,
 ) -> Iterator[PulledIn]:
     for link in _without_weaker_lookups(links):
-        for parent, other in _directions(link):
+        for parent, partner in _directions(link):
             score = parents.get(parent, 0.0) * boost * link.weight
-            if score > 0 and other in outside:
-                yield PulledIn(other, score, parent, link.kind)
+            if score > 0 and partner in outside:
+                yield PulledIn(partner, score, parent, link.kind)
 
 
 def _without_weaker_lookups(links: Iterable[RankedRelation]) -> Iterator[RankedRelation]:
@@ -124,13 +124,13 @@ def _without_weaker_lookups(links: Iterable[RankedRelation]) -> Iterator[RankedR
     for link in links:
         if link.kind != DEPENDS_ON or not 0 < link.weight <= MOST_WEIGHT:
             yield link
-        elif (known := best.get(link.source)) is None or _precedes(link, known):
+        elif (heaviest := best.get(link.source)) is None or _precedes(link, heaviest):
             best[link.source] = link
     yield from best.values()
 
 
-def _precedes(link: RankedRelation, other: RankedRelation) -> bool:
-    return (-link.weight, link.target) < (-other.weight, other.target)
+def _precedes(link: RankedRelation, rival: RankedRelation) -> bool:
+    return (-link.weight, link.target) < (-rival.weight, rival.target)
 
 
 def _directions(link: RankedRelation) -> Sequence[tuple[int, int]]:

@@ -65,11 +65,11 @@ class RetryView(StepView):
     )
     def post(self, request: Request, pk: UUID) -> Response:
         """Start over, optionally with bounds on the package's dependencies."""
-        wanted = validate(bodies.RetrySerializer, request.data)
+        values = validate(bodies.RetrySerializer, request.data)
         by, installation = installation_admin(request), get_installation(pk)
         with refusals_as_problems(REFUSALS):
             is_done = requests.retry_install(
-                by=by, installation=installation, constraints=wanted.get("constraints")
+                by=by, installation=installation, constraints=values.get("constraints")
             )
         return self.build_response(is_done, pk)
 
@@ -89,10 +89,10 @@ class ApproveToolsView(StepView):
         by, installation = installation_admin(request), get_installation(pk)
         if installation.state != Installation.State.NEEDS_APPROVAL:
             return self.build_response(False, pk)
-        wanted = validate(bodies.ApproveToolsSerializer, request.data)
+        values = validate(bodies.ApproveToolsSerializer, request.data)
         with refusals_as_problems(REFUSALS):
             is_done = requests.approve_seen_install(
-                by=by, installation=installation, seen=wanted["seen"]
+                by=by, installation=installation, digest=values["seen"]
             )
         return self.build_response(is_done, pk)
 
@@ -109,11 +109,11 @@ class ConfirmView(StepView):
     )
     def post(self, request: Request, pk: UUID) -> Response:
         """Confirm a command. `confirmed` is the `command_digest` that was shown."""
-        wanted = validate(bodies.ConfirmSerializer, request.data)
+        values = validate(bodies.ConfirmSerializer, request.data)
         by, installation = installation_admin(request), get_installation(pk)
         with refusals_as_problems(REFUSALS):
             is_done = requests.confirm_install(
-                by=by, installation=installation, confirmed=wanted["confirmed"]
+                by=by, installation=installation, confirmed=values["confirmed"]
             )
         return self.build_response(is_done, pk)
 
@@ -145,12 +145,12 @@ class UpdateView(AdminView):
     def post(self, request: Request, pk: UUID) -> Response:
         """Start the update. The current version stays in use until the new one is ready. An update
         with different tools waits for approval."""
-        wanted = validate(bodies.UpdateSerializer, request.data)
+        values = validate(bodies.UpdateSerializer, request.data)
         with refusals_as_problems(REFUSALS):
             installation = integration_management.start_update(
                 by=installation_admin(request),
                 integration=get_installation(pk).integration,
-                confirmed=wanted["confirmed"],
+                confirmed=values["confirmed"],
                 idempotency_key=read_idempotency_key(request),
             )
         return installation_response(installation, status=202)

@@ -67,16 +67,16 @@ class InstallationsView(AdminView):
         """Start an installation, whose state and events show its progress. A program requires the
         permission to install programs, and `confirmed`. 409 if the address has changed since it was
         shown."""
-        wanted = validate(bodies.StartSerializer, request.data)
+        values = validate(bodies.StartSerializer, request.data)
         with refusals_as_problems(REFUSALS):
             installation = requests.start_install(
                 by=installation_admin(request),
-                descriptor=_descriptor(wanted),
-                groups=_groups(wanted["groups"]),
-                spaces=_spaces(wanted["spaces"]),
-                secrets=wanted["secrets"],
-                confirmed=wanted["confirmed"],
-                network=requests.NetworkWish(tuple(wanted["hosts"]), whole=wanted["whole_network"]),
+                descriptor=_descriptor(values),
+                groups=_groups(values["groups"]),
+                spaces=_spaces(values["spaces"]),
+                secrets=values["secrets"],
+                confirmed=values["confirmed"],
+                network=requests.NetworkWish(tuple(values["hosts"]), whole=values["whole_network"]),
                 idempotency_key=read_idempotency_key(request),
             )
         return installation_response(installation, status=202)
@@ -94,8 +94,8 @@ class PreviewView(AdminView):
     )
     def get(self, request: Request) -> Response:
         """Return the whole command or the address, with its digest."""
-        wanted = validate(bodies.WhichSerializer, request.query_params.dict())
-        listing, version = _listing(wanted)
+        values = validate(bodies.WhichSerializer, request.query_params.dict())
+        listing, version = _listing(values)
         descriptor = integration_management.descriptor_of_listing(listing, version)
         digest = ""
         with refusals_as_problems(REFUSALS):
@@ -128,13 +128,13 @@ class InstallationView(AdminView):
     )
     def patch(self, request: Request, pk: UUID) -> Response:
         """Enable or disable the integration, with effect from the next request."""
-        wanted = validate(bodies.ChangeSerializer, request.data)
+        values = validate(bodies.ChangeSerializer, request.data)
         installation = get_installation(pk)
         with refusals_as_problems(REFUSALS):
             integration_management.set_enabled(
                 by=installation_admin(request),
                 integration=installation.integration,
-                enabled=wanted["enabled"],
+                enabled=values["enabled"],
             )
         return installation_response(get_installation(pk))
 
@@ -173,20 +173,20 @@ class EventsView(AdminView):
         return Response(bodies.EventsSerializer(progress).data)
 
 
-def _descriptor(wanted: dict[str, Any]) -> IntegrationDescriptor:
+def _descriptor(values: dict[str, Any]) -> IntegrationDescriptor:
     """Return the listing's descriptor, with the operations that are wanted of an API."""
-    listing, version = _listing(wanted)
+    listing, version = _listing(values)
     descriptor = integration_management.descriptor_of_listing(listing, version)
     if descriptor.transport != "openapi":
         return descriptor
-    return with_choice(descriptor, ApiChoice.from_json(wanted.get("operations")))
+    return with_choice(descriptor, ApiChoice.from_json(values.get("operations")))
 
 
-def _listing(wanted: dict[str, Any]) -> tuple[Listing, str]:
-    listing = Listing.objects.filter(slug=wanted["listing"], vanished_at=None).first()
+def _listing(values: dict[str, Any]) -> tuple[Listing, str]:
+    listing = Listing.objects.filter(slug=values["listing"], vanished_at=None).first()
     if listing is None:
         raise exceptions.ValidationError({"listing": ["There is nothing of that name."]})
-    version = wanted["version"]
+    version = values["version"]
     if version and not ListingVersion.objects.filter(listing=listing, version=version).exists():
         raise exceptions.ValidationError({"version": ["The listing has no such version."]})
     return listing, version
@@ -200,10 +200,10 @@ def _groups(names: list[str]) -> list[Group]:
 
 
 def _spaces(places: list[dict[str, str]]) -> list[Space]:
-    found = []
+    spaces = []
     for place in places:
         space = Space.objects.filter(group__name=place["group"], slug=place["space"]).first()
         if space is None:
             raise exceptions.ValidationError({"spaces": ["There is no such space."]})
-        found.append(space)
-    return found
+        spaces.append(space)
+    return spaces

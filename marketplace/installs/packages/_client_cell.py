@@ -58,14 +58,14 @@ def find_index_hosts(configuration: Iterable[str]) -> Hosts | None:
     texts = list(configuration)
     if "*" in settings.PEGBOARD_PACKAGE_HOSTS or any(map(_names_proxy, texts)):
         return None
-    found = {_split(name) for name in (*_PUBLIC_INDEXES, *settings.PEGBOARD_PACKAGE_HOSTS)}
+    hosts = {_split(name) for name in (*_PUBLIC_INDEXES, *settings.PEGBOARD_PACKAGE_HOSTS)}
     for address in (match for text in texts for match in _ADDRESS.findall(text)):
         parts = urlsplit(address)
         host = (parts.hostname or "").rstrip(".")
         if _is_local(host):
             return None
-        found.add((host, parts.port or (443 if parts.scheme.lower() == "https" else 80)))
-    return frozenset(found)
+        hosts.add((host, parts.port or (443 if parts.scheme.lower() == "https" else 80)))
+    return frozenset(hosts)
 
 
 def rules_of(hosts: Hosts) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ def enter_cell(
     place: Place,
     environment: dict[str, str],
     *,
-    shown: Sequence[Path] | None = None,
+    readable: Sequence[Path] | None = None,
 ) -> Iterator[CelledClient]:
     """Make the cell of a command, or none; `environment` gets other files and the proxy.
 
@@ -144,8 +144,8 @@ def enter_cell(
         return
     _copy_private_files(environment, place.scratch)
     give_folder(place.folder, CLIENT_USER, fully=True)
-    hosts = Hosts() if shown is not None else find_index_hosts(_configuration(environment))
-    files = _configured_files(environment) if shown is None else shown
+    hosts = Hosts() if readable is not None else find_index_hosts(_configuration(environment))
+    files = _configured_files(environment) if readable is None else readable
     cell = Cell(
         readable=(*_client_files(command), *files),
         writable=(place.folder,),
@@ -164,7 +164,10 @@ def enter_cell(
 
 
 def _configuration(environment: Mapping[str, str]) -> list[str]:
-    files = (*_CONFIGURATIONS, *(one for one in environment.values() if one.startswith("/")))
+    files = (
+        *_CONFIGURATIONS,
+        *(variable for variable in environment.values() if variable.startswith("/")),
+    )
     variables = [f"{name}={value}" for name, value in environment.items() if value]
     return [*variables, *(read_configuration(Path(file)) for file in files)]
 
@@ -176,8 +179,8 @@ def _client_files(command: Sequence[str]) -> list[Path]:
         return python_files(program)
     if program.name == "uv":
         # It asks the Python that it installs for: the environment's own, and the one behind it.
-        asked = Path(command[command.index("--python") + 1])
-        return [program, *python_files(asked.resolve())]
+        python = Path(command[command.index("--python") + 1])
+        return [program, *python_files(python.resolve())]
     scripts = [Path(part).parents[1] for part in command[1:2] if part.endswith("npm-cli.js")]
     return [*program_files(command[:1]), *scripts]
 
@@ -195,19 +198,23 @@ def _copy_private_files(environment: dict[str, str], scratch: Path) -> None:
 def _configured_files(environment: Mapping[str, str]) -> list[Path]:
     """Return local indexes, certificates and configuration files that an operator names."""
     texts = [value for name, value in environment.items() if "PATH" not in name]
-    named = [Path(one) for one in (*_CONFIGURATIONS, *environment.values()) if one.startswith("/")]
-    for file in named:
+    configured = [
+        Path(name_or_path)
+        for name_or_path in (*_CONFIGURATIONS, *environment.values())
+        if name_or_path.startswith("/")
+    ]
+    for file in configured:
         if file.is_file() and file.stat().st_size < 100_000:
             texts.append(file.read_text(errors="replace"))
-    found = [
+    mentioned = [
         # The links of an index's pages lead to folders beside it.
         Path(unquote(path)).parent if is_index else Path(path)
         for text in texts
         for is_index, path in _FILE_NAMES.findall(text)
     ]
-    paths = [*named, *sorted(found)]
-    own = Path(environment["HOME"])
-    return [path for path in paths if path.exists() and path != own and may_show(path)]
+    paths = [*configured, *sorted(mentioned)]
+    home = Path(environment["HOME"])
+    return [path for path in paths if path.exists() and path != home and may_show(path)]
 
 
 @contextmanager

@@ -40,8 +40,8 @@ class Tarball:
 
 def plan_tarballs(lock: Mapping[str, Any], machine: Machine | None = None) -> list[Tarball]:
     """Return what is to be unpacked, outer folders before inner ones."""
-    found = _plan(lock, machine or Machine())
-    return sorted(found, key=lambda one: one.where)
+    tarballs = _plan(lock, machine or Machine())
+    return sorted(tarballs, key=lambda tarball: tarball.where)
 
 
 def _plan(lock: Mapping[str, Any], machine: Machine) -> Iterator[Tarball]:
@@ -77,8 +77,8 @@ def _spec(name: str, version: str, entry: Mapping[str, Any]) -> str:
 
 
 def _programs(entry: Mapping[str, Any]) -> dict[str, str]:
-    named = entry.get("bin") or {}
-    programs = named.items() if isinstance(named, dict) else ()
+    entries = entry.get("bin") or {}
+    programs = entries.items() if isinstance(entries, dict) else ()
     return {str(name): str(path) for name, path in programs if _PROGRAM.fullmatch(str(name))}
 
 
@@ -90,10 +90,10 @@ def _fits(entry: Mapping[str, Any], machine: Machine) -> bool:
     )
 
 
-def _names(wanted: Any, own: str) -> bool:
+def _names(listed: Any, machine: str) -> bool:
     """Return True if a list names this machine, or only others that are excluded (`!win32`)."""
-    names = [wanted] if isinstance(wanted, str) else [str(one) for one in wanted or ()]
+    names = [listed] if isinstance(listed, str) else [str(item) for item in listed or ()]
     if not names or names == ["any"]:
         return True
     refused = [name[1:] for name in names if name.startswith("!")]
-    return own not in refused and (own in names or len(refused) == len(names))
+    return machine not in refused and (machine in names or len(refused) == len(names))

@@ -18,25 +18,25 @@ def own_version() -> str:
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-def find_python(wanted: str) -> str | None:
+def find_python(specifier: str) -> str | None:
     """Return the oldest Python here that a specifier such as `>=3.12` allows; our own comes first.
 
     The oldest, because a package's dependencies may have no wheels for the newest yet.
     """
     try:
-        allowed = SpecifierSet(wanted)
+        allowed = SpecifierSet(specifier)
     except InvalidSpecifier:
         return None
-    own = ".".join(map(str, sys.version_info[:3]))
-    if allowed.contains(own):
+    version_here = ".".join(map(str, sys.version_info[:3]))
+    if allowed.contains(version_here):
         return sys.executable
     others = (_find(minor) for minor in _MINORS)
     return next((path for version, path in filter(None, others) if allowed.contains(version)), None)
 
 
 def _find(minor: int) -> tuple[str, str] | None:
-    named = shutil.which(f"python3.{minor}")
-    return _ask(named) if named else None
+    program = shutil.which(f"python3.{minor}")
+    return _ask(program) if program else None
 
 
 @cache

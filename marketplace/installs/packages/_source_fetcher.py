@@ -16,15 +16,15 @@ def main(address: str, file: str, most: int) -> None:
     request = urllib.request.Request(without_password(address))  # noqa: S310 - as the index says
     if password := find_password(address):
         # Another host, to which the index redirects, does not get it.
-        given = base64.b64encode(password.encode()).decode()
-        request.add_unredirected_header("Authorization", f"Basic {given}")
-    with urllib.request.urlopen(request, timeout=60) as answer, open(file, "wb") as written:  # noqa: S310, PTH123
+        credentials = base64.b64encode(password.encode()).decode()
+        request.add_unredirected_header("Authorization", f"Basic {credentials}")
+    with urllib.request.urlopen(request, timeout=60) as answer, open(file, "wb") as target:  # noqa: S310, PTH123
         size = 0
         while block := answer.read(_BLOCK):
             size += len(block)
             if size > most:
                 sys.exit("too large")
-            written.write(block)
+            target.write(block)
 
 
 def without_password(address: str) -> str:
@@ -35,13 +35,16 @@ def without_password(address: str) -> str:
 
 def find_password(address: str) -> str:
     """Return name and password for an address: its own, or those of the index on the same host."""
-    wanted = urllib.parse.urlsplit(address)
-    named = f"{os.environ.get('UV_DEFAULT_INDEX', '')} {os.environ.get('UV_INDEX', '')}"
-    for one in (address, *named.split()):
-        parts = urllib.parse.urlsplit(one)
-        given, at, host = parts.netloc.rpartition("@")
-        if at and (parts.scheme, host) == (wanted.scheme, wanted.netloc.rpartition("@")[2]):
-            return urllib.parse.unquote(given)
+    address_parts = urllib.parse.urlsplit(address)
+    index_addresses = f"{os.environ.get('UV_DEFAULT_INDEX', '')} {os.environ.get('UV_INDEX', '')}"
+    for index_address in (address, *index_addresses.split()):
+        parts = urllib.parse.urlsplit(index_address)
+        credentials, at, host = parts.netloc.rpartition("@")
+        if at and (parts.scheme, host) == (
+            address_parts.scheme,
+            address_parts.netloc.rpartition("@")[2],
+        ):
+            return urllib.parse.unquote(credentials)
     return ""
 
 

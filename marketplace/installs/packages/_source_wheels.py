@@ -145,9 +145,9 @@ def _find_source(name: str, version: str, place: Place, watch: Watch) -> SourceA
     """Return the source archive of a version, or of the newest one; nothing is built for it."""
     resolve_source(name, version, place, watch)
     [package] = tomllib.loads(read_lock(place)).get("packages") or [{}]
-    found = package.get("sdist") or {}
-    address = str(found.get("url", ""))
-    digest = str(found.get("hashes", {}).get("sha256", ""))
+    archive = package.get("sdist") or {}
+    address = str(archive.get("url", ""))
+    digest = str(archive.get("hashes", {}).get("sha256", ""))
     if not digest or not unquote(urlsplit(address).path).endswith(_SUFFIXES):
         words = f"{name} is offered as source only, in no archive that can be verified."
         raise PackageProblemError("package_not_found", words)
@@ -156,7 +156,7 @@ def _find_source(name: str, version: str, place: Place, watch: Watch) -> SourceA
 
 def _fetch(source: SourceArchive, place: Place, watch: Watch) -> Path:
     """Fetch the archive in the cell of a package client, to a file in the place."""
-    suffix = next(one for one in _SUFFIXES if urlsplit(source.address).path.endswith(one))
+    suffix = next(ending for ending in _SUFFIXES if urlsplit(source.address).path.endswith(ending))
     file = place.scratch / f"{canonicalize_name(source.name)}-{source.version}{suffix}"
     text = Path(_source_fetcher.__file__).read_text(encoding="utf-8")
     command = [str(bin_of(place) / "python"), "-I", "-c", text, source.address, str(file)]
@@ -199,7 +199,7 @@ def _run_build(
             [*uv, *out, str(work.folder / archive)],
             work,
             watch,
-            shown=[backends.folder],
+            readable=[backends.folder],
             environment=environment,
             limits=limits,
             seconds=SECONDS,
@@ -213,11 +213,11 @@ def _run_build(
 def take_wheel(source: SourceArchive, work: Place) -> tuple[str, bytes]:
     """Return the only wheel. Nothing of the cell runs any more, but it may have left anything."""
     out = work.folder / "out"
-    found = [] if out.is_symlink() or not out.is_dir() else list(out.glob("*.whl"))
-    if len(found) != 1:
+    wheels = [] if out.is_symlink() or not out.is_dir() else list(out.glob("*.whl"))
+    if len(wheels) != 1:
         raise _failure(source, "It left no wheel, or several.")
     try:
-        name, version, _, tags = parse_wheel_filename(found[0].name)
+        name, version, _, tags = parse_wheel_filename(wheels[0].name)
     except InvalidWheelFilename:
         raise _failure(source, "Its wheel has no valid name.") from None
     if (name, str(version)) != (canonicalize_name(source.name), source.version):
@@ -228,10 +228,10 @@ def take_wheel(source: SourceArchive, work: Place) -> tuple[str, bytes]:
             "is built here."
         )
         raise PackageProblemError("package_not_built", words)
-    content = read_plain(found[0])
+    content = read_plain(wheels[0])
     if not content or len(content) > _MOST_BYTES:
         raise _failure(source, f"Its wheel is no file of at most {_MOST_BYTES // 1024**2} MB.")
-    return found[0].name, content
+    return wheels[0].name, content
 
 
 def _failure(source: SourceArchive, output: str) -> PackageProblemError:

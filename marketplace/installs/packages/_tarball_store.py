@@ -40,7 +40,7 @@ class Digest:
 
 def parse_integrity(integrity: str) -> Digest | None:
     """Return the strongest digest that an integrity value names, or None."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for part in integrity.split():
         algorithm, _, text = part.partition("-")
         try:
@@ -48,9 +48,9 @@ def parse_integrity(integrity: str) -> Digest | None:
         except (Error, ValueError):
             continue
         if algorithm in _ALGORITHMS and len(raw) == hashlib.new(algorithm).digest_size:
-            found[algorithm] = raw.hex()
-    best = next((one for one in _ALGORITHMS if one in found), None)
-    return Digest(best, found[best]) if best else None
+            digests[algorithm] = raw.hex()
+    best = next((name for name in _ALGORITHMS if name in digests), None)
+    return Digest(best, digests[best]) if best else None
 
 
 def store_folder() -> Path:
@@ -138,7 +138,7 @@ def remove_oldest() -> None:
     too_much = sum(about.st_size for _, about in files)
     too_much -= settings.PEGBOARD_PACKAGE_CACHE_MEGABYTES * 1024**2
     unused_since = time.time() - _IN_USE_SECONDS
-    for path, about in sorted(files, key=lambda one: one[1].st_mtime):
+    for path, about in sorted(files, key=lambda entry: entry[1].st_mtime):
         if too_much <= 0 or about.st_mtime > unused_since:
             return
         path.unlink(missing_ok=True)

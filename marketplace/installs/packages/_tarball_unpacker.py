@@ -34,7 +34,7 @@ def check(tarball: str, digest: str) -> None:
 
 def unpack(tarball: str, folder: str) -> None:
     """Write the plain files of a tarball, without its first folder."""
-    made: set[str] = set()
+    parents: set[str] = set()
     with gzip.open(tarball) as plain, tarfile.open(fileobj=plain, mode="r|") as archive:
         for member in archive:
             parts = [part for part in member.name.split("/") if part not in ("", ".")][1:]
@@ -43,9 +43,9 @@ def unpack(tarball: str, folder: str) -> None:
                 continue
             path = os.path.join(folder, *parts)  # noqa: PTH118
             parent = os.path.dirname(path)  # noqa: PTH120
-            if parent not in made:
+            if parent not in parents:
                 os.makedirs(parent, exist_ok=True)  # noqa: PTH103
-                made.add(parent)
+                parents.add(parent)
             write(path, content, 0o755 if member.mode & 0o111 else 0o644)
 
 

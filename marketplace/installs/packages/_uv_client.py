@@ -38,13 +38,15 @@ def find_release(resolution: str, name: str) -> datetime | None:
     """Return when a package's first file was uploaded, if the index says so."""
     try:
         packages = tomllib.loads(resolution).get("packages", [])
-        own = next(
-            one for one in packages if canonicalize_name(one["name"]) == canonicalize_name(name)
+        package = next(
+            entry
+            for entry in packages
+            if canonicalize_name(entry["name"]) == canonicalize_name(name)
         )
-        times = [one["upload-time"] for one in own["wheels"] if "upload-time" in one]
+        times = [entry["upload-time"] for entry in package["wheels"] if "upload-time" in entry]
     except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, StopIteration):
         return None
-    return min((one for one in times if isinstance(one, datetime)), default=None)
+    return min((entry for entry in times if isinstance(entry, datetime)), default=None)
 
 
 def _ranks(python: tuple[int, int]) -> dict[Any, int]:
@@ -69,7 +71,7 @@ def _choose(package: Mapping[str, Any], ranks: Mapping[Any, int]) -> Artefact:
     if not ranked:
         words = f"{name} {version} has no ready-made file (wheel) for this machine."
         raise PackageProblemError("package_not_found", words)
-    _, best = min(ranked, key=lambda one: one[0])
+    _, best = min(ranked, key=lambda pair: pair[0])
     return Artefact(name, version, f"sha256:{best['hashes']['sha256']}")
 
 
@@ -90,9 +92,9 @@ _WANTS_PYTHON = re.compile(
 )
 
 
-def make_environment(package: Package, place: Place, watch: Watch, wanted: str = "") -> None:
+def make_environment(package: Package, place: Place, watch: Watch, specifier: str = "") -> None:
     """Make the environment of a Python that fits `wanted`, or else the command's, or our own."""
-    program = _python(wanted or (f"=={package.python}.*" if package.python else ""))
+    program = _python(specifier or (f"=={package.python}.*" if package.python else ""))
     command = [program, "-I", "-m", "venv", "--without-pip", str(place.folder)]
     code, output = run_client(command, place, watch)
     if code:
@@ -100,12 +102,12 @@ def make_environment(package: Package, place: Place, watch: Watch, wanted: str =
         raise PackageProblemError("client_missing", words, output)
 
 
-def _python(wanted: str) -> str:
+def _python(specifier: str) -> str:
     """Return the Python that a specifier names."""
-    found = find_python(wanted)
-    if found is None:
-        raise _wants_python(wanted)
-    return found
+    python = find_python(specifier)
+    if python is None:
+        raise _wants_python(specifier)
+    return python
 
 
 class WantsPythonError(PackageProblemError):
@@ -122,10 +124,14 @@ def _wants_python(python: str, detail: str = "") -> WantsPythonError:
 
 
 def resolve(
-    package: Package, place: Place, watch: Watch, wanted: Sequence[str], options: Sequence[str]
+    package: Package,
+    place: Place,
+    watch: Watch,
+    requirements: Sequence[str],
+    options: Sequence[str],
 ) -> list[Artefact]:
     """Return the files to install; nothing of them is fetched but what they require."""
-    file, lock = write_file(place, "wanted.txt", wanted), place.scratch / _LOCK
+    file, lock = write_file(place, "wanted.txt", requirements), place.scratch / _LOCK
     formats = ["--format", _LOCK, "--output-file", str(lock), "--no-header", "--upgrade", "--quiet"]
     run_uv(package, place, watch, ["compile", *formats, *options, file])
     return choose_wheels(read_lock(place), version_of(place))
@@ -136,13 +142,21 @@ def resolve_source(name: str, version: str, place: Place, watch: Watch) -> None:
 
     uv is told that it requires nothing, so that it need not be built to find out.
     """
-    known = f'name = "{normal_name(name)}"' + (f', version = "{version}"' if version else "")
-    told = write_file(
-        place, "uv.toml", [f"dependency-metadata = [{{{known}, requires-dist = []}}]"]
+    facts = f'name = "{normal_name(name)}"' + (f', version = "{version}"' if version else "")
+    config_file = write_file(
+        place, "uv.toml", [f"dependency-metadata = [{{{facts}, requires-dist = []}}]"]
     )
     file = write_file(place, "source.txt", [f"{name}=={version}" if version else name])
     formats = ["--format", _LOCK, "--output-file", str(place.scratch / _LOCK), "--no-header"]
-    options = ["--no-deps", "--no-binary", ":all:", "--config-file", told, "--upgrade", "--quiet"]
+    options = [
+        "--no-deps",
+        "--no-binary",
+        ":all:",
+        "--config-file",
+        config_file,
+        "--upgrade",
+        "--quiet",
+    ]
     run_uv(Package("pypi", name), place, watch, ["compile", *formats, *options, file], build=True)
 
 
@@ -165,9 +179,9 @@ def run_uv(
     """Run `uv pip`. Raises PackageProblemError, with the reason that uv gave."""
     environment = client_environment(place, os.environ)
     # Only wheels: building a source package would run its code.
-    own = [*([] if build else ["--no-build"]), "--python", str(bin_of(place) / "python")]
+    uv_options = [*([] if build else ["--no-build"]), "--python", str(bin_of(place) / "python")]
     local = [*_own_links(place, environment), *([] if has_index(environment) else ["--no-index"])]
-    code, output = run_client([find_uv(), "pip", *arguments, *own, *local], place, watch)
+    code, output = run_client([find_uv(), "pip", *arguments, *uv_options, *local], place, watch)
     if code:
         raise _explain(package, output)
 
@@ -178,7 +192,7 @@ def _own_links(place: Place, environment: Mapping[str, str]) -> list[str]:
     if not folder.is_dir():
         return []
     configured = filter(None, environment.get("UV_FIND_LINKS", "").split(","))
-    return [part for one in (str(folder), *configured) for part in ("--find-links", one)]
+    return [part for location in (str(folder), *configured) for part in ("--find-links", location)]
 
 
 def wheels_folder(place: Place) -> Path:
@@ -197,8 +211,8 @@ def find_uv() -> str:
 
 def version_of(place: Place) -> tuple[int, int]:
     """Return the version of the environment's Python."""
-    found = next(place.folder.glob("lib/python3.*")).name.removeprefix("python3.")
-    return 3, int(found)
+    minor = next(place.folder.glob("lib/python3.*")).name.removeprefix("python3.")
+    return 3, int(minor)
 
 
 def _explain(package: Package, output: str) -> PackageProblemError:
@@ -212,15 +226,19 @@ def _explain(package: Package, output: str) -> PackageProblemError:
 
 def find_required_python(package: Package, output: str) -> str:
     """Return the versions of Python that uv said the package requires, or ""."""
-    found = _WANTS_PYTHON.finditer(" ".join(output.split()))
-    own = (one["wanted"] for one in found if normal_name(one["name"]) == normal_name(package.name))
-    return next(own, "").strip()
+    matches = _WANTS_PYTHON.finditer(" ".join(output.split()))
+    versions = (
+        match["wanted"]
+        for match in matches
+        if normal_name(match["name"]) == normal_name(package.name)
+    )
+    return next(versions, "").strip()
 
 
 def _errors(output: str) -> str:
     lines = output.splitlines()
-    begun = next((at for at, line in enumerate(lines) if line.startswith("error:")), -5)
-    return "\n".join(lines[begun:])
+    start = next((at for at, line in enumerate(lines) if line.startswith("error:")), -5)
+    return "\n".join(lines[start:])
 
 
 def normal_name(name: str) -> str:

@@ -36,19 +36,19 @@ def uv_variables(
 ) -> dict[str, str]:
     """Return the variables that make uv use the index that pip would use."""
     settings = _read_settings(environment, system_file)
-    found = {
+    variables = {
         name: value
         for option, (name, convert) in _OPTIONS.items()
         if (value := convert(settings.get(option, "")))
     }
     # As pip does: the best version of all indexes, which the pins then hold.
-    return {"UV_INDEX_STRATEGY": "unsafe-best-match", "UV_SYSTEM_CERTS": "true", **found}
+    return {"UV_INDEX_STRATEGY": "unsafe-best-match", "UV_SYSTEM_CERTS": "true", **variables}
 
 
 def has_index(environment: Mapping[str, str], *, system_file: Path = SYSTEM_FILE) -> bool:
     """Return False if pip is told to use folders only; uv has no variable for it."""
-    told = _read_settings(environment, system_file).get("no-index", "")
-    return told.strip().lower() not in _TRUE
+    no_index = _read_settings(environment, system_file).get("no-index", "")
+    return no_index.strip().lower() not in _TRUE
 
 
 def _read_settings(environment: Mapping[str, str], system_file: Path) -> dict[str, str]:
@@ -58,13 +58,13 @@ def _read_settings(environment: Mapping[str, str], system_file: Path) -> dict[st
             parser.read_string(file.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, configparser.Error):
             continue
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for section in filter(parser.has_section, _SECTIONS):
-        found |= {name.replace("_", "-"): value for name, value in parser.items(section)}
+        options |= {name.replace("_", "-"): value for name, value in parser.items(section)}
     for name, value in environment.items():
         if name.upper().startswith("PIP_"):
-            found[name[4:].lower().replace("_", "-")] = value
-    return found
+            options[name[4:].lower().replace("_", "-")] = value
+    return options
 
 
 def _words(separator: str) -> Callable[[str], str]:
@@ -153,7 +153,7 @@ def run_client(
     place: Place,
     watch: Watch,
     *,
-    shown: Sequence[Path] | None = None,
+    readable: Sequence[Path] | None = None,
     environment: Mapping[str, str] | None = None,
     limits: Mapping[str, Any] = _LIMITS,
     seconds: int = 0,
@@ -163,7 +163,7 @@ def run_client(
     With `shown`, it reads these files and has no network. `environment` replaces the client's.
     """
     environment = dict(environment or client_environment(place, os.environ, program=command[0]))
-    with enter_cell(command, place, environment, shown=shown) as celled:
+    with enter_cell(command, place, environment, readable=readable) as celled:
         # The guard's parent is the thread that starts it, which waits here until it has ended.
         process = subprocess.Popen(  # noqa: S603 - a list from beginning to end
             process_guard.start_command({**limits, **celled.limits}, celled.command),
@@ -194,11 +194,11 @@ def client_environment(
     passed = {name: value for name, value in environ.items() if _PASSED_VARIABLES.fullmatch(name)}
     upper = {name.upper() for name in passed}
     home = Path(environ.get("HOME", "/nonexistent"))
-    own = {
+    config_files = {
         "PIP_CONFIG_FILE": home / ".config" / "pip" / "pip.conf",
         "NPM_CONFIG_USERCONFIG": home / ".npmrc",
     }
-    for name, file in own.items():
+    for name, file in config_files.items():
         if name not in upper and file.is_file():
             passed[name] = str(file)
     scratch = str(place.scratch)

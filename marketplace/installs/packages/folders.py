@@ -76,10 +76,10 @@ class Place:
         return code_digest(self.folder)
 
 
-def remove_all_but(wanted: Callable[[], Iterable[str]]) -> list[str]:
+def remove_all_but(list_wanted: Callable[[], Iterable[str]]) -> list[str]:
     """Remove folders that are no longer wanted, and return their names."""
     try:
-        there = [
+        folder_names = [
             entry.name
             for entry in os.scandir(servers_folder())
             if entry.is_dir() and entry.name != TARBALLS
@@ -87,8 +87,8 @@ def remove_all_but(wanted: Callable[[], Iterable[str]]) -> list[str]:
     except FileNotFoundError:
         return []
     # Read after listing: rows name their folder before it is created.
-    kept = set(wanted())
-    gone = sorted(name for name in there if name not in kept)
+    names_in_use = set(list_wanted())
+    gone = sorted(name for name in folder_names if name not in names_in_use)
     for name in gone:
         shutil.rmtree(servers_folder() / name, ignore_errors=True)
     return gone

@@ -61,23 +61,23 @@ def install_python(
 ) -> Installed:
     """Make the environment of a bundle that is unpacked in `folder`."""
     runtime = python_runtime(manifest)
-    libraries = [folder / one for one in runtime.libraries if (folder / one).is_dir()]
+    libraries = [folder / entry for entry in runtime.libraries if (folder / entry).is_dir()]
     project = Project() if libraries and not runtime.is_uv else _project(folder)
     allowed = ",".join(filter(None, (runtime.python, project.python)))
     python = held.python or _choose_python(folder, allowed)
     make_environment(package, place, watch, python)
-    found: list[Artefact] = []
+    artefacts: list[Artefact] = []
     built: dict[str, str] = {}
     if project.requirements:
-        own = [one for one in held.artefacts if one.name != package.name]
-        found, built = install_requirements(
-            project.requirements, place, watch, held=own, built=held.built
+        held_artefacts = [entry for entry in held.artefacts if entry.name != package.name]
+        artefacts, built = install_requirements(
+            project.requirements, place, watch, held=held_artefacts, built=held.built
         )
     arguments = launch_arguments(manifest, str(folder))
     _add_paths(place, [*libraries, *_own_folders(folder, arguments)])
     return Installed(
         (str(bin_of(place) / "python"), "-I", "-B", *arguments, *package.arguments),
-        (Artefact(package.name, package.version, f"sha256:{package.version}"), *found),
+        (Artefact(package.name, package.version, f"sha256:{package.version}"), *artefacts),
         python=".".join(map(str, version_of(place))),
         built=built,
     )
@@ -95,13 +95,15 @@ def _project(folder: Path) -> Project:
 def _choose_python(folder: Path, allowed: str) -> str:
     """Return the specifier of a Python here that the bundle allows, and its compiled parts fit."""
     minors = _compiled_for(folder)
-    wanted = [f"{allowed},==3.{minor}.*".strip(",") for minor in minors] or [allowed]
-    found = next((one for one in wanted if find_python(one) is not None), None)
-    if found is None:
+    candidates = [f"{allowed},==3.{minor}.*".strip(",") for minor in minors] or [allowed]
+    specifier = next(
+        (candidate for candidate in candidates if find_python(candidate) is not None), None
+    )
+    if specifier is None:
         needs = " or ".join(f"3.{minor}" for minor in minors) if minors else allowed
         words = f"It requires Python {needs}. This is {own_version()}."
         raise PackageProblemError("client_missing", words)
-    return found
+    return specifier
 
 
 def _compiled_for(folder: Path) -> list[int]:
@@ -125,8 +127,8 @@ def _compiled_for(folder: Path) -> list[int]:
     common = set.intersection(*by_module.values()) if by_module else set()
     if by_module and not common:
         raise RefusedError("has parts that were compiled for different versions of Python")
-    own = int(own_version().partition(".")[2])
-    return sorted(common, key=lambda minor: (minor != own, minor))
+    our_minor = int(own_version().partition(".")[2])
+    return sorted(common, key=lambda minor: (minor != our_minor, minor))
 
 
 def _own_folders(folder: Path, arguments: Sequence[str]) -> list[Path]:
@@ -140,9 +142,9 @@ def _add_paths(place: Place, folders: Iterable[Path]) -> None:
     """Name folders in a file that Python reads at its start. `PYTHONPATH` would be ignored."""
     [packages] = place.folder.glob("lib/python3.*/site-packages")
     inside = place.folder.resolve()
-    real = [one for one in dict.fromkeys(folders) if one.resolve().is_relative_to(inside)]
+    real = [path for path in dict.fromkeys(folders) if path.resolve().is_relative_to(inside)]
     with (packages / "bundle.pth").open("x", encoding="utf-8") as file:
-        file.writelines(f"{one}\n" for one in real if one.is_dir() and "\n" not in str(one))
+        file.writelines(f"{path}\n" for path in real if path.is_dir() and "\n" not in str(path))
 
 
 __all__ = ["Held", "install"]
@@ -164,37 +166,37 @@ def install(package: Package, place: Place, watch: Watch, held: Held) -> Install
 
 def _install_node(manifest: Any, folder: Path, package: Package, place: Place) -> Installed:
     node, arguments = find_node(), launch_arguments(manifest, str(folder))
-    own = place.folder / "bin" / "node"
-    own.parent.mkdir(exist_ok=True)
-    own.symlink_to(node)
+    link = place.folder / "bin" / "node"
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(node)
     artefact = Artefact(package.name, package.version, f"sha256:{package.version}")
-    return Installed((str(own), *arguments, *package.arguments), (artefact,))
+    return Installed((str(link), *arguments, *package.arguments), (artefact,))
 
 
 def _fetch(package: Package) -> bytes:
     bounds = Bounds(most_bytes=BUNDLE_BYTES, seconds=settings.PEGBOARD_PACKAGE_SECONDS)
     try:
-        found = fetch(package.name, bounds=bounds)
+        response = fetch(package.name, bounds=bounds)
     except OutgoingError as problem:
         raise PackageProblemError("index_not_reachable", str(problem)) from None
-    if found.status != 200:
-        words = f"The bundle could not be fetched: its address answered {found.status}."
+    if response.status != 200:
+        words = f"The bundle could not be fetched: its address answered {response.status}."
         raise PackageProblemError("index_not_reachable", words)
-    if hashlib.sha256(found.body).hexdigest() != package.version:
+    if hashlib.sha256(response.body).hexdigest() != package.version:
         words = "The address returned another file than the one that was confirmed."
         raise PackageProblemError("package_changed", words)
-    return found.body
+    return response.body
 
 
 def _unpack(body: bytes, folder: Path) -> None:
-    for one in read_archive(body, limits=BUNDLE_LIMITS):
-        if not isinstance(one, ArchiveFile):
+    for member in read_archive(body, limits=BUNDLE_LIMITS):
+        if not isinstance(member, ArchiveFile):
             continue  # links are left out, as everywhere
-        path = folder / one.path
+        path = folder / member.path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("xb") as written:
-                written.write(one.content)
+            with path.open("xb") as file:
+                file.write(member.content)
         except (FileExistsError, NotADirectoryError, IsADirectoryError):
             raise RefusedError("has a file where a folder is") from None
 

@@ -47,8 +47,8 @@ _MISSING = (
 def find_newest_version(package: Package, place: Place, watch: Watch) -> str:
     """Return the version that the registry offers now, or ""."""
     output = _npm(place, watch, ["view", package.name, "version", "--json"])
-    found = re.search(r'"(\d[\w.+-]*)"', output)
-    return found.group(1) if found else ""
+    match = re.search(r'"(\d[\w.+-]*)"', output)
+    return match.group(1) if match else ""
 
 
 def install(package: Package, place: Place, watch: Watch, *, lock: str = "") -> Installed:
@@ -68,10 +68,10 @@ def install(package: Package, place: Place, watch: Watch, *, lock: str = "") -> 
     else:
         _unpack(place, watch, _hold(place, watch, tarballs))
     note_known(_spec(package))
-    own = _bin(place) / "node"
-    own.parent.mkdir(exist_ok=True)
-    own.symlink_to(node)
-    launch = (str(own), _program(package, place))
+    node_link = _bin(place) / "node"
+    node_link.parent.mkdir(exist_ok=True)
+    node_link.symlink_to(node)
+    launch = (str(node_link), _program(package, place))
     return Installed((*launch, *package.arguments), artefacts, lock)
 
 
@@ -81,8 +81,8 @@ def _spec(package: Package) -> str:
 
 def _resolve(package: Package, place: Place, watch: Watch, *, whole: bool) -> str:
     """Return npm's lock file of the package; nothing is fetched unless it is installed whole."""
-    wanted = {"private": True, "dependencies": {package.name: package.version}}
-    _write(place, "package.json", write_json(wanted))
+    manifest = {"private": True, "dependencies": {package.name: package.version}}
+    _write(place, "package.json", write_json(manifest))
     folder = ["--prefix", str(place.folder), *([] if whole else ["--package-lock-only"])]
     quiet = ["--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund"]
     output = _npm(place, watch, ["install", *folder, *quiet])
@@ -104,12 +104,15 @@ def _read_client_file(file: Path) -> str:
 def _hold(place: Place, watch: Watch, tarballs: Sequence[Tarball]) -> list[tuple[Tarball, Path]]:
     """Return each tarball's file, the store's or this client's; npm fetches what is missing."""
     fetched = _fetched(place)
-    missing = [one for one in tarballs if find_stored(one.digest) is None]
+    missing = [tarball for tarball in tarballs if find_stored(tarball.digest) is None]
     if missing:
-        specs = sorted({one.spec for one in missing})
+        specs = sorted({tarball.spec for tarball in missing})
         _npm(place, watch, ["cache", "add", "--prefer-offline", "--", *specs])
-        add_to_store((one.digest for one in missing), fetched)
-    files = [(one, find_stored(one.digest) or one.digest.below(fetched)) for one in tarballs]
+        add_to_store((tarball.digest for tarball in missing), fetched)
+    files = [
+        (tarball, find_stored(tarball.digest) or tarball.digest.below(fetched))
+        for tarball in tarballs
+    ]
     if any(not file.is_file() for _, file in files):
         raise PackageProblemError("package_changed", _CHANGED)
     return files
@@ -124,13 +127,18 @@ def _unpack(place: Place, watch: Watch, files: Sequence[tuple[Tarball, Path]]) -
     """Unpack the tarballs in a cell that has no network, and reads the store only."""
     watch.on_line(f"Resolved {len(files)} packages in ")
     steps = [
-        [str(file), f"{one.digest.algorithm}:{one.digest.value}", one.where, one.programs]
-        for one, file in files
+        [
+            str(file),
+            f"{tarball.digest.algorithm}:{tarball.digest.value}",
+            tarball.where,
+            tarball.programs,
+        ]
+        for tarball, file in files
     ]
     plan = place.scratch / "plan.json"
     plan.write_text(write_json(steps), encoding="utf-8")
     program = [str(interpreter()), "-I", "-S", "-c", _unpacker(), str(place.folder), str(plan)]
-    code, output = run_client(program, place, watch, shown=[store_folder()])
+    code, output = run_client(program, place, watch, readable=[store_folder()])
     if code:
         raise _explain(output)
 
@@ -159,14 +167,14 @@ def _clients() -> tuple[str, str]:
         (launcher for launcher in settings.PEGBOARD_LAUNCHERS if Path(launcher).name == "npx"),
         "npx",
     )
-    found = named if "/" in named else shutil.which(named) or shutil.which("npm") or ""
-    folder = Path(found).parent
+    npx = named if "/" in named else shutil.which(named) or shutil.which("npm") or ""
+    folder = Path(npx).parent
     beside = (
         (folder / "npm").resolve(),
         folder.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js",
     )
     npm = next((path for path in beside if path.name == "npm-cli.js" and path.is_file()), None)
-    if not found or npm is None or not (folder / "node").exists():
+    if not npx or npm is None or not (folder / "node").exists():
         raise PackageProblemError("client_missing", _MISSING)
     return str((folder / "node").resolve()), str(npm)
 
@@ -181,7 +189,7 @@ def _explain(output: str) -> PackageProblemError:
 
 def _artefacts(lock: Mapping[str, Any]) -> list[Artefact]:
     """Return the packages of a lock file. Bundled ones are part of another package's file."""
-    found = []
+    artefacts = []
     for path, entry in lock.get("packages", {}).items():
         if not path or entry.get("inBundle"):
             continue
@@ -189,8 +197,8 @@ def _artefacts(lock: Mapping[str, Any]) -> list[Artefact]:
         if not entry.get("integrity"):
             words = f"{name} comes from no registry, so its origin could not be verified later."
             raise PackageProblemError("package_not_held", words)
-        found.append(Artefact(name, str(entry.get("version", "")), entry["integrity"]))
-    return sorted(set(found))
+        artefacts.append(Artefact(name, str(entry.get("version", "")), entry["integrity"]))
+    return sorted(set(artefacts))
 
 
 def _program(package: Package, place: Place) -> str:
@@ -201,11 +209,17 @@ def _program(package: Package, place: Place) -> str:
     plain = package.name.rpartition("/")[2]
     if isinstance(programs, str):
         programs = {plain: programs}
-    wanted = package.program or (next(iter(programs)) if len(programs) == 1 else plain)
-    path = (folder / str(programs.get(wanted, ""))).resolve()
-    if wanted not in programs or not path.is_file() or not path.is_relative_to(folder.resolve()):
+    program_name = package.program or (next(iter(programs)) if len(programs) == 1 else plain)
+    path = (folder / str(programs.get(program_name, ""))).resolve()
+    if (
+        program_name not in programs
+        or not path.is_file()
+        or not path.is_relative_to(folder.resolve())
+    ):
         has = f"It has {', '.join(sorted(programs)[:10])}." if programs else "It has no programs."
-        raise PackageProblemError("no_program", f"The package has no program {wanted!r}. {has}")
+        raise PackageProblemError(
+            "no_program", f"The package has no program {program_name!r}. {has}"
+        )
     return str(path)
 
 

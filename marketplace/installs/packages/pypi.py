@@ -57,8 +57,8 @@ _MOST_BUILDS = 5
 def find_newest_version(package: Package, place: Place, watch: Watch) -> str:
     """Return the version that the index offers now, or ""."""
     make_environment(package, place, watch)
-    found = resolve(package, place, watch, [package.name], ["--no-deps"])
-    return next(iter(found), Artefact("", "", "")).version
+    artefacts = resolve(package, place, watch, [package.name], ["--no-deps"])
+    return next(iter(artefacts), Artefact("", "", "")).version
 
 
 def install(
@@ -91,9 +91,9 @@ def _restore_wheels(
 ) -> SourceWheels:
     """Return the wheels that were built before, of the same sources."""
     wheels = SourceWheels(place, watch)
-    for one in held:
-        if wheel := built.get(normal_name(one.name)):
-            wheels.add(one.name, one.version, held=one.digest, wheel=wheel)
+    for artefact in held:
+        if wheel := built.get(normal_name(artefact.name)):
+            wheels.add(artefact.name, artefact.version, held=artefact.digest, wheel=wheel)
     return wheels
 
 
@@ -113,7 +113,7 @@ def _resolve_anywhere(
 
 
 def install_requirements(
-    wanted: Sequence[str],
+    requirements: Sequence[str],
     place: Place,
     watch: Watch,
     *,
@@ -125,7 +125,7 @@ def install_requirements(
     if held:
         artefacts, wheels = list(held), _restore_wheels(place, watch, held, built or {})
     else:
-        artefacts, wheels = _resolve_and_build(package, place, watch, (), wanted)
+        artefacts, wheels = _resolve_and_build(package, place, watch, (), requirements)
     _fill(package, place, watch, artefacts, wheels)
     return artefacts, wheels.digests
 
@@ -135,24 +135,24 @@ def _resolve_and_build(
     place: Place,
     watch: Watch,
     constraints: Sequence[str],
-    wanted: Sequence[str] = (),
+    requirements: Sequence[str] = (),
 ) -> tuple[list[Artefact], SourceWheels]:
     """Resolve, and build a wheel of each package that has only a source, one after the other."""
     wheels = SourceWheels(place, watch)
     while True:
         try:
-            found = (
-                resolve(package, place, watch, wanted, ())
-                if wanted
+            artefacts = (
+                resolve(package, place, watch, requirements, ())
+                if requirements
                 else _resolve_whole(package, place, watch, constraints)
             )
-            return [wheels.recorded(one) for one in found], wheels
+            return [wheels.recorded(artefact) for artefact in artefacts], wheels
         except PackageProblemError as problem:
-            told = " ".join(str(problem).split())
-            missing = [name for name in _SOURCE_ONLY.findall(told) if name not in wheels]
+            message = " ".join(str(problem).split())
+            missing = [name for name in _SOURCE_ONLY.findall(message) if name not in wheels]
             if not missing or len(wheels.digests) >= _MOST_BUILDS:
                 raise
-            versions = dict(_NO_WHEEL_OF.findall(told))
+            versions = dict(_NO_WHEEL_OF.findall(message))
             wheels.add(missing[0], versions.get(missing[0], ""))
 
 
@@ -164,8 +164,8 @@ def _resolve_whole(
     options: Sequence[str] = (),
 ) -> list[Artefact]:
     bounds = ["-c", write_file(place, "constraints.txt", constraints)] if constraints else []
-    wanted = [f"{package.name}{package.extras}=={package.version}"]
-    return resolve(package, place, watch, wanted, [*bounds, *options])
+    requirements = [f"{package.name}{package.extras}=={package.version}"]
+    return resolve(package, place, watch, requirements, [*bounds, *options])
 
 
 def compile_modules(place: Place, watch: Watch) -> str:
@@ -183,7 +183,7 @@ def compile_modules(place: Place, watch: Watch) -> str:
             [str(bin_of(place) / "python"), *options, *_site_packages(place)],
             place,
             watch,
-            shown=(),
+            readable=(),
         )
     finally:
         place.finish()
@@ -192,28 +192,30 @@ def compile_modules(place: Place, watch: Watch) -> str:
 
 def read_requirements(package: Package, place: Place) -> list[str]:
     """Return the package's declared requirements."""
-    own = _distribution(package, place)
-    return list(own.requires or ()) if own else []
+    distribution = _distribution(package, place)
+    return list(distribution.requires or ()) if distribution else []
 
 
 def read_modules(place: Place) -> dict[str, set[str]]:
     """Return the distributions that contain each top-level module."""
-    found: dict[str, set[str]] = {}
-    for one in importlib.metadata.distributions(path=_site_packages(place)):
-        for path in one.files or ():
+    owners: dict[str, set[str]] = {}
+    for distribution in importlib.metadata.distributions(path=_site_packages(place)):
+        for path in distribution.files or ():
             if path.suffix == ".py":
-                found.setdefault(path.parts[0].removesuffix(".py"), set()).add(one.metadata["Name"])
-    return found
+                owners.setdefault(path.parts[0].removesuffix(".py"), set()).add(
+                    distribution.metadata["Name"]
+                )
+    return owners
 
 
 def find_definers(place: Place, name: str) -> set[str]:
     """Return the distributions with a class of that name."""
-    wanted = re.compile(rf"^class {re.escape(name)}\b", re.MULTILINE)
+    pattern = re.compile(rf"^class {re.escape(name)}\b", re.MULTILINE)
     return {
-        str(one.metadata["Name"])
-        for one in importlib.metadata.distributions(path=_site_packages(place))
-        for path in one.files or ()
-        if path.suffix == ".py" and wanted.search(_read_source(Path(str(path.locate()))))
+        str(distribution.metadata["Name"])
+        for distribution in importlib.metadata.distributions(path=_site_packages(place))
+        for path in distribution.files or ()
+        if path.suffix == ".py" and pattern.search(_read_source(Path(str(path.locate()))))
     }
 
 
@@ -262,7 +264,10 @@ def find_dated_bounds(package: Package, place: Place, watch: Watch) -> list[str]
     """
     place.scratch.mkdir(mode=0o700, exist_ok=True)
     try:
-        now = {one.name: one.version for one in _resolve_whole(package, place, watch, ())}
+        now = {
+            artefact.name: artefact.version
+            for artefact in _resolve_whole(package, place, watch, ())
+        }
         released = find_release(read_lock(place), package.name)
         if released is None:
             return []
@@ -273,9 +278,9 @@ def find_dated_bounds(package: Package, place: Place, watch: Watch) -> list[str]
     finally:
         place.finish()
     return [
-        f"{one.name}<={one.version}"
-        for one in then
-        if now.get(one.name, one.version) != one.version
+        f"{artefact.name}<={artefact.version}"
+        for artefact in then
+        if now.get(artefact.name, artefact.version) != artefact.version
     ]
 
 
@@ -288,8 +293,8 @@ def _resolve_until(package: Package, place: Place, watch: Watch, until: str) -> 
         try:
             return _resolve_whole(package, place, watch, (), options)
         except PackageProblemError as problem:
-            told = " ".join(str(problem).split())
-            without = {name for name, _ in _NO_WHEEL_OF.findall(told)} - {*exempt}
+            message = " ".join(str(problem).split())
+            without = {name for name, _ in _NO_WHEEL_OF.findall(message)} - {*exempt}
             if not without or len(exempt) >= _MOST_EXEMPT:
                 raise
             exempt += sorted(without)
@@ -297,26 +302,26 @@ def _resolve_until(package: Package, place: Place, watch: Watch, until: str) -> 
 
 def _program(package: Package, place: Place) -> str:
     """Return the script that starts the package."""
-    own = _distribution(package, place)
+    distribution = _distribution(package, place)
     scripts = [
         point.name
-        for point in (own.entry_points if own else ())
+        for point in (distribution.entry_points if distribution else ())
         if point.group == "console_scripts"
     ]
-    wanted = package.program or package.name
-    if wanted not in scripts and not package.program and len(scripts) == 1:
-        wanted = scripts[0]
-    path = bin_of(place) / wanted
+    script = package.program or package.name
+    if script not in scripts and not package.program and len(scripts) == 1:
+        script = scripts[0]
+    path = bin_of(place) / script
     if not path.is_file():
         has = f"It has {', '.join(sorted(scripts)[:10])}." if scripts else "It has no programs."
-        raise PackageProblemError("no_program", f"The package has no program {wanted!r}. {has}")
+        raise PackageProblemError("no_program", f"The package has no program {script!r}. {has}")
     return str(path)
 
 
 def _distribution(package: Package, place: Place) -> importlib.metadata.Distribution | None:
-    for one in importlib.metadata.distributions(path=_site_packages(place)):
-        if normal_name(one.metadata["Name"]) == normal_name(package.name):
-            return one
+    for distribution in importlib.metadata.distributions(path=_site_packages(place)):
+        if normal_name(distribution.metadata["Name"]) == normal_name(package.name):
+            return distribution
     return None
 
 

@@ -38,8 +38,8 @@ class PackageProblemError(Exception):
     """The package could not be installed. `code` is for machines."""
 
     def __init__(self, code: str, message: str, detail: str = "") -> None:
-        shown = "\n".join(redact_text(clean_text(line).text) for line in detail.splitlines())
-        super().__init__(f"{message}\n{shown[-_MOST_CHARACTERS:]}".strip())
+        redacted = "\n".join(redact_text(clean_text(line).text) for line in detail.splitlines())
+        super().__init__(f"{message}\n{redacted[-_MOST_CHARACTERS:]}".strip())
         self.code = code
 
 

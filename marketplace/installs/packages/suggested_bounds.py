@@ -57,8 +57,12 @@ def suggest_bounds(
     if holder == _normal(package):
         return []
     taken = installed.get(holder, "")
-    own = [one for one in requirements if _is_required(one, holder)]
-    bounded = [_bound(one, holder, taken) for one in own if re.search(r"\d", _versions_of(one))]
+    matching = [requirement for requirement in requirements if _is_required(requirement, holder)]
+    bounded = [
+        _bound(requirement, holder, taken)
+        for requirement in matching
+        if re.search(r"\d", _versions_of(requirement))
+    ]
     bounds = bounded or [_bound_below(holder, taken)]
     return [bound for bound in bounds if bound][:1]
 
@@ -74,20 +78,20 @@ def _bounds_of_own_code(
     """Return the bound of the one library that can be meant, if the package's own code failed."""
     failing = _FAILING_OBJECT.findall(output)
     last = _LAST_FILE.match(output) if failing else None
-    own = {_normal(name) for name in modules.get(last.group(1), ())} if last else set()
-    if own != {_normal(package)}:
+    distributions = {_normal(name) for name in modules.get(last.group(1), ())} if last else set()
+    if distributions != {_normal(package)}:
         return []
     installed = {_normal(name): version for name, version in versions.items()}
-    found = {
+    bounds = {
         name: bound
         for requirement in requirements
         for name, version in installed.items()
         if (bound := _bound(requirement, name, version))
     }
-    if len(found) > 1:
-        meant = {_normal(name) for name in definers(failing[-1])}
-        found = {name: bound for name, bound in found.items() if name in meant}
-    return list(found.values()) if len(found) == 1 else []
+    if len(bounds) > 1:
+        definer_names = {_normal(name) for name in definers(failing[-1])}
+        bounds = {name: bound for name, bound in bounds.items() if name in definer_names}
+    return list(bounds.values()) if len(bounds) == 1 else []
 
 
 def _is_required(requirement: str, holder: str) -> bool:
@@ -113,8 +117,8 @@ def _bound(requirement: str, holder: str, taken: str) -> str:
     match = _REQUIREMENT.fullmatch(requirement)
     if match is None or _normal(match.group(1)) != holder:
         return ""
-    asked, lower = match.group(2), _LOWER.search(match.group(2))
-    if "extra ==" in (match.group(3) or "") or _UPPER.search(asked) or lower is None:
+    versions, lower = match.group(2), _LOWER.search(match.group(2))
+    if "extra ==" in (match.group(3) or "") or _UPPER.search(versions) or lower is None:
         return ""
     required, major = int(lower.group(1)), re.match(r"\d+", taken)
     return f"{holder}<{required + 1}" if major and required < int(major.group()) else ""

@@ -34,11 +34,11 @@ def installation(request: PageRequest, public_id: UUID) -> HttpResponse:
     if request.htmx and request.GET.get("seen") == progress.version:
         return HttpResponse(status=204)
     template = "installs/progress.html" + ("#progress" if request.htmx else "")
-    frame, one = frame_of(request), progress.installation
-    is_ready = one.state == Installation.State.READY
-    tools = tools_to_try(one.integration, frame.caller) if is_ready else ()
-    context = {"progress": progress, "installation": one, "tools": tools, "cells": read_report()}
-    context |= {"seen": tools_digest(one.tools)}
+    frame, row = frame_of(request), progress.installation
+    is_ready = row.state == Installation.State.READY
+    tools = tools_to_try(row.integration, frame.caller) if is_ready else ()
+    context = {"progress": progress, "installation": row, "tools": tools, "cells": read_report()}
+    context |= {"seen": tools_digest(row.tools)}
     return render_page(request, template, context, frame=frame)
 
 
@@ -59,9 +59,11 @@ def confirm(request: PageRequest, public_id: UUID) -> HttpResponse:
 @require_POST
 def approve(request: PageRequest, public_id: UUID) -> HttpResponse:
     """Approve the tools that were shown."""
-    seen = request.POST.get("seen", "")
+    digest = request.POST.get("seen", "")
     otherwise = _("Nothing is left to approve.")
-    return _act_and_show(request, public_id, partial(approve_seen_install, seen=seen), otherwise)
+    return _act_and_show(
+        request, public_id, partial(approve_seen_install, digest=digest), otherwise
+    )
 
 
 @admins_only
@@ -84,14 +86,14 @@ def retry(request: PageRequest, public_id: UUID) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def cancel(request: PageRequest, public_id: UUID) -> HttpResponse:
     """Ask for confirmation, then cancel the installation."""
-    one = _find(public_id)
+    row = _find(public_id)
     if request.method == "POST":
-        if not cancel_install(by=request.user, installation=one):
+        if not cancel_install(by=request.user, installation=row):
             messages.warning(request, _("It could not be cancelled: it has already ended."))
         return redirect("installation", public_id)
-    if one.state in ENDED:
+    if row.state in ENDED:
         return redirect("installation", public_id)
-    context = {"installation": one}
+    context = {"installation": row}
     return render_page(request, "installs/cancel.html", context, frame=frame_of(request))
 
 

@@ -41,10 +41,10 @@ def answer(request: PageRequest, pk: int) -> HttpResponse:
     try:
         if request.POST.get("decision") == "install":
             for_group = bool(request.POST.get("for_group"))
-            begun = install_proposed(
+            installation = install_proposed(
                 by=request.user, proposal=proposal, for_group=for_group, note=note
             )
-            return redirect("installation", begun.public_id)
+            return redirect("installation", installation.public_id)
         answer_proposal(by=request.user, proposal=proposal, approve=False, note=note)
     except AnsweredError:
         return _show(

@@ -77,8 +77,8 @@ class InstallForm(forms.Form):
     def __init__(self, *args: Any, prepared: Prepared, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.prepared = prepared
-        self.settable = [one for one in prepared.variables if not one.refusal]
-        self.refused = [one for one in prepared.variables if one.refusal]
+        self.settable = [entry for entry in prepared.variables if not entry.refusal]
+        self.refused = [entry for entry in prepared.variables if entry.refusal]
         for variable in self.settable:
             self.fields[_field_name(variable)] = forms.CharField(
                 required=False, max_length=LONGEST_SECRET, strip=True
@@ -112,12 +112,14 @@ class InstallForm(forms.Form):
 
     def secrets(self) -> dict[str, str]:
         """Return the values that were entered, by name."""
-        given = {one.name: self.cleaned_data[_field_name(one)] for one in self.settable}
-        return {name: value for name, value in given.items() if value}
+        values = {
+            variable.name: self.cleaned_data[_field_name(variable)] for variable in self.settable
+        }
+        return {name: value for name, value in values.items() if value}
 
     def variable_fields(self) -> list[tuple[Variable, forms.BoundField]]:
         """Return the variables with their fields. Entered values are never rendered again."""
-        return [(one, self[_field_name(one)]) for one in self.settable]
+        return [(variable, self[_field_name(variable)]) for variable in self.settable]
 
 
 @admins_only

@@ -73,9 +73,9 @@ class ConfirmImportView(AdminView):
     def post(self, request: Request, slug: str) -> Response:
         """Confirm the target; 409 if it is confirmed already, or has changed."""
         row = get_object_or_404(Integration, slug=slug)
-        wanted = ConfirmationSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        digest = wanted.validated_data["digest"]
+        serializer = ConfirmationSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        digest = serializer.validated_data["digest"]
         try:
             by = installation_admin(request)
             if not confirm_integration(by=by, integration=row, confirmed=digest):
@@ -93,5 +93,5 @@ class ConfirmImportView(AdminView):
 
 
 def _shown(row: Integration) -> dict[str, Any]:
-    told = {"integration": row.slug, "confirmed": not row.unconfirmed}
-    return dict(TargetSerializer({**told, **asdict(target_to_confirm(row))}).data)
+    values = {"integration": row.slug, "confirmed": not row.unconfirmed}
+    return dict(TargetSerializer({**values, **asdict(target_to_confirm(row))}).data)

@@ -71,9 +71,9 @@ class NetworkView(AdminView):
     def put(self, request: Request, slug: str) -> Response:
         """Replace the allowed hosts. The program is restarted before its next call."""
         row = _program_or_404(slug)
-        wanted = ChangeNetworkSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        data = wanted.validated_data
+        serializer = ChangeNetworkSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        data = serializer.validated_data
         try:
             by = installation_admin(request)
             set_network(by=by, integration=row, whole=data["whole_network"], hosts=data["hosts"])

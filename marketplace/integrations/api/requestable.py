@@ -56,9 +56,9 @@ class RequestableView(AdminView):
     def put(self, request: Request, slug: str) -> Response:
         """Set or remove the mark. It gives nobody a right to use the tools."""
         row = get_object_or_404(Integration, slug=slug)
-        wanted = ChangeRequestableSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        requestable = wanted.validated_data["requestable"]
+        serializer = ChangeRequestableSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        requestable = serializer.validated_data["requestable"]
         set_requestable(by=installation_admin(request), integration=row, requestable=requestable)
         row.refresh_from_db(fields=["requestable"])
         return _shown(row)

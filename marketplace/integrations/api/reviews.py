@@ -133,16 +133,16 @@ class ReviewView(AdminView):
     def get(self, request: Request, slug: str) -> Response:
         """Return the first hundred definitions; `waiting` counts all."""
         row = get_object_or_404(Integration, slug=slug)
-        found = review_decisions.to_review(row, review_decisions.waiting_install(row))
-        told = {
+        review = review_decisions.to_review(row, review_decisions.waiting_install(row))
+        values = {
             "integration": row.slug,
-            "waiting": found.waiting,
-            "is_update": found.is_update,
+            "waiting": review.waiting,
+            "is_update": review.is_update,
             "seen": review_decisions.seen_of(row),
             "about": review_decisions.about_server(row),
-            "definitions": [make() for make in found.changes[:MOST_SHOWN]],
+            "definitions": [make() for make in review.changes[:MOST_SHOWN]],
         }
-        return Response(ReviewSerializer(told).data)
+        return Response(ReviewSerializer(values).data)
 
 
 class ApproveDefinitionView(AdminView):
@@ -158,15 +158,19 @@ class ApproveDefinitionView(AdminView):
     def post(self, request: Request, slug: str) -> Response:
         """Approve definitions; 409 and no change if a definition has changed since it was seen."""
         row = get_object_or_404(Integration, slug=slug)
-        wanted = _valid(ApprovalSerializer, request.data)
+        values = _valid(ApprovalSerializer, request.data)
         by = installation_admin(request)
         with refusals_as_problems(_REFUSALS):
-            if wanted.get("seen"):
-                decided = review_decisions.approve_all(by=by, integration=row, seen=wanted["seen"])
+            if values.get("seen"):
+                decided = review_decisions.approve_all(
+                    by=by, integration=row, digest=values["seen"]
+                )
             else:
-                seen = wanted["definitions"]
-                apart = wanted.get("apart", ())
-                names = review_decisions.approve(by=by, integration=row, seen=seen, apart=apart)
+                digests = values["definitions"]
+                apart = values.get("apart", ())
+                names = review_decisions.approve(
+                    by=by, integration=row, digests=digests, apart=apart
+                )
                 decided = len(names)
         return _decided(row, decided)
 
@@ -184,10 +188,10 @@ class RejectDefinitionView(AdminView):
     def post(self, request: Request, slug: str) -> Response:
         """Reject definitions; 409 if a definition has changed since it was seen."""
         row = get_object_or_404(Integration, slug=slug)
-        seen = _valid(RejectionSerializer, request.data)["definitions"]
+        digests = _valid(RejectionSerializer, request.data)["definitions"]
         with refusals_as_problems(_REFUSALS):
             by = installation_admin(request)
-            decided = len(review_decisions.keep_out(by=by, integration=row, seen=seen))
+            decided = len(review_decisions.keep_out(by=by, integration=row, digests=digests))
         return _decided(row, decided)
 
 

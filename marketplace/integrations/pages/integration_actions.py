@@ -120,11 +120,11 @@ def retry(request: PageRequest, slug: str) -> HttpResponse:
     row = get_object_or_404(Integration, slug=slug)
     last = Installation.objects.filter(integration=row).first()
     try:
-        begun = last is not None and retry_install(by=request.user, installation=last)
+        is_restarted = last is not None and retry_install(by=request.user, installation=last)
     except NotPermittedError:
         messages.warning(request, _("You are not allowed to start programs on this machine."))
         return redirect("integration", slug)
-    if begun:
+    if is_restarted:
         messages.success(request, _("The installation has restarted. See its progress below."))
     else:
         messages.warning(request, _("There is no installation to restart."))
@@ -136,7 +136,7 @@ def retry(request: PageRequest, slug: str) -> HttpResponse:
 def update(request: PageRequest, slug: str) -> HttpResponse:
     """Show what the update changes, or start it."""
     row = get_object_or_404(Integration, slug=slug)
-    found = integration_management.pending_update(row)
+    pending = integration_management.pending_update(row)
     problem = ""
     if request.method == "POST":
         try:
@@ -153,9 +153,9 @@ def update(request: PageRequest, slug: str) -> HttpResponse:
             return redirect("integration", slug)
     context = {
         "integration": row,
-        "update": found,
-        "review": review_of(found.listing) if found else None,
-        "digest": found.digest if found else "",
+        "update": pending,
+        "review": review_of(pending.listing) if pending else None,
+        "digest": pending.digest if pending else "",
         "key": str(uuid4()),  # pressing the button twice is one update
         "problem": problem,
     }

@@ -51,14 +51,14 @@ class IntegrationsForm(forms.Form):
 def integrations(request: PageRequest) -> HttpResponse:
     """Show integrations that match the filters."""
     form = IntegrationsForm(request.GET)
-    found = Paginator(list_integrations(form.to_filters()), PAGE)
-    page = found.get_page(form.cleaned_data.get("page"))
+    paginator = Paginator(list_integrations(form.to_filters()), PAGE)
+    page = paginator.get_page(form.cleaned_data.get("page"))
     context = {
         "form": form,
         "embedder_problem": chosen_embedder_problem(),
         "rows": rows_of(list(page.object_list)),
-        "count": found.count,
-        "found": {"page": page.number, "pages": found.num_pages},
+        "count": paginator.count,
+        "found": {"page": page.number, "pages": paginator.num_pages},
         "filtered": any(form.cleaned_data.get(name) for name in ("q", "kind", "show")),
     }
     template = "integrations/list.html" + ("#found" if request.htmx else "")
@@ -100,8 +100,8 @@ def details_or_404(slug: str, request: PageRequest) -> IntegrationDetails:
 
 def _awaited(request: PageRequest) -> dict[str, int] | None:
     """Return the last check before the request, and how many polls are left; None otherwise."""
-    since, left = (request.GET.get(name, "") for name in ("since", "left"))
+    since, polls_left = (request.GET.get(name, "") for name in ("since", "left"))
     if not since.isdecimal() or len(since) > 12:
         return None
-    looks = int(left) if left.isdecimal() and len(left) < 3 else MOST_POLLS
+    looks = int(polls_left) if polls_left.isdecimal() and len(polls_left) < 3 else MOST_POLLS
     return {"since": int(since), "left": min(looks, MOST_POLLS) - 1} if looks else None

@@ -39,14 +39,14 @@ def decide(request: PageRequest, slug: str) -> HttpResponse:
     """Approve, reject or remove a tool, or approve all pending tools."""
     row = get_object_or_404(Integration, slug=slug)
     try:
-        told = _decided(request, row)
+        message = _decided(request, row)
     except ChangedSinceError:
         return _show(request, row, problem=str(CHANGED), status=409)
     except NotReadableError as problem:
         return _show(request, row, problem=str(problem), status=409)
-    if not told:
+    if not message:
         return _show(request, row, problem=_("Nothing is left to review."), status=409)
-    messages.success(request, told)
+    messages.success(request, message)
     return redirect("integration-review", slug)
 
 
@@ -78,9 +78,9 @@ def confirm(request: PageRequest, slug: str) -> HttpResponse:
 def _decided(request: PageRequest, row: Integration) -> str:
     """Carry out the decision and return a message, or "" if nothing was pending."""
     decision, name = request.POST.get("decision", ""), request.POST.get("name", "")
-    seen, by = request.POST.get("seen", ""), request.user
+    digest, by = request.POST.get("seen", ""), request.user
     if decision == "approve-all":
-        number = review_decisions.approve_all(by=by, integration=row, seen=seen)
+        number = review_decisions.approve_all(by=by, integration=row, digest=digest)
         words = ngettext(
             "%(number)d definition was approved.", "%(number)d definitions were approved.", number
         )
@@ -90,14 +90,14 @@ def _decided(request: PageRequest, row: Integration) -> str:
         done = _("%(name)s was removed, with its access rights.") % {"name": name}
         return done if removed else ""
     if decision == "approve":
-        review_decisions.approve(by=by, integration=row, seen={name: seen})
+        review_decisions.approve(by=by, integration=row, digests={name: digest})
         return _("%(name)s was approved.") % {"name": name}
     if decision == "approve-apart":
-        review_decisions.approve(by=by, integration=row, seen={name: seen}, apart=[name])
+        review_decisions.approve(by=by, integration=row, digests={name: digest}, apart=[name])
         done = _("%(name)s was approved. Nothing of the old name holds for it.")
         return done % {"name": name}
     if decision == "reject":
-        review_decisions.keep_out(by=by, integration=row, seen={name: seen})
+        review_decisions.keep_out(by=by, integration=row, digests={name: digest})
         return _("%(name)s was rejected until its server changes it.") % {"name": name}
     return ""
 

@@ -73,13 +73,13 @@ class Command(BaseCommand):
             )
         except (NotRecognisedError, EndpointNotAllowedError) as refused:
             raise CommandError(str(refused)) from None
-        told: list[AddReport] = []
+        reports: list[AddReport] = []
         try:
             for row in rows:
-                told.append(self._finish(by, _wait(row), options))
+                reports.append(self._finish(by, _wait(row), options))
         finally:  # what has begun is told even if the next one is refused
             if options["json"]:
-                self.stdout.write(json.dumps([asdict(one) for one in told], indent=2))
+                self.stdout.write(json.dumps([asdict(report) for report in reports], indent=2))
 
     def _finish(self, by: User, row: Addition, options: dict[str, Any]) -> AddReport:
         if row.state != Addition.State.READY:
@@ -91,34 +91,34 @@ class Command(BaseCommand):
         chosen = choose_operations(
             listing, tags=options["tag"], words=options["words"], limit=options["limit"]
         )
-        told = _tell(row, prepared, chosen)
+        report = _tell(row, prepared, chosen)
         if not options["json"]:
-            self._say(told, row)
+            self._say(report, row)
         if options["group"]:
             installation = _install(by, prepared, chosen.choice if chosen else None, options)
-            told.installation, told.state = str(installation.public_id), installation.state
+            report.installation, report.state = str(installation.public_id), installation.state
         if not options["json"]:
-            self._say_what_follows(told)
-        return told
+            self._say_what_follows(report)
+        return report
 
-    def _say(self, told: AddReport, row: Addition) -> None:
-        self.stdout.write(f"{told.listing}: {row.get_what_display()}. {told.message}")
-        self.stdout.write(f"  It calls or starts: {told.target}")
-        for variable in told.variables:
+    def _say(self, report: AddReport, row: Addition) -> None:
+        self.stdout.write(f"{report.listing}: {row.get_what_display()}. {report.message}")
+        self.stdout.write(f"  It calls or starts: {report.target}")
+        for variable in report.variables:
             needed = "needs" if variable["required"] else "takes"
             self.stdout.write(
                 f"  It {needed} {variable['name']}. {variable['description']}".rstrip()
             )
-        if told.operations:
-            chosen, total = told.operations["chosen"], told.operations["total"]
+        if report.operations:
+            chosen, total = report.operations["chosen"], report.operations["total"]
             self.stdout.write(f"  Operations: {chosen} of {total}.")
 
-    def _say_what_follows(self, told: AddReport) -> None:
-        if not told.installation:
+    def _say_what_follows(self, report: AddReport) -> None:
+        if not report.installation:
             self.stdout.write("  Install it with --group, or on the marketplace's pages.")
             return
-        self.stdout.write(f"  Installation {told.installation} has begun.")
-        if told.state == Installation.State.CONFIGURE:
+        self.stdout.write(f"  Installation {report.installation} has begun.")
+        if report.state == Installation.State.CONFIGURE:
             self.stdout.write("  Its newest version is looked up. Confirm it on its page.")
 
 
@@ -163,8 +163,8 @@ def _install(
 
 def _find_admin(name: str) -> User:
     admins = User.objects.filter(is_staff=True, is_active=True)
-    wanted = Q(username=name) if name else Q(is_superuser=True)
-    admin = admins.filter(wanted).order_by("pk").first()
+    condition = Q(username=name) if name else Q(is_superuser=True)
+    admin = admins.filter(condition).order_by("pk").first()
     if admin is None:
         raise CommandError("There is no such admin.")
     return admin

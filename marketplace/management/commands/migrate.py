@@ -47,7 +47,7 @@ class Command(migrate.Command):
             return self._migrate(*args, **options)
 
     def _migrate(self, *args: Any, **options: Any) -> Any:
-        for left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_TRIES)):
             connection = connections[options["database"]]
             connection.close()
             try:
@@ -55,7 +55,7 @@ class Command(migrate.Command):
                     self._limit_waiting(connection)
                 return self._migrate_and_grant(*args, **options)
             except OperationalError as problem:
-                if not left or not isinstance(problem.__cause__, LockNotAvailable):
+                if not tries_left or not isinstance(problem.__cause__, LockNotAvailable):
                     raise
                 self.stderr.write("A table is in use; trying again.")
                 time.sleep(_PAUSE_SECONDS)

@@ -119,7 +119,7 @@ def _channels(request: PageRequest, place: ChannelPlace) -> HttpResponse:
     added, secret = None, ""
     if form.is_bound and form.is_valid():
         try:
-            added, secret = add_channel(by=request.user, wanted=_wanted(request, place, form))
+            added, secret = add_channel(by=request.user, values=_wanted(request, place, form))
         except ChannelRefused as refused:
             form.add_error(refused.field, str(refused))
         else:

@@ -37,7 +37,7 @@ def unsupported_parts(folder: Path) -> list[str]:
 
 def _skill_offers(folder: Path, reading: SourceReading) -> Iterator[Offer]:
     total = reading.total  # `load_files` overwrites the number of plugins
-    for path, loaded in load_files(folder, reading, named=FILE_NAME):
+    for path, loaded in load_files(folder, reading, file_name=FILE_NAME):
         yield from skill_offers(path, folder, loaded, reading)
     reading.total = total
 
@@ -47,13 +47,13 @@ def _server_offers(folder: Path, plugin: str, reading: SourceReading) -> Iterato
     if not configuration:
         return
     loaded = load_value(configuration, file=name)
-    reading.report(*(replace(one, file=f"{plugin}/{one.file}") for one in loaded.defects))
-    for one in loaded.integrations:
-        if any(_PLUGIN_ROOT in part for part in one.command):
-            words = f"{one.slug} starts a program of the plugin's own, which is not kept"
+    reading.report(*(replace(item, file=f"{plugin}/{item.file}") for item in loaded.defects))
+    for item in loaded.integrations:
+        if any(_PLUGIN_ROOT in part for part in item.command):
+            words = f"{item.slug} starts a program of the plugin's own, which is not kept"
             reading.report(Defect(plugin, "mcpServers", words))
-        elif one.source_ref.get("format") == "mcp.json":
-            yield offer_of(one)
+        elif item.source_ref.get("format") == "mcp.json":
+            yield offer_of(item)
 
 
 def _configuration(folder: Path, plugin: str, reading: SourceReading) -> tuple[Any, str]:

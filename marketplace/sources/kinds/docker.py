@@ -14,6 +14,6 @@ def offers(reading: SourceReading) -> Iterator[Offer]:
     """Yield the servers of the catalogue with their declared tools."""
     with reading.folder() as root:
         for path, loaded in load_files(root, reading):
-            kept = keep_formats(loaded, _FORMATS, display_path(path, root), reading)
-            for integration in kept.integrations:
+            supported = keep_formats(loaded, _FORMATS, display_path(path, root), reading)
+            for integration in supported.integrations:
                 yield offer_of(integration, loaded.capabilities, readme=read_readme(path.parent))

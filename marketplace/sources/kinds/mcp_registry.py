@@ -48,12 +48,12 @@ def _pages(reading: SourceReading) -> Iterator[Page]:
 
 
 def _file_pages(reading: SourceReading) -> Iterator[Page]:
-    found = find_sources(resolve_allowed_path(reading.source.location), DEFAULT_LIMITS)
-    reading.report(*found.defects)
-    for path in found.files:
-        name = display_path(path, found.root)
+    sources = find_sources(resolve_allowed_path(reading.source.location), DEFAULT_LIMITS)
+    reading.report(*sources.defects)
+    for path in sources.files:
+        name = display_path(path, sources.root)
         try:
-            text = read_text(path, found.root, limit=DEFAULT_LIMITS.file)
+            text = read_text(path, sources.root, limit=DEFAULT_LIMITS.file)
             yield name, parse_json(text, max_depth=DEFAULT_LIMITS.json_depth)
         except RefusedError as refused:
             reading.report(Defect(name, refused.field, refused.reason))
@@ -62,7 +62,7 @@ def _file_pages(reading: SourceReading) -> Iterator[Page]:
 def _api_pages(reading: SourceReading, location: str) -> Iterator[Page]:
     """Yield the pages of the API. Stop at a cursor that repeats, and after several empty pages."""
     base = _base_url(location)
-    address, cursor, seen, empty = _api_url(base), "", set[str](), 0
+    address, cursor, cursors, empty = _api_url(base), "", set[str](), 0
     for number in range(1, MOST_PAGES + 1):
         more = f"&cursor={quote(cursor, safe='')}" if cursor else ""
         value, address = _fetch_page(reading, base, address, more)
@@ -71,10 +71,10 @@ def _api_pages(reading: SourceReading, location: str) -> Iterator[Page]:
         cursor = _cursor(value)
         if not cursor:
             return
-        if cursor in seen or empty >= _EMPTY_PAGES or len(cursor) > _LONGEST_CURSOR:
+        if cursor in cursors or empty >= _EMPTY_PAGES or len(cursor) > _LONGEST_CURSOR:
             reading.cut_short("its cursor repeats")
             return
-        seen.add(cursor)
+        cursors.add(cursor)
     reading.cut_short(f"has more than {MOST_PAGES:,} pages")
 
 
@@ -83,8 +83,8 @@ def _base_url(location: str) -> str:
 
 
 def _api_url(base: str) -> str:
-    own = base if base.endswith(tuple(f"/{version}" for version in _VERSIONS)) else ""
-    return own or f"{base}/{_VERSIONS[0]}"
+    versioned = base if base.endswith(tuple(f"/{version}" for version in _VERSIONS)) else ""
+    return versioned or f"{base}/{_VERSIONS[0]}"
 
 
 def _fetch_page(reading: SourceReading, base: str, address: str, more: str) -> tuple[Any, str]:
@@ -148,10 +148,10 @@ def _metadata(wrapper: Any) -> tuple[str, dict[str, Any]]:
     server = inner if isinstance(inner, dict) else wrapper
     meta = wrapper.get("_meta", server.get("_meta"))
     official = meta.get(_META) if isinstance(meta, dict) else None
-    told = official if isinstance(official, dict) else {}
-    if "status" not in told and isinstance(server.get("status"), str):
-        told = told | {"status": server["status"]}
-    return str(server.get("name") or "")[:200], told
+    metadata = official if isinstance(official, dict) else {}
+    if "status" not in metadata and isinstance(server.get("status"), str):
+        metadata = metadata | {"status": server["status"]}
+    return str(server.get("name") or "")[:200], metadata
 
 
 def _without_deletion(wrapper: Any) -> Any:

@@ -114,9 +114,11 @@ def _read_marketplace(
     loaded = load_value(value, file=name)
     reading.report(*loaded.defects)
     reading.renames = _renames(value)
-    known = dict(Listing.objects.filter(source=reading.source).values_list("key", "details"))
+    details_by_key = dict(
+        Listing.objects.filter(source=reading.source).values_list("key", "details")
+    )
     plugins = [
-        _Plugin(integration, known.get(str(integration.source_ref["name"]), {}))
+        _Plugin(integration, details_by_key.get(str(integration.source_ref["name"]), {}))
         for integration in keep_formats(loaded, _FORMATS, name, reading).integrations
     ]
     reading.total = len(plugins)
@@ -187,8 +189,8 @@ def _from_own_repository(plugin: _Plugin, reading: SourceReading) -> Iterator[Of
         within = _repository_folder(origin)
         body = reading.fetch_body(archive, bounds=_ARCHIVE)
         with reading.unpacked(body, folder=within) as folder:
-            read = {"read": origin, "read_in": reading.source.run}
-            yield from _plugin_with_parts(plugin, folder, read, reading)
+            origin_details = {"read": origin, "read_in": reading.source.run}
+            yield from _plugin_with_parts(plugin, folder, origin_details, reading)
     except (RefusedError, SourceProblemError, OutgoingError) as problem:
         reading.report(Defect(plugin.key, "source", str(problem)))
         # This was its turn: others are fetched before it next time.
@@ -214,11 +216,15 @@ def _unchanged_offer(plugin: _Plugin, reading: SourceReading, *, tried: int = 0)
 
 
 def _plugin_with_parts(
-    plugin: _Plugin, folder: Path, read: JSONObject, reading: SourceReading
+    plugin: _Plugin, folder: Path, origin_details: JSONObject, reading: SourceReading
 ) -> Iterator[Offer]:
     plugin_offer = offer_of(plugin.integration)
     parts = list(plugin_parts(folder, plugin.key, reading))
-    details = {"parts": [part.key for part in parts], "holds": unsupported_parts(folder), **read}
+    details = {
+        "parts": [part.key for part in parts],
+        "holds": unsupported_parts(folder),
+        **origin_details,
+    }
     yield replace(plugin_offer, readme=read_readme(folder), details=details)
     for part in parts:
         yield _inherit(part, plugin_offer)

@@ -26,7 +26,7 @@ _DEPTH = 6
 def offers(reading: SourceReading) -> Iterator[Offer]:
     """Yield every skill below the folder."""
     with reading.folder() as root:
-        for path, loaded in load_files(root, reading, named=skill.FILE_NAME):
+        for path, loaded in load_files(root, reading, file_name=skill.FILE_NAME):
             yield from skill_offers(path, root, loaded, reading)
 
 
@@ -34,7 +34,9 @@ def skill_offers(path: Path, root: Path, loaded: Loaded, reading: SourceReading)
     """Yield the skill of a SKILL.md, with the files in its folder."""
     for capability in loaded.capabilities:
         integration = next(
-            each for each in loaded.integrations if each.slug == capability.integration
+            candidate
+            for candidate in loaded.integrations
+            if candidate.slug == capability.integration
         )
         try:
             files = tuple(_files(path.parent, reading, root))

@@ -48,15 +48,17 @@ def starter_collection() -> Loaded:
 
 def starter_listings() -> tuple[IntegrationDescriptor, ...]:
     """Return the real MCP servers that the marketplace offers from the first start on."""
-    found = read_findings()
+    findings = read_findings()
     entries = _read("listings.yaml")["listings"]
-    return tuple(_listing(entry, found.get(entry["slug"], {})) for entry in entries)
+    return tuple(_listing(entry, findings.get(entry["slug"], {})) for entry in entries)
 
 
 def read_findings() -> dict[str, JSONObject]:
     """Return the findings of `make atlas` about packages, by the slug of their listing."""
-    found: dict[str, JSONObject] = json.loads((FOLDER / "atlas.json").read_text(encoding="utf-8"))
-    return found
+    findings: dict[str, JSONObject] = json.loads(
+        (FOLDER / "atlas.json").read_text(encoding="utf-8")
+    )
+    return findings
 
 
 def offers(reading: SourceReading) -> Iterator[Offer]:
@@ -158,8 +160,8 @@ def _capability(
         core=entry.get("core", False),
         pinned=entry.get("pinned", False),
         edges=tuple(
-            EdgeDescriptor(target=other, type="COMPOSED_WITH", weight=TOGETHER_WEIGHT)
-            for other in entry.get("goes_with", ())
+            EdgeDescriptor(target=target, type="COMPOSED_WITH", weight=TOGETHER_WEIGHT)
+            for target in entry.get("goes_with", ())
         ),
         source_ref=integration.source_ref,
     )
@@ -210,16 +212,16 @@ def _shared(entry: JSONObject) -> JSONObject:
     return {key: entry[key] for key in ("category", "required_secrets") if key in entry}
 
 
-def _listing(entry: JSONObject, found: Mapping[str, Any]) -> IntegrationDescriptor:
+def _listing(entry: JSONObject, findings: Mapping[str, Any]) -> IntegrationDescriptor:
     package = entry.get("package")
     reference: JSONObject = {"type": "starter", "path": "listings.yaml"}
-    effects: Mapping[str, str] = found.get("tools", {})
+    effects: Mapping[str, str] = findings.get("tools", {})
     tools = [{"name": name, "effect": effect} for name, effect in effects.items()]
     reference["tools"] = tools or entry.get("tools", [])
     if hosts := entry.get("hosts"):
         reference["hosts"] = hosts
-    if found.get("state") in WORKING:
-        reference[FINDINGS] = {name: found[name] for name in found if name != "tools"}
+    if findings.get("state") in WORKING:
+        reference[FINDINGS] = {name: findings[name] for name in findings if name != "tools"}
     return IntegrationDescriptor(
         slug=entry["slug"],
         kind="mcp",

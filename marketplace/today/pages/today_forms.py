@@ -57,16 +57,16 @@ def today(request: PageRequest) -> HttpResponse:
     return _show(request, chosen_all=request.GET.get("all", ""))
 
 
-def answer(request: PageRequest, told: FormMessage) -> HttpResponse:
+def answer(request: PageRequest, outcome: FormMessage) -> HttpResponse:
     """Show the outcome in its section, or, without htmx, on the page it leads back to."""
-    if request.htmx or not told.done or told.problems or told.keys:
-        return _show(request, told=told)
-    messages.success(request, told.done)
+    if request.htmx or not outcome.done or outcome.problems or outcome.keys:
+        return _show(request, outcome=outcome)
+    messages.success(request, outcome.done)
     return redirect("today")
 
 
 def _show(
-    request: PageRequest, *, told: FormMessage | None = None, chosen_all: str = ""
+    request: PageRequest, *, outcome: FormMessage | None = None, chosen_all: str = ""
 ) -> HttpResponse:
     frame = frame_of(request)
     context = {
@@ -74,15 +74,15 @@ def _show(
         "week": read_week(request.user),
         "first_run": start_page_checklist(request, frame, tried=False),
         "broken_parts": _describe_broken_parts() if request.user.is_staff else [],
-        "told": told,
+        "told": outcome,
         "chosen_all": chosen_all,
         "replacing": ReplaceForm(initial={"lifetime": LIFETIME}),
     }
     template = "today/today.html" + ("#work" if request.htmx else "")
     # htmx shows no answer with the status of an error.
-    refused = told is not None and told.problems and not request.htmx
+    refused = outcome is not None and outcome.problems and not request.htmx
     response = render_page(request, template, context, frame=frame, status=422 if refused else 200)
-    if told is not None and told.keys:
+    if outcome is not None and outcome.keys:
         patch_cache_control(response, no_store=True)
     return response
 
@@ -128,21 +128,21 @@ def decide_calls(request: PageRequest) -> HttpResponse:
     if problem:
         return answer(request, FormMessage(section, problems=(problem,), note=note, chosen=choices))
     if verdict == "cancel":
-        found = cancel_each(by=request.user, choices=choices)
-        done = ngettext("%(count)s call cancelled.", "%(count)s calls cancelled.", found.done)
-        return answer(request, _told(section, found, done))
+        decisions = cancel_each(by=request.user, choices=choices)
+        done = ngettext("%(count)s call cancelled.", "%(count)s calls cancelled.", decisions.done)
+        return answer(request, _told(section, decisions, done))
     approve = verdict == "approve"
-    found = decide_each(by=request.user, choices=choices, approve=approve, note=note)
+    decisions = decide_each(by=request.user, choices=choices, approve=approve, note=note)
     if approve:
-        done = ngettext("%(count)s call approved.", "%(count)s calls approved.", found.done)
+        done = ngettext("%(count)s call approved.", "%(count)s calls approved.", decisions.done)
     else:
-        done = ngettext("%(count)s call rejected.", "%(count)s calls rejected.", found.done)
-    return answer(request, _told(section, found, done))
+        done = ngettext("%(count)s call rejected.", "%(count)s calls rejected.", decisions.done)
+    return answer(request, _told(section, decisions, done))
 
 
-def _told(section: str, found: Decisions, done: str) -> FormMessage:
-    said = done % {"count": found.done} if found.done or not found.refusals else ""
-    return FormMessage(section, done=said, problems=found.refusals)
+def _told(section: str, decisions: Decisions, done: str) -> FormMessage:
+    message = done % {"count": decisions.done} if decisions.done or not decisions.refusals else ""
+    return FormMessage(section, done=message, problems=decisions.refusals)
 
 
 @admins_only
@@ -160,14 +160,14 @@ def decline_requests(request: PageRequest) -> HttpResponse:
             request, FormMessage("requests", problems=(str(_REASON),), note=note, chosen=chosen)
         )
     done, problems = 0, []
-    for asked in AccessRequest.objects.filter(pk__in=keys).order_by("created_at", "pk"):
+    for access_request in AccessRequest.objects.filter(pk__in=keys).order_by("created_at", "pk"):
         try:
-            decline_request(by=request.user, request=asked, note=form.cleaned_data["note"])
+            decline_request(by=request.user, request=access_request, note=form.cleaned_data["note"])
             done += 1
         except RequestAnswered as answered:
-            problems.append(f"{asked.wish}: {answered}")
-    said = ngettext("%(count)s request declined.", "%(count)s requests declined.", done)
-    return answer(request, FormMessage("requests", said % {"count": done}, tuple(problems)))
+            problems.append(f"{access_request.wish}: {answered}")
+    message = ngettext("%(count)s request declined.", "%(count)s requests declined.", done)
+    return answer(request, FormMessage("requests", message % {"count": done}, tuple(problems)))
 
 
 @admins_only
@@ -178,18 +178,18 @@ def check_integrations(request: PageRequest) -> HttpResponse:
     rows = Integration.objects.filter(slug__in=slugs).order_by("title", "pk")
     queued = [row for row in rows if check_now(by=request.user, integration=row)]
     if not slugs:
-        told = FormMessage("trouble", problems=(_("Choose at least one integration."),))
+        outcome = FormMessage("trouble", problems=(_("Choose at least one integration."),))
     elif len(queued) < len(rows):
         problem = _("The check could not be queued. Is Redis running?")
-        told = FormMessage("trouble", problems=(problem,))
+        outcome = FormMessage("trouble", problems=(problem,))
     else:
-        said = ngettext(
+        message = ngettext(
             "%(count)s check is queued. The row disappears once it has passed.",
             "%(count)s checks are queued. The rows disappear once they have passed.",
             len(queued),
         )
-        told = FormMessage("trouble", said % {"count": len(queued)})
-    return answer(request, told)
+        outcome = FormMessage("trouble", message % {"count": len(queued)})
+    return answer(request, outcome)
 
 
 @admins_only
@@ -205,16 +205,16 @@ def decide_reviews(request: PageRequest) -> HttpResponse:
     if verdict not in {"approve", "reject"}:
         problem = _("Choose what to do with the definitions.")
         return answer(request, FormMessage("reviews", problems=(problem,), chosen=choices))
-    found = decide_definitions(by=request.user, choices=choices, approve=verdict == "approve")
+    decisions = decide_definitions(by=request.user, choices=choices, approve=verdict == "approve")
     if verdict == "approve":
         done = ngettext(
-            "%(count)s definition approved.", "%(count)s definitions approved.", found.done
+            "%(count)s definition approved.", "%(count)s definitions approved.", decisions.done
         )
     else:
         done = ngettext(
-            "%(count)s definition rejected.", "%(count)s definitions rejected.", found.done
+            "%(count)s definition rejected.", "%(count)s definitions rejected.", decisions.done
         )
-    return answer(request, _told("reviews", found, done))
+    return answer(request, _told("reviews", decisions, done))
 
 
 @admins_only
@@ -224,13 +224,13 @@ def begin_updates(request: PageRequest) -> HttpResponse:
     choices = tuple(request.POST.getlist("update")[:MOST])
     if not choices:
         return answer(request, FormMessage("updates", problems=(_("Choose at least one update."),)))
-    found = start_updates(by=request.user, choices=choices)
+    decisions = start_updates(by=request.user, choices=choices)
     done = ngettext(
         "%(count)s update started. The version in use stays until the new one is ready.",
         "%(count)s updates started. The versions in use stay until the new ones are ready.",
-        found.done,
+        decisions.done,
     )
-    return answer(request, _told("updates", found, done))
+    return answer(request, _told("updates", decisions, done))
 
 
 @admins_only
@@ -241,17 +241,19 @@ def see_alerts(request: PageRequest) -> HttpResponse:
     if not keys:
         return answer(request, FormMessage("alerts", problems=(_("Choose at least one alert."),)))
     if request.POST.get("verdict") == "undo":
-        back = len(mark_alerts(by=request.user, keys=keys, seen=False))
-        said = ngettext("%(count)s alert is back.", "%(count)s alerts are back.", back)
-        return answer(request, FormMessage("alerts", said % {"count": back}))
-    seen = mark_alerts(by=request.user, keys=keys, seen=True)
-    said = ngettext(
-        "%(count)s alert marked as seen.", "%(count)s alerts marked as seen.", len(seen)
+        back = len(mark_alerts(by=request.user, keys=keys, is_seen=False))
+        message = ngettext("%(count)s alert is back.", "%(count)s alerts are back.", back)
+        return answer(request, FormMessage("alerts", message % {"count": back}))
+    alert_keys = mark_alerts(by=request.user, keys=keys, is_seen=True)
+    message = ngettext(
+        "%(count)s alert marked as seen.", "%(count)s alerts marked as seen.", len(alert_keys)
     )
-    return answer(request, FormMessage("alerts", said % {"count": len(seen)}, undo=tuple(seen)))
+    return answer(
+        request, FormMessage("alerts", message % {"count": len(alert_keys)}, undo=tuple(alert_keys))
+    )
 
 
-@sensitive_variables("found", "told")
+@sensitive_variables("found")
 @admins_only
 @require_POST
 def renew_keys(request: PageRequest) -> HttpResponse:
@@ -263,6 +265,6 @@ def renew_keys(request: PageRequest) -> HttpResponse:
         return answer(request, FormMessage("keys", problems=(problem,), chosen=keys))
     found = replace_keys(by=request.user, keys=keys, **form.times())  # type: ignore[arg-type]
     number = len(found.keys)
-    said = ngettext("%(count)s key replaced.", "%(count)s keys replaced.", number)
-    done = said % {"count": number} if number else ""
+    message = ngettext("%(count)s key replaced.", "%(count)s keys replaced.", number)
+    done = message % {"count": number} if number else ""
     return answer(request, FormMessage("keys", done, found.refusals, keys=found.keys))

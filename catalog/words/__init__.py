@@ -1,0 +1,1 @@
+"""Words: how names and texts are split, for all that read definitions."""
