@@ -1,4 +1,4 @@
-"""One reading of names: the classifier of effects and the guard on flows see the same words."""
+"""Names are read once: the classifier of effects and the guard on flows see the same words."""
 
 import re
 
