@@ -8,6 +8,7 @@ from django.db.models import F, Q
 
 from acl.platform.database_triggers import Triggers
 from catalog.models.capability import Capability
+from catalog.models.relation_kinds import DIRECTED, Kind
 from catalog.models.vectors import count_index_change
 
 # Presets: capabilities used together.
@@ -59,12 +60,7 @@ class Edge(models.Model):
 
     triggers: ClassVar[Triggers] = (count_index_change("catalog_edge"),)
 
-    class Kind(models.TextChoices):
-        DEPENDS_ON = "DEPENDS_ON", "depends on"
-        COMPOSED_WITH = "COMPOSED_WITH", "composed with"
-        TAGGED_WITH = "TAGGED_WITH", "tagged alike"
-        SAME_CATEGORY = "SAME_CATEGORY", "of the same category"
-        DECLARED = "DECLARED", "declared"
+    Kind = Kind
 
     class Origin(models.TextChoices):
         METADATA = "metadata"
@@ -106,7 +102,7 @@ class Edge(models.Model):
                 condition=Q(weight__gte=0, weight__lte=1), name="catalog_edge_weight"
             ),
             models.CheckConstraint(
-                condition=Q(kind__in=["DEPENDS_ON", "DECLARED"]) | Q(source__lt=F("target")),
+                condition=Q(kind__in=list(DIRECTED)) | Q(source__lt=F("target")),
                 name="catalog_edge_without_direction",
             ),
             models.CheckConstraint(
@@ -121,12 +117,6 @@ class Edge(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source} {self.get_kind_display()} {self.target}"
-
-
-# Undirected kinds, stored in one direction only.
-WITHOUT_DIRECTION = frozenset(
-    {Edge.Kind.COMPOSED_WITH, Edge.Kind.TAGGED_WITH, Edge.Kind.SAME_CATEGORY}
-)
 
 
 class Mention(models.Model):

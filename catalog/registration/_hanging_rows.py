@@ -13,6 +13,7 @@ from django.db.models import Model, Q, QuerySet
 
 from catalog.effects.assessment import CORRECTABLE, corrected_columns
 from catalog.models import Capability, Integration
+from catalog.models.relation_kinds import DIRECTED
 from catalog.registration.descriptor_rows import write_derived
 
 
@@ -139,7 +140,7 @@ def _carry_relations(old: Capability, new: Capability) -> None:
         ends = [new.pk if end == old.pk else end for end in (edge.source_id, edge.target_id)]
         if ends[0] == ends[1]:
             continue
-        if edge.kind not in ("DEPENDS_ON", "DECLARED"):
+        if edge.kind not in DIRECTED:
             ends.sort()  # an undirected edge begins at the lower key
         edge.pk, edge._state.adding, (edge.source_id, edge.target_id) = None, True, ends
         copies.append(edge)

@@ -16,6 +16,7 @@ from django.db import connection
 from acl.rights.caller_lookup import Caller
 from acl.rights.statement import rights_parameters, rights_sql
 from catalog.models import Edge
+from catalog.models.relation_kinds import DIRECTED, RELATION_KINDS, Kind, sql_names
 from catalog.querysets import TABLES
 from catalog.readiness.facts import (
     COLUMNS,
@@ -28,7 +29,7 @@ from catalog.readiness.obstacles import Obstacle
 from catalog.readiness.readiness import ToolReadiness
 
 MAX_PER_TYPE = 20
-PER_TAG, MOST_BY_TAGS, BY_CATEGORY = 0.3, 0.9, 0.1
+_TAGS, _CATEGORY = RELATION_KINDS[Kind.TAGGED_WITH], RELATION_KINDS[Kind.SAME_CATEGORY]
 LARGEST_CATEGORY = 8
 # A tag relates capabilities while at most a tenth of the usable ones share it: at least five in
 # small catalogues, at most fifty in large ones.
@@ -154,19 +155,20 @@ shared AS MATERIALIZED (
 ),
 related AS (
   SELECT e.target_id AS id, e.kind, e.weight, e.origin,
-         CASE WHEN e.kind IN ('DEPENDS_ON', 'DECLARED') THEN 'out' ELSE 'both' END AS direction,
+         CASE WHEN e.kind IN ({sql_names(DIRECTED)}) THEN 'out' ELSE 'both' END AS direction,
          e.group_id IS NOT NULL AS of_group
   FROM own JOIN catalog_edge e ON e.source_id = own.id AND {FOR_THE_GROUP}
   UNION ALL
   SELECT e.source_id, e.kind, e.weight, e.origin,
-         CASE WHEN e.kind IN ('DEPENDS_ON', 'DECLARED') THEN 'in' ELSE 'both' END,
+         CASE WHEN e.kind IN ({sql_names(DIRECTED)}) THEN 'in' ELSE 'both' END,
          e.group_id IS NOT NULL
   FROM own JOIN catalog_edge e ON e.target_id = own.id AND {FOR_THE_GROUP}
   UNION ALL
-  SELECT id, 'TAGGED_WITH', LEAST({MOST_BY_TAGS}, {PER_TAG} * count(*)), 'metadata', 'both', false
+  SELECT id, '{Kind.TAGGED_WITH}', LEAST({_TAGS.most}, {_TAGS.weight} * count(*)), 'metadata',
+         'both', false
   FROM shared, unnest(ids) id WHERE name LIKE '#%%' GROUP BY id HAVING count(*) >= 2
   UNION ALL
-  SELECT id, 'SAME_CATEGORY', {BY_CATEGORY}, 'metadata', 'both', false
+  SELECT id, '{Kind.SAME_CATEGORY}', {_CATEGORY.weight}, 'metadata', 'both', false
   FROM shared, unnest(ids) id WHERE name NOT LIKE '#%%'
 )
 SELECT c.identifier, c.full_name, c.kind, i.slug, {facts_sql(mode=MODE_OF_ROW)},
@@ -204,10 +206,10 @@ edge AS (
   WHERE source_id IN (SELECT id FROM shown) AND target_id IN (SELECT id FROM shown)
     AND {FOR_THE_GROUP}
   UNION ALL
-  SELECT a.id, b.id, 'TAGGED_WITH', 1, 0 FROM member a JOIN member b USING (name)
+  SELECT a.id, b.id, '{Kind.TAGGED_WITH}', 1, 0 FROM member a JOIN member b USING (name)
   WHERE a.id < b.id AND name LIKE '#%%' GROUP BY a.id, b.id HAVING count(*) >= 2
   UNION ALL
-  SELECT a.id, b.id, 'SAME_CATEGORY', 1, 0 FROM member a JOIN member b USING (name)
+  SELECT a.id, b.id, '{Kind.SAME_CATEGORY}', 1, 0 FROM member a JOIN member b USING (name)
   WHERE a.id < b.id AND name NOT LIKE '#%%'
 ),
 worded AS (

@@ -9,7 +9,7 @@ from acl.audit.recorder import record
 from acl.rights.caller_lookup import Caller
 from catalog.locks import lock_catalog
 from catalog.models import Capability, Edge, Preset, PresetMember
-from catalog.models.edge import WITHOUT_DIRECTION
+from catalog.models.relation_kinds import DIRECTED
 from catalog.relations.neighbours import Neighbourhood, load_neighbours
 from catalog.relations.stored_links import MOST_IN_A_PRESET, refresh_presets
 
@@ -124,7 +124,7 @@ def _ends(source: Capability, target: Capability, kind: str) -> tuple[Capability
     if source.pk == target.pk:
         raise EdgeRefused
     # Undirected edges are stored once, from the lower key to the higher one.
-    if kind in WITHOUT_DIRECTION and source.pk > target.pk:
+    if kind not in DIRECTED and source.pk > target.pk:
         return target, source
     return source, target
 

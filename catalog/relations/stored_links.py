@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from django.db import connection
 
 from catalog.models import Edge
+from catalog.models.relation_kinds import DIRECTED, RELATION_KINDS, Kind, sql_names
 
 MOST_IN_A_PRESET = 30  # every pair is an edge
 
@@ -86,7 +87,7 @@ _EDGES = (
            kind, max(weight), origin
     FROM ({_ALL_FOUND}
     ) found
-    CROSS JOIN LATERAL (SELECT kind IN ('DEPENDS_ON', 'DECLARED')) d (directed)
+    CROSS JOIN LATERAL (SELECT kind IN ({sql_names(DIRECTED)})) d (directed)
     GROUP BY 1, 2, 3, 5
     ON CONFLICT (source_id, target_id, kind, origin, preset_id, group_id)
     DO UPDATE SET weight = EXCLUDED.weight
@@ -94,12 +95,13 @@ _EDGES = (
 )
 _PRESETS = (
     "DELETE FROM catalog_edge WHERE preset_id = ANY (%(ids)s)",
-    """
+    f"""
     INSERT INTO catalog_edge (source_id, target_id, kind, weight, origin, preset_id)
-    SELECT one.capability_id, other.capability_id, 'COMPOSED_WITH', 0.5,
+    SELECT one.capability_id, other.capability_id, '{Kind.COMPOSED_WITH}',
+           {RELATION_KINDS[Kind.COMPOSED_WITH].weight},
            'preset', one.preset_id
     FROM catalog_presetmember one JOIN catalog_presetmember other
       ON other.preset_id = one.preset_id AND other.capability_id > one.capability_id
     WHERE one.preset_id = ANY (%(ids)s)
-    """,
+    """,  # noqa: S608 - constants
 )

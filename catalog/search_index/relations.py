@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from catalog.models.relation_kinds import PULLS_IN_SOURCE, PULLS_IN_TARGET
 from catalog.relations.neighbours import LARGEST_CATEGORY
 from catalog.search_index.words import Rows
 
 Mask = npt.NDArray[np.bool_]
 TAG = "#"
-_PULLING = ("DEPENDS_ON", "COMPOSED_WITH")
 
 
 class StoredEdge(NamedTuple):
@@ -44,7 +44,7 @@ class RelationIndex:
     def beside(self, row: int, *, groups: Collection[int], usable: Mask, most: int) -> list[int]:
         """Return the rows that this one needs or is used with, the strongest first."""
         related = [
-            (-edge.weight, edge.kind != _PULLING[0], neighbour)
+            (-edge.weight, edge.kind in PULLS_IN_SOURCE, neighbour)
             for edge, neighbour in self._pulled(row)
             if usable[neighbour] and (edge.group is None or edge.group in groups)
         ]
@@ -52,7 +52,7 @@ class RelationIndex:
 
     def _pulled(self, row: int) -> Iterator[tuple[StoredEdge, int]]:
         for edge in self.outgoing.get(row, ()):
-            if edge.kind in _PULLING:
+            if edge.kind in PULLS_IN_TARGET:
                 yield edge, edge.target
         for edge in self.backwards.get(row, ()):
             yield edge, edge.source
@@ -103,7 +103,7 @@ def build_relation_index(
     backwards: defaultdict[int, list[StoredEdge]] = defaultdict(list)
     for edge in edges:
         outgoing[edge.source].append(edge)
-        if edge.kind == _PULLING[1]:
+        if edge.kind in PULLS_IN_SOURCE:
             backwards[edge.target].append(edge)
     holders: defaultdict[str, list[int]] = defaultdict(list)
     traits_of: defaultdict[int, list[str]] = defaultdict(list)

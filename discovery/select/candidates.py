@@ -15,6 +15,7 @@ from acl.platform.prepared_statements import Table, table_of
 from acl.platform.read_replica import read_replica
 from acl.rights.statement import requestable_sql, rights_sql
 from catalog.embedding.vector_index import VectorIndex
+from catalog.models.relation_kinds import PULLS_IN_SOURCE, PULLS_IN_TARGET, sql_names
 from catalog.querysets import TABLES
 from catalog.relations.neighbours import FOR_THE_GROUP, LARGEST_CATEGORY, MOST_WITH_A_TAG
 from catalog.search_index.rows import FEWEST_TOOLS, MOST_TOOLS
@@ -200,6 +201,8 @@ def _graph(vectors: int, texts: int, *, counts: bool) -> str:
         else "0",
         largest_category=LARGEST_CATEGORY if counts else 0,
         for_the_group=FOR_THE_GROUP,
+        pulls_in_target=sql_names(PULLS_IN_TARGET),
+        pulls_in_source=sql_names(PULLS_IN_SOURCE),
     )
 
 
@@ -288,10 +291,10 @@ beside AS (
   FROM (
     SELECT source_id AS parent, target_id AS id, kind, weight FROM catalog_edge
     WHERE source_id = ANY (ARRAY(SELECT id FROM foremost))
-      AND kind IN ('DEPENDS_ON', 'COMPOSED_WITH') AND {for_the_group}
+      AND kind IN ({pulls_in_target}) AND {for_the_group}
     UNION ALL
     SELECT target_id, source_id, kind, weight FROM catalog_edge
-    WHERE target_id = ANY (ARRAY(SELECT id FROM foremost)) AND kind = 'COMPOSED_WITH'
+    WHERE target_id = ANY (ARRAY(SELECT id FROM foremost)) AND kind IN ({pulls_in_source})
       AND {for_the_group}) other
   WHERE id IN (SELECT id FROM usable)
 ),

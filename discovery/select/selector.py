@@ -18,6 +18,7 @@ from acl.rights.caller_lookup import Caller
 from catalog import lexical
 from catalog.embedding.embedder import EmbedderLoading, EmbedderUnavailable
 from catalog.embedding.query_vectors import EmbeddedTexts, embed_queries
+from catalog.models.relation_kinds import Kind
 from catalog.readiness.facts import tell_approvers
 from discovery.learning.experience_store import Note, write_note
 from discovery.learning.past_use import Vote, bonuses, choose_level, count_votes, gains_by_level
@@ -47,7 +48,6 @@ from discovery.select.ranking.competition import (
     rerank,
     support_of,
 )
-from discovery.select.ranking.relation_gains import DEPENDS_ON
 from discovery.select.ranking.thresholds import Fit, cut, is_direct
 from discovery.select.selection import Selected, Selection, SelectRequest, Workings
 from discovery.select.small_talk import CLEARLY_FITS, is_small_talk
@@ -328,7 +328,7 @@ def _direct(
     best = max(ranked, key=lambda item: item.judged.by_itself).candidate
     if best.pk != selected[0].pk:
         return None
-    links = (link for link in candidates.links if link.kind == DEPENDS_ON and link.weight > 0)
+    links = (link for link in candidates.links if link.kind == Kind.DEPENDS_ON and link.weight > 0)
     needs = _needs_arguments(best.input_schema) or any(link.source == best.pk for link in links)
     runs = best.readiness.runs_unasked and best.side_effect == "read"
     return best.full_name if runs and not needs else None

@@ -16,12 +16,12 @@ from acl.models import Space
 from acl.rights.caller_lookup import Caller
 from catalog.embedding.vector_index import VectorIndex, create_statement, find_index
 from catalog.models import Capability, EmbeddingModel, Rule
+from catalog.models.relation_kinds import Kind
 from discovery.select import _nearest_candidates, _nearest_rows
 from discovery.select._candidate_rows import CandidateQuery, Candidates
 from discovery.select._nearest_candidates import count_usable, find_in_postgres, known_callers
 from discovery.select._nearest_rows import Unanswered
 from discovery.select.candidates import find_among_nearest, find_candidates
-from discovery.select.ranking.relation_gains import SAME_CATEGORY, TAGGED_WITH
 from tests.access.random_worlds import callers_of, random_world
 from tests.access.worlds import store
 from tests.databases import as_superuser
@@ -66,7 +66,9 @@ def test_they_are_those_of_all_rows_in_any_world(seed: int) -> None:
 
 def without_names(found: Candidates) -> dict[str, object]:
     """Leave out relations by a shared name, which need counts of everything."""
-    links = [link for link in found.links if link.kind not in (TAGGED_WITH, SAME_CATEGORY)]
+    links = [
+        link for link in found.links if link.kind not in (Kind.TAGGED_WITH, Kind.SAME_CATEGORY)
+    ]
     return comparable(found) | {"links": sorted(map(tuple, links))}
 
 

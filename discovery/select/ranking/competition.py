@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from catalog.models import Capability
+from catalog.models.relation_kinds import Kind
 from catalog.readiness.obstacles import Obstacle
 from discovery.select._candidate_rows import Candidate, Candidates
 from discovery.select.ranking import relation_gains, thresholds
@@ -227,7 +228,7 @@ def _needed(placed: Placed, candidates: Candidates, least: float, boost: float) 
             outside[pulled.key],
             min(pulled.score, lowest),
             parents[pulled.parent].candidate.full_name,
-            pulled.kind == relation_gains.COMPOSED_WITH,
+            pulled.kind == Kind.COMPOSED_WITH,
         )
         for pulled in relation_gains.pull_in(scores, outside, candidates.links, boost=boost)
     ]

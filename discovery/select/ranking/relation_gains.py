@@ -9,11 +9,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
+from catalog.models.relation_kinds import (
+    PULLS_IN_SOURCE,
+    PULLS_IN_TARGET,
+    Kind,
+    weight_of_shared,
+)
 from catalog.relations.argument_lookups import MOST_WEIGHT
 
-DEPENDS_ON, COMPOSED_WITH = "DEPENDS_ON", "COMPOSED_WITH"
-TAGGED_WITH, SAME_CATEGORY = "TAGGED_WITH", "SAME_CATEGORY"
-PER_TAG, MOST_BY_TAGS, BY_CATEGORY = 0.3, 0.9, 0.1
 TAG = "#"  # prefix of shared tags; other shared names are categories
 # Results are the first ten relevant candidates. With more, tools that many others need displaced
 # right answers on labelled sets.
@@ -61,9 +64,13 @@ def links_by_shared(names: Mapping[int, Collection[str]]) -> Iterator[RankedRela
     for (source, target), common in shared.items():
         tags = sum(name.startswith(TAG) for name in common)
         if tags >= 2:
-            yield RankedRelation(source, target, TAGGED_WITH, min(MOST_BY_TAGS, PER_TAG * tags))
+            yield RankedRelation(
+                source, target, Kind.TAGGED_WITH, weight_of_shared(Kind.TAGGED_WITH, tags)
+            )
         if tags < len(common):
-            yield RankedRelation(source, target, SAME_CATEGORY, BY_CATEGORY)
+            yield RankedRelation(
+                source, target, Kind.SAME_CATEGORY, weight_of_shared(Kind.SAME_CATEGORY, 1)
+            )
 
 
 def gains(
@@ -122,7 +129,7 @@ def _without_weaker_lookups(links: Iterable[RankedRelation]) -> Iterator[RankedR
     """Yield the links, but of each tool's lookups the heaviest alone, the oldest of equal ones."""
     best: dict[int, RankedRelation] = {}
     for link in links:
-        if link.kind != DEPENDS_ON or not 0 < link.weight <= MOST_WEIGHT:
+        if link.kind != Kind.DEPENDS_ON or not 0 < link.weight <= MOST_WEIGHT:
             yield link
         elif (heaviest := best.get(link.source)) is None or _precedes(link, heaviest):
             best[link.source] = link
@@ -134,12 +141,9 @@ def _precedes(link: RankedRelation, rival: RankedRelation) -> bool:
 
 
 def _directions(link: RankedRelation) -> Sequence[tuple[int, int]]:
-    """Return the directions of a link: a dependency counts one way only."""
-    if link.kind == DEPENDS_ON:
-        return [(link.source, link.target)]
-    if link.kind == COMPOSED_WITH:
-        return [(link.source, link.target), (link.target, link.source)]
-    return []
+    """Return the directions in which a result pulls in its partner: a dependency one way only."""
+    forth = [(link.source, link.target)] if link.kind in PULLS_IN_TARGET else []
+    return [*forth, (link.target, link.source)] if link.kind in PULLS_IN_SOURCE else forth
 
 
 def _raise_score(score: float, step: float) -> float:
