@@ -45,7 +45,9 @@ def find_renames(
     kept = kept_texts(integration)
     hanging, limited = (find_hanging(integration, only_limits=only) for only in (False, True))
     stored = Capability.objects.filter(pk__in=hanging)
-    rows = {row.action: row for row in stored.select_related("integration")}
+    # What was changed last has gone last.
+    stored = stored.select_related("integration").order_by("updated_at", "pk")
+    rows = {row.action: row for row in stored}
     known = {**{name: features_of(text) for name, text in kept.items()}, **_known_texts(rows)}
     found: dict[str, Finding] = {}
     for name, text in new.items():

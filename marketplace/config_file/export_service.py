@@ -12,7 +12,7 @@ from django.contrib.auth.models import Group, User
 from django.db.models import F, Model
 
 from acl.models import GroupPolicy, Space
-from catalog.access.kept_limits import list_kept
+from catalog.access.kept_limits import list_kept_rules
 from catalog.effects.assessment import corrected_columns
 from catalog.formats.secret_redaction import (
     REDACTED,
@@ -172,12 +172,13 @@ def _stored_rules() -> Any:
 
 def _kept_rules() -> Any:
     """Return the rules that wait for what they name, which are as much in force as the others."""
-    return list_kept().exclude(space=None)
+    return list_kept_rules()
 
 
 def _rule_entry(rule: Rule | KeptLimit) -> Values:
     slug = rule.space.slug if rule.space else ""
-    entry: Values = {"space": slug, "effect": Rule.Effect(rule.effect).name.lower()}
+    effect = Rule.Effect(rule.effect or 0)
+    entry: Values = {"space": slug, "effect": effect.name.lower()}
     if isinstance(rule, KeptLimit):
         about = {"tool": rule.full_name} if rule.full_name else {"integration": rule.integration}
         return entry | about | {"waits": True}
