@@ -12,7 +12,7 @@ from typing import Any
 from django.apps import apps
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
 from acl.audit.recorder import record
@@ -82,7 +82,8 @@ def keep_for(*, by: User | None, row: KeptLimit, integration: str, full_name: st
     slug, _, action = full_name.partition("__")
     row.integration, row.action = (integration, "") if integration else (slug, action or full_name)
     row.full_name, row.created_at = full_name, timezone.now()
-    same = {name: getattr(row, name) for name in ("effect", "space", "user", "group", "full_name")}
+    names = ("effect", "space", "user", "group", "full_name", "kind", "terms")
+    same = {name: getattr(row, name) for name in names}
     if not KeptLimit.objects.filter(**same, integration=row.integration).exists():
         _keep(row, by=by)
 
@@ -95,6 +96,12 @@ def list_kept() -> QuerySet[KeptLimit]:
 def list_kept_rules() -> QuerySet[KeptLimit]:
     """Return the rules that wait: neither settings of things nor quotas nor flow rules."""
     return list_kept().filter(kind="", space__isnull=False)
+
+
+def list_kept_settings() -> QuerySet[KeptLimit]:
+    """Return what waits of things' own settings: restrictions, stricter access and flow rules."""
+    settings = Q(kind="", space__isnull=True) | Q(kind="flow_rules")
+    return list_kept().filter(settings)
 
 
 def kept_texts(integration: Integration) -> dict[str, JSONObject]:

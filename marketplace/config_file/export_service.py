@@ -12,7 +12,7 @@ from django.contrib.auth.models import Group, User
 from django.db.models import F, Model
 
 from acl.models import GroupPolicy, Space
-from catalog.access.kept_limits import list_kept_rules
+from catalog.access.kept_limits import list_kept_rules, list_kept_settings
 from catalog.effects.assessment import corrected_columns
 from catalog.formats.secret_redaction import (
     REDACTED,
@@ -49,6 +49,7 @@ def export_document(*, people: bool = True) -> Values:
         "tools": _tools(),
         "flow_rules": _flow_rules(),
         "trusted_values": list(TrustedValue.objects.order_by("value").values("value", "note")),
+        "waiting": sorted(map(waiting_entry, list_kept_settings()), key=waiting_key),
     }
 
 
@@ -231,6 +232,28 @@ def _flow_rule_entry(row: FlowRule) -> Values:
     if row.space is not None:
         entry["space"] = {"group": row.space.group.name, "slug": row.space.slug}
     return entry
+
+
+def waiting_entry(row: KeptLimit) -> Values:
+    """Return a limit that waits for what it names, as the file has it."""
+    if not row.full_name:
+        return {"integration": row.integration}
+    if row.kind:
+        entry: Values = {"tool": row.full_name, "mode": row.terms["mode"]}
+    else:
+        blocked = row.effect == Rule.Effect.DENY
+        return {"tool": row.full_name, "access": "blocked" if blocked else "propose"}
+    if row.group is not None:
+        entry["group"] = row.group.name
+    if row.space is not None:
+        entry["space"] = {"group": row.space.group.name, "slug": row.space.slug}
+    return entry
+
+
+def waiting_key(entry: Values) -> tuple[str, ...]:
+    """Return what a waiting limit says, by which it is the same one."""
+    names = (entry.get(name) or "" for name in ("integration", "access", "mode"))
+    return (*names, *flow_rule_key(entry))
 
 
 def flow_rule_key(entry: Values) -> tuple[str, ...]:

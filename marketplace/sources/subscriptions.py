@@ -150,9 +150,8 @@ def remove_source(*, by: User, source: Source) -> None:
 
 def _title_from(location: str) -> str:
     """Derive a title from the location: its last folder, or its host."""
-    plain = (
-        word_address(location).partition("?")[0].partition("#")[0].rstrip("/").removesuffix(".git")
-    )
+    place = word_address(location).partition("?")[0].partition("#")[0]
+    plain = place.rstrip("/").removesuffix(".git")
     host, _, path = plain.partition("://")[2].partition("/")
     folder = path.rpartition("/")[2]
     return folder.replace(REDACTED, "") or host or plain.rpartition("/")[2]
