@@ -14,7 +14,13 @@ class CatalogConfig(AppConfig):
         """Register this app's page in the navigation, and what deletions leave behind."""
         # Imported here: models are available once every app is loaded.
         from acl.web.frame import NavigationPlace, extensions
-        from catalog.access.kept_limits import keep_access, keep_restriction, keep_rule
+        from catalog.access.kept_limits import (
+            KEPT_TABLES,
+            keep_access,
+            keep_policy,
+            keep_restriction,
+            keep_rule,
+        )
         from catalog.models import Capability, Integration, OAuthConnection, Rule
         from catalog.servers.oauth.accounts import store_revocation
 
@@ -25,6 +31,8 @@ class CatalogConfig(AppConfig):
             (Integration, keep_restriction),
         ):
             pre_delete.connect(keep, sender=sender, dispatch_uid=f"pegboard-{keep.__name__}")
+        for label in KEPT_TABLES.values():
+            pre_delete.connect(keep_policy, sender=label, dispatch_uid=f"pegboard-keep-{label}")
         extensions.add_places(
             NavigationPlace("access", gettext_lazy("Access"), "shield", 70, key="c", for_staff=True)
         )

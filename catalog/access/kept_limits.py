@@ -1,17 +1,18 @@
 """Limits that outlive what they name, until a person lifts them or the thing is there again.
 
-A rule that denies or asks first is not deleted with its integration or tool, and neither is a
-tool's stricter access nor an integration's restriction: whoever installs the thing again would do
-more than before. Django says of each deletion where it began; only one that began with the thing
-keeps its limits. The database gives them back (`KeptLimit`).
+A rule that denies or asks first is not deleted with its integration or tool, and neither are a
+tool's stricter access, its quotas, its flow rules and an integration's restriction: whoever
+installs the thing again would do more than before. Django says of each deletion where it began;
+only one that began with the thing keeps its limits. The database gives them back (`KeptLimit`).
 """
 
 from collections import Counter
 from typing import Any
 
+from django.apps import apps
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
 from acl.audit.recorder import record
@@ -23,6 +24,10 @@ from catalog.trust.tool_list import parse_definition, serialize_definition
 
 DENY, PROPOSE = Rule.Effect.DENY, Rule.Effect.PROPOSE
 _KINDS = {DENY: "deny", PROPOSE: "propose"}
+# Tables of another app, named and not imported, by the kind of what is kept of them.
+KEPT_TABLES = {"quotas": "discovery.quota", "flow_rules": "discovery.flowrule"}
+_LIMITING_MODES = ("ask", "refuse")
+_SUBJECTS = ("space", "user", "group")
 _OF_ACCESS = {Capability.AIAccess.BLOCKED: DENY, Capability.AIAccess.PROPOSE: PROPOSE}
 
 
@@ -52,12 +57,33 @@ def keep_restriction(*, instance: Integration, **_: object) -> None:
         _keep(row)
 
 
+def keep_policy(*, sender: type[Model], instance: Any, origin: Any = None, **_: object) -> None:
+    """Keep a tool's quota, or a flow rule that limits, where the tool is being deleted."""
+    begins_with_tool = _begins_with(origin) in (Capability, Integration)
+    loosens = getattr(instance, "mode", "ask") not in _LIMITING_MODES
+    if instance.capability is None or loosens or not begins_with_tool:
+        return
+    row = _row_about(instance.capability)
+    row.kind = next(kind for kind, of in KEPT_TABLES.items() if of == sender._meta.label_lower)
+    row.created_at = instance.created_at
+    for name in _SUBJECTS:
+        setattr(row, name, getattr(instance, name, None))
+    besides = (*_SUBJECTS, "capability", "created_at")
+    row.terms = {
+        field.name: getattr(instance, field.name)
+        for field in sender._meta.concrete_fields
+        if not field.primary_key and field.name not in besides
+    }
+    _keep(row)
+
+
 def keep_for(*, by: User | None, row: KeptLimit, integration: str, full_name: str) -> None:
     """Store a limit that waits for an integration, or a tool by its full name."""
     slug, _, action = full_name.partition("__")
     row.integration, row.action = (integration, "") if integration else (slug, action or full_name)
     row.full_name, row.created_at = full_name, timezone.now()
-    same = {name: getattr(row, name) for name in ("effect", "space", "user", "group", "full_name")}
+    names = ("effect", "space", "user", "group", "full_name", "kind", "terms")
+    same = {name: getattr(row, name) for name in names}
     if not KeptLimit.objects.filter(**same, integration=row.integration).exists():
         _keep(row, by=by)
 
@@ -65,6 +91,17 @@ def keep_for(*, by: User | None, row: KeptLimit, integration: str, full_name: st
 def list_kept() -> QuerySet[KeptLimit]:
     """Return the limits that wait, by what they name."""
     return KeptLimit.objects.select_related("space__group", "user", "group")
+
+
+def list_kept_rules() -> QuerySet[KeptLimit]:
+    """Return the rules that wait: neither settings of things nor quotas nor flow rules."""
+    return list_kept().filter(kind="", space__isnull=False)
+
+
+def list_kept_settings() -> QuerySet[KeptLimit]:
+    """Return what waits of things' own settings: restrictions, stricter access and flow rules."""
+    settings = Q(kind="", space__isnull=True) | Q(kind="flow_rules")
+    return list_kept().filter(settings)
 
 
 def kept_texts(integration: Integration) -> dict[str, JSONObject]:
@@ -76,15 +113,17 @@ def kept_texts(integration: Integration) -> dict[str, JSONObject]:
 def count_kept(integration: Integration, action: str) -> dict[str, int]:
     """Return how many limits of a tool wait, by kind."""
     rows = KeptLimit.objects.filter(integration=integration.slug, action=action)
-    kinds = Counter(
-        "settings" if row.space is None else _KINDS[Rule.Effect(row.effect)] for row in rows
-    )
-    return dict(kinds)
+    return dict(Counter(_kind_of(row) for row in rows))
 
 
 def give_kept(integration: Integration, action: str, *, to: Capability) -> None:
     """Give a tool the limits that wait for its old name, where they go on waiting."""
     for row in KeptLimit.objects.filter(integration=integration.slug, action=action):
+        if row.kind:
+            _give_policy(row, to)
+            continue
+        if row.effect is None:
+            continue
         if row.space is not None:
             write_rule(
                 space=row.space, effect=row.effect, capability=to, user=row.user, group=row.group
@@ -101,6 +140,24 @@ def lift(*, by: User | None, limit: KeptLimit) -> None:
     target, details = str(limit), _details(limit)
     if KeptLimit.objects.filter(pk=limit.pk).delete()[0]:
         record(by=by, action="rule.lift", target=target, details=details)
+
+
+def _give_policy(row: KeptLimit, to: Capability) -> None:
+    """Give a tool a quota or a flow rule that waits for its old name, with what was used."""
+    terms = dict(row.terms)
+    if "former_names" in terms:
+        terms["former_names"] = [*terms["former_names"], row.full_name]
+    table = apps.get_model(KEPT_TABLES[row.kind])
+    columns = {field.name for field in table._meta.concrete_fields}
+    subject = {name: getattr(row, name) for name in _SUBJECTS if name in columns}
+    policy = table(capability=to, **subject, **terms)
+    table._default_manager.bulk_create([policy], ignore_conflicts=True)
+
+
+def _kind_of(row: KeptLimit) -> str:
+    if row.effect is None:
+        return row.kind
+    return "settings" if row.space is None else _KINDS[Rule.Effect(row.effect)]
 
 
 def _begins_with(origin: Any) -> type[Model] | None:
@@ -130,6 +187,8 @@ def _keep(row: KeptLimit, *, by: User | None = None) -> None:
         space=row.space,
         user=row.user,
         group=row.group,
+        kind=row.kind,
+        terms=row.terms,
         defaults={
             "full_name": row.full_name,
             "definition": row.definition,
@@ -143,7 +202,8 @@ def _keep(row: KeptLimit, *, by: User | None = None) -> None:
 def _details(row: KeptLimit) -> dict[str, object]:
     return {
         "space": str(row.space or ""),
-        "effect": row.get_effect_display(),
+        "effect": row.name,
         "target": row.target,
         "subject": str(row.user or row.group or "everyone"),
+        **row.terms,
     }

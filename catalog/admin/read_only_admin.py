@@ -70,7 +70,7 @@ class IconImageAdmin(ReadOnlyAdmin):
 
 @admin.register(KeptLimit)
 class KeptLimitAdmin(ReadOnlyAdmin):
-    list_display = ("integration", "action", "effect", "space", "user", "group", "kept_at")
+    list_display = ("integration", "action", "kind", "effect", "space", "user", "group", "kept_at")
     list_select_related = ("space__group", "user", "group")
     search_fields = ("integration", "action")
 

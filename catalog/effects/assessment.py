@@ -44,7 +44,7 @@ class Evidence:
 
 
 def corrected_columns(evidence: Mapping[str, Any]) -> frozenset[str]:
-    """Return which of CORRECTABLE an admin has corrected, by the stored evidence."""
+    """Return which of CORRECTABLE, or its category, an admin has corrected, by the evidence."""
     return frozenset(
         name
         for name, some in evidence.items()

@@ -51,6 +51,10 @@ _CAPABILITY = re.compile(
     r"(?P<secret>[^\s\"'<>#]+)",
     re.IGNORECASE,
 )
+# A part of a path, of which some look drawn at random; and an address in a longer text.
+_OPAQUE = re.compile(r"(?<![\w${.-])[\w.~%-]{8,}+(?![\w}])")
+_LEAST_DRAWN, _MOST_CAPITALS = 8, 3
+_ADDRESS = re.compile(r"(?<![\w+.-])[a-z][a-z0-9+.-]{1,20}://[^\s\"'<>`]{1,4000}", re.IGNORECASE)
 _ASSIGNMENT = re.compile(r"(?P<name>-{0,2}[\w.-]+)(?P<sign>=|:\s*)(?P<value>.+)", re.DOTALL)
 # `--api-key abc`, `API_KEY=abc` or `"apiKey": "abc"` in the middle of a longer text.
 _INSIDE = re.compile(
@@ -152,6 +156,42 @@ def redact_url(url: str) -> str:
     query = "&".join(_redact_parameter(part) for part in parts.query.split("&"))
     path, fragment = (_TOKENS.sub(REDACTED, part) for part in (parts.path, parts.fragment))
     return urlunsplit((parts.scheme, f"{user}@{host}" if user else host, path, query, fragment))
+
+
+def word_address(address: str) -> str:
+    """Return an address as it may be written anywhere: in logs, the audit log, answers and pages.
+
+    What could be a secret is redacted, known form or not: the user, each value of the query, the
+    fragment, and each part of the path that looks drawn at random. Text that is no address stays.
+    """
+    if "://" not in address:
+        return address
+    try:
+        parts = urlsplit(redact_url(address))
+    except ValueError:
+        return REDACTED
+    path = _OPAQUE.sub(_redact_opaque, parts.path)
+    query = "&".join(_hide_value(part) for part in parts.query.split("&"))
+    fragment = REDACTED if parts.fragment else ""
+    return urlunsplit((parts.scheme, parts.netloc, path, query, fragment))
+
+
+def word_addresses(text: str) -> str:
+    """Return a text in which each address is worded without its secrets."""
+    return _ADDRESS.sub(lambda match: word_address(match.group()), text) if "://" in text else text
+
+
+def _redact_opaque(match: re.Match[str]) -> str:
+    word = match.group()
+    mixed = (part for part in re.split(r"[-_.~%]", word) if len(part) >= _LEAST_DRAWN)
+    is_drawn = any(re.search(r"\d", part) and re.search(r"[A-Za-z]", part) for part in mixed)
+    is_drawn = is_drawn or len(re.findall(r"[a-z][A-Z]", word)) > _MOST_CAPITALS
+    return REDACTED if is_drawn else word
+
+
+def _hide_value(part: str) -> str:
+    name, _, value = part.partition("=")
+    return f"{name}={REDACTED}" if value and not _is_placeholder(value) else part
 
 
 def _redact_if_url(text: str) -> str:

@@ -4,8 +4,10 @@ from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy
 
 from acl.models import GroupGrantBase, RuleBase, Space, UserGrantBase
+from acl.platform.stored_json import StoredJSONField
 from catalog.models.capability import Capability
 from catalog.models.integration import Integration
 
@@ -66,10 +68,11 @@ class Rule(RuleBase):
 
 
 class KeptLimit(models.Model):
-    """A denying or asking rule about an integration or tool, now gone.
+    """A denying or asking rule, a quota or a flow rule about an integration or tool, now gone.
 
-    Without a space it is a limit of the thing itself: its access for AI, or that it is restricted.
-    The database gives it back with the row of that name, whoever inserts it (`0033_kept_limits`).
+    A rule without a space is a limit of the thing itself: its access for AI, or that it is
+    restricted. The database gives all back with the row of that name, whoever inserts it
+    (`0033_kept_limits`, and discovery's `0021_kept_policies`).
     """
 
     integration = models.CharField(max_length=200, help_text="The slug of what is gone.")
@@ -77,7 +80,22 @@ class KeptLimit(models.Model):
     full_name = models.CharField(max_length=64, blank=True)
     definition = models.TextField(blank=True, help_text="The tool's texts, to know it again by.")
     effect = models.SmallIntegerField(
-        choices=[(effect.value, effect.label) for effect in (Rule.Effect.DENY, Rule.Effect.PROPOSE)]
+        choices=[
+            (effect.value, effect.label) for effect in (Rule.Effect.DENY, Rule.Effect.PROPOSE)
+        ],
+        null=True,
+        help_text="Of a rule; a quota and a flow rule have none.",
+    )
+    kind = models.CharField(
+        max_length=12,
+        blank=True,
+        default="",
+        db_default="",
+        choices=[("quotas", gettext_lazy("quota")), ("flow_rules", gettext_lazy("flow rule"))],
+        help_text="Empty for a rule and for a tool's or integration's own setting.",
+    )
+    terms = StoredJSONField(
+        default=dict, db_default={}, help_text="The other columns of a quota or a flow rule."
     )
     space = models.ForeignKey(Space, models.CASCADE, null=True, related_name="+")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="+")
@@ -89,22 +107,32 @@ class KeptLimit(models.Model):
         ordering = ["integration", "action", "pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["integration", "action", "effect", "space", "user", "group"],
+                fields=[
+                    *("integration", "action", "effect", "space", "user", "group"),
+                    *("kind", "terms"),
+                ],
                 nulls_distinct=False,
                 name="catalog_kept_limit_once",
             ),
             models.CheckConstraint(
-                condition=Q(user__isnull=True) | Q(group__isnull=True),
+                condition=Q(user__isnull=True) | Q(group__isnull=True) | ~Q(kind=""),
                 name="catalog_kept_limit_one_subject",
             ),
             models.CheckConstraint(
-                condition=Q(effect__in=[0, 1]), name="catalog_kept_limit_effect"
+                condition=Q(kind="", effect__isnull=False, effect__in=[0, 1])
+                | Q(kind__in=["quotas", "flow_rules"], effect__isnull=True),
+                name="catalog_kept_limit_effect",
             ),
         ]
 
     def __str__(self) -> str:
         where = f" in {self.space}" if self.space else ""
-        return f"{self.get_effect_display()} {self.target}{where}"
+        return f"{self.name} {self.target}{where}"
+
+    @property
+    def name(self) -> str:
+        """Return what it is: the rule's effect, or "quotas" or "flow_rules"."""
+        return self.kind or str(self.get_effect_display())
 
     @property
     def target(self) -> str:

@@ -10,19 +10,25 @@ from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.db.models import Model, Q, QuerySet
+from django.db.models.expressions import RawSQL
 
 from catalog.effects.assessment import CORRECTABLE, corrected_columns
 from catalog.models import Capability, Integration
 from catalog.models.relation_kinds import DIRECTED
 from catalog.registration.descriptor_rows import write_derived
+from catalog.trust.gate import marked_as_reviewed
 
 
 class Hanging(NamedTuple):
-    """A table whose rows hang on capabilities: its column, what to call it, which rows limit."""
+    """A table whose rows hang on capabilities: its column, what to call it, which rows limit.
+
+    `names` is the column with the tool's earlier names, which its new one is added to.
+    """
 
     column: str
     kind: str
     limits: Q | None = None
+    names: str = ""
 
 
 _ALL = Q(pk__isnull=False)
@@ -31,7 +37,7 @@ CARRIED: Mapping[str, Hanging] = {
     "catalog.capabilityuserpermission": Hanging("content_object", "grants"),
     "catalog.capabilitygrouppermission": Hanging("content_object", "grants"),
     "catalog.presetmember": Hanging("capability", "presets"),
-    "discovery.quota": Hanging("capability", "quotas", _ALL),
+    "discovery.quota": Hanging("capability", "quotas", _ALL, "former_names"),
     "discovery.flowrule": Hanging("capability", "flow_rules", Q(mode__in=("ask", "refuse"))),
     "discovery.toolexample": Hanging("capability", "examples"),
     "discovery.experience": Hanging("capability", "learned"),
@@ -49,6 +55,7 @@ LEFT: frozenset[str] = frozenset(
 )
 _STRICTNESS = [access.value for access in Capability.AIAccess]
 _MARKS = ("core", "pinned")
+_CORRECTED = (*CORRECTABLE, "category")
 
 
 def find_hanging(integration: Integration, *, only_limits: bool = False) -> set[int]:
@@ -62,7 +69,7 @@ def find_hanging(integration: Integration, *, only_limits: bool = False) -> set[
         edges = apps.get_model(RELATIONS)._default_manager.filter(origin="admin")
         for end in ("source", "target"):
             keys.update(edges.filter(**{f"{end}__in": rows}).values_list(end, flat=True))
-    settings = rows.only("ai_access", "effect_evidence", *CORRECTABLE, *_MARKS)
+    settings = rows.only("ai_access", "effect_evidence", *_CORRECTED, *_MARKS)
     return keys | {row.pk for row in settings if _settings(row, only_limits=only_limits)}
 
 
@@ -91,13 +98,15 @@ def carry_over(old: Capability, new: Capability, *, only_limits: bool = False) -
             if _content(row, hanging.column) not in existing:
                 row.pk, row._state.adding = None, True
                 setattr(row, hanging.column, new)
+                if hanging.names:
+                    setattr(row, hanging.names, [*getattr(row, hanging.names), old.full_name])
                 copies.append(row)
         table.model._default_manager.bulk_create(copies, ignore_conflicts=True)
     if not only_limits:
         _carry_relations(old, new)
     if settings := _settings(old, only_limits=only_limits):
         settings["ai_access"] = max(old.ai_access, new.ai_access, key=_STRICTNESS.index)
-        Capability.objects.filter(pk=new.pk).update(**settings)
+        _carry_settings(old, new, settings)
     write_derived([Capability.objects.get(pk=new.pk)])
 
 
@@ -147,10 +156,24 @@ def _carry_relations(old: Capability, new: Capability) -> None:
     apps.get_model(RELATIONS)._default_manager.bulk_create(copies, ignore_conflicts=True)
 
 
+def _carry_settings(old: Capability, new: Capability, settings: dict[str, Any]) -> None:
+    """Write an admin's settings with the evidence that keeps corrections from being overwritten."""
+    new = Capability.objects.get(pk=new.pk)
+    corrections = {name: old.effect_evidence[name] for name in _CORRECTED if name in settings}
+    settings["effect_evidence"] = {**new.effect_evidence, **corrections}
+    rows = Capability.objects.filter(pk=new.pk)
+    if category := settings.pop("category", ""):
+        # The gate's mark vouches for a whole row, so a row changed past it keeps its category.
+        passed = rows.filter(reviewed=RawSQL("catalog_texts_digest(catalog_capability)", ()))
+        with marked_as_reviewed():
+            passed.update(category=category, category_inferred=False)
+    rows.update(**settings)
+
+
 def _settings(capability: Capability, *, only_limits: bool) -> dict[str, Any]:
     """Return the columns that an admin has set, as far as they differ from a new tool's.
 
-    A category is none of them: it is a text, which only the gate lets in.
+    A category that its source declares is none of them: the source says it under each name.
     """
     values: dict[str, Any] = {}
     if capability.ai_access != Capability.AIAccess.EXECUTE:
@@ -158,7 +181,6 @@ def _settings(capability: Capability, *, only_limits: bool) -> dict[str, Any]:
     if only_limits:
         return values
     values |= {name: True for name in _MARKS if getattr(capability, name)}
-    if corrected_columns(capability.effect_evidence):
-        columns = ("effect_evidence", *CORRECTABLE)
-        values |= {name: getattr(capability, name) for name in columns}
+    corrected = corrected_columns(capability.effect_evidence)
+    values |= {name: getattr(capability, name) for name in _CORRECTED if name in corrected}
     return values

@@ -27,7 +27,7 @@ def correct_capability(*, by: User | None, capability: Capability, changed: Iter
     if "category" in fields:
         capability.category_inferred = False
         fields.add("category_inferred")
-    if corrected := fields.intersection(CORRECTABLE):
+    if corrected := fields.intersection((*CORRECTABLE, "category")):
         _note_corrections(capability, corrected)
         fill_in_effects(capability)
     # The mark vouches for the whole row, so a row changed past the gate does not get it.
@@ -47,7 +47,7 @@ def _note_corrections(capability: Capability, names: Iterable[str]) -> None:
     evidence = dict(capability.effect_evidence)
     for name in names:
         value = getattr(capability, name)
-        says = value if name == "side_effect" else ", ".join(value)
+        says = value if isinstance(value, str) else ", ".join(value)
         evidence[name] = [Evidence("admin", says, 1.0).as_json()]
     capability.effect_evidence = evidence
 

@@ -45,7 +45,9 @@ def find_renames(
     waiting_texts = kept_texts(integration)
     hanging, limited = (find_hanging(integration, only_limits=only) for only in (False, True))
     stored = Capability.objects.filter(pk__in=hanging)
-    rows = {row.action: row for row in stored.select_related("integration")}
+    # What was changed last has gone last.
+    stored = stored.select_related("integration").order_by("updated_at", "pk")
+    rows = {row.action: row for row in stored}
     all_features = {
         **{name: features_of(text) for name, text in waiting_texts.items()},
         **_known_texts(rows),

@@ -15,7 +15,7 @@ from django.utils import timezone
 from acl.audit.recorder import record
 from acl.models import chain_columns
 from acl.rights.caller_lookup import Caller
-from catalog.formats.secret_redaction import redact_text
+from catalog.formats.secret_redaction import redact_text, word_address, word_addresses
 from catalog.formats.text_cleanup import clean_name
 from catalog.models import ServerProposal
 from catalog.servers.net.address_check import AllowedHosts, check_address
@@ -64,9 +64,8 @@ def propose_server(
         return same
     if open_ones.filter(user=by).count() >= MOST_OPEN:
         raise ProposalRefusedError("", f"You already have {MOST_OPEN} open proposals.")
-    record(
-        by=by, action="server.propose", target=name, details={"endpoint": endpoint or pasted[:200]}
-    )
+    details = {"endpoint": word_addresses(endpoint or pasted[:200])}
+    record(by=by, action="server.propose", target=name, details=details)
     return ServerProposal.objects.create(
         name=name,
         endpoint=endpoint,
@@ -100,7 +99,7 @@ def answer_proposal(
     row.state = State.APPROVED if approve else State.REJECTED
     row.note, row.answered_by, row.answered_at = note[:500], by, timezone.now()
     row.save()
-    details = {"endpoint": row.endpoint, "note": row.note}
+    details = {"endpoint": word_address(row.endpoint), "note": row.note}
     action = "server.approve" if approve else "server.reject"
     record(by=by, action=action, target=row.name, details=details)
     return row

@@ -44,10 +44,13 @@ def likeness(first: DefinitionFeatures, second: DefinitionFeatures) -> float:
 def find_like(
     new: JSONObject, features_by_name: Mapping[str, DefinitionFeatures], *, at_least: float = ALIKE
 ) -> str:
-    """Return the name of the definition most like a new one, or "" if none is alike."""
+    """Return the name of the definition most like a new one, or "" if none is alike.
+
+    Of several that are as alike it is the last one: in a chain of renames, the newest name.
+    """
     mine = features_of(new)
     best = max(
-        ((likeness(mine, theirs), name) for name, theirs in sorted(features_by_name.items())),
+        ((likeness(mine, theirs), name) for name, theirs in reversed([*features_by_name.items()])),
         key=lambda pair: pair[0],
         default=(0.0, ""),
     )

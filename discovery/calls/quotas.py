@@ -129,11 +129,14 @@ def _conditions(quota: Quota, user_id: int | None) -> tuple[str, list[Any]]:
     parts = [_TODAY]
     values: list[Any] = [list(_NOT_COUNTED)]
     person = user_id if quota.each_person else quota.user_id
-    about = {"user_id": person, "group_id": quota.group_id, "capability_id": quota.capability_id}
-    for column, value in about.items():
+    for column, value in {"user_id": person, "group_id": quota.group_id}.items():
         if value is not None:
             parts.append(f"c.{column} = %s")
             values.append(value)
+    if quota.capability is not None:
+        # By name: neither a rename nor a new installation makes the day begin anew.
+        parts.append("c.full_name = ANY (%s)")
+        values.append([quota.capability.full_name, *quota.former_names])
     return " AND ".join(parts), values
 
 

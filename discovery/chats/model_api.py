@@ -61,7 +61,9 @@ class ChatModelSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     provider = serializers.ChoiceField(choices=ChatModel.Provider.values)
     model = serializers.CharField(source="model_id")
-    address = serializers.CharField()
+    address = serializers.CharField(
+        source="worded_address", help_text="Whatever in it could be a secret is redacted."
+    )
     groups = serializers.ListField(source="group_names", child=serializers.CharField())
     daily_tokens = serializers.IntegerField()
 

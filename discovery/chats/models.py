@@ -8,6 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
+from catalog.formats.secret_redaction import word_address
 from catalog.servers.net.address_check import AllowedHosts, EndpointNotAllowedError, check_address
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import seal
@@ -109,7 +110,7 @@ def _store(row: ChatModel, key: str) -> None:
 def _record(action: str, row: ChatModel, by: User | None, **details: object) -> None:
     facts = {
         "provider": row.provider,
-        "address": row.address,
+        "address": word_address(row.address),
         "model": row.model_id,
         "groups": row.group_names,
         "daily_tokens": row.daily_tokens,

@@ -1,12 +1,16 @@
 """Policies of groups on what they keep of their calls, and for how long."""
 
+from typing import ClassVar
+
 from django.conf import settings
 from django.contrib.auth.models import Group
+from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy
 
+from acl.platform.database_triggers import DatabaseTrigger, Triggers
 from catalog.models import Capability
 from discovery.models.call import Content
 
@@ -72,7 +76,26 @@ class Quota(models.Model):
     hard = models.PositiveBigIntegerField(
         null=True, blank=True, help_text="Here calls are refused until the day ends."
     )
+    former_names = ArrayField(
+        models.CharField(max_length=64),
+        default=list,
+        db_default=[],
+        blank=True,
+        editable=False,
+        help_text="Full names that the tool had before: its calls under these count, too.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    triggers: ClassVar[Triggers] = (
+        # Gives quotas and flow rules back that outlived a tool (`0021_kept_policies`).
+        DatabaseTrigger(
+            "discovery_capability_limits",
+            "AFTER INSERT",
+            "ROW",
+            "discovery_return_limits",
+            table="catalog_capability",
+        ),
+    )
 
     class Meta:
         ordering = ["pk"]

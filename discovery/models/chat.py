@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from acl.platform.jobs.rows import JobRow
 from acl.platform.stored_json import StoredJSONField
 from acl.rights.caller_lookup import Caller
+from catalog.formats.secret_redaction import word_address
 from discovery.models.turn import Turn
 
 # Chat models that admins connect, and the tokens that people used of each on a day.
@@ -77,6 +78,11 @@ class ChatModel(models.Model):
     def group_names(self) -> list[str]:
         """Return the names of its groups. Needs its related rows."""
         return sorted(group.name for group in self.groups.all())
+
+    @property
+    def worded_address(self) -> str:
+        """Return the address as anybody may read it."""
+        return word_address(self.address)
 
     @property
     def key_purpose(self) -> str:

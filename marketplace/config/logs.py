@@ -5,6 +5,8 @@ from typing import Any
 
 import structlog
 
+from catalog.formats.secret_redaction import word_addresses
+
 # Characters that terminals or line readers act on: C0, C1, and Unicode line separators.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _TRACEBACKS = {"exception", "stack"}
@@ -20,6 +22,14 @@ def escape_texts(_: Any, __: str, event: structlog.typing.EventDict) -> structlo
         key: _escape(value, allowed="\n" if key in _TRACEBACKS else "")
         if isinstance(value, str)
         else value
+        for key, value in event.items()
+    }
+
+
+def word_texts(_: Any, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Word each address without its secrets, also in tracebacks."""
+    return {
+        key: word_addresses(value) if isinstance(value, str) else value
         for key, value in event.items()
     }
 
@@ -67,6 +77,7 @@ def logging_config(level: str, style: str) -> dict[str, Any]:
         "processors": [
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             structlog.processors.format_exc_info,
+            word_texts,
             shorten_texts,
             *renderers,
         ],

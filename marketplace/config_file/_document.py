@@ -194,6 +194,32 @@ class FlowRuleEntry(Part):
         return self
 
 
+class WaitingEntry(Part):
+    """A waiting limit of an integration or a tool that is gone.
+
+    An integration is restricted again. A tool has the access, or the mode of the guard on flows.
+    """
+
+    integration: Reference | None = None
+    tool: Tool | None = None
+    access: Literal["propose", "blocked"] | None = None
+    mode: Literal["ask", "refuse"] | None = None
+    group: Name | None = None
+    space: SpaceReference | None = None
+
+    @model_validator(mode="after")
+    def _one_limit(self) -> Self:
+        if (self.integration is None) == (self.tool is None):
+            raise ValueError("needs either integration or tool")
+        if (self.tool is None) != (self.access is None and self.mode is None):
+            raise ValueError("needs access or mode for a tool, and for nothing else")
+        if self.access is not None and self.mode is not None:
+            raise ValueError("has either access or mode")
+        if self.mode is None and (self.group is not None or self.space is not None):
+            raise ValueError("names a group or a space, which only a mode has")
+        return self
+
+
 class TrustedValueEntry(Part):
     """A trusted value, which any text may choose."""
 
@@ -211,3 +237,4 @@ class ConfigDocument(Part):
     tools: list[ToolEntry] | None = Field(default=None, max_length=MOST)
     flow_rules: list[FlowRuleEntry] | None = Field(default=None, max_length=MOST)
     trusted_values: list[TrustedValueEntry] | None = Field(default=None, max_length=MOST)
+    waiting: list[WaitingEntry] | None = Field(default=None, max_length=MOST)

@@ -16,7 +16,7 @@ from acl.people.spaces import (
     set_open,
 )
 from catalog.access.grants import grant, list_grants, revoke
-from catalog.access.kept_limits import keep_for, lift, list_kept
+from catalog.access.kept_limits import keep_for, lift, list_kept_rules
 from catalog.access.rules import add_rule, remove_rule
 from catalog.models import Capability, Integration, KeptLimit, Rule
 from marketplace.config_file._application import Application
@@ -149,7 +149,7 @@ def _remove_rules(
         for effect, rules in by_effect.items():
             for rule in rules if effect not in effects_by_key.get(key, ()) else ():
                 remove_rule(by=work.by, rule=rule)
-    for limit in list_kept().exclude(space=None):
+    for limit in list_kept_rules():
         key = _key_of(limit)
         in_section = key.user in pruned_people if key.user else key.group in pruned_groups
         decided = key in effects_by_key or (work.prune and in_section)
@@ -163,7 +163,7 @@ def _prune_people(work: Application) -> None:
     for rule in Rule.objects.exclude(user=None).select_related("user", "space__group"):
         if rule.user is not None and rule.user.username not in usernames:
             remove_rule(by=work.by, rule=rule)
-    for limit in list_kept().exclude(user=None):
+    for limit in list_kept_rules().exclude(user=None):
         if limit.user is not None and limit.user.username not in usernames:
             lift(by=work.by, limit=limit)
     for person in _people_with_grants().exclude(username__in=usernames).order_by("username"):

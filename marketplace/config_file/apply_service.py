@@ -18,6 +18,7 @@ from marketplace.config_file._application import Application, EntryChange, Waiti
 from marketplace.config_file._integration_step import apply_integrations
 from marketplace.config_file._policy_step import apply_policies
 from marketplace.config_file._rights_step import apply_groups, apply_rights
+from marketplace.config_file._waiting_step import apply_waiting
 from marketplace.config_file.export_service import Values, export_document
 from marketplace.config_file.text import ConfigurationRefused, Problem, ReadDocument, read_document
 from marketplace.installs.state import lock_integration
@@ -86,6 +87,7 @@ def _apply(by: User | None, document: ReadDocument, *, prune: bool) -> Applied:
     apply_integrations(work)
     work.load_names()
     apply_policies(work)
+    apply_waiting(work)
     apply_rights(work)
     if work.problems:
         raise ConfigurationRefused(sorted(work.problems, key=lambda entry: entry.line))

@@ -12,7 +12,7 @@ from django.contrib.auth.models import Group, User
 from django.db.models import F, Model
 
 from acl.models import GroupPolicy, Space
-from catalog.access.kept_limits import list_kept
+from catalog.access.kept_limits import list_kept_rules, list_kept_settings
 from catalog.effects.assessment import corrected_columns
 from catalog.formats.secret_redaction import (
     REDACTED,
@@ -49,6 +49,7 @@ def export_document(*, people: bool = True) -> Values:
         "tools": _tools(),
         "flow_rules": _flow_rules(),
         "trusted_values": list(TrustedValue.objects.order_by("value").values("value", "note")),
+        "waiting": sorted(map(waiting_entry, list_kept_settings()), key=waiting_key),
     }
 
 
@@ -172,12 +173,13 @@ def _stored_rules() -> Any:
 
 def _kept_rules() -> Any:
     """Return the rules that wait for what they name, which are as much in force as the others."""
-    return list_kept().exclude(space=None)
+    return list_kept_rules()
 
 
 def _rule_entry(rule: Rule | KeptLimit) -> Values:
     slug = rule.space.slug if rule.space else ""
-    entry: Values = {"space": slug, "effect": Rule.Effect(rule.effect).name.lower()}
+    effect = Rule.Effect(rule.effect or 0)
+    entry: Values = {"space": slug, "effect": effect.name.lower()}
     if isinstance(rule, KeptLimit):
         about = {"tool": rule.full_name} if rule.full_name else {"integration": rule.integration}
         return entry | about | {"waits": True}
@@ -230,6 +232,28 @@ def _flow_rule_entry(row: FlowRule) -> Values:
     if row.space is not None:
         entry["space"] = {"group": row.space.group.name, "slug": row.space.slug}
     return entry
+
+
+def waiting_entry(row: KeptLimit) -> Values:
+    """Return a limit that waits for what it names, as the file has it."""
+    if not row.full_name:
+        return {"integration": row.integration}
+    if row.kind:
+        entry: Values = {"tool": row.full_name, "mode": row.terms["mode"]}
+    else:
+        blocked = row.effect == Rule.Effect.DENY
+        return {"tool": row.full_name, "access": "blocked" if blocked else "propose"}
+    if row.group is not None:
+        entry["group"] = row.group.name
+    if row.space is not None:
+        entry["space"] = {"group": row.space.group.name, "slug": row.space.slug}
+    return entry
+
+
+def waiting_key(entry: Values) -> tuple[str, ...]:
+    """Return what a waiting limit says, by which it is the same one."""
+    names = (entry.get(name) or "" for name in ("integration", "access", "mode"))
+    return (*names, *flow_rule_key(entry))
 
 
 def flow_rule_key(entry: Values) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from acl.models import Space
 from acl.platform.jobs.rows import JobRow
 from acl.platform.stored_json import OrderedJSONField, StoredJSONField, is_storable_as_jsonb
+from catalog.formats.secret_redaction import word_address
 from catalog.models import ApiDocument, Integration
 
 
@@ -185,4 +186,4 @@ class Addition(JobRow):
         ordering = ["-created_at", "-pk"]
 
     def __str__(self) -> str:
-        return self.name or self.address or str(self.public_id)
+        return self.name or word_address(self.address) or str(self.public_id)

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from acl.platform.jobs.rows import JobRow
 from acl.platform.stored_json import StoredJSONField
+from catalog.formats.secret_redaction import word_address
 
 
 class Source(JobRow):
@@ -67,6 +68,11 @@ class Source(JobRow):
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def worded_location(self) -> str:
+        """Return the location as anybody may read it."""
+        return word_address(self.location)
 
     @property
     def is_local(self) -> bool:

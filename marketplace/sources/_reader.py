@@ -100,7 +100,7 @@ class SourceReading:
     def cut_short(self, reason: str) -> None:
         """Record that the pass ends early, and why."""
         self.complete = False
-        self.report(Defect(self.source.location, "source", reason))
+        self.report(Defect(self.source.worded_location, "source", reason))
 
     def fetch_body(self, url: str, *, bounds: Bounds = DOCUMENT) -> bytes:
         """Fetch the body at a URL."""

@@ -38,6 +38,12 @@ class SourceSerializer(serializers.ModelSerializer[Source]):
         source="listing_count", help_text="Number of listings that it offers."
     )
 
+    location = serializers.CharField(
+        source="worded_location",
+        read_only=True,
+        help_text="Whatever in it could be a secret is redacted.",
+    )
+
     class Meta:
         model = Source
         fields: tuple[str, ...] = (

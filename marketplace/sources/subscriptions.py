@@ -14,6 +14,7 @@ from django.utils.translation import gettext_noop
 from acl.audit.recorder import record
 from acl.platform.jobs.task_names import REFRESH_SOURCE, send_on_commit
 from catalog.formats.names import slug_for
+from catalog.formats.secret_redaction import REDACTED, word_address
 from catalog.models import Integration
 from marketplace.models import Listing, Source
 from marketplace.sources._location import check_location
@@ -93,7 +94,7 @@ def add_source(
         schedule_hours=schedule_hours,
         by=by,
     )
-    details = {"kind": kind, "location": location}
+    details = {"kind": kind, "location": word_address(location)}
     record(by=by, action="source.add", target=source.slug, details=details)
     request_refresh(by=by, source=source)
     return source
@@ -149,9 +150,11 @@ def remove_source(*, by: User, source: Source) -> None:
 
 def _title_from(location: str) -> str:
     """Derive a title from the location: its last folder, or its host."""
-    plain = location.rstrip("/").removesuffix(".git")
+    place = word_address(location).partition("?")[0].partition("#")[0]
+    plain = place.rstrip("/").removesuffix(".git")
     host, _, path = plain.partition("://")[2].partition("/")
-    return path.rpartition("/")[2] or host or plain.rpartition("/")[2]
+    folder = path.rpartition("/")[2]
+    return folder.replace(REDACTED, "") or host or plain.rpartition("/")[2]
 
 
 def _unused_slug(slug: str) -> str:

@@ -4,12 +4,16 @@ from collections.abc import Callable
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from acl.models import AuditEntry
-from catalog.access.kept_limits import lift, list_kept
+from catalog.access.kept_limits import KEPT_TABLES, lift, list_kept
 from catalog.access.rules import remove_rule
 from catalog.models import Capability, Integration, KeptLimit, Rule
+from catalog.registration._hanging_rows import CARRIED
 from catalog.registration.definition_review import forget_gone
+from discovery.calls.quotas import count_use
+from discovery.models import Call, FlowRule, Quota
 from marketplace.installs.integration_management import uninstall
 from tests.factories import IntegrationFactory, give
 from tests.pages.conftest import _folder_of_static_files, _plain_static_files
@@ -39,6 +43,19 @@ def install_again(world: World) -> None:
     world.notes = IntegrationFactory.create(slug="notes")
     give(world.notes, world.group)
     world.says(READ, WRITE, by=world.alice)
+
+
+def called(world: World, row: Capability) -> None:
+    Call.objects.create(
+        user_id=world.bob.user_id,
+        group=world.group,
+        capability=row,
+        full_name=row.full_name,
+        side_effect="read",
+        way="client",
+        state="completed",
+        ended_at=timezone.now(),
+    )
 
 
 def uninstalled(world: World) -> None:
@@ -78,6 +95,74 @@ def test_deny_of_a_tool_comes_back_with_it(
 
     assert world.usable == ["write_note"]
     assert not KeptLimit.objects.exists()
+
+
+def tool(name: str = "read_note") -> Capability:
+    return Capability.objects.get(action=name)
+
+
+def used(world: World) -> list[tuple[int, int]]:
+    quotas = Quota.objects.select_related("capability").order_by("hard")
+    return [(one.quota.hard or 0, one.used) for one in count_use(list(quotas), user_id=None)]
+
+
+@pytest.mark.parametrize("come_back", WAYS)
+def test_quotas_with_their_use_and_flow_rules_come_back_with_a_tool(
+    world: World, come_back: Callable[[World], None]
+) -> None:
+    for each in ({"user_id": world.bob.user_id, "group": world.group}, {"each_person": True}):
+        Quota.objects.create(capability=tool(), measure="calls", hard=3 + len(each), **each)
+    FlowRule.objects.create(capability=tool(), mode="refuse", group=world.group)
+    FlowRule.objects.create(capability=tool(), mode="off", space=world.group.spaces.get())
+    for name in ("read_note", "read_note", "write_note"):
+        called(world, tool(name))
+    assert used(world) == [(4, 2), (5, 2)]
+
+    come_back(world)
+
+    assert used(world) == [(4, 2), (5, 2)]
+    assert [row.mode for row in FlowRule.objects.exclude(mode="off")] == ["refuse"]
+    assert not KeptLimit.objects.exists()
+
+
+def test_each_limit_that_comes_back_is_in_the_log(world: World) -> None:
+    deny(world, integration=world.notes)
+    deny(world, PROPOSE, capability=tool(), user_id=world.bob.user_id)
+    Capability.objects.filter(pk=tool().pk).update(ai_access="blocked")
+    Quota.objects.create(capability=tool(), measure="calls", hard=3)
+    FlowRule.objects.create(capability=tool(), mode="refuse", group=world.group)
+
+    uninstalled(world)
+
+    entries = {way: AuditEntry.objects.filter(action=f"rule.{way}") for way in ("keep", "return")}
+    kept, returned = (sorted(rows.values_list("target", flat=True)) for rows in entries.values())
+    assert len(kept) == 5
+    assert returned == kept
+    told = {str(row.details) for row in entries["keep"]}
+    assert {str(row.details) for row in entries["return"]} == told
+    assert {row.actor_kind for row in entries["return"]} == {"system"}
+
+
+def test_waiting_quota_is_shown_and_lifted(world: World) -> None:
+    Quota.objects.create(capability=tool(), measure="calls", hard=3)
+    uninstall(by=world.alice, integration=world.notes)
+    browser = Client()
+    browser.force_login(world.alice, "acl.people._backends.PasswordBackend")
+
+    page = browser.get("/access/").content.decode()
+    [item] = browser.get("/api/v1/access/kept-rules").json()["items"]
+    lift(by=world.alice, limit=KeptLimit.objects.get())
+    install_again(world)
+
+    assert "notes__read_note" in page
+    assert (item["kind"], item["effect"], item["terms"]["hard"]) == ("quotas", None, 3)
+    assert not Quota.objects.exists()
+
+
+def test_every_table_that_limits_a_tool_is_kept() -> None:
+    limiting = {label for label, hanging in CARRIED.items() if hanging.limits is not None}
+
+    assert limiting == {"catalog.rule", *KEPT_TABLES.values()}
 
 
 @pytest.mark.parametrize("come_back", WAYS[:2])

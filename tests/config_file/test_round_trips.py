@@ -167,6 +167,14 @@ def _leave_limits(random: Random, groups: list[Group], people: list[User]) -> No
     tool = CapabilityFactory.create(integration=server, action="act")
     for _ in range(random.randrange(4)):
         _lay_down_rule(random, random.choice([server, tool]), groups, people)
+    set_restricted(by=None, integration=server, restricted=random.random() < 0.5)
+    tool.ai_access = random.choice(["execute", "propose", "blocked"])
+    correct_capability(by=None, capability=tool, changed=["ai_access"])
+    for _ in range(random.randrange(3)):
+        group = random.choice([None, random.choice(groups)])
+        space = random.choice([None, random.choice(list(Space.objects.order_by("pk")))])
+        mode = random.choice(["off", "ask", "refuse"])
+        set_flow_rule(by=None, mode=mode, capability=tool, space=space, group=group)
     server.delete()
 
 

@@ -58,6 +58,16 @@ def test_only_rows_without_a_sign_of_life_are_overdue(settings: Settings) -> Non
 
     assert list(Source.objects.filter(overdue())) == [old]
     assert not Source.objects.filter(overdue(at_least=1000)).exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("hours", [-24, -1, 1, 24])
+def test_row_is_swept_wherever_the_databases_clock_jumps(settings: Settings, hours: int) -> None:
+    settings.PEGBOARD_SWEEP_AFTER_SECONDS = 60
+    sent = SourceFactory.create(sent_at=Now() - timedelta(hours=hours))
+
+    assert claim_overdue(Source.objects.filter(overdue())) == [sent.pk]
+    assert not Source.objects.filter(overdue()).exists()
     settings.PEGBOARD_SWEEP_AFTER_SECONDS = 1000
     assert not Source.objects.filter(overdue(at_least=60)).exists()
 

@@ -7,12 +7,15 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
+from django.utils import timezone
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pytest_django.fixtures import Settings
 
 from catalog.models import Capability, Integration, Rule
 from catalog.registration.definition_review import forget_gone, list_waiting
+from discovery.calls.quotas import count_use
+from discovery.models import Call, FlowRule, Quota
 from marketplace.installs.integration_management import uninstall
 from tests.access.worlds import usable
 from tests.examples import EXAMPLES_OF_STORIES
@@ -28,6 +31,7 @@ TEXTS = [
     "Books a meeting room for the given hours.",
 ]
 STEPS = ["rename", "rename", "remove", "return", "reword", "copy", "approve", "forget", "reinstall"]
+MOST = 1_000
 MODES = {"propose": 1, "allow": 2}
 EFFECTS = [Rule.Effect.DENY, Rule.Effect.DENY, Rule.Effect.PROPOSE, Rule.Effect.ALLOW]
 
@@ -88,6 +92,50 @@ def by_statement(world: World) -> dict[int, int]:
     return found
 
 
+def left_of_quotas(world: World) -> dict[int, int]:
+    """Return the calls of each text that its tools' quotas leave bob today, at most."""
+    found: dict[int, int] = {}
+    for row in Capability.objects.filter(pk__in=usable(world.bob)):
+        place = next(place for place, text in enumerate(TEXTS) if row.description.startswith(text))
+        uses = count_use(list(Quota.objects.filter(capability=row)), user_id=world.bob.user_id)
+        left = min([MOST, *((use.quota.hard or 0) - use.used for use in uses)])
+        found[place] = max(found.get(place, left), left)
+    return found
+
+
+def unguarded(world: World) -> set[int]:
+    """Return the texts with a tool for bob that no rule on flows holds back."""
+    rows = Capability.objects.filter(pk__in=usable(world.bob))
+    rows = rows.exclude(pk__in=FlowRule.objects.filter(mode="refuse").values("capability"))
+    return {
+        next(place for place, text in enumerate(TEXTS) if row.description.startswith(text))
+        for row in rows
+    }
+
+
+def lay_down_policies(random: Random, world: World) -> None:
+    """Limit tools by quotas, use these up in part, and guard some tools' flows."""
+    for row in Capability.objects.filter(integration=world.notes):
+        if random.random() < 0.5:
+            subjects: list[dict[str, Any]] = [{}, {"group": world.group}]
+            whose = random.choice([*subjects, {"user_id": world.bob.user_id}])
+            hard = random.randrange(2, 6)
+            Quota.objects.create(capability=row, measure="calls", hard=hard, **whose)
+        if random.random() < 0.4:
+            FlowRule.objects.create(capability=row, mode="refuse")
+        for _ in range(random.randrange(3)):
+            Call.objects.create(
+                user_id=world.bob.user_id,
+                group=world.group,
+                capability=row,
+                full_name=row.full_name,
+                side_effect="read",
+                way="client",
+                state="completed",
+                ended_at=timezone.now(),
+            )
+
+
 def by_surfaces(world: World, server: Server) -> set[int]:
     """Return the texts that bob is offered by `select`, or can send to `execute`."""
     browser = Client()
@@ -138,6 +186,28 @@ def test_nobody_may_do_more_whatever_a_server_calls_its_tools(seed: int) -> None
             now = by_statement(world)
             more = {place for place, mode in now.items() if mode > before.get(place, 0)}
             assert not more, history
+        transaction.set_rollback(True)
+
+
+@settings(max_examples=EXAMPLES_OF_STORIES * 3, deadline=None, phases=[Phase.generate])
+@given(seed=st.integers(0, 2**32))
+def test_no_name_sheds_a_quota_what_was_used_of_it_or_a_rule_on_flows(seed: int) -> None:
+    random = Random(seed)
+    with transaction.atomic():
+        world = World()
+        server = Server(random, world)
+        world.says(*server.tools(), by=world.alice)
+        lay_down_policies(random, world)
+        before, free = left_of_quotas(world), unguarded(world)
+
+        history = []
+        for _ in range(random.randrange(3, 9)):
+            history.append(random.choice(STEPS))
+            server.step(history[-1])
+
+            left = left_of_quotas(world)
+            assert all(left[place] <= before[place] for place in left), history
+            assert unguarded(world) <= free, history
         transaction.set_rollback(True)
 
 

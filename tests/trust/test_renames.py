@@ -12,6 +12,7 @@ from acl.models import AuditEntry
 from catalog.formats.loader import load_value
 from catalog.models import Capability, Rule
 from catalog.registration._hanging_rows import CARRIED, LEFT, RELATIONS, count_hanging
+from catalog.registration.admin_corrections import correct_capability
 from catalog.registration.definition_review import approve_definitions, seen_digest
 from catalog.registration.register import register
 from catalog.registration.tool_renames import rename_of
@@ -110,6 +111,28 @@ def test_renamed_tool_gets_all_that_hangs_on_the_old_name(world: World) -> None:
     entry = AuditEntry.objects.filter(action="definition.approve").latest("pk")
     assert entry.details["old_name"] == "read_note"
     assert entry.details["carried"]["deny"] == 1
+
+
+@pytest.mark.django_db
+def test_renamed_tool_keeps_a_quotas_use_and_an_admins_category(world: World) -> None:
+    world.says(READ, WRITE, by=world.alice)
+    old = capability("read_note")
+    Quota.objects.create(capability=old, measure="calls", hard=3)
+    old.category = "Bookkeeping"
+    correct_capability(by=world.alice, capability=old, changed=["category"])
+    names = ["read_note_v2", "reader", "note_reader"]
+
+    for name in names:
+        world.says(renamed(READ, name), WRITE)
+        world.approve(name)
+    world.says(renamed(READ, names[-1], description="Reads a note by its name."), WRITE)
+
+    new = capability(names[-1])
+    assert (new.category, new.category_inferred, new.state) == ("Bookkeeping", False, "approved")
+    assert Quota.objects.get(capability=new).former_names == [
+        f"notes__{name}" for name in ("read_note", *names[:-1])
+    ]
+    assert capability("write_note").category_inferred
 
 
 @pytest.mark.django_db

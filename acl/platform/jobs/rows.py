@@ -72,11 +72,13 @@ def update_unlocked(rows: QuerySet[Row], **columns: Any) -> list[Any]:
 def overdue(*, column: str = "sent_at", at_least: float = 0) -> Q:
     """Match rows without a sign of life for PEGBOARD_SWEEP_AFTER_SECONDS.
 
-    `at_least` is a longer time in seconds, for work that takes that long.
+    `at_least` is a longer time in seconds, for work that takes that long. A sign from the future is
+    none: the clock has jumped back since, and the row would wait until that time comes again.
     """
     # The database's time: the clocks of workers may differ.
     seconds = max(settings.PEGBOARD_SWEEP_AFTER_SECONDS, at_least)
-    return Q(**{f"{column}__lt": Now() - timedelta(seconds=seconds)})
+    span = timedelta(seconds=seconds)
+    return Q(**{f"{column}__lt": Now() - span}) | Q(**{f"{column}__gt": Now() + span})
 
 
 def claim_overdue(rows: QuerySet[Row], **columns: Any) -> list[Any]:

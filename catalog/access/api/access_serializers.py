@@ -198,7 +198,14 @@ class KeptRuleSerializer(serializers.Serializer[Any]):
     space = serializers.CharField(
         source="space.slug", allow_null=True, default=None, help_text="Empty for its own access."
     )
-    effect = serializers.ChoiceField(EFFECTS, source="get_effect_display")
+    kind = serializers.ChoiceField(
+        ["", "quotas", "flow_rules"],
+        help_text="Empty for a rule; else what it is: a quota of the tool, or a rule on flows.",
+    )
+    effect = serializers.ChoiceField(
+        EFFECTS, source="get_effect_display", allow_null=True, help_text="Of a rule."
+    )
+    terms = serializers.DictField(help_text="What a quota or a rule on flows says.")
     integration = serializers.CharField()
     capability = serializers.CharField(source="full_name", help_text="Empty for the integration.")
     for_user = serializers.CharField(source="user.username", allow_null=True, default=None)
