@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -32,7 +32,7 @@ LANES = ("", "/elicitation", "/roots#2")
 
 
 class Limiter:
-    """The script of a server that limits credentials; `sent` has those that reached it."""
+    """Script of a server with limits per credential; `sent` has the callers that reached it."""
 
     def __init__(self, *methods: str) -> None:
         self.methods = methods or ("tools/call",)
@@ -169,7 +169,7 @@ def test_limit_is_met_by_opening_and_by_listing_too(method: str) -> None:
 
     async def ask(pool: ConnectionPool) -> list[ServerProblemError | None]:
         mine = target(server, "me")
-        requests = [
+        requests: list[Callable[[], Coroutine[Any, Any, Any]]] = [
             lambda: pool.tools("1/all", mine),
             lambda: pool.call("1/all", mine, "echo", {}),
             lambda: pool.request("1/all", mine, "resources/list", {}, seconds=5),
@@ -192,10 +192,10 @@ def test_call_that_meets_a_limit_waits_for_it_and_those_after_it_are_told_at_onc
     async def ask(pool: ConnectionPool) -> tuple[ServerProblemError | None, float]:
         mine = target(server, "me")
 
-        def call() -> Awaitable[Any]:
+        def call() -> Coroutine[Any, Any, Any]:
             return _call_with_retry(pool, "1/all", mine, "echo", {}, 5, 0, None, SILENT)
 
-        first = asyncio.create_task(call())
+        first: asyncio.Task[Any] = asyncio.create_task(call())
         while not limiter.sent:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)
