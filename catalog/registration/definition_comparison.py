@@ -6,6 +6,8 @@ the approved capability is quarantined.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import chain
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -14,9 +16,10 @@ from django.utils import timezone
 from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
+from acl.models import AuditEntry
 from catalog.formats.descriptors import ToolDefect
 from catalog.locks import lock_catalog, lock_definitions
-from catalog.models import Capability, Definition, Integration
+from catalog.models import Capability, Definition, Integration, Sync
 from catalog.models.integration import ReviewState
 from catalog.registration._parameter_order import restore_order
 from catalog.registration.definition_review import (
@@ -88,6 +91,11 @@ class StoredDefinitions:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+DIFFERENCES = ("new", "changed", "gone", "returned")
+_DIFFERS = "definition.differs"
+_MERGED = timedelta(hours=1)  # differences that were told already are told again after this time
 
 
 @transaction.atomic
@@ -318,10 +326,57 @@ def _settle(integration: Integration, report: StoredDefinitions) -> None:
 def _record_differences(
     integration: Integration, report: StoredDefinitions, by: User | None
 ) -> None:
-    kinds = ("new", "changed", "gone", "returned")
-    details = {kind: names[:50] for kind in kinds if (names := getattr(report, kind))}
-    if details:
-        record(by=by, action="definition.differs", target=integration.slug, details=details)
+    """Record what differs. Of a list that goes on changing, one entry an hour sums up the rest.
+
+    What an entry of the last hour has not told is recorded at once; its repetitions are `times` of
+    the next entry. What a person asked for is never merged.
+    """
+    names = {kind: getattr(report, kind) for kind in DIFFERENCES}
+    if by is not None:
+        if any(names.values()):
+            _record(integration, names, by)
+        return
+    entries = AuditEntry.objects.filter(action=_DIFFERS, target=integration.slug, by=None)
+    last = entries.order_by("-id").first()
+    since = timezone.now() - _MERGED
+    told = {
+        (kind, name)
+        for entry in entries.filter(at__gt=since)
+        for kind in DIFFERENCES
+        for name in entry.details.get(kind, [])
+    }
+    repeated = _repeated(integration, last)
+    is_news = any((kind, name) not in told for kind in DIFFERENCES for name in names[kind])
+    is_due = last is not None and last.at <= since and bool(repeated)
+    if not is_news and not is_due:
+        return
+    merged = {
+        kind: list(dict.fromkeys([*names[kind], *chain(*(getattr(one, kind) for one in repeated))]))
+        for kind in DIFFERENCES
+    }
+    details: dict[str, Any] = {"times": len(repeated) + 1} if repeated else {}
+    if not any(names.values()):
+        details = {"times": len(repeated), "summed_up": True}
+    _record(integration, merged, by, details)
+
+
+def _repeated(integration: Integration, last: AuditEntry | None) -> list[Sync]:
+    """Return the syncs with differences that no entry has counted: those after the last one's."""
+    if last is None:
+        return []
+    after = integration.syncs.filter(synced_at__gt=last.at).order_by("pk")
+    syncs = [sync for sync in after if sync.found_something]
+    return syncs if last.details.get("summed_up") else syncs[1:]
+
+
+def _record(
+    integration: Integration,
+    names: Mapping[str, list[str]],
+    by: User | None,
+    details: Mapping[str, Any] | None = None,
+) -> None:
+    listed = {kind: found[:50] for kind, found in names.items() if found}
+    record(by=by, action=_DIFFERS, target=integration.slug, details={**listed, **(details or {})})
 
 
 def _findings(row: Definition) -> list[Finding]:

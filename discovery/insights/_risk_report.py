@@ -9,6 +9,7 @@ from acl.models import AuditEntry
 from acl.platform.prepared_statements import rows_of
 from catalog.access.flow_exposure import ExposureReport, find_exposures
 from catalog.models import Integration, OutgoingHost
+from catalog.registration.definition_comparison import DIFFERENCES
 from catalog.servers.cell.report import CellReport, read_report
 from catalog.servers.client.launch_rules import is_container
 
@@ -146,7 +147,11 @@ def _changed_definitions(most: int) -> tuple[ChangedDefinitions, ...]:
             entry.at,
             entry.target,
             entry.target in existing,
-            tuple((kind, tuple(names)) for kind, names in sorted(entry.details.items())),
+            tuple(
+                (kind, tuple(entry.details[kind]))
+                for kind in sorted(DIFFERENCES)
+                if kind in entry.details
+            ),
         )
         for entry in entries
     )

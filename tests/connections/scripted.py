@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -53,6 +54,9 @@ class ScriptedServer(ThreadingHTTPServer):
         self.sessions: list[str] = []
         self.tools: Any = [TOOL]
         self.name = ""
+        # What a stream of events is answered, and when it was asked for.
+        self.stream = Reply(405)
+        self.opened_at: list[float] = []
         # Of the request that is being answered.
         self.session = ""
         self.headers: dict[str, str] = {}
@@ -79,7 +83,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(reply)
 
     def do_GET(self) -> None:
-        self._send(Reply(405))
+        self.server.opened_at.append(time.monotonic())
+        self._send(self.server.stream)
 
     def do_DELETE(self) -> None:
         self._send(Reply(200))

@@ -29,11 +29,11 @@ from marketplace.notifications.delivery_sender import deliver
 from marketplace.sources.refresh import refresh_source
 from marketplace.sources.subscriptions import add_source
 from tests.connection_loops import own_connections
+from tests.connections.evil_server import QUICK
 from tests.hostile.asking import ask
 from tests.hostile.routes import ROUTES, Row
 from tests.hostile.tables import undone
 from tests.hostile.world import World
-from tests.connections.evil_server import QUICK
 from tests.ports import free_port
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

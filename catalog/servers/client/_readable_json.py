@@ -105,12 +105,15 @@ class ReadableTransport(httpx2.AsyncBaseTransport):
         )
 
     async def _pace(self) -> None:
-        """Wait before a stream is opened again: the server says when, and may say at once."""
+        """Wait before a stream is opened again, ever longer, whatever the server says."""
         now = anyio.current_time()
         self._opened_at = [at for at in self._opened_at if now - at < _PACING_SECONDS]
-        if again := len(self._opened_at):
-            await anyio.sleep(min(_LONGEST_PAUSE, self._pause * 2.0 ** (again - 1)))
-        self._opened_at.append(anyio.current_time())
+        again, at = len(self._opened_at), now
+        if again:  # after those that wait already, too
+            pause = min(_LONGEST_PAUSE, self._pause * 2.0 ** (again - 1))
+            at = max(now, self._opened_at[-1]) + pause
+        self._opened_at.append(at)
+        await anyio.sleep_until(at)
 
     async def aclose(self) -> None:
         """Close the transport beneath."""
@@ -144,6 +147,10 @@ class _Events(httpx2.AsyncByteStream):
         async for part in self._inner:
             *lines, rest = (rest + part).split(b"\n")
             for line in lines:
+                # When to open it again is not the server's to say: a negative time ends the SDK's
+                # reader, a long one leaves a call without an answer, and none floods the server.
+                if line.startswith(b"retry:"):
+                    continue
                 yield make_readable(line, self._kind) + b"\n"
             if len(rest) > self._most:  # the reader of the events refuses it
                 yield rest

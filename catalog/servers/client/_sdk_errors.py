@@ -7,7 +7,7 @@ from mcp import MCPError
 
 from catalog.formats.descriptors import JSONObject
 from catalog.servers.client._traffic import RequestRefusal, Traffic
-from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.client.server_problems import Reason, ServerProblemError, rate_limited
 from catalog.servers.net.address_check import (
     AnswerTooLargeError,
     CompressedAnswerError,
@@ -84,12 +84,6 @@ def is_forgotten_session(problem: BaseException | None) -> bool:
 def tells_of_lost_session(text: str) -> bool:
     """Return True if a server says in its own words that it does not know a session."""
     return len(text) <= _LONGEST_HINT and _FORGOTTEN.search(text) is not None
-
-
-def rate_limited(retry_after: float | None) -> ServerProblemError:
-    """Return a problem that says when the server may be called again."""
-    detail = "" if retry_after is None else f"It may be called again in {retry_after:,.0f} s."
-    return ServerProblemError(Reason.RATE_LIMITED, detail, retry_after=retry_after)
 
 
 def explain_compressed(problem: CompressedAnswerError) -> ServerProblemError:

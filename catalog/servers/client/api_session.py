@@ -26,11 +26,11 @@ from catalog.formats.openapi.api_requests import (
     shape_json,
 )
 from catalog.formats.openapi.api_security import CredentialsMissingError, credentials_for
-from catalog.servers.client._sdk_errors import explain_compressed, rate_limited
+from catalog.servers.client._sdk_errors import explain_compressed
 from catalog.servers.client.api_reader import read_api_text
 from catalog.servers.client.http_transport import read_retry_after
 from catalog.servers.client.mcp_session import ToolResult, Tools
-from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.client.server_problems import Reason, ServerProblemError, rate_limited
 from catalog.servers.client.targets import DEFAULT_LIMITS, ApiServer, ServerLimits
 from catalog.servers.net.address_check import (
     AllowedHosts,

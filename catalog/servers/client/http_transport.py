@@ -1,18 +1,17 @@
 """HTTP transports: the SDK's streams on the guarded network, and the scopes that refusals name."""
 
-import json
 import re
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 from mcp.client.auth.utils import extract_field_from_www_auth
-from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from catalog.servers.client._answered_posts import AnsweringClient, answered_sse, read_message
 from catalog.servers.client._readable_json import ReadableTransport
 from catalog.servers.client._sdk_errors import tells_of_lost_session
 from catalog.servers.client._traffic import MonitoredTransport, RequestRefusal, Traffic
@@ -28,10 +27,12 @@ _NOTIFICATION_SECONDS = 5.0
 # Refused, these say that the credential is good for nothing; others are one tool's matter.
 _OF_EVERYBODY = frozenset({"", "initialize", "server/discover", "tools/list", "ping"})
 _OF_SESSIONS = frozenset({400, 404, 410})
+_SESSION = b"session"
 _MOST_OF_REFUSAL = 2_000
 _QUOTED = re.compile(r'"([^"]{8,200})"')
 MAX_SCOPES = 50
 _MAX_SCOPE_CHARACTERS = 200
+_Client = TypeVar("_Client", bound=httpx2.AsyncClient)
 _TOKEN = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")  # RFC 6749, section 3.3
 
 
@@ -42,19 +43,12 @@ async def http_streams(
     """Open the streams of an HTTP server; every request's address is checked."""
     check_address(server.url, allowed)
     if server.transport == "sse":
-        transport = sse_client(
-            server.url,
-            headers=dict(server.headers),
-            timeout=limits.connect_seconds,
-            sse_read_timeout=_READ_TIMEOUT_SECONDS,
-            httpx_client_factory=lambda headers=None, timeout=None, auth=None: _client(
-                headers or {}, limits, traffic, allowed
-            ),
-        )
-        async with MonitoredTransport(transport, traffic) as streams:
+        answering = _client(server.headers, limits, traffic, allowed, AnsweringClient)
+        sse = answered_sse(server.url, answering)
+        async with MonitoredTransport(sse, traffic) as streams:
             yield streams
         return
-    async with _client(server.headers, limits, traffic, allowed) as client:
+    async with _client(server.headers, limits, traffic, allowed, httpx2.AsyncClient) as client:
         transport = streamable_http_client(
             server.url, http_client=client, max_sse_event_size=limits.line_bytes
         )
@@ -63,12 +57,17 @@ async def http_streams(
 
 
 def _client(
-    headers: Mapping[str, str], limits: ServerLimits, traffic: Traffic, allowed: AllowedHosts
-) -> httpx2.AsyncClient:
+    headers: Mapping[str, str],
+    limits: ServerLimits,
+    traffic: Traffic,
+    allowed: AllowedHosts,
+    kind: type[_Client],
+) -> _Client:
     async def record_refusal(response: httpx2.Response) -> None:
         if response.status_code < 400:
             return
-        method, request = _read_request(response.request)
+        message = read_message(response.request)
+        method, request = str(message.get("method", "")), message.get("id")
         if (refusal := await _read_refusal(response, method)) is not None:
             traffic.record_refusal(request, refusal)
 
@@ -80,7 +79,7 @@ def _client(
         if request.method == "DELETE" or b'"method":"notifications/' in body[:200]:
             request.extensions["timeout"]["read"] = _NOTIFICATION_SECONDS
 
-    return httpx2.AsyncClient(
+    return kind(
         transport=ReadableTransport(
             GuardedTransport(allowed, most_bytes=limits.body_bytes), most_line=limits.line_bytes
         ),
@@ -92,21 +91,12 @@ def _client(
     )
 
 
-def _read_request(request: httpx2.Request) -> tuple[str, str | int | None]:
-    """Return the method and id of the message that a request carries, if any."""
-    try:
-        message = json.loads(request.content or b"{}")
-    except (httpx2.RequestNotRead, ValueError):
-        return "", None
-    return str(message.get("method", "")), message.get("id")
-
-
 async def _read_refusal(response: httpx2.Response, method: str) -> RequestRefusal | None:
     """Return why a request was refused, as far as the status says it."""
     status, scope = response.status_code, read_missing_scopes(response)
     if scope is not None:
         return RequestRefusal(Reason.SCOPE_NEEDED, scope)
-    if status in _OF_SESSIONS and await _forgets_session(response):
+    if status in _OF_SESSIONS and await _forgets_session(response, method):
         return RequestRefusal(Reason.STOPPED, is_forgotten=True)
     if status == 403 and method not in _OF_EVERYBODY:
         return RequestRefusal(Reason.NOT_PERMITTED)  # of this tool, by this person
@@ -131,9 +121,12 @@ def read_retry_after(response: httpx2.Response) -> float | None:
     return max(0.0, moment.timestamp() - time.time())
 
 
-async def _forgets_session(response: httpx2.Response) -> bool:
+async def _forgets_session(response: httpx2.Response, method: str) -> bool:
     """Return True if the server does not know the session of a request, which was not run then."""
-    if response.request.method != "POST" or "mcp-session-id" not in response.request.headers:
+    request = response.request
+    # The transport of 2024 names it in the address, to which nothing else is sent.
+    in_address = _SESSION in request.url.query.lower() and method != "initialize"
+    if request.method != "POST" or not (in_address or "mcp-session-id" in request.headers):
         return False
     if response.status_code == 404:  # the specification's way to say so
         return True

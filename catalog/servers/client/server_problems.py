@@ -1,6 +1,7 @@
 """Reasons why a server could not be used, each with a message that says what to do."""
 
 from enum import StrEnum
+from math import ceil
 
 from django.utils.translation import gettext, gettext_noop
 
@@ -150,6 +151,18 @@ class ServerProblemError(Exception):
         return ServerProblemError(
             self.reason, self.detail, sent=True, error=self.error, retry_after=self.retry_after
         )
+
+
+class StillLimitedError(ServerProblemError):
+    """Refusal of a request, unsent, because of a limit that an earlier one met."""
+
+
+def rate_limited(
+    retry_after: float | None, kind: type[ServerProblemError] = ServerProblemError
+) -> ServerProblemError:
+    """Return a problem that says when the server may be called again."""
+    detail = "" if retry_after is None else f"It may be called again in {ceil(retry_after):,} s."
+    return kind(Reason.RATE_LIMITED, detail, retry_after=retry_after)
 
 
 def _redact_detail(detail: str) -> str:

@@ -1,7 +1,16 @@
-"""Limits per server, and the back-off between attempts to connect. Pure: callers pass the time."""
+"""Limits per server: Pegboard's own, those that it tells by a 429, and the back-off between
+attempts to connect. Pure: callers pass the time."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from catalog.servers.client.server_problems import (
+    Reason,
+    ServerProblemError,
+    StillLimitedError,
+    rate_limited,
+)
+from catalog.servers.client.targets import Server
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +30,9 @@ class Policy:
     # Exponential back-off between attempts to connect.
     first_pause: float = 0.5
     longest_pause: float = 60.0
+    # After a 429: how long at most, whatever `Retry-After` says, and where it says nothing.
+    longest_limit: float = 300.0
+    unsaid_limit: float = 0.5
     # Connections of one process, for all servers together.
     connections: int = 50
 
@@ -46,3 +58,50 @@ class BackOff:
     def succeeded(self) -> None:
         """Reset the pause."""
         self._attempts, self._not_before = 0, 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    server: Server
+    until: float
+    is_said: bool
+
+
+@dataclass(slots=True)
+class RateLimits:
+    """Limits that servers told by a 429, each for the credential that met it.
+
+    Of an API it is that operation's: most count each apart. Another credential, also a new one of
+    the same person, is another target, and never waits.
+    """
+
+    policy: Policy
+    _limits: dict[tuple[str, str], _Limit] = field(default_factory=dict)
+
+    def check(self, whose: str, operation: str, server: Server, now: float) -> float:
+        """Return the seconds to wait before a request; raise if the server said when it may be.
+
+        Where it said no time, there is nothing to tell: the request waits that moment.
+        """
+        limit = self._limits.get((whose, operation))
+        if limit is None or limit.server != server or now >= limit.until:
+            return 0.0
+        if limit.is_said:
+            raise rate_limited(limit.until - now, StillLimitedError)
+        return limit.until - now
+
+    def note(
+        self, whose: str, operation: str, server: Server, problem: ServerProblemError, now: float
+    ) -> None:
+        """Remember a limit that a request met."""
+        if problem.reason is not Reason.RATE_LIMITED:
+            return
+        said = problem.retry_after
+        wait = self.policy.unsaid_limit if said is None else said
+        until = now + min(wait, self.policy.longest_limit)
+        self._limits = {key: limit for key, limit in self._limits.items() if limit.until > now}
+        self._limits[whose, operation] = _Limit(server, until, said is not None)
+
+    def forget(self, whose: str) -> None:
+        """Forget the limits of a credential."""
+        self._limits = {key: limit for key, limit in self._limits.items() if key[0] != whose}

@@ -5,8 +5,8 @@ sent.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
 
 import anyio
@@ -17,9 +17,9 @@ from catalog.servers.client.conversation import SILENT, Dialogue
 from catalog.servers.client.failure_classes import failure_class
 from catalog.servers.client.mcp_session import Session, ToolResult, Tools
 from catalog.servers.client.resource_watchers import Hear
-from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.client.server_problems import Reason, ServerProblemError, StillLimitedError
 from catalog.servers.client.targets import DEFAULT_LIMITS, ApiServer, Server, ServerLimits
-from catalog.servers.connections._policy import BackOff, Policy
+from catalog.servers.connections._policy import BackOff, Policy, RateLimits
 from catalog.servers.net.address_check import AllowedHosts
 
 T = TypeVar("T")
@@ -35,6 +35,11 @@ def key_for(key: str, capabilities: frozenset[str]) -> str:
     """
     kinds = {name.partition(".")[0] for name in capabilities}
     return "/".join([key, *sorted(kinds)])
+
+
+def credential_in(key: str) -> str:
+    """Return the integration and whose secrets the connection of this key sends."""
+    return "/".join(key.partition("#")[0].split("/")[:2])
 
 
 def capabilities_in(key: str) -> frozenset[str]:
@@ -62,6 +67,7 @@ class ConnectionPool:
         self._changed = changed
         self._entries: dict[str, _PoolEntry] = {}
         self._lanes: set[str] = set()
+        self._rate_limits = RateLimits(self.policy)
 
     @asynccontextmanager
     async def lane(self, key: str, seconds: float | None = None) -> AsyncIterator[str]:
@@ -111,7 +117,8 @@ class ConnectionPool:
                 return session.call(name, arguments, seconds=seconds, sending=sending)
             return session.call(name, arguments, seconds=seconds, dialogue=dialogue)
 
-        return await self._run_on(key, server, call, seconds)
+        operation = name if isinstance(server, ApiServer) else ""
+        return await self._run_on(key, server, call, seconds, operation)
 
     async def request(
         self, key: str, server: Server, method: str, params: dict[str, Any], *, seconds: float
@@ -135,7 +142,9 @@ class ConnectionPool:
                 raise ServerProblemError(Reason.REFUSED)
             await session.watch(uris, hear, ready)
 
-        await (await self._entry(key, server)).hold(watch)
+        with self._within_limits(key, server) as check:
+            await check()
+            await (await self._entry(key, server)).hold(watch)
 
     async def tools(self, key: str, server: Server) -> Tools:
         """List the tools, connecting first if needed."""
@@ -157,6 +166,7 @@ class ConnectionPool:
 
     async def close_shared(self, key: str) -> None:
         """Close a connection, and those of it that announce capabilities of clients."""
+        self._rate_limits.forget(key)
         for open_key in self.known_keys():
             if open_key == key or open_key.startswith((f"{key}/", f"{key}#")):
                 await self.close(open_key)
@@ -191,9 +201,30 @@ class ConnectionPool:
         server: Server,
         request: Callable[[AnySession], Awaitable[T]],
         seconds: float | None = None,
+        operation: str = "",
     ) -> T:
         wait = self.policy.turn_seconds or seconds or self._limits.list_seconds
-        return await (await self._entry(key, server)).ask(request, wait)
+        with self._within_limits(key, server, operation) as check:
+            await check()
+            return await (await self._entry(key, server)).ask(request, wait, check)
+
+    @contextmanager
+    def _within_limits(
+        self, key: str, server: Server, operation: str = ""
+    ) -> Iterator[Callable[[], Awaitable[None]]]:
+        """Lend a check that raises while the server limits this credential; note a new limit."""
+        limits, whose = self._rate_limits, credential_in(key)
+
+        async def check() -> None:
+            await asyncio.sleep(limits.check(whose, operation, server, anyio.current_time()))
+
+        try:
+            yield check
+        except StillLimitedError:
+            raise
+        except ServerProblemError as problem:
+            limits.note(whose, operation, server, problem, anyio.current_time())
+            raise
 
     async def _entry(self, key: str, server: Server) -> "_PoolEntry":
         entry = self._entries.get(key)
@@ -263,8 +294,14 @@ class _PoolEntry:
     def has_failed_lately(self) -> bool:
         return self._breaker.is_open or not self._back_off.allows(anyio.current_time())
 
-    async def ask(self, request: Callable[[AnySession], Awaitable[T]], wait: float) -> T:
+    async def ask(
+        self,
+        request: Callable[[AnySession], Awaitable[T]],
+        wait: float,
+        check: Callable[[], Awaitable[None]],
+    ) -> T:
         async with self._call_slot(wait):
+            await check()  # another call may have met a limit meanwhile
             if not self._breaker.allows(anyio.current_time()):
                 detail = str(self._last_problem) if self._last_problem else ""
                 raise ServerProblemError(Reason.RESTING, detail)
@@ -328,8 +365,9 @@ class _PoolEntry:
             try:
                 await session.open()
             except ServerProblemError as problem:
-                self._last_problem = problem
-                self._back_off.failed(anyio.current_time())
+                if problem.reason is not Reason.RATE_LIMITED:  # which says itself for how long
+                    self._last_problem = problem
+                    self._back_off.failed(anyio.current_time())
                 raise
             self._back_off.succeeded()
             self._session = session

@@ -20,7 +20,7 @@ from catalog.servers.client.conversation import SILENT, Dialogue
 from catalog.servers.client.failure_classes import failure_class
 from catalog.servers.client.mcp_session import ToolResult, Tools
 from catalog.servers.client.resource_watchers import Hear
-from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.client.server_problems import Reason, ServerProblemError, StillLimitedError
 from catalog.servers.client.targets import DEFAULT_LIMITS, ApiServer, HttpServer, Server
 from catalog.servers.connections._definition_check import check_pin
 from catalog.servers.connections._redaction import RedactedAudience, SecretRedactor
@@ -197,6 +197,7 @@ async def _call_with_retry(
     seconds = seconds or DEFAULT_LIMITS.call_seconds
     deadline, pause = anyio.current_time() + seconds, FIRST_PAUSE
     while True:
+        is_first = pause == FIRST_PAUSE
         seconds_left = deadline - anyio.current_time()
         try:
             return await pool.call(
@@ -212,7 +213,9 @@ async def _call_with_retry(
             failure = failure_class(problem.reason)
             wait = max(pause, problem.retry_after or 0)
             may_repeat = failure.unsent or (again > 0 and failure.repeated)
-            if not may_repeat or anyio.current_time() + wait >= deadline:
+            # Who comes while a limit holds is told when it ends; who met it waits for that.
+            is_held = is_first and isinstance(problem, StillLimitedError)
+            if is_held or not may_repeat or anyio.current_time() + wait >= deadline:
                 raise
         again -= 1
         await asyncio.sleep(wait)
