@@ -157,7 +157,7 @@ load: install-tests
 operations: install-tests
 	$(BIN)/python -m tests.operate
 
-# Learns from the labelled sets in SETS and goes on where it was stopped; docs/training.md has more.
+# Learns from the labelled sets in SETS and goes on where it was stopped; lab/training.md has more.
 # The order of the sets decides what a batch holds, and so the adapter.
 SETS ?= $(wildcard $(patsubst %,../shared/eval/%/catalog.jsonl, \
   seal-tools metatool bfcl-pooled toollinkos toucan-mcp-catalog))

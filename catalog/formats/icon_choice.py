@@ -1,7 +1,7 @@
 """Choice of one icon among those that a server or a source declares.
 
 An icon is declared as in MCP and the registry's server.json: `src`, `mimeType`, `sizes`, `theme`.
-Vector graphics are left out (docs/adr/0050): Pegboard draws pixels only.
+Vector graphics are left out (docs/adr/outgoing-requests-and-icons.md): Pegboard draws pixels only.
 """
 
 import re

@@ -25,7 +25,7 @@ LEVELS = (0.0, 0.1, 0.2, 0.3, 0.45)
 OFF, START = -1, 1
 REPEAT_WEIGHT = 0.25
 # Standard errors of evidence needed to raise the level, and to lower it. With 2 instead of 1.5, the
-# level rises some fifty messages later, and is wrong as seldom (docs/choosing.md).
+# level rises some fifty messages later, and is wrong as seldom (lab/choosing.md).
 TO_RAISE, TO_LOWER = 1.5, 1.0
 RANKS = 10  # lower ranks are not selected
 

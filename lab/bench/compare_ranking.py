@@ -2,7 +2,7 @@
 
     python -m lab.bench.compare_ranking ../shared/eval
 
-Prints the table of docs/choosing.md, with the shipped model. Needs no database
+Prints the table of lab/choosing.md, with the shipped model. Needs no database
 (`lab.training._evidence` says why).
 """
 

@@ -2,7 +2,7 @@
 
     python -m lab.bench.insights 100000
 
-Prints the table of docs/benchmarks.md as Markdown. Starts its own servers. The turns cover sixty
+Prints the table of lab/benchmarks.md as Markdown. Starts its own servers. The turns cover sixty
 days, twenty groups and three hundred tools; the pages show thirty days.
 """
 

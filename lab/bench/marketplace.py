@@ -2,7 +2,7 @@
 
     python -m lab.bench.marketplace 10000
 
-Prints the table of docs/benchmarks.md as Markdown. Starts its own servers.
+Prints the table of lab/benchmarks.md as Markdown. Starts its own servers.
 """
 
 import statistics

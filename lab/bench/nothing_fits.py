@@ -2,7 +2,7 @@
 
     python -m lab.bench.nothing_fits ../shared/eval
 
-Prints tables of docs/choosing.md, with the shipped model. Needs no database. The second table says
+Prints tables of lab/choosing.md, with the shipped model. Needs no database. The second table says
 what no threshold changes: how often a message with a tool is ahead of one without, by the margin
 over the background and by the best tool's cosine alone.
 """

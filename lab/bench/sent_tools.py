@@ -2,7 +2,7 @@
 
     python -m lab.bench.sent_tools ../shared/eval
 
-Prints a table of docs/choosing.md: recall@5, recall of what is sent and its change against the cut
+Prints a table of lab/choosing.md: recall@5, recall of what is sent and its change against the cut
 at 0.2 of the best score, and the share of that cut's tools. With the shipped model, by its own and
 by the general weighing. The last column takes the messages of all sets together. Needs no database.
 Messages are read as `select` does, with earlier messages and in other languages, and an alternative

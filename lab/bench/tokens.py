@@ -4,7 +4,7 @@
     python -m lab.bench.tokens ../shared/eval --tokenizer tokenizer.json
     python -m lab.bench.tokens ../shared/eval --told
 
-Prints the tables of docs/benchmarks.md as Markdown. Needs no database: the product's code renders
+Prints the tables of lab/benchmarks.md as Markdown. Needs no database: the product's code renders
 the entries of the labelled sets' catalogues and of the starter collection.
 
 `--told` prints instead the costs of a whole catalogue in each mode, and of the tiers for messages,

@@ -2,7 +2,7 @@
 
     python -m lab.training FOLDER … --work FOLDER --out FILE
 
-docs/training.md has the rest. It needs no database.
+lab/training.md has the rest. It needs no database.
 """
 
 import os

@@ -7,6 +7,7 @@ anything is installed.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[2]
@@ -115,4 +116,5 @@ def _without_comment(text: str) -> str:
 
 def papers() -> list[Path]:
     """Return every page of the docs."""
-    return [*sorted(PROJECT.glob("*.md")), *sorted((PROJECT / "docs").rglob("*.md"))]
+    folders = (PROJECT / "docs", PROJECT / "lab")
+    return [*sorted(PROJECT.glob("*.md")), *sorted(chain(*(f.rglob("*.md") for f in folders)))]

@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from os.path import relpath
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,13 @@ from django.core.management import get_commands
 
 from marketplace.config.settings_table import SETTINGS
 from tests.docs import reference_page, room_map
+from tests.docs.commands import papers
 from tests.docs.room_map import first_line
 
 PROJECT = Path(__file__).parents[2]
 APPS = ("acl", "catalog", "discovery", "marketplace")
 MADE_BY_READERS = {"docker/.env", "docker/settings.env", "docker/secrets"}
-PAPERS = [*sorted(PROJECT.glob("*.md")), *sorted((PROJECT / "docs").rglob("*.md"))]
+PAPERS = papers()
 # Variables of shells, containers and tests.
 NO_SETTINGS = {
     *("PEGBOARD_KEY", "PEGBOARD_SITE", "PEGBOARD_TLS", "PEGBOARD_UPSTREAM"),
@@ -64,7 +66,8 @@ def test_every_paper_is_in_the_list_of_papers() -> None:
     docs = PROJECT / "docs"
     listed = set(re.findall(r"\]\(([^)#]+)", (docs / "README.md").read_text("utf-8")))
 
-    pages = {str(page.relative_to(docs)) for page in docs.rglob("*.md")}
+    folders = (docs, PROJECT / "lab")
+    pages = {relpath(page, docs) for folder in folders for page in folder.rglob("*.md")}
 
     assert pages - listed == {"README.md"}
 
@@ -88,7 +91,8 @@ def _make_targets() -> set[str]:
 @every_paper
 def test_files_exist(paper: Path) -> None:
     named = re.findall(
-        rf"(?:{'|'.join(APPS)}|tests|templates|static|docker)/[\w./-]+\w", paper.read_text("utf-8")
+        rf"(?:{'|'.join(APPS)}|tests|\blab|templates|static|docker)/[\w./-]+\w",
+        paper.read_text("utf-8"),
     )
 
     # Helm counts from its chart.
@@ -107,7 +111,11 @@ def test_modules_named_without_their_folder_exist(paper: Path) -> None:
 
 @cache
 def _module_names() -> set[str]:
-    return {path.name for app in (*APPS, "tests", "docs") for path in (PROJECT / app).rglob("*.py")}
+    return {
+        path.name
+        for app in (*APPS, "tests", "docs", "lab")
+        for path in (PROJECT / app).rglob("*.py")
+    }
 
 
 @every_paper
@@ -159,7 +167,7 @@ def _says_something(module: Path) -> bool:
 
 
 def test_tests_that_the_page_of_seeds_names_exist() -> None:
-    named = re.findall(r"`(test_\w+)`", (PROJECT / "docs" / "seeds.md").read_text("utf-8"))
+    named = re.findall(r"`(test_\w+)`", (PROJECT / "lab" / "seeds.md").read_text("utf-8"))
     sources = (path.read_text("utf-8") for path in (PROJECT / "tests").rglob("test_*.py"))
     defined = {name for text in sources for name in re.findall(r"def (test_\w+)\(", text)}
 

@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.usefixtures("embedder"),
 ]
 FIELD = "Address, package, command or document"
-# What docs/benchmarks.md says, too: clicks, and seconds of a person with a mouse.
+# What lab/benchmarks.md says, too: clicks, and seconds of a person with a mouse.
 COUNTED = {"a server by its address": (10, 23), "an API by its document": (9, 22)}
 
 
@@ -68,7 +68,7 @@ def check_against_the_docs(job: Job) -> None:
     print(job, round(job.seconds))  # noqa: T201
     clicks, seconds = COUNTED[job.name]
     assert (job.clicks, round(job.seconds)) == (clicks, seconds)
-    told = Path("docs/benchmarks.md").read_text("utf-8")
+    told = Path("lab/benchmarks.md").read_text("utf-8")
     # Keys are left out: they depend on where the focus is when a poll swaps a part of the page.
     assert f"| {job.name} | {clicks} | {job.characters} |" in told
 

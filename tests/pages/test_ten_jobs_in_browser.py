@@ -47,7 +47,7 @@ SETTINGS = tuple(
     Setting(language, *window) for window in WINDOWS for language in ("en", "de", "es")
 )
 WALKS = range(len(SETTINGS)) if IS_LONG else range(1)
-# What docs/benchmarks.md says, too.
+# What lab/benchmarks.md says, too.
 CLICKS = {
     "add and try a tool": 10,
     "move the set-up to another installation": 0,
@@ -237,5 +237,5 @@ def test_ten_jobs_take_few_clicks(
 
     print(hand.table())  # noqa: T201
     assert {job.name: job.clicks - job.menus for job in hand.done} == CLICKS
-    told = Path("docs/benchmarks.md").read_text("utf-8")
+    told = Path("lab/benchmarks.md").read_text("utf-8")
     assert [job for job, clicks in CLICKS.items() if f"| {job} | {clicks} |" not in told] == []

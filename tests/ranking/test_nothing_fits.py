@@ -10,7 +10,7 @@ from tests.ranking.conftest import SHARED_SETS
 from tests.ranking.fit_evidence import Verdict, read_verdicts
 
 # Share of messages without a tool that get none, at least, and of messages with one that lose it,
-# at most: some points below and above the figures of docs/choosing.md.
+# at most: some points below and above the figures of lab/choosing.md.
 FLOORS = {"starter": (0.85, 0.03), "metatool": (0.88, 0.03), "toollinkos": (0.75, 0.02)}
 # The aim for all of them.
 AIM = (0.85, 0.02)
