@@ -244,7 +244,7 @@ def find_differences(
 
 
 def sum_up(shifts: dict[Key, list[int]], not_evaluated: int) -> Preview:
-    """Return the shifts as gains and losses; `left` people were not evaluated."""
+    """Return the shifts as gains and losses; `not_evaluated` people were not evaluated."""
     gains = [(key, users) for key, users in shifts.items() if key[3] > key[2]]
     losses = [(key, users) for key, users in shifts.items() if key[3] < key[2]]
     more = max(0, len(gains) - MOST_SHIFTS) + max(0, len(losses) - MOST_SHIFTS)

@@ -140,7 +140,7 @@ def approve_definitions(
 ) -> list[str]:
     """Pin the reviewed texts and enable their capabilities; return the names.
 
-    `seen` maps names to the digests the person saw. A renamed tool gets what hangs on its old name,
+    `digests` maps names to the digests the person saw. A renamed tool gets what hangs on its old name,
     unless it is among `apart`: only so can an approval lose a deny. Raises ChangedSinceError if a
     text changed meanwhile, and NotReadableError if it cannot be stored.
     """

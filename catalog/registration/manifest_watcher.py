@@ -32,9 +32,9 @@ Identity = dict[Path, tuple[int, int]]
 def follow(
     folders: Callable[[], Sequence[Path]], reload: Callable[[], bool], *, stop: Event
 ) -> None:
-    """Call `read` at the start and after every change, until `stop` is set.
+    """Call `reload` at the start and after every change, until `stop` is set.
 
-    `read` returns False if it failed, and is then called again after a while.
+    `reload` returns False if it failed, and is then called again after a while.
     """
     while not stop.is_set():
         try:

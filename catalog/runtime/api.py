@@ -320,11 +320,9 @@ class CapabilityStateView(APIView):
         return Response(_shown(row))
 
 
-def _decide(
-    by: User, row: RuntimeCapability, *, state: str, digest: str, groups: list[str]
-) -> None:
+def _decide(by: User, row: RuntimeCapability, *, state: str, seen: str, groups: list[str]) -> None:
     if state == "approved":
-        runtime_state.approve(by=by, row=row, seen=digest)
+        runtime_state.approve(by=by, row=row, seen=seen)
     elif state == "promoted":
         runtime_state.promote(by=by, row=row, groups=_groups(groups))
     elif not runtime_state.retire(by=by, row=row, withdrawn=True):

@@ -60,7 +60,7 @@ class RelationIndex:
     def edges(
         self, around: Iterable[int], targets: Collection[int], groups: Collection[int]
     ) -> list[StoredEdge]:
-        """Return the deciding edge of each kind from `around` to `shown`."""
+        """Return the deciding edge of each kind from `around` to `targets`."""
         best: dict[tuple[int, int, str], StoredEdge] = {}
         for edge in chain.from_iterable(self.outgoing.get(row, ()) for row in around):
             if edge.target in targets and (edge.group is None or edge.group in groups):

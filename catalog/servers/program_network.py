@@ -74,7 +74,7 @@ def propose_hosts(
 ) -> list[str]:
     """Return the hosts that a program's command and the descriptions of its settings name.
 
-    `named` are hosts that its source lists as such; a wildcard is an admin's to choose.
+    `listed_hosts` are hosts that its source lists as such; a wildcard is an admin's to choose.
     """
     if descriptor.transport != "stdio":
         return []

@@ -45,7 +45,7 @@ class AnsweredError(Exception):
 def propose_server(
     *, caller: Caller, name: str, endpoint: str = "", pasted: str = "", reason: str = ""
 ) -> ServerProposal:
-    """Store a proposal, once per group and address. Without an address, `wanted` is what was
+    """Store a proposal, once per group and address. Without an address, `pasted` is what was
     pasted.
 
     Raises ProposalRefusedError for secrets or too many proposals, and EndpointNotAllowedError.

@@ -146,7 +146,7 @@ def inject_everything(
 ) -> Injection:
     """Build an injection of everything usable, in the mode that fits the window or is forced.
 
-    `known` is the number of capabilities and their tokens, if the caller has read them already.
+    `measured` is the number of capabilities and their tokens, if the caller has read them already.
     """
     count, full_tokens = measured or all_tools.measure(caller, kind=kind, only_here=only_here)
     choice = choose_mode(

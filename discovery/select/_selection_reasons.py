@@ -28,7 +28,7 @@ def message_words(message: str) -> MessageWords:
 
 
 def reasons_for(item: Ranked, *, texts: Sequence[str], spoken: MessageWords) -> tuple[str, ...]:
-    """Return the reasons, strongest first; `texts` are the message and its clauses, `said` the
+    """Return the reasons, strongest first; `texts` are the message and its clauses, `spoken` the
     words of the message."""
     candidate = item.candidate
     reasons = [

@@ -82,7 +82,7 @@ class WhyNot:
 
 
 def why_not(*, request: SelectRequest, selection: Selection, name: str, by_admin: bool) -> WhyNot:
-    """Explain why `selection`, the answer to `asked`, lacks the capability of this name."""
+    """Explain why `selection`, the answer to `request`, lacks the capability of this name."""
     # For non-admins, unknown and forbidden names take the same statements.
     row = _find(request, name.strip(), by_admin)
     if row is None:

@@ -153,7 +153,7 @@ class DiscoverAnswer(Answer):
 def answer_discovery(
     discovery: TieredDiscovery, rendered: Written, *, provider: str
 ) -> DiscoverAnswer:
-    """Build the answer; `written` has the tools for what was found."""
+    """Build the answer; `rendered` has the tools for what was found."""
     options, selection = discovery.options, discovery.selection
     texts = (discovery.summary.text, discovery.lines.text, discovery.details.text)
     budgets = (options.tier0_tokens, options.tier1_tokens, options.tier2_tokens)

@@ -251,7 +251,7 @@ def retry_install(
 
 @transaction.atomic
 def approve_seen_install(*, by: User, installation: Installation, digest: str) -> bool:
-    """Approve the tools of a waiting installation as they were shown: `seen` is their digest.
+    """Approve the tools of a waiting installation as they were shown: `digest` is their digest.
 
     Raises ToolsChangedError if the installation lists others by now.
     """

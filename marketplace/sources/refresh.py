@@ -38,7 +38,7 @@ from marketplace.sources.kinds.registry import READERS
 def mark_vanished(source: Source, *, plugins: set[str]) -> int:
     """Mark listings that this run has not seen, and return their number.
 
-    Installed ones stay, marked as vanished; others are deleted. Parts of the plugins in `kept` were
+    Installed ones stay, marked as vanished; others are deleted. Parts of the plugins in `plugins` were
     not fetched in this run, so they are left alone.
     """
     unseen = Listing.objects.filter(source=source).exclude(run=source.run)

@@ -150,6 +150,14 @@ WRITERS = {
         "carry_over",
     ): "an admin's own settings of a tool, to its new name; texts only through the gate",
     (
+        "catalog/registration/_hanging_rows.py",
+        "_carry_settings",
+    ): "an admin's corrected category, through the gate",
+    (
+        "catalog/access/kept_limits.py",
+        "keep_policy",
+    ): "a limit's people and numbers, in a row that is no capability",
+    (
         "marketplace/config_file/_policy_step.py",
         "_apply_tool",
     ): "access and effects of a tool, and no text",

@@ -41,7 +41,7 @@ def move(
 ) -> bool:
     """Move a row to another state, in one conditional update.
 
-    Returns False, and changes nothing, if one of the columns named by `seen` has changed since
+    Returns False, and changes nothing, if one of the columns named by `unchanged` has changed since
     `row` was read, or if a condition does not hold. Of several that move a row, one does.
     """
     before = {name: getattr(row, name) for name in unchanged}

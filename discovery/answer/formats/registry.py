@@ -43,7 +43,7 @@ def write_tools(tools: Iterable[Tool], provider: str) -> list[dict[str, Any]] | 
 def write_searchable(
     tools: Iterable[Tool], matches: Iterable[Tool], search: Tool, provider: str
 ) -> tuple[list[dict[str, Any]], Any]:
-    """Render `tools` with all but the search deferred, and the answer to a search for `found`."""
+    """Render `tools` with all but the search deferred, and the answer to a search for `matches`."""
     if provider == "anthropic":
         # Every tool that a search refers to must be declared.
         matches = list(matches)

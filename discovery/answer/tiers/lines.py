@@ -106,7 +106,7 @@ def _end(match: TierMatch, most: int) -> str:
 
 
 def _share(used: str, budget: int, line_count: int) -> int:
-    """Return the tokens that the text may have after the next of `left` lines."""
+    """Return the tokens that the text may have after the next of `line_count` lines."""
     spent = cost(used)
     return spent + max(0, budget - spent) // line_count
 

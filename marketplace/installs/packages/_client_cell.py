@@ -134,7 +134,7 @@ def enter_cell(
 ) -> Iterator[CelledClient]:
     """Make the cell of a command, or none; `environment` gets other files and the proxy.
 
-    With `shown`, it sees these files instead of the configured ones, and no network.
+    With `readable`, it sees these files instead of the configured ones, and no network.
     """
     problem = cell_problem() if cells_wanted() else ""
     if problem and cells_required():

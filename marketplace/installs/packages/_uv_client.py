@@ -93,7 +93,7 @@ _WANTS_PYTHON = re.compile(
 
 
 def make_environment(package: Package, place: Place, watch: Watch, specifier: str = "") -> None:
-    """Make the environment of a Python that fits `wanted`, or else the command's, or our own."""
+    """Make the environment of a Python that fits `specifier`, or else the command's, or our own."""
     program = _python(specifier or (f"=={package.python}.*" if package.python else ""))
     command = [program, "-I", "-m", "venv", "--without-pip", str(place.folder)]
     code, output = run_client(command, place, watch)

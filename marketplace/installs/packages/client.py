@@ -160,7 +160,7 @@ def run_client(
 ) -> tuple[int, str]:
     """Return the exit code and last lines of a client; PackageProblemError beyond its limits.
 
-    With `shown`, it reads these files and has no network. `environment` replaces the client's.
+    With `readable`, it reads these files and has no network. `environment` replaces the client's.
     """
     environment = dict(environment or client_environment(place, os.environ, program=command[0]))
     with enter_cell(command, place, environment, readable=readable) as celled:
