@@ -195,7 +195,7 @@ class FlowRuleEntry(Part):
 
 
 class WaitingEntry(Part):
-    """A waiting limit of an integration or a tool that is gone.
+    """Limit that waits for an integration or a tool that is gone.
 
     An integration is restricted again. A tool has the access, or the mode of the guard on flows.
     """
