@@ -56,7 +56,7 @@ class IntegrationDefinitions:
 def find_shadows(
     integration: Integration, definitions: Mapping[str, JSONObject], own_names: set[str]
 ) -> dict[str, list[Finding]]:
-    """Return findings about others' tools per definition; `own_names` are all names of the server."""
+    """Return findings about others' tools per definition; `own_names` are the server's names."""
     return find_shadows_of([IntegrationDefinitions(integration, definitions, own_names)])[0]
 
 

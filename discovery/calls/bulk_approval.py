@@ -57,8 +57,8 @@ def decide_in_bulk(
 ) -> BulkDecisions:
     """Approve or reject the calls, each for itself: one refusal stops no other.
 
-    `digests` has the digest of each call as it was displayed. What a list does not show in full is not
-    approved by one, whatever the request says.
+    `digests` has the digest of each call as it was displayed. What a list does not show in full is
+    not approved by one, whatever the request says.
     """
     calls = approvals_of(by).filter(pk__in=list(digests)).order_by("created_at", "pk")
     done, refusals = 0, []

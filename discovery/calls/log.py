@@ -142,7 +142,7 @@ def page_of_calls(
 ) -> CallPage:
     """Return the newest calls, or those beside a cursor, in one statement.
 
-    In one's `is_own` log, tools that one may no longer use have no names: a statement more a caller.
+    In a person's `is_own` log, tools that they may no longer use have no names.
     """
     page = _page(calls, before=before, after=after, size=size)
     if is_own:

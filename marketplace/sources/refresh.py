@@ -38,8 +38,8 @@ from marketplace.sources.kinds.registry import READERS
 def mark_vanished(source: Source, *, plugins: set[str]) -> int:
     """Mark listings that this run has not seen, and return their number.
 
-    Installed ones stay, marked as vanished; others are deleted. Parts of the plugins in `plugins` were
-    not fetched in this run, so they are left alone.
+    Installed ones stay, marked as vanished; others are deleted. Parts of the plugins in `plugins`
+    were not fetched in this run, so they are left alone.
     """
     unseen = Listing.objects.filter(source=source).exclude(run=source.run)
     # NULL IN (...) is neither true nor false in SQL: `exclude` would drop rows without that key.

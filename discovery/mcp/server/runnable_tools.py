@@ -37,7 +37,7 @@ def tools_of_integration(caller: Caller, slug: str) -> list[Capability]:
 def listed_tools(caller: Caller, last_names: Sequence[str]) -> tuple[list[Capability], bool]:
     """Return the tools to list, by full name, and whether those are all.
 
-    Tools that cannot be called at the moment are left out. `last_names` are names of the last search.
+    Tools that cannot be called at the moment are left out. `last_names` are the last search's.
     """
     runnable, most = runnable_tools(caller).connected(), settings.PEGBOARD_MCP_TOOLS
     if runnable.count() <= most:
