@@ -337,8 +337,9 @@ def rights_sql(
 
     `united` asks in several groups together, for callers that are; then `usable` also has the
     `group_id` that gives each, and the number of `groups` that do. `with_rules` adds to `hit` which
-    rule it was and how far away, for those who explain an answer. `kept_out` asks instead for what the
-    caller could use if it were not in quarantine: to say of a name that it waits, never to use it.
+    rule it was and how far away, for those who explain an answer. `kept_out` asks instead for what
+    the caller could use if it were not in quarantine: to say of a name that it waits, never to use
+    it.
     `among` limits `usable` to the ids of an expression `asked`, which stands before. `digest` adds
     `rights_digest`: while it and the catalogue's version are the same, so is `usable`.
     """
