@@ -141,8 +141,10 @@ def approve_definitions(
     """Pin the reviewed texts and enable their capabilities; return the names.
 
     `digests` maps names to the digests the person saw. A renamed tool gets what hangs on its old
-    name, unless it is among `apart`: only so can an approval lose a deny. Raises ChangedSinceError if
-    a text changed meanwhile, and NotReadableError if it cannot be stored.
+    name, unless it is among `apart`: only so can an approval lose a deny.
+
+    Raises ChangedSinceError if a text changed meanwhile, and NotReadableError if it cannot be
+    stored.
     """
     lock_definitions(integration.pk)
     rows = _load_seen(integration, digests, (*Definition.WAITING, Standing.REJECTED))
