@@ -93,9 +93,9 @@ secrets: python-tests
 	@if ! git rev-parse --quiet --verify HEAD >/dev/null 2>&1; then \
 	  echo "Not scanned for secrets: this is no git repository."; \
 	else \
-	  $(call find_secrets,'*.py' ':!tests',$(GUESSES)) && \
-	  $(call find_secrets,':!*.py' ':!tests') && \
-	  $(call find_secrets,tests,$(MADE_UP)) && touch .secrets-scanned; \
+	  $(call find_secrets,'*.py' ':!tests' ':!lab',$(GUESSES)) && \
+	  $(call find_secrets,':!*.py' ':!tests' ':!lab') && \
+	  $(call find_secrets,tests lab,$(MADE_UP)) && touch .secrets-scanned; \
 	fi
 
 # Known vulnerabilities of what the locks name. Its service is asked for each package; where that
