@@ -222,7 +222,7 @@ npm-client: python-tests
 	  fi; \
 	done
 
-# Real MCP clients against a running Pegboard, by hand; docs/mcp.md has what they need and their table.
+# Real MCP clients against a running Pegboard, by hand; lab/mcp.md has what they need and their table.
 TOOL ?= mcp-server-time__get_current_time
 ARGUMENTS ?= {"timezone": "Europe/Berlin"}
 real-clients: install-tests

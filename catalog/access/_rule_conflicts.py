@@ -1,6 +1,6 @@
 """Conflicts between two rules with an answer that their authors may not expect, in words.
 
-The cases are those of `docs/access.md`. Which rule wins comes from `acl.rights.decision`.
+The cases are those of `docs/access-cases.md`. Which rule wins comes from `acl.rights.decision`.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _FOR_SOME = {
 
 @dataclass(frozen=True, slots=True)
 class RuleConflict:  # Python has a Warning of its own
-    """A surprising conflict and an alternative. `case` is the number in docs/access.md."""
+    """A surprising conflict and an alternative. `case` is the number in docs/access-cases.md."""
 
     case: int
     sentence: str

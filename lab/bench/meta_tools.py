@@ -2,7 +2,7 @@
 
     python -m lab.bench.meta_tools ../shared/eval/toucan-mcp-catalog/catalog.jsonl
 
-Prints the tables of docs/meta-tools.md as Markdown. Needs no database: the index is that of a
+Prints the tables of lab/meta-tools.md as Markdown. Needs no database: the index is that of a
 caller who may use everything.
 """
 

@@ -1,4 +1,4 @@
-"""Worked cases of rights: data for the tests and for the tables of docs/access.md.
+"""Worked cases of rights: data for the tests and for the tables of docs/access-cases.md.
 
 alice works in the group support, which is allow-listed and has the spaces root, below it
 department, below it project; she is also in interns. She asks in project about gmail__send_email;

@@ -20,7 +20,8 @@ from tests.translation import stored_messages  # noqa: E402
 
 settings_page.PAGE.write_text(settings_page.render_settings(), "utf-8")
 reference_page.PAGE.write_text(reference_page.render_reference(), "utf-8")
-rights_page.PAGE.write_text(rights_page.render_access(), "utf-8")
+for access_page in rights_page.PAGES:
+    access_page.write_text(rights_page.render_access(access_page), "utf-8")
 description = client_types.read_description()
 components = description["components"]["schemas"]
 client_types.MODULE.write_text(client_types.render_types(components), "utf-8")

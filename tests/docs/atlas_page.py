@@ -1,4 +1,4 @@
-"""The generated figures and table of docs/atlas.md: every package that the atlas has installed."""
+"""The generated part of lab/atlas/README.md: every package that the atlas has installed."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from lab.atlas.packages import AtlasPackage, read_packages
 from lab.atlas.results import read_results
 
-PAGE = Path(__file__).parents[2] / "docs" / "atlas.md"
+PAGE = Path(__file__).parents[2] / "lab" / "atlas" / "README.md"
 _BLOCK = re.compile(r"(<!-- generated: atlas -->\n).*?(<!-- end -->)", re.DOTALL)
 _NEEDS = {
     "": "neither network nor account",

@@ -1,11 +1,11 @@
-"""The generated table of docs/trust.md: what the hostile server tries in its cell."""
+"""The generated table of lab/trust.md: what the hostile server tries in its cell."""
 
 import re
 from pathlib import Path
 
 from tests.cell.escapes import ATTEMPTS
 
-PAGE = Path(__file__).parents[2] / "docs" / "trust.md"
+PAGE = Path(__file__).parents[2] / "lab" / "trust.md"
 _BLOCK = re.compile(r"(<!-- generated: escapes -->\n).*?(<!-- end -->)", re.DOTALL)
 
 

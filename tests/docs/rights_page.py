@@ -1,4 +1,4 @@
-"""Generated parts of docs/access.md: `python -m tests.docs`.
+"""Generated parts of docs/access.md and docs/access-cases.md: `python -m tests.docs`.
 
 The order of precedence comes from the description of the rights, the rest from the worked cases.
 """
@@ -10,14 +10,15 @@ from pathlib import Path
 from acl.rights.precedence_sql import PRECEDENCE, SPACE, SUBJECT, TARGET
 from tests.access.worked_cases import CASES, UNITED_CASES
 
-PAGE = Path(__file__).parents[2] / "docs" / "access.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = (DOCS / "access.md", DOCS / "access-cases.md")
 _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def render_access() -> str:
-    """Return the page, with its generated parts written anew."""
-    page = PAGE.read_text("utf-8")
-    return _BLOCK.sub(lambda found: f"{found[1]}{_PARTS[found[2]]()}{found[3]}", page)
+def render_access(page: Path) -> str:
+    """Return a page's text, with its generated parts written anew."""
+    text = page.read_text("utf-8")
+    return _BLOCK.sub(lambda found: f"{found[1]}{_PARTS[found[2]]()}{found[3]}", text)
 
 
 def _precedence() -> str:

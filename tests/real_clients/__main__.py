@@ -1,7 +1,7 @@
 """Try real clients: `make real-clients ADDRESS=http://localhost:8000/mcp`.
 
 With PEGBOARD_KEY, and SIGN_IN_USER and SIGN_IN_PASSWORD for the sign-ins. Prints the table of
-docs/mcp.md. Packages come from registries into `.pegboard/real-clients`.
+lab/mcp.md. Packages come from registries into `.pegboard/real-clients`.
 """
 
 import json
