@@ -175,6 +175,7 @@ MESSAGES = (
     gettext_noop("The text passes on an address: %(first)s."),
     gettext_noop("The text stands word for word inside another: %(first)s."),
     gettext_noop("There is no package %(first)s."),
+    gettext_noop("This version of Pegboard has no channels of %(first)s."),
     gettext_noop(
         "Unknown: the connections process has not reported whether programs run in cells."
     ),

@@ -13,6 +13,7 @@ from acl.audit.recorder import record_look
 from acl.models import Space
 from acl.rights.caller_lookup import Caller, CallerRefused, caller_for
 from acl.web.frame import Frame, PageRequest
+from discovery.answer.formats.registry import FORMATS
 from discovery.calls.my_tools_pages import KINDS
 from discovery.select.selection import SelectRequest
 
@@ -22,11 +23,7 @@ OUTPUTS = [
     ("", gettext_lazy("Request")),
     ("prompt", gettext_lazy("Prompt")),
     ("tiers", gettext_lazy("Tiers")),
-    ("anthropic", "Anthropic"),
-    ("openai", "OpenAI"),
-    ("openai_responses", "OpenAI Responses"),
-    ("gemini", "Gemini"),
-    ("mcp", "MCP"),
+    *((name, module.LABEL) for name, module in FORMATS.items()),
 ]
 GRAPH = [("", gettext_lazy("Used")), ("off", gettext_lazy("Ignored"))]
 COMPARED = [

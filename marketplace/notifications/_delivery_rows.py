@@ -14,8 +14,9 @@ from acl.platform.jobs.rows import update_unlocked
 from acl.rights.approvers import Approver, eligibility_of
 from marketplace.models import NotificationChannel, NotificationDelivery
 from marketplace.notifications._events import Event, Topic, list_events
+from marketplace.notifications.kinds.registry import MAIL
 
-State, MAIL = NotificationDelivery.State, NotificationChannel.Kind.MAIL
+State = NotificationDelivery.State
 TOLD_WITHIN = timedelta(days=1)  # after a longer pause, older events are old news
 KEPT = timedelta(days=30)
 LEASE = timedelta(minutes=5)  # a worker that died has its deliveries repeated after this time

@@ -20,8 +20,9 @@ from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import seal
 from marketplace.models import NotificationChannel, NotificationDelivery
 from marketplace.notifications._standard_webhook import new_secret
+from marketplace.notifications.kinds.registry import ADDRESS_KINDS, KINDS, MAIL
 
-Kind, Topic = NotificationChannel.Kind, NotificationChannel.Topic
+Topic = NotificationChannel.Topic
 MOST_OF_PERSON, MOST_OF_ADMINS = 10, 100
 
 
@@ -67,22 +68,22 @@ def _listed(rows: "QuerySet[NotificationChannel]") -> "QuerySet[NotificationChan
 def add_channel(*, by: User, values: NewChannel) -> tuple[NotificationChannel, str]:
     """Store a channel; return it, and a webhook's signing secret, which is shown once."""
     _check(values)
-    secret = new_secret() if values.kind == Kind.WEBHOOK else ""
-    host = urlsplit(values.address).hostname or "" if values.kind != Kind.MAIL else ""
+    secret = new_secret() if values.kind != MAIL and ADDRESS_KINDS[values.kind].SIGNED else ""
+    host = urlsplit(values.address).hostname or "" if values.kind != MAIL else ""
     row = NotificationChannel(
         owner=values.owner,
         group=values.group,
         kind=values.kind,
         topics=list(values.topics),
-        mail_to=values.mail_to if values.kind == Kind.MAIL and values.owner is None else "",
+        mail_to=values.mail_to if values.kind == MAIL and values.owner is None else "",
         host=host[:253],
         origin=values.origin,
         with_arguments=values.with_arguments and values.owner is None,
         # The purpose has the row's key in it, so the row comes first.
-        sealed_address=b"" if values.kind == Kind.MAIL else b"pending",
+        sealed_address=b"" if values.kind == MAIL else b"pending",
     )
     row.save()
-    if values.kind != Kind.MAIL:
+    if values.kind != MAIL:
         try:
             row.sealed_address = seal(values.address, purpose=row.address_purpose)
             row.sealed_secret = seal(secret, purpose=row.secret_purpose) if secret else b""
@@ -94,13 +95,15 @@ def add_channel(*, by: User, values: NewChannel) -> tuple[NotificationChannel, s
 
 
 def _check(values: NewChannel) -> None:
+    if values.kind not in KINDS:
+        raise ChannelRefused("kind", _("There is no such kind of channel."))
     rows = NotificationChannel.objects.filter(owner=values.owner)
     most = MOST_OF_ADMINS if values.owner is None else MOST_OF_PERSON
     if rows.count() >= most:
         raise ChannelRefused(
             "kind", _("There are %(most)s channels, which is the limit.") % {"most": most}
         )
-    if values.kind == Kind.MAIL:
+    if values.kind == MAIL:
         if not delivers_mail():
             raise ChannelRefused("kind", _("No mail server is set, so no mail can be sent."))
         if values.owner is not None and not values.owner.email:

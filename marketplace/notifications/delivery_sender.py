@@ -2,40 +2,39 @@
 
 import json
 import time
-from typing import Any
 
 from django.utils.translation import override
 
 from acl.people.languages import language_of
 from catalog.servers.net.guarded_requests import send_bytes
 from catalog.servers.secrets.sealed_values import unseal
-from marketplace.models import NotificationChannel, NotificationDelivery
+from marketplace.models import NotificationDelivery
 from marketplace.notifications._delivery_attempts import (
-    Message,
     NotDeliveredError,
     attempt_delivery,
     message_of,
-    slack_body,
-    teams_body,
-    webhook_body,
 )
 from marketplace.notifications._standard_webhook import signed_headers
-
-Kind = NotificationChannel.Kind
+from marketplace.notifications.kinds.registry import ADDRESS_KINDS, MAIL
 
 
 def deliver(pk: int) -> None:
     """Try a delivery once. Mail is another process's work."""
-    attempt_delivery(pk, (Kind.SLACK, Kind.TEAMS, Kind.WEBHOOK), _send)
+    row = NotificationDelivery.objects.select_related("channel").filter(pk=pk).first()
+    if row is not None and row.channel.kind != MAIL:
+        attempt_delivery(pk, (row.channel.kind,), _send)
 
 
 def _send(row: NotificationDelivery) -> int | None:
     channel = row.channel
+    kind = ADDRESS_KINDS.get(channel.kind)
+    if kind is None:
+        raise NotDeliveredError(f"This version of Pegboard has no channels of {channel.kind}.")
     with override(language_of(channel.owner)):
-        body = _encode(_body(row, message_of(row)))
+        body = json.dumps(kind.body(message_of(row)), ensure_ascii=False).encode()
     url = unseal(bytes(channel.sealed_address), purpose=channel.address_purpose)
     headers: dict[str, str] = {}
-    if channel.kind == Kind.WEBHOOK:
+    if kind.SIGNED:
         secret = unseal(bytes(channel.sealed_secret), purpose=channel.secret_purpose)
         headers = signed_headers(
             secret=secret, message_id=f"msg_{row.public_id.hex}", at=int(time.time()), body=body
@@ -44,14 +43,3 @@ def _send(row: NotificationDelivery) -> int | None:
     if not 200 <= status < 300:
         raise NotDeliveredError(f"The address answered with status {status}.", status)
     return status
-
-
-def _body(row: NotificationDelivery, message: Message) -> dict[str, Any]:
-    if row.channel.kind == Kind.WEBHOOK:
-        at = row.created_at.isoformat()
-        return webhook_body(message, topic=row.topic, at=at, event=row.event)
-    return (slack_body if row.channel.kind == Kind.SLACK else teams_body)(message)
-
-
-def _encode(values: object) -> bytes:
-    return json.dumps(values, ensure_ascii=False).encode()

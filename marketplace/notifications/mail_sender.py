@@ -9,19 +9,20 @@ from acl.people.languages import language_of
 from acl.platform.mail import delivers_mail
 from marketplace.models import NotificationChannel, NotificationDelivery
 from marketplace.notifications._delivery_attempts import (
-    Message,
     NotDeliveredError,
     attempt_delivery,
     message_of,
 )
 from marketplace.notifications._delivery_rows import claim_due_mails, put_off_mails
+from marketplace.notifications.kinds.base import Message
+from marketplace.notifications.kinds.registry import MAIL
 
 
 def deliver_mails() -> None:
     """Send some of the mails that are due, and none for a while if the server is away."""
     claimed = claim_due_mails()
     for place, pk in enumerate(claimed, 1):
-        if not attempt_delivery(pk, (NotificationChannel.Kind.MAIL,), _send):
+        if not attempt_delivery(pk, (MAIL,), _send):
             put_off_mails(claimed[place:])
             return
 

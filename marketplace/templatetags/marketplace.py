@@ -9,9 +9,11 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from catalog.servers.client.server_problems import label_problem
+from marketplace.notifications.kinds.registry import label_kind
 
 register = template.Library()
 register.filter("problem_label", label_problem)
+register.filter("channel_kind", label_kind)
 
 
 @register.filter

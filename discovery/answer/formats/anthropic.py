@@ -12,8 +12,9 @@ from typing import Any
 
 from catalog.formats.descriptors import JSONObject
 from discovery.answer.formats._legal_schema import arguments_schema
-from discovery.answer.formats.base import Tool, describe
+from discovery.answer.formats.base import Tool, describe, sort_by_name
 
+LABEL = "Anthropic"
 MOST_TOOLS = 10_000
 
 
@@ -32,6 +33,15 @@ def render(tools: Sequence[Tool]) -> list[dict[str, Any]]:
 def render_deferred(tools: Sequence[Tool]) -> list[dict[str, Any]]:
     """Render tools that are deferred until a search returns them."""
     return [{**tool, "defer_loading": True} for tool in render(tools)]
+
+
+def render_searchable(
+    tools: Iterable[Tool], matches: Sequence[Tool], search: Tool
+) -> tuple[list[dict[str, Any]], Any]:
+    """Render the search with all tools deferred, and the answer to a search for `matches`."""
+    # Every tool that a search refers to must be declared.
+    deferred = render_deferred(sort_by_name([*tools, *matches]))
+    return [*render([search]), *deferred], search_result(matches)
 
 
 def search_result(tools: Iterable[Tool]) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from typing import Any
 from discovery.answer.formats._legal_schema import arguments_schema
 from discovery.answer.formats.base import Tool
 
+LABEL = "MCP"
 MOST_TOOLS = 2_000
 
 

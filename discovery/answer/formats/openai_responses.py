@@ -4,12 +4,13 @@ The model searches with a `tool_search_call`. The client answers with a `tool_se
 contains the definitions, so none has to be declared before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from discovery.answer.formats._legal_schema import arguments_schema
 from discovery.answer.formats.base import Tool, describe
 
+LABEL = "OpenAI Responses"
 MOST_TOOLS = 128
 
 
@@ -36,6 +37,13 @@ def render_search(search: Tool) -> dict[str, Any]:
         "description": describe(search),
         "parameters": arguments_schema(search.input_schema),
     }
+
+
+def render_searchable(
+    tools: Iterable[Tool], matches: Sequence[Tool], search: Tool
+) -> tuple[list[dict[str, Any]], Any]:
+    """Render the search, and the answer to a search for `matches`. No tool is declared before."""
+    return [render_search(search)], search_result(matches)
 
 
 def search_result(tools: Sequence[Tool]) -> dict[str, Any]:

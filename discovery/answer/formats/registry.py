@@ -1,16 +1,17 @@
 """Registry of the provider formats, and rendering by a provider's name."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from discovery.answer.formats import anthropic, gemini, mcp, openai_chat, openai_responses
+from acl.platform.open_registry import modules_of
 from discovery.answer.formats.base import Tool, sort_by_name, tools_of
 from discovery.select.selection import Selection
 
 
 class ProviderFormat(Protocol):
-    """Interface of each format module."""
+    """Interface of each format module. `LABEL` names it on pages."""
 
+    LABEL: str
     MOST_TOOLS: int
 
     def render(self, tools: Sequence[Tool]) -> list[dict[str, Any]]: ...
@@ -18,16 +19,17 @@ class ProviderFormat(Protocol):
     def argument_names(self, tool: Tool) -> dict[str, str]: ...
 
 
-FORMATS: Mapping[str, ProviderFormat] = {
-    "anthropic": anthropic,
-    "openai": openai_chat,
-    "openai_responses": openai_responses,
-    "gemini": gemini,
-    "mcp": mcp,
-}
+class SearchingFormat(ProviderFormat, Protocol):
+    """Interface of a format with a tool search, so that definitions can be deferred."""
+
+    def render_searchable(
+        self, tools: Iterable[Tool], matches: Sequence[Tool], search: Tool
+    ) -> tuple[list[dict[str, Any]], Any]: ...
+
+
+FORMATS = cast("Mapping[str, ProviderFormat]", modules_of("discovery.answer.formats"))
 NO_TOOLS = "none"
-# Formats with a tool search, so that definitions can be deferred.
-SEARCHING = ("anthropic", "openai_responses")
+SEARCHING = tuple(name for name, module in FORMATS.items() if hasattr(module, "render_searchable"))
 
 
 def render_tools(selection: Selection, provider: str) -> list[dict[str, Any]] | None:
@@ -44,15 +46,10 @@ def write_searchable(
     tools: Iterable[Tool], matches: Iterable[Tool], search: Tool, provider: str
 ) -> tuple[list[dict[str, Any]], Any]:
     """Render `tools` with all but the search deferred, and the answer to a search for `matches`."""
-    if provider == "anthropic":
-        # Every tool that a search refers to must be declared.
-        matches = list(matches)
-        deferred = anthropic.render_deferred(sort_by_name([*tools, *matches]))
-        return [*anthropic.render([search]), *deferred], anthropic.search_result(matches)
-    if provider == "openai_responses":
-        declared = [openai_responses.render_search(search)]
-        return declared, openai_responses.search_result(list(matches))
-    raise ValueError(f"{provider} has no search")
+    if provider not in SEARCHING:
+        raise ValueError(f"{provider} has no search")
+    searching = cast("SearchingFormat", FORMATS[provider])
+    return searching.render_searchable(tools, list(matches), search)
 
 
 def renamed(tools: Iterable[Tool], provider: str) -> dict[str, dict[str, Any]]:

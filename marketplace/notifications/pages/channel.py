@@ -22,7 +22,6 @@ from acl.web.staff_pages import TABS, admins_only, posted
 from marketplace.models import NotificationChannel
 from marketplace.notifications.channels import (
     ChannelRefused,
-    Kind,
     NewChannel,
     Topic,
     add_channel,
@@ -32,6 +31,7 @@ from marketplace.notifications.channels import (
     send_test,
     set_paused,
 )
+from marketplace.notifications.kinds.registry import KINDS, MAIL
 
 LOGGED = 50
 _ADMIN_TOPICS = [Topic.APPROVALS, Topic.REQUESTS, Topic.FAILURES, Topic.ALERTS, Topic.REVIEWS]
@@ -40,7 +40,7 @@ _ADMIN_TOPICS = [Topic.APPROVALS, Topic.REQUESTS, Topic.FAILURES, Topic.ALERTS, 
 class ChannelForm(forms.Form):
     """A new channel."""
 
-    kind = forms.ChoiceField(choices=Kind.choices)
+    kind = forms.ChoiceField(choices=[(name, kind.LABEL) for name, kind in KINDS.items()])
     address = forms.CharField(required=False, max_length=2_000)
     topics = forms.MultipleChoiceField(
         choices=[],
@@ -131,7 +131,9 @@ def _channels(request: PageRequest, place: ChannelPlace) -> HttpResponse:
         "place": place,
         "channels": place.channels(request),
         "form": form,
-        "kinds": [choice for choice in Kind.choices if choice[0] != Kind.MAIL or delivers_mail()],
+        "kinds": [
+            (name, kind.LABEL) for name, kind in KINDS.items() if name != MAIL or delivers_mail()
+        ],
         "topics": place.topics(request),
         "delivers_mail": delivers_mail(),
         "groups": Group.objects.order_by("name", "pk") if place.is_admin else (),

@@ -1,0 +1,5 @@
+"""Mail, which the worker that knows the mail server sends: see `mail_sender`."""
+
+from django.utils.translation import gettext_lazy
+
+LABEL = gettext_lazy("Mail")
