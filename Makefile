@@ -68,6 +68,7 @@ lint: python-tests
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy .
 	$(BIN)/python $(BIN)/lint-imports
+	$(BIN)/python -m tests.house_figures
 	$(BIN)/python -m djlint --check --lint templates
 	@$(MAKE) --no-print-directory secrets
 
