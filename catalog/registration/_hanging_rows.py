@@ -10,13 +10,11 @@ from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.db.models import Model, Q, QuerySet
-from django.db.models.expressions import RawSQL
 
 from catalog.effects.assessment import CORRECTABLE, corrected_columns
 from catalog.models import Capability, Integration
 from catalog.models.relation_kinds import DIRECTED
-from catalog.registration.descriptor_rows import write_derived
-from catalog.trust.gate import marked_as_reviewed
+from catalog.registration.descriptor_rows import set_corrected_category, write_derived
 
 
 class Hanging(NamedTuple):
@@ -161,13 +159,9 @@ def _carry_settings(old: Capability, new: Capability, settings: dict[str, Any]) 
     new = Capability.objects.get(pk=new.pk)
     corrections = {name: old.effect_evidence[name] for name in _CORRECTED if name in settings}
     settings["effect_evidence"] = {**new.effect_evidence, **corrections}
-    rows = Capability.objects.filter(pk=new.pk)
     if category := settings.pop("category", ""):
-        # The gate's mark vouches for a whole row, so a row changed past it keeps its category.
-        passed = rows.filter(reviewed=RawSQL("catalog_texts_digest(catalog_capability)", ()))
-        with marked_as_reviewed():
-            passed.update(category=category, category_inferred=False)
-    rows.update(**settings)
+        set_corrected_category(new.pk, category)
+    Capability.objects.filter(pk=new.pk).update(**settings)
 
 
 def _settings(capability: Capability, *, only_limits: bool) -> dict[str, Any]:

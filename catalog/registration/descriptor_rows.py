@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import Model, Q
+from django.db.models.expressions import RawSQL
 
 from catalog.effects.assessment import CORRECTABLE, corrected_columns
 from catalog.effects.classifier import declared_effect
@@ -125,6 +126,16 @@ def write_derived(capabilities: Sequence[Capability]) -> list[int]:
     refresh_links(keys)
     refresh_lookups(keys)
     return request_vectors({row.pk: compute_text_hash(row) for row in capabilities})
+
+
+def set_corrected_category(pk: int, category: str) -> None:
+    """Give a capability a category that an admin chose for it under another name."""
+    # The gate's mark vouches for a whole row, so a row changed past it keeps its category.
+    as_reviewed = RawSQL("catalog_texts_digest(catalog_capability)", ())
+    with marked_as_reviewed():
+        Capability.objects.filter(pk=pk, reviewed=as_reviewed).update(
+            category=category, category_inferred=False
+        )
 
 
 class StoredCapabilities:

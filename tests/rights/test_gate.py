@@ -338,6 +338,7 @@ def test_what_is_no_text_can_be_changed_as_ever() -> None:
 
 # Modules that may write capabilities. A new writer must use the gate, not this list.
 WRITERS = {
+    # And an admin's category, in rows that passed.
     "catalog/registration/descriptor_rows.py": "takes reviewed definitions only",
     "catalog/registration/scratch_catalog.py": "one of our categories, in rows that passed",
     "catalog/registration/admin_corrections.py": "an admin's category, which the form has scanned",

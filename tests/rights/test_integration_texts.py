@@ -152,7 +152,11 @@ WRITERS = {
     (
         "catalog/registration/_hanging_rows.py",
         "_carry_settings",
-    ): "an admin's corrected category, through the gate",
+    ): "access, marks and effects that an admin set, and no text",
+    (
+        "catalog/registration/descriptor_rows.py",
+        "set_corrected_category",
+    ): "an admin's corrected category, in rows that passed the gate",
     (
         "catalog/access/kept_limits.py",
         "keep_policy",
