@@ -21,6 +21,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as examples
 from playwright.sync_api import Browser, expect, sync_playwright
 
+from acl.platform.redis_circuit import redis_circuit
 from catalog.embedding import configured_embedder
 from catalog.embedding.embedder import Vectors
 from catalog.embedding.onnx_embedder import OnnxEmbedder
@@ -145,6 +146,12 @@ def _no_model_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setattr(configured_embedder, "_answering", configured_embedder._Answering())
     monkeypatch.setattr(configured_embedder, "RECHECK_SECONDS", 3600)
+
+
+@pytest.fixture(autouse=True)
+def _redis_is_tried() -> None:
+    """Forget that Redis failed in an earlier test of this process, whatever its folder."""
+    redis_circuit.close()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
