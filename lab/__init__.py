@@ -1,1 +1,1 @@
-"""What Pegboard is measured and trained with. It is no part of the product."""
+"""Benches, training and their notes, which ship with the repository and not with the product."""

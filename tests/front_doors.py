@@ -6,6 +6,7 @@ rooms below its own, and never an edge.
 """
 
 import re
+from abc import abstractmethod
 from typing import cast
 
 from grimp import ImportGraph
@@ -43,9 +44,9 @@ class _Rooms(Contract):
         broken = sorted(self.find_broken(graph))
         return ContractCheck(kept=not broken, metadata={"broken": broken})
 
+    @abstractmethod
     def find_broken(self, graph: ImportGraph) -> Imports:
         """Return the imports that break the contract: importer, imported module."""
-        raise NotImplementedError
 
     def render_broken_contract(self, check: ContractCheck) -> None:
         for importer, module in check.metadata["broken"]:

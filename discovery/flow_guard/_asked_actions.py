@@ -100,24 +100,24 @@ class AskedActions:
 
     def covers(self, tool: ToolFacts) -> bool:
         """Return True if the message asks for what the tool does, as far as words can tell."""
-        named = tool_words(tool.name)
+        name_words = tool_words(tool.name)
         if tool.ends_something:
             return self.ends
-        if _moves_money(named, tool):
-            return self._says(_SAYS_MONEY, set(named)) or bool(
+        if _moves_money(name_words, tool):
+            return self._says(_SAYS_MONEY, set(name_words)) or bool(
                 _CURRENCY.search(self._text) or _MONEY_INSIDE.search(self._text)
             )
-        if {singular(word) for word in named} & _ACCESS:
-            return self.changes and self._says(_SAYS_ACCESS, set(named))
-        return self.changes or self._commands(named)
+        if {singular(word) for word in name_words} & _ACCESS:
+            return self.changes and self._says(_SAYS_ACCESS, set(name_words))
+        return self.changes or self._commands(name_words)
 
-    def _says(self, words: Set[str], named: Set[str]) -> bool:
-        verbs = {word for word in named if find_base(word)}
+    def _says(self, words: Set[str], name_words: Set[str]) -> bool:
+        verbs = {word for word in name_words if find_base(word)}
         return any(word in words or singular(word) in words | verbs for word in self._words)
 
-    def _commands(self, named: Sequence[str]) -> bool:
+    def _commands(self, name_words: Sequence[str]) -> bool:
         """Return True if a word of the tool's name opens a clause, as in "Comment on it"."""
-        return any(clause and clause[0] in named for clause in self._clauses)
+        return any(clause and clause[0] in name_words for clause in self._clauses)
 
     def _acting_words(self) -> Iterator[str]:
         for clause in self._clauses:
@@ -170,8 +170,8 @@ def _ends_inside(text: str) -> bool:
     )
 
 
-def _moves_money(named: Sequence[str], tool: ToolFacts) -> bool:
-    words = {singular(word) for word in named}
+def _moves_money(name_words: Sequence[str], tool: ToolFacts) -> bool:
+    words = {singular(word) for word in name_words}
     if words & _MONEY:
         return True
     return bool(words & _MAYBE_MONEY) and bool(property_words(tool.schema) & _AMOUNTS)
