@@ -10,6 +10,7 @@ from acl.models.registered_client import (
     ClientToken,
     RegisteredClient,
 )
+from acl.models.rights_change import RightsChange
 from acl.models.rule_bases import AccessRequest, GroupGrantBase, RuleBase, UserGrantBase
 from acl.models.service_account import Invitation, PersonLanguage, ScimRecord, ServiceAccount
 from acl.models.space import GroupPolicy, Space
@@ -31,6 +32,7 @@ __all__ = [
     "PersonLanguage",
     "RegisteredClient",
     "ReplicaBeat",
+    "RightsChange",
     "RuleBase",
     "ScimRecord",
     "ServiceAccount",

@@ -10,7 +10,8 @@ from typing import NamedTuple
 class DatabaseTrigger(NamedTuple):
     """A trigger: when it fires, for what, and the function that it runs.
 
-    The words are those of Postgres (`pg_get_triggerdef`). `table` is empty for the model's own.
+    The words are those of Postgres (`pg_get_triggerdef`). `table` is empty for the model's own;
+    `rows` names the tables of changed rows, and `arguments` are the function's.
     """
 
     name: str
@@ -18,6 +19,19 @@ class DatabaseTrigger(NamedTuple):
     each: str
     function: str
     table: str = ""
+    rows: str = ""
+    arguments: str = ""
+
+    def create_sql(self) -> str:
+        """Return the statement that a migration creates it by."""
+        return (
+            f"CREATE TRIGGER {self.name} {self.when} ON {self.table} {self.rows}"
+            f" FOR EACH {self.each} EXECUTE FUNCTION {self.function}({self.arguments});"
+        )
+
+    def drop_sql(self) -> str:
+        """Return the statement that takes it back."""
+        return f"DROP TRIGGER {self.name} ON {self.table};"
 
 
 Triggers = tuple[DatabaseTrigger, ...]

@@ -71,7 +71,7 @@ path AS (                      -- the space and those above it; the bound stops 
 hit AS MATERIALIZED (          -- every rule on the path that speaks about this caller
   SELECT r.integration_id, r.capability_id, {rank} AS rank{named}
   FROM who CROSS JOIN path JOIN {rule} r ON r.space_id = path.id
-  WHERE {applies}
+  WHERE ({applies}){about_asked}
 ),
 integration_rule AS (
   SELECT integration_id AS id, min(rank) AS rank FROM hit
@@ -87,16 +87,20 @@ _GROUNDS = """{permissions},{ended_ids},
 integration_grant AS (
   SELECT g.content_object_id AS id FROM who JOIN {integration_group} g ON g.group_id = who.group_id
    AND g.permission_id = (SELECT id FROM permission WHERE codename = 'use_integration')
+   {integration_asked}
   UNION
   SELECT g.content_object_id FROM who JOIN {integration_user} g ON g.user_id = who.user_id
    AND g.permission_id = (SELECT id FROM permission WHERE codename = 'use_integration')
+   {integration_asked}
 ),
 capability_grant AS (
   SELECT g.content_object_id AS id FROM who JOIN {capability_group} g ON g.group_id = who.group_id
    AND g.permission_id = (SELECT id FROM permission WHERE codename = 'use_capability')
+   {capability_asked}
   UNION
   SELECT g.content_object_id FROM who JOIN {capability_user} g ON g.user_id = who.user_id
    AND g.permission_id = (SELECT id FROM permission WHERE codename = 'use_capability')
+   {capability_asked}
 ),
 live AS MATERIALIZED (         -- one row per live integration; verdict: 0 no, 1 asks first, 2 runs
   SELECT i.id, r.rank, d.granted, {runs_here} AS runs_here,
@@ -105,7 +109,7 @@ live AS MATERIALIZED (         -- one row per live integration; verdict: 0 no, 1
   LEFT JOIN integration_rule r ON r.id = i.id LEFT JOIN integration_grant g ON g.id = i.id
   CROSS JOIN LATERAL (
     SELECT {granted} AS granted) d
-  WHERE {live}
+  WHERE {live}{live_asked}
     AND (NOT %(connected)s::bool OR {can_run})
 ),
 exception AS MATERIALIZED (    -- capabilities with a rule or a grant of their own
@@ -185,6 +189,19 @@ _DECIDED_AMONG = """decided AS (
     SELECT {verdict_of_exception} AS verdict) v
   WHERE (x.id IN (SELECT id FROM asked)) IS TRUE AND v.verdict > 0 AND {usable_at_all}
 )"""
+# The asked ids with their integrations, and what limits the grounds to these: without it, rights to
+# one tool cost as much as those to all. Arrays, so that an index finds the few rows.
+_ASKED_ROWS = """asked_rows AS MATERIALIZED (
+  SELECT id, integration_id FROM {capability} WHERE id = ANY (ARRAY(SELECT id FROM asked))
+)"""
+_OF_ASKED = "ARRAY(SELECT integration_id FROM asked_rows)"
+_NARROW = {
+    "about_asked": f" AND (r.integration_id = ANY ({_OF_ASKED})"  # noqa: S608
+    " OR r.capability_id = ANY (ARRAY(SELECT id FROM asked_rows)))",
+    "integration_asked": f"AND g.content_object_id = ANY ({_OF_ASKED})",
+    "capability_asked": "AND g.content_object_id = ANY (ARRAY(SELECT id FROM asked_rows))",
+    "live_asked": f" AND i.id = ANY ({_OF_ASKED})",
+}
 # The same as a condition on a row, for a statement that reads rows in an order of its own.
 _ALLOWED = """allowed AS MATERIALIZED (  -- the exceptions that may be used
   SELECT x.id
@@ -195,19 +212,6 @@ _IS_USABLE = """(c.id IN (SELECT id FROM allowed)
       OR (c.integration_id IN (SELECT id FROM live WHERE verdict > 0)
           AND c.id NOT IN (SELECT id FROM exception)))
     AND {usable_at_all}"""
-# All that decides `usable`, but for the rows of capabilities, whose changes the database counts.
-# Equal digests at one version of the catalogue mean equal answers, also after a time is over.
-_DIGEST = """
-rights_digest AS MATERIALIZED (
-  SELECT encode(sha256(convert_to(concat_ws(';',
-    COALESCE((SELECT string_agg(concat_ws(':', id, rank, granted, runs_here), ',' ORDER BY id)
-              FROM live), ''),
-    COALESCE((SELECT string_agg(concat_ws(':', id, rank, granted), ',' ORDER BY id)
-              FROM exception), ''),
-    COALESCE((SELECT string_agg(id::text, ',' ORDER BY id) FROM ended), '')
-  ), 'UTF8')), 'hex') AS digest
-)
-"""
 # Several groups together: each answers for itself, by the same text, and the answers are united.
 # The rules of the space that was asked for come last: where one of them decides, it limits the
 # answers of all groups, so a deny there holds whatever another group allows.
@@ -221,14 +225,14 @@ each AS MATERIALIZED (
 answers AS MATERIALIZED (
   SELECT each.group_id, each.place, answer.*
   FROM each CROSS JOIN LATERAL (
-    WITH RECURSIVE {answer} SELECT id, tokens, always, mode{digest_column} FROM usable{digest_row}
+    WITH RECURSIVE {answer} SELECT id, tokens, always, mode FROM usable
   ) answer
 ),
 together AS MATERIALIZED (
   SELECT id, min(tokens) AS tokens, bool_or(always) AS always, max(mode) AS mode,
          (array_agg(group_id ORDER BY mode DESC, place))[1] AS group_id, count(*) AS groups
   FROM answers
-  WHERE id IS NOT NULL AND (%(space)s::bigint IS NULL OR EXISTS (SELECT 1 FROM who))
+  WHERE %(space)s::bigint IS NULL OR EXISTS (SELECT 1 FROM who)
   GROUP BY id
 ),
 usable AS MATERIALIZED (
@@ -260,20 +264,6 @@ _OF_MEMBERS = """
 usable AS MATERIALIZED (
   SELECT each.group_id, each.user_id, each.space_id, answer.id, answer.mode
   FROM each CROSS JOIN LATERAL (WITH RECURSIVE {answer} SELECT id, mode FROM usable) answer
-)
-"""
-# An answer's digest stands among its rows, so that each group is asked once.
-_DIGEST_ROW = " UNION ALL SELECT NULL, NULL, NULL, NULL, digest FROM rights_digest"
-# The digests of all groups, and the rules of the space.
-_DIGEST_OF_ALL = """,
-rights_digest AS MATERIALIZED (
-  SELECT encode(sha256(convert_to(concat_ws(';', EXISTS (SELECT 1 FROM who),
-    COALESCE((SELECT string_agg(digest, ',' ORDER BY place) FROM answers WHERE id IS NULL), ''),
-    COALESCE((SELECT string_agg(concat_ws(':', id, rank), ',' ORDER BY id)
-              FROM capability_rule), ''),
-    COALESCE((SELECT string_agg(concat_ws(':', id, rank), ',' ORDER BY id)
-              FROM integration_rule), '')
-  ), 'UTF8')), 'hex') AS digest
 )
 """
 _ONE = {
@@ -331,7 +321,7 @@ def rights_sql(
     with_rules: bool = False,
     kept_out: bool = False,
     among: bool = False,
-    digest: bool = False,
+    whole: bool = False,
 ) -> str:
     """Return the common table expressions that end in `usable`, to follow `WITH RECURSIVE`.
 
@@ -340,25 +330,24 @@ def rights_sql(
     rule it was and how far away, for those who explain an answer. `kept_out` asks instead for what
     the caller could use if it were not in quarantine: to say of a name that it waits, never to use
     it.
-    `among` limits `usable` to the ids of an expression `asked`, which stands before. `digest` adds
-    `rights_digest`: while it and the catalogue's version are the same, so is `usable`.
+    `among` limits `usable` to the ids of an expression `asked`, which stands before, and all else
+    to what those need; `whole` leaves what decides as it is, for conditions on further rows.
     """
     in_the_state = _USABLE_BUT_KEPT_OUT if kept_out else USABLE_AT_ALL
-    names = _parts(tables) | {
+    names = _parts(tables, narrow=among and not whole) | {
         "named": ", r.id AS rule_id, path.distance" if with_rules else "",
         "usable_at_all": in_the_state + _CARRIED_OUT.format(runs_itself=tables.runs_itself),
     }
     names["decided"] = (_DECIDED_AMONG if among else _DECIDED).format(**names)
-    answer = f"{_RULES.rstrip()},{_VERDICTS}" + (f",{_DIGEST}" if digest else "")
+    answer = f"{_RULES.rstrip()},{_VERDICTS}"
+    asked = f"{_ASKED_ROWS.format(**names)},\n" if among else ""
     if not united:
-        return answer.format(**_ONE, **names)
-    return _UNITED.format(
+        return asked + answer.format(**_ONE, **names)
+    return asked + _UNITED.format(
         rules=_RULES.format(**_OF_THE_SPACE, **names),
         answer=answer.format(**_EACH, **names),
-        digest_column=", NULL::text AS digest" if digest else "",
-        digest_row=_DIGEST_ROW if digest else "",
         **names,
-    ) + (_DIGEST_OF_ALL if digest else "")
+    )
 
 
 class RowRights(NamedTuple):
@@ -395,9 +384,10 @@ def members_sql(tables: RightsTables) -> str:
     One answer for each row of `each (group_id, user_id, space_id)`, about the ids in `asked`; both
     stand before. For admins who compare groups; never to use a tool.
     """
-    names = _parts(tables) | {"named": "", "usable_at_all": USABLE_AT_ALL}
+    names = _parts(tables, narrow=True) | {"named": "", "usable_at_all": USABLE_AT_ALL}
     names["decided"] = _DECIDED_AMONG.format(**names)
-    return _OF_MEMBERS.format(answer=f"{_RULES.rstrip()},{_VERDICTS}".format(**_MEMBER, **names))
+    answer = f"{_RULES.rstrip()},{_VERDICTS}".format(**_MEMBER, **names)
+    return f"{_ASKED_ROWS.format(**names)},{_OF_MEMBERS.format(answer=answer)}"
 
 
 def requestable_sql(tables: RightsTables, *, united: bool = False) -> str:
@@ -414,9 +404,10 @@ def requestable_sql(tables: RightsTables, *, united: bool = False) -> str:
     return _REQUESTABLE_TOGETHER.format(answer=answer.format(**_EACH, **names))
 
 
-def _parts(tables: RightsTables) -> dict[str, str]:
+def _parts(tables: RightsTables, *, narrow: bool = False) -> dict[str, str]:
     parts = {
         **_PRECEDENCE,
+        **{name: text if narrow else "" for name, text in _NARROW.items()},
         **names_in(tables),
         "permissions": PERMISSIONS.format(**names_in(tables)),
         "ended_ids": ended_sql(tables),

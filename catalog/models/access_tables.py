@@ -1,18 +1,30 @@
 """Grants and rules on integrations and single capabilities."""
 
+from typing import ClassVar
+
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy
 
-from acl.models import GroupGrantBase, RuleBase, Space, UserGrantBase
+from acl.models import GroupGrantBase, RightsChange, RuleBase, Space, UserGrantBase
+from acl.models.rights_change import counted_rows
+from acl.platform.database_triggers import Triggers
 from acl.platform.stored_json import StoredJSONField
 from catalog.models.capability import Capability
 from catalog.models.integration import Integration
 
+_PERSON, _GROUP = RightsChange.Subject.PERSON, RightsChange.Subject.GROUP
+# A space that went with its rules was counted by itself.
+_GROUP_OF_SPACE = "(SELECT s.group_id FROM acl_space s WHERE s.id = r.space_id)"
+
 
 class IntegrationUserPermission(UserGrantBase):
+    triggers: ClassVar[Triggers] = counted_rows(
+        "catalog_integrationuserpermission", _PERSON, "r.user_id"
+    )
+
     content_object = models.ForeignKey(Integration, models.CASCADE)
 
     class Meta(UserGrantBase.Meta):
@@ -20,6 +32,10 @@ class IntegrationUserPermission(UserGrantBase):
 
 
 class IntegrationGroupPermission(GroupGrantBase):
+    triggers: ClassVar[Triggers] = counted_rows(
+        "catalog_integrationgrouppermission", _GROUP, "r.group_id"
+    )
+
     content_object = models.ForeignKey(Integration, models.CASCADE)
 
     class Meta(GroupGrantBase.Meta):
@@ -27,6 +43,10 @@ class IntegrationGroupPermission(GroupGrantBase):
 
 
 class CapabilityUserPermission(UserGrantBase):
+    triggers: ClassVar[Triggers] = counted_rows(
+        "catalog_capabilityuserpermission", _PERSON, "r.user_id"
+    )
+
     content_object = models.ForeignKey(Capability, models.CASCADE)
 
     class Meta(UserGrantBase.Meta):
@@ -34,6 +54,10 @@ class CapabilityUserPermission(UserGrantBase):
 
 
 class CapabilityGroupPermission(GroupGrantBase):
+    triggers: ClassVar[Triggers] = counted_rows(
+        "catalog_capabilitygrouppermission", _GROUP, "r.group_id"
+    )
+
     content_object = models.ForeignKey(Capability, models.CASCADE)
 
     class Meta(GroupGrantBase.Meta):
@@ -42,6 +66,8 @@ class CapabilityGroupPermission(GroupGrantBase):
 
 class Rule(RuleBase):
     """A rule in a space (allow, deny or propose) about an integration or a capability."""
+
+    triggers: ClassVar[Triggers] = counted_rows("catalog_rule", _GROUP, _GROUP_OF_SPACE)
 
     integration = models.ForeignKey(
         Integration, models.CASCADE, null=True, blank=True, related_name="rules"

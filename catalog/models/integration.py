@@ -7,9 +7,17 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.utils.translation import gettext_lazy
 
+from acl.models.rights_change import RightsChange, counted_columns
 from acl.platform.database_triggers import DatabaseTrigger, Triggers
 from acl.platform.stored_json import StoredJSONField
 from catalog.models.icon import IconSource
+
+# Columns that the rights read, and those that say what can be called (`obstacles`, `own_values`).
+_DECIDING = ("enabled", "state", "restricted", "kind", "transport", "slug")
+_NEEDED_TO_CALL = (
+    *("connection", "problem", "unconfirmed", "required_secrets", "own_secrets"),
+    *("endpoint", "command", "package", "source_ref", "transport"),
+)
 
 
 class ReviewState(models.TextChoices):
@@ -35,6 +43,8 @@ class Integration(models.Model):
         DatabaseTrigger(
             "catalog_integration_limits", "AFTER INSERT", "ROW", "catalog_return_limits"
         ),
+        *counted_columns("catalog_integration", RightsChange.Subject.EVERYONE, _DECIDING),
+        *counted_columns("catalog_integration", RightsChange.Subject.READINESS, _NEEDED_TO_CALL),
     )
 
     class Kind(models.TextChoices):

@@ -6,16 +6,21 @@ No secret is stored in the clear: tokens are `Secret` rows, other values are sea
 import uuid
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import ClassVar
 
 from django.contrib.auth.models import User
 from django.db import models
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
+from acl.models.rights_change import RightsChange, counted_rows
+from acl.platform.database_triggers import Triggers
 from acl.platform.stored_json import StoredJSONField
 from catalog.models.integration import Integration
 from catalog.readiness.own_values import steers_sql
 
+# A secret or an account of one person, or shared by all.
+_READINESS, _PERSON = RightsChange.Subject.READINESS, "COALESCE(r.user_id, 0)"
 # Longer sign-ins count as abandoned.
 SIGN_IN_LASTS = timedelta(minutes=10)
 
@@ -38,6 +43,8 @@ class OAuthClient(models.Model):
 
 class OAuthConnection(models.Model):
     """An account at a server, of one person or shared by all users of the integration."""
+
+    triggers: ClassVar[Triggers] = counted_rows("catalog_oauthconnection", _READINESS, _PERSON)
 
     integration = models.ForeignKey(Integration, models.CASCADE, related_name="oauth_connections")
     user = models.ForeignKey(User, models.CASCADE, null=True, blank=True, related_name="+")
@@ -217,6 +224,8 @@ class Secret(models.Model):
 
     Only sealed bytes are stored. `catalog.servers.secrets` decrypts them, in workers only.
     """
+
+    triggers: ClassVar[Triggers] = counted_rows("catalog_secret", _READINESS, _PERSON)
 
     integration = models.ForeignKey(Integration, models.CASCADE, related_name="secrets")
     user = models.ForeignKey(User, models.CASCADE, null=True, blank=True, related_name="+")

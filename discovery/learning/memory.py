@@ -12,14 +12,13 @@ OF_USER, OF_USER_FOR_ONE, OF_ALL = 8, 3, 24
 # At most this many enter the window functions, and the weights rest on this many of the newest.
 NEAREST, MOST_CHECKED = 1000, 1000
 
-# Only our own constants are formatted in. `IS TRUE` makes Postgres probe the rights as a hashed set
-# in index order: a join would sort rows together with their vectors.
+# Only our own constants are formatted in.
 _CTES = f"""memory AS MATERIALIZED (
   SELECT x.id, x.capability_id, x.turn, x.user_id, x.worth, x.gains,
          1 - (x.vector <=> %(h0)s::halfvec) AS likeness
   FROM discovery_experience x
   WHERE x.group_id = %(group)s::bigint AND x.model_id = (SELECT id FROM model)
-    AND (x.capability_id IN (SELECT id FROM usable)) IS TRUE
+    AND {{is_usable}}
     AND x.turn <> ALL (%(apart)s::uuid[])
   ORDER BY x.id DESC LIMIT {{most}}
 ),
@@ -41,12 +40,18 @@ called AS MATERIALIZED (
 )"""  # noqa: S608
 
 
-def memory_ctes(most: int) -> str:
+# `IS TRUE` makes Postgres probe the rights as a hashed set in index order: a join would sort rows
+# together with their vectors.
+_IS_USABLE = "(x.capability_id IN (SELECT id FROM usable)) IS TRUE"
+
+
+def memory_ctes(most: int, is_usable: str = _IS_USABLE) -> str:
     """Return the CTEs that follow `usable` and `model`; `most` experiences bound the cost.
 
-    Vectors stay in their table: only distances are kept.
+    `is_usable` is the condition on a row `x`, in a statement that has no `usable`. Vectors stay in
+    their table: only distances are kept.
     """
-    return _CTES.format(most=most)
+    return _CTES.format(most=most, is_usable=is_usable)
 
 
 _NEWEST = f"SELECT gains FROM memory ORDER BY id DESC LIMIT {MOST_CHECKED}"  # noqa: S608

@@ -111,12 +111,18 @@ def columns_sql(vectors: int, texts: int) -> str:
     )
 
 
-_COLUMNS = """c.id AS pk, c.identifier, c.full_name, c.kind,
-       c.action, i.slug AS integration, c.display_name, c.description, c.category, c.tags,
-       c.input_schema::text AS schema, c.side_effect, c.effect_flags, c.core, c.pinned, c.tokens,
-       c.fingerprint, {readiness},
+# What the catalogue's version covers, and so may be kept beside an index of that version.
+DEFINITION = (
+    *("c.id", "c.identifier", "c.full_name", "c.kind", "c.action", "i.slug", "c.display_name"),
+    *("c.description", "c.category", "c.tags", "c.input_schema::text", "c.side_effect"),
+    *("c.effect_flags", "c.core", "c.pinned", "c.tokens", "c.fingerprint"),
+)
+_COLUMNS = (
+    ", ".join(map("{} AS {}".format, DEFINITION, Candidate._fields))
+    + """, {readiness},
        ARRAY[{cosines}]::float8[] AS cosines,
        ARRAY[{words}]::float8[] AS words"""
+)
 # What they are joined from, after a set of ids.
 JOINED_ROWS = """JOIN catalog_integration i ON i.id = c.integration_id
   LEFT JOIN catalog_embedding e ON e.capability_id = c.id AND e.model_id = (SELECT id FROM model)

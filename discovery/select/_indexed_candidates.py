@@ -1,14 +1,15 @@
 """Candidates by the index of this process: ranked here, and read by one short statement.
 
-The ranking starts from the rows that the caller may use, which are remembered under a digest of all
-that decides them. The statement computes that digest from the rights of its own moment, compares it
-and the versions of the index, and answers only if they are equal; so the answer is that of
-`candidates.py` at this moment. It also reads only what those rights allow, whatever was remembered.
+The ranking starts from the rows that the caller may use, which are remembered with the version of
+the rights. The statement compares that version and those of the index with the database's at its
+own moment, and answers only if they are equal; so the answer is that of `candidates.py` at this
+moment. Definitions are kept beside the index, and scores are the index's own: the statement reads
+what can change without a version, which is whether calls would succeed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from itertools import repeat
 from typing import Any
 
@@ -17,22 +18,21 @@ import numpy.typing as npt
 
 from acl.platform.prepared_statements import Table, table_of
 from acl.platform.read_replica import read_replica
-from acl.rights.statement import rights_sql
+from acl.rights.rights_version import version_sql
 from catalog.querysets import TABLES
+from catalog.readiness.facts import COLUMNS, facts_sql
 from catalog.search_index.cache import index_cache
-from catalog.search_index.rows import IS_CURRENT_SQL, SearchIndex, likeness_of_means
+from catalog.search_index.rows import IS_CURRENT_SQL, SearchIndex, likeness_of_means, normalized
 from discovery.learning import memory
 from discovery.learning.past_use import PastCall, VoteGains
 from discovery.select._candidate_rows import (
-    JOINED_ROWS,
+    DEFINITION,
     MODEL,
     Candidate,
     CandidateQuery,
     Candidates,
-    columns_sql,
-    row_reader,
 )
-from discovery.select._usable_rows import UsableRows, usable_rows_of
+from discovery.select._usable_rows import Definition, IndexUse, UsableRows, use_of
 from discovery.select.candidates import (
     BESIDE_EACH,
     FOREMOST,
@@ -62,17 +62,20 @@ def find_by_index(query: CandidateQuery) -> Candidates | None:
     index = index_cache.at(query.model)
     if index is None:
         return None
-    usable_cache = usable_rows_of(index)
-    usable = usable_cache.at(query)
+    use = use_of(index)
+    usable = use.at(query)
     for _ in range(_ATTEMPTS):
-        usable = usable or usable_cache.load(query)
+        usable = usable or use.load(query)
         if usable is None:
             break
         draft = _draft(index, usable, query)
-        columns, rows = _read(index, usable, draft, query)
+        rows, definitions = _read(index, use, usable, draft, query)
         is_current, is_fresh = rows[0][:2]
         if is_fresh:
-            return _candidates(index, usable, draft, query, columns, rows)
+            read = [row[_DEFINITION] for row in rows if row[_DEFINITION.start] is not None]
+            use.keep(read)
+            definitions |= {definition[0]: definition for definition in read}
+            return _candidates(index, definitions, usable, draft, query, rows)
         if not is_current:
             break
         usable = None
@@ -107,21 +110,26 @@ def _draft(index: SearchIndex, usable: UsableRows, query: CandidateQuery) -> _Dr
     return _Draft(hits, foremost, foremost.union(*beside), servers)
 
 
-def _read(index: SearchIndex, usable: UsableRows, draft: _Draft, query: CandidateQuery) -> Table:
-    statement = _statement(
-        query.vector_count, len(query.words), query.experiences, united=query.caller.is_united
-    )
+def _read(
+    index: SearchIndex, use: IndexUse, usable: UsableRows, draft: _Draft, query: CandidateQuery
+) -> tuple[list[tuple[Any, ...]], dict[int, Definition]]:
+    """Return the rows, and the definitions that were kept before, which the rows do not have."""
     places = sorted(draft.hits | draft.around)
+    ids = index.ids[places].tolist()
+    known = use.definitions(ids)
     parameters = query.parameters() | {
-        "ids": index.ids[places].tolist(),
-        "digest": usable.digest,
+        "ids": ids,
+        "kept": list(known),
+        "usable": usable.sent_ids if query.experiences else None,
+        "rights_version": usable.version,
         **index.label._asdict(),
     }
+    statement = _statement(query.experiences)
     lagging = read_replica.table_of(statement, parameters) if query.may_lag else None
     # A replica may be behind the index and the rows. Only the primary says that these are outdated.
     if lagging is not None and _is_fresh(lagging):
-        return lagging
-    return table_of(statement, parameters)
+        return lagging.rows, known
+    return table_of(statement, parameters).rows, known
 
 
 def _is_fresh(table: Table) -> bool:
@@ -131,29 +139,27 @@ def _is_fresh(table: Table) -> bool:
 
 def _candidates(
     index: SearchIndex,
+    definitions: Mapping[int, Definition],
     usable: UsableRows,
     draft: _Draft,
     query: CandidateQuery,
-    columns: tuple[str, ...],
     rows: Sequence[tuple[Any, ...]],
 ) -> Candidates:
-    reader = row_reader(columns)
     hits = {int(pk) for pk in index.ids[sorted(draft.hits)]}
-    hit_candidates: list[Candidate] = []
-    outside: list[Candidate] = []
     experiences: list[PastCall] = []
     checked = VoteGains()
-    for row in rows:
-        if row[reader.key] is None:  # the state alone: nothing was found
-            break
-        candidate = Candidate._make(reader.candidate(row))
-        turns = None
-        if reader.experiences:
-            turns, likenesses, worths, gains, squares = reader.experiences(row)
+    if rows[0][_KEY] is None:  # the state alone: nothing was found
+        rows = ()
+    if query.experiences:
+        for row in rows:
+            turns, likenesses, worths, gains, squares = row[_EXPERIENCES]
             checked = VoteGains(gains, squares) if gains else checked
             if turns:
-                experiences += map(PastCall, repeat(candidate.pk), turns, likenesses, worths)
-        (hit_candidates if turns or candidate.pk in hits else outside).append(candidate)
+                hits.add(row[_KEY])
+                experiences += map(PastCall, repeat(row[_KEY]), turns, likenesses, worths)
+    found = _made(index, definitions, usable, query, rows)
+    hit_candidates = [candidate for candidate in found if candidate.pk in hits]
+    outside = [candidate for candidate in found if candidate.pk not in hits]
     embedded = any(
         cosine is not None for candidate in hit_candidates for cosine in candidate.cosines
     )
@@ -163,11 +169,37 @@ def _candidates(
         usable.tokens,
         embedded,
         outside,
-        _links(index, usable, draft, query, [*hit_candidates, *outside]),
+        _links(index, usable, draft, query, found),
         experiences,
         checked,
         _servers(index, draft, hit_candidates),
     )
+
+
+def _made(
+    index: SearchIndex,
+    definitions: Mapping[int, Definition],
+    usable: UsableRows,
+    query: CandidateQuery,
+    rows: Sequence[tuple[Any, ...]],
+) -> list[Candidate]:
+    """Make candidates of kept definitions, what the rows say of each, and the index's scores."""
+    keys = [row[_KEY] for row in rows]
+    places = np.searchsorted(index.ids, keys)
+    words = np.stack([index.words.score(text)[places] for text in query.words], axis=1).tolist()
+    cosines: list[list[float | None]] = [[None] * query.vector_count] * len(rows)
+    if query.vectors is not None and len(rows):
+        likeness = (index.matrix[places] @ normalized(query.vectors).T).tolist()
+        embedded = index.embedded[places].tolist()
+        cosines = [
+            near if has else missing
+            for near, has, missing in zip(likeness, embedded, cosines, strict=True)
+        ]
+    asks_first = usable.asking[places].tolist()
+    return [
+        Candidate(*definitions[row[_KEY]], row[_ASKS_FIRST] or asks, *row[_FACTS], near, scores)
+        for row, asks, near, scores in zip(rows, asks_first, cosines, words, strict=True)
+    ]
 
 
 def _servers(
@@ -208,33 +240,38 @@ def _links(
     return links + [link for link in links_by_shared(names) if link[:3] not in stored]
 
 
-@lru_cache(maxsize=32)
-def _statement(vectors: int, texts: int, experiences: int, *, united: bool) -> str:
-    """Build the statement; the text is the same for the same arguments, so it is prepared once."""
+@cache
+def _statement(experiences: int) -> str:
+    """Build the statement; the text is the same for the same argument, so it is prepared once."""
+    facts = facts_sql(mode="2")  # the mode is in the rows: the statement has no rights
     return _STATEMENT.format(
-        remembered=memory.REMEMBERED if experiences else "",
-        rights=rights_sql(TABLES, united=united, among=True, digest=True),
-        model=MODEL,
-        memory=f",\n{memory.memory_ctes(experiences)}" if experiences else "",
+        model=f"WITH {MODEL}, {memory.memory_ctes(experiences, _IS_USABLE)},"
+        if experiences
+        else "WITH",
         called=memory.HITS if experiences else "",
         checked=memory.CHECKED if experiences else "",
         is_current=IS_CURRENT_SQL,
-        columns=columns_sql(vectors, texts),
+        version=version_sql(TABLES.ended),
+        facts=facts,
+        definition=", ".join(f"CASE WHEN is_unread THEN {column} END" for column in DEFINITION),
         experiences=memory.COLUMNS if experiences else "",
-        joined_rows=JOINED_ROWS,
         joined=memory.JOINED if experiences else "",
     )
 
 
-_STATEMENT = """WITH RECURSIVE asked (id) AS MATERIALIZED (
-  SELECT unnest(%(ids)s::bigint[]){remembered}
-),
-{rights},
-{model}{memory},
-shown AS MATERIALIZED (SELECT id FROM usable WHERE id = ANY (%(ids)s::bigint[]) {called}),
-totals AS (SELECT {is_current} AS is_current,
-                  (SELECT digest FROM rights_digest) = %(digest)s::text AS is_same{checked})
-SELECT totals.is_current, totals.is_current AND totals.is_same AS is_fresh, {columns}{experiences}
+_IS_USABLE = "x.capability_id = ANY (%(usable)s::bigint[])"
+_STATEMENT = """{model}
+shown AS MATERIALIZED (SELECT unnest(%(ids)s::bigint[]) AS id {called}),
+totals AS MATERIALIZED (SELECT {is_current} AS is_current,
+                               {version} = %(rights_version)s::text AS is_same{checked})
+SELECT totals.is_current, totals.is_current AND totals.is_same AS is_fresh, c.id, {facts},
+       {definition}{experiences}
 FROM totals LEFT JOIN (shown JOIN catalog_capability c ON c.id = shown.id
-  {joined_rows}{joined}) ON totals.is_current AND totals.is_same
+  JOIN catalog_integration i ON i.id = c.integration_id
+  CROSS JOIN LATERAL (SELECT c.id <> ALL (%(kept)s::bigint[]) AS is_unread OFFSET 0) reading
+  {joined}) ON totals.is_current AND totals.is_same
 """
+_KEY, _ASKS_FIRST = 2, 3
+_FACTS = slice(_ASKS_FIRST + 1, _ASKS_FIRST + len(COLUMNS))
+_DEFINITION = slice(_FACTS.stop, _FACTS.stop + len(DEFINITION))
+_EXPERIENCES = slice(_DEFINITION.stop, None)

@@ -2,9 +2,9 @@
 
 Reading the rights and vectors of all that such a caller may use takes seconds at a million. Where
 `manage.py vector_index` has built an index, a statement reads the nearest by it instead. Counting
-what they may use takes a second, too, so that is remembered for a minute, with a digest of all that
-decides it but the rows of capabilities. The statement computes that digest from the rights of its
-own moment, and answers only if it is the same.
+what they may use takes a second, too, so that is remembered for a minute, with the version of the
+rights. The statement compares it with the version of its own moment, and answers only if it is the
+same.
 """
 
 from collections.abc import Hashable
@@ -15,6 +15,7 @@ from cachetools import TTLCache
 from django.conf import settings
 
 from acl.platform.prepared_statements import rows_of
+from acl.rights.rights_version import version_sql
 from acl.rights.statement import rights_sql
 from catalog.embedding.vector_index import VectorIndex, find_index
 from catalog.querysets import TABLES
@@ -98,19 +99,19 @@ def _count(query: CandidateQuery) -> KnownTotals | None:
 def count_usable(query: CandidateQuery, index: VectorIndex) -> tuple[KnownTotals, int]:
     """Count what the caller may use, and all capabilities."""
     parameters = {**query.rights(), "model": index.model}
-    [(digest, usable, embedded, tokens, always, all_)] = rows_of(_totals(), parameters)
-    return KnownTotals(index, digest, usable, embedded, int(tokens or 0), tuple(always)), all_
+    [(version, usable, embedded, tokens, always, all_)] = rows_of(_totals(), parameters)
+    return KnownTotals(index, version, usable, embedded, int(tokens or 0), tuple(always)), all_
 
 
 @cache
 def _totals() -> str:
     return f"""
-WITH RECURSIVE {rights_sql(TABLES, digest=True)},
+WITH RECURSIVE {rights_sql(TABLES)},
 embedded AS (
   SELECT FROM usable JOIN catalog_embedding e ON e.capability_id = usable.id
   WHERE e.model_id = %(model)s AND e.vector IS NOT NULL LIMIT {READ}
 )
-SELECT (SELECT digest FROM rights_digest), count(*), (SELECT count(*) FROM embedded), sum(tokens),
+SELECT {version_sql(TABLES.ended)}, count(*), (SELECT count(*) FROM embedded), sum(tokens),
        ARRAY(SELECT id FROM usable WHERE always),
        (SELECT count(*) FROM catalog_capability)
 FROM usable

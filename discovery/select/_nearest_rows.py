@@ -11,6 +11,7 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
+from acl.rights.rights_version import version_sql
 from acl.rights.statement import rights_sql, row_rights_sql
 from catalog.embedding.vector_index import VectorIndex
 from catalog.querysets import TABLES
@@ -45,10 +46,10 @@ class Unanswered(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KnownTotals:
-    """Number and tokens of all that a caller may use, and the digest of the rights then."""
+    """Number and tokens of all that a caller may use, and the version of the rights then."""
 
     index: VectorIndex
-    digest: str
+    version: str
     usable: int
     embedded: int  # those with a vector of the index's model, `READ` at most
     tokens: int
@@ -57,7 +58,7 @@ class KnownTotals:
     def parameters(self) -> Mapping[str, Any]:
         """Return the parameters of the statement."""
         return {
-            "digest": self.digest,
+            "rights_version": self.version,
             "known_usable": self.usable,
             "known_embedded": self.embedded,
             "known_tokens": self.tokens,
@@ -78,14 +79,16 @@ def nearest_sql(index: VectorIndex, vectors: int, *, experiences: int) -> str:
         union=" UNION ".join(map(_OF_ARM.format, range(vectors))),
         remembered=memory.REMEMBERED if experiences else "",
         allowed=expression,
-        rights=rights_sql(TABLES, among=True, digest=True),
+        rights=rights_sql(TABLES, among=True, whole=True),
     )
 
 
 def known_totals_sql(vectors: int, *, checked: str) -> str:
     """Return the totals, where the rights are those of then; `ENDED_EARLY` where a scan ended."""
     enough = " AND ".join(_ENOUGH.format(place, _most(vectors)) for place in range(vectors))
-    return _KNOWN_TOTALS.format(enough=enough, ended_early=_ENDED_EARLY, checked=checked)
+    return _KNOWN_TOTALS.format(
+        enough=enough, ended_early=_ENDED_EARLY, checked=checked, version=version_sql(TABLES.ended)
+    )
 
 
 def _most(vectors: int) -> int:
@@ -125,4 +128,4 @@ _OF_ARM = "SELECT id FROM nearest{}"
 _ENOUGH = "(SELECT count(*) FROM nearest{}) >= LEAST(%(known_embedded)s, {})"
 _KNOWN_TOTALS = """CASE WHEN {enough} THEN %(known_usable)s::bigint ELSE {ended_early} END
            AS usable, %(known_tokens)s::bigint AS tokens{checked}
-  WHERE (SELECT digest FROM rights_digest) = %(digest)s::text"""
+  WHERE {version} = %(rights_version)s::text"""

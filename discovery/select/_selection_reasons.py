@@ -72,7 +72,7 @@ def evidence_for(item: Ranked) -> dict[str, float]:
     others = {kind: round(share, 4) for kind, share in more.items() if share >= 0.0001}
     own_score = item.judged.score - others.get("use", 0.0)
     if item.exact_name:
-        return {"name": own_score, **others}
+        return {"name": round(own_score, 4), **others}
     meaning, worded = max(item.judged.meaning, 0.0), max(item.judged.words, 0.0)
     if not meaning + worded:  # nothing but the scale's base value, counted as meaning
         meaning = 1.0

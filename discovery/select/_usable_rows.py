@@ -1,18 +1,21 @@
-"""Rows of an index that a caller may use, as they were at one version of rights and catalogue.
+"""What a process keeps beside an index: the rows that callers may use, and definitions.
 
-Nobody is answered by them alone: the statement that reads candidates compares their digest with
-the rights of its own moment, and reads nothing that those do not allow.
+Nobody is answered by them alone: the statement that reads candidates compares the versions with
+those of its own moment, and reads nothing that the rights do not allow.
 """
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from threading import Lock
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from cachetools import LRUCache
 
-from acl.platform.prepared_statements import rows_of
+from acl.platform.prepared_statements import BinaryValue, rows_of
+from acl.rights.rights_version import version_sql
 from acl.rights.statement import rights_sql
 from catalog.querysets import TABLES
 from catalog.search_index.relations import Mask
@@ -20,20 +23,25 @@ from catalog.search_index.rows import LABEL_SQL, IndexLabel, Lengths, SearchInde
 from catalog.search_index.words import Rows
 from discovery.select._candidate_rows import CandidateQuery
 
-# Callers with the same rights share their rows: at 20,000 capabilities, 100 kB each.
+# Callers who may use the same share their rows: at 20,000 capabilities, 100 kB each.
 MOST_CALLERS, MOST_SETS = 10_000, 200
+# A definition with its schema is some 2 kB.
+MOST_DEFINITIONS = 5_000
+Definition = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UsableRows:
     """Usable rows in order and as a mask, those that every selection has, and the totals."""
 
-    digest: str
+    version: str  # of the rights
     rows: Rows
     mask: Mask
+    asking: Mask  # whose calls the rights have approved first
     always: tuple[int, ...]
     tokens: int
     servers: Lengths  # of each server's usable tools, the length of their vectors' sum
+    sent_ids: BinaryValue  # their keys, as a parameter
 
     @property
     def count(self) -> int:
@@ -41,65 +49,102 @@ class UsableRows:
         return len(self.rows)
 
 
-class UsableRowsCache:
-    """Rows by caller, for one index. Another index starts it anew."""
+class IndexUse:
+    """What was read for one index: rows by caller, and definitions. Another index starts anew."""
 
     def __init__(self, index: SearchIndex) -> None:
         self.index = index
         self._lock = Lock()
-        self._digests: LRUCache[Hashable, Hashable] = LRUCache(MOST_CALLERS)
+        self._callers: LRUCache[Hashable, UsableRows] = LRUCache(MOST_CALLERS)
         self._sets: LRUCache[Hashable, UsableRows] = LRUCache(MOST_SETS)
+        self._definitions: LRUCache[int, Definition] = LRUCache(MOST_DEFINITIONS)
 
     def at(self, query: CandidateQuery) -> UsableRows | None:
         """Return what is known of the caller."""
         with self._lock:
-            return self._sets.get(self._digests.get(query.asking))
+            return self._callers.get(query.asking)
 
     def load(self, query: CandidateQuery) -> UsableRows | None:
         """Read the rows in one statement; None if the index is of another version."""
         statement = _statement(united=query.caller.is_united)
-        [(digest, *label, ids, always, tokens)] = rows_of(statement, query.rights(), binary=True)
+        [(version, *label, ids, always, asking, tokens)] = rows_of(
+            statement, query.rights(), binary=True
+        )
         if IndexLabel(*label) != self.index.label:
             return None
-        key = (digest, query.kind, query.unavailable, query.only_here)
+        key = (query.kind, ids, *always, None, *asking)
         with self._lock:
-            cached = self._sets.get(key)
-        rows = cached or self._read(digest, ids, always, tokens)
+            equal = self._sets.get(key)
+        rows = equal or self._read(version, ids, always, asking, tokens)
         if rows:
+            rows = replace(rows, version=version)
             with self._lock:
-                self._sets[key], self._digests[query.asking] = rows, key
+                self._sets[key], self._callers[query.asking] = equal or rows, rows
         return rows
 
     def _read(
-        self, digest: str, ids: bytes | None, always: list[int], tokens: int | None
+        self, version: str, sent: bytes | None, always: list[int], asking: list[int], tokens: Any
     ) -> UsableRows | None:
-        rows = self.index.rows_of(np.frombuffer(ids or b"", ">i8").astype(np.int64))
+        ids = np.frombuffer(sent or b"", ">i8").astype(np.int64)
+        rows = self.index.rows_of(ids)
         core = self.index.rows_of(np.array(always, dtype=np.int64))
-        if rows is None or core is None:
+        asked = self.index.rows_of(np.array(asking, dtype=np.int64))
+        if rows is None or core is None or asked is None:
             return None
+        return UsableRows(
+            version,
+            rows,
+            self._mask(rows),
+            self._mask(asked),
+            tuple(core.tolist()),
+            int(tokens or 0),
+            lengths_of_sums(self.index, rows),
+            _sent(ids),
+        )
+
+    def _mask(self, rows: Rows) -> Mask:
         mask = np.zeros(len(self.index.ids), dtype=bool)
         mask[rows] = True
-        lengths = lengths_of_sums(self.index, rows)
-        return UsableRows(digest, rows, mask, tuple(core.tolist()), int(tokens or 0), lengths)
+        return mask
+
+    def definitions(self, ids: Sequence[int]) -> dict[int, Definition]:
+        """Return the definitions that are kept of these."""
+        with self._lock:
+            return {pk: self._definitions[pk] for pk in ids if pk in self._definitions}
+
+    def keep(self, definitions: Iterable[Definition]) -> None:
+        """Keep what was read at the index's version."""
+        with self._lock:
+            self._definitions.update({definition[0]: definition for definition in definitions})
 
 
-_caches: list[UsableRowsCache] = []
+def _sent(ids: npt.NDArray[np.int64]) -> BinaryValue:
+    """Return the ids as Postgres sends an array: as text they cost a millisecond for thousands."""
+    items = np.zeros(len(ids), dtype=[("length", ">i4"), ("value", ">i8")])
+    items["length"], items["value"] = 8, ids
+    dimensions = [1, 0, _BIGINT, len(ids), 1] if len(ids) else [0, 0, _BIGINT]
+    return BinaryValue(np.array(dimensions, dtype=">i4").tobytes() + items.tobytes())
 
 
-def usable_rows_of(index: SearchIndex) -> UsableRowsCache:
-    """Return the cache for this index."""
-    for rows_cache in _caches:
-        if rows_cache.index is index:
-            return rows_cache
-    _caches[:] = [UsableRowsCache(index)]
-    return _caches[0]
+_BIGINT = 20  # the type's number, in every Postgres
+_uses: list[IndexUse] = []
+
+
+def use_of(index: SearchIndex) -> IndexUse:
+    """Return what this process keeps beside the index."""
+    for use in _uses:
+        if use.index is index:
+            return use
+    _uses[:] = [IndexUse(index)]
+    return _uses[0]
 
 
 @cache
 def _statement(*, united: bool) -> str:
     return f"""
-WITH RECURSIVE {rights_sql(TABLES, united=united, digest=True)}
-SELECT (SELECT digest FROM rights_digest), {LABEL_SQL},
+WITH RECURSIVE {rights_sql(TABLES, united=united)}
+SELECT {version_sql(TABLES.ended)}, {LABEL_SQL},
        (SELECT string_agg(int8send(id), ''::bytea ORDER BY id) FROM usable),
-       ARRAY(SELECT id FROM usable WHERE always ORDER BY id), (SELECT sum(tokens) FROM usable)
+       ARRAY(SELECT id FROM usable WHERE always ORDER BY id),
+       ARRAY(SELECT id FROM usable WHERE mode = 1 ORDER BY id), (SELECT sum(tokens) FROM usable)
 """  # noqa: S608 - constants only

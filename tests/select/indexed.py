@@ -122,7 +122,13 @@ def astuple_or_tuple(value: Any) -> tuple[Any, ...]:
 
 
 def _rows(rows: list[Any]) -> list[Any]:
-    return sorted((tuple(row) for row in rows), key=lambda row: row[0])
+    """Return the rows by key; the process and Postgres round cosines differently."""
+    rounded = (row._replace(cosines=[_rounded(each) for each in row.cosines]) for row in rows)
+    return sorted((tuple(row) for row in rounded), key=lambda row: row[0])
+
+
+def _rounded(cosine: float | None) -> Any:
+    return None if cosine is None else pytest.approx(cosine, abs=1e-5)
 
 
 def assert_same_way(query: CandidateQuery) -> Candidates:

@@ -154,7 +154,7 @@ def test_along_an_index_on_vectors_it_answers_for_the_rights_that_are_known(worl
     before = outcomes()["replica"]
 
     found = find_among_nearest(world.query, known)
-    of_others = find_among_nearest(world.query, replace(known, digest="of others"))
+    of_others = find_among_nearest(world.query, replace(known, version="of others"))
 
     assert isinstance(found, Candidates)
     assert (names(found), of_others) == (SUPPORT, Unanswered.OTHER_RIGHTS)
