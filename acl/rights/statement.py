@@ -6,9 +6,11 @@ subqueries take seconds. Which rule wins is not decided here: `precedence_sql` p
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
+from django.core.exceptions import EmptyResultSet
 from django.db import models
 from django.db.models.expressions import RawSQL
 
@@ -458,10 +460,26 @@ class UsableQuerySet(models.QuerySet):
         """The tables of the concrete app."""
         raise TypeError(f"{type(self).__name__} does not name its tables")
 
-    def usable_by(self, caller: Caller, *, unavailable: bool = False) -> Self:
-        """Only what `caller` may use."""
-        rights = rights_sql(self.rights_tables(), united=caller.is_united)
-        return self.filter(pk__in=self._usable(rights, caller, unavailable=unavailable))
+    def usable_by(
+        self, caller: Caller, *, unavailable: bool = False, among: "UsableQuerySet | None" = None
+    ) -> Self:
+        """Only what `caller` may use.
+
+        `among` are the rows that can matter, however they are chosen: then the rights to these
+        alone are worked out, which costs a tenth.
+        """
+        tables = self.rights_tables()
+        if among is None:
+            rights = rights_sql(tables, united=caller.is_united)
+            return self.filter(pk__in=self._usable(rights, caller, unavailable=unavailable))
+        try:
+            chosen = among.order_by().values("pk").query.sql_with_params()
+        except EmptyResultSet:
+            return self.none()
+        rights = rights_sql(tables, united=caller.is_united, among=True)
+        return self.filter(
+            pk__in=self._usable(rights, caller, unavailable=unavailable, asked=chosen)
+        )
 
     def reachable_by(self, caller: Caller, *, unavailable: bool = False) -> Self:
         """Only what `caller` may use in any space of the groups, for what is theirs everywhere."""
@@ -469,13 +487,22 @@ class UsableQuerySet(models.QuerySet):
         return self.filter(pk__in=self._usable(rights, caller, unavailable=unavailable))
 
     @staticmethod
-    def _usable(rights: str, caller: Caller, *, unavailable: bool) -> RawSQL:
+    def _usable(
+        rights: str,
+        caller: Caller,
+        *,
+        unavailable: bool,
+        asked: tuple[str, Sequence[Any]] | None = None,
+    ) -> RawSQL:
         """Return the ids as a subquery. It does not look at the row outside, so it runs once."""
         # The names in it are our own.
-        statement = f"WITH RECURSIVE {rights} SELECT id FROM usable"  # noqa: S608
-        parameters = rights_parameters(caller, unavailable=unavailable)
+        statement = f"{rights} SELECT id FROM usable"  # noqa: S608
+        sql, values = _positional(statement, rights_parameters(caller, unavailable=unavailable))
+        before, chosen = "", ()
+        if asked:
+            before, chosen = f"asked (id) AS MATERIALIZED ({asked[0]}), ", tuple(asked[1])
         # Every value is a parameter.
-        return RawSQL(*_positional(statement, parameters))  # noqa: S611
+        return RawSQL(f"WITH RECURSIVE {before}{sql}", [*chosen, *values])  # noqa: S611
 
 
 def _positional(sql: str, parameters: dict[str, Any]) -> tuple[str, list[Any]]:

@@ -36,8 +36,9 @@ def _known_groups(caller: Caller) -> list[int]:
 @cache
 def _count_sql() -> str:
     return f"""
-WITH RECURSIVE {rights_sql(TABLES, united=True)}
-SELECT id, groups FROM usable WHERE id = ANY (%(only)s::bigint[])
+WITH RECURSIVE asked (id) AS MATERIALIZED (SELECT unnest(%(only)s::bigint[])),
+{rights_sql(TABLES, united=True, among=True)}
+SELECT id, groups FROM usable
 """  # noqa: S608 - the names of our own tables and columns
 
 

@@ -6,14 +6,20 @@ from functools import cache
 
 from django.db.models import Count, F
 
-from acl.platform.prepared_statements import rows_of
+from acl.platform.prepared_statements import columns_of, made, rows_of
 from acl.platform.stored_texts import translate_stored
 from acl.rights.caller_lookup import Caller
 from acl.rights.statement import rights_parameters, rights_sql
 from catalog.access.grounds import Ground, grounds_for
-from catalog.models import Capability
+from catalog.models import Capability, Integration
 from catalog.querysets import TABLES, CapabilityQuerySet
-from catalog.readiness.facts import facts_parameters, facts_sql, readiness_from, tell_approvers
+from catalog.readiness.facts import (
+    COLUMNS,
+    facts_parameters,
+    facts_sql,
+    readiness_from,
+    tell_approvers,
+)
 from catalog.readiness.obstacles import Obstacle
 from catalog.readiness.readiness import MendLink, Readiness, ToolReadiness, mend_link
 
@@ -21,13 +27,13 @@ from catalog.readiness.readiness import MendLink, Readiness, ToolReadiness, mend
 
 
 @cache
-def _readiness_sql(*, united: bool) -> str:
+def _readiness_sql(*, united: bool, among: bool) -> str:
+    asked = "asked (id) AS MATERIALIZED (SELECT unnest(%(only)s::bigint[])), " if among else ""
     return f"""
-WITH RECURSIVE {rights_sql(TABLES, united=united)}
+WITH RECURSIVE {asked}{rights_sql(TABLES, united=united, among=among)}
 SELECT c.id, {facts_sql(mode="usable.mode")}
 FROM usable JOIN catalog_capability c ON c.id = usable.id
 JOIN catalog_integration i ON i.id = c.integration_id
-WHERE %(only)s::bigint[] IS NULL OR c.id = ANY (%(only)s::bigint[])
 """  # noqa: S608 - the names of our own tables and columns
 
 
@@ -38,11 +44,47 @@ def load_readiness(
     parameters = {
         **rights_parameters(caller, unavailable=unavailable),
         **facts_parameters(),
-        "only": None if only is None else list(only),
+        "only": list(only or ()),
     }
-    rows = rows_of(_readiness_sql(united=caller.is_united), parameters)
+    statement = _readiness_sql(united=caller.is_united, among=only is not None)
+    rows = rows_of(statement, parameters)
     readinesses = tell_approvers([readiness_from(values) for _, *values in rows], caller.user_id)
     return dict(zip((pk for pk, *_ in rows), readinesses, strict=True))
+
+
+@cache
+def _rows_sql(*, united: bool) -> str:
+    columns = f"{columns_of(Capability, 'c')}, {columns_of(Integration, 'i')}"
+    return f"""
+WITH RECURSIVE asked (id) AS MATERIALIZED (
+  SELECT id FROM catalog_capability WHERE full_name = ANY (%(names)s::text[])
+  UNION SELECT unnest(%(keys)s::bigint[])
+),
+{rights_sql(TABLES, united=united, among=True)}
+SELECT {facts_sql(mode="usable.mode")}, {columns}
+FROM usable JOIN catalog_capability c ON c.id = usable.id
+JOIN catalog_integration i ON i.id = c.integration_id
+"""  # noqa: S608 - the names of our own tables and columns
+
+
+def read_usable(
+    caller: Caller, *, names: Sequence[str] = (), keys: Sequence[int] = ()
+) -> list[Capability]:
+    """Return the caller's capabilities of these names and keys, with `integration` and
+    `readiness`."""
+    parameters = {**rights_parameters(caller), **facts_parameters()}
+    rows = rows_of(
+        _rows_sql(united=caller.is_united), {**parameters, "names": list(names), "keys": list(keys)}
+    )
+    facts, end = len(COLUMNS), len(COLUMNS) + len(Capability._meta.concrete_fields)
+    ready = tell_approvers([readiness_from(row[:facts]) for row in rows], caller.user_id)
+    capabilities = []
+    for row, readiness in zip(rows, ready, strict=True):
+        capability = made(Capability, row[facts:end])
+        capability.integration = made(Integration, row[end:])
+        capability.readiness = readiness  # type: ignore[attr-defined]
+        capabilities.append(capability)
+    return capabilities
 
 
 def attach_readiness(
@@ -138,7 +180,8 @@ def list_my_tools(*, caller: Caller, filters: ToolFilters) -> MyTools:
 def find_my_tool(*, caller: Caller, full_name: str) -> MyTool | None:
     """Return a tool of the caller; None if it does not exist or is not theirs."""
     # Unavailable tools are included: the page shows what they lack.
-    usable = Capability.objects.usable_by(caller, unavailable=True).filter(full_name=full_name)
+    named = Capability.objects.filter(full_name=full_name)
+    usable = Capability.objects.usable_by(caller, unavailable=True, among=named)
     usable = usable.select_related("integration").annotate(picture=F("integration__icon__image"))
     tools = _with_grounds(caller, list(usable))
     return tools[0] if tools else None

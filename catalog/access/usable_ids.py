@@ -1,27 +1,40 @@
 """Usable capabilities as ids, for answers built from the cached listing.
 
-Ids, disconnected integrations and the catalogue's version come from one statement, so they are
-consistent.
+The ids are remembered with the version of the rights, which is compared at each question.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from threading import Lock
+from typing import Any
 
+from cachetools import LRUCache
 from django.db import connection
 
 from acl.platform.prepared_statements import rows_of
 from acl.rights.caller_lookup import Caller
+from acl.rights.rights_version import version_sql
 from acl.rights.statement import rights_parameters, rights_sql
 from catalog.querysets import TABLES
-from catalog.readiness.facts import asks_first_sql, facts_parameters, for_staff_sql, runs_here_sql
+from catalog.readiness.facts import (
+    asks_first_sql,
+    facts_parameters,
+    for_staff_sql,
+    policy_parameters,
+    runs_here_sql,
+)
 from catalog.readiness.obstacles import Obstacle, obstacle_sql
 from catalog.readiness.readiness import ToolReadiness
 
 # xmin distinguishes states with the same number, after a rollback or a restored backup.
 VERSION_SQL = "SELECT number || '-' || xmin FROM catalog_catalogversion WHERE id = 1"
+
+
+# Callers whose rights a process remembers: at 20,000 capabilities, some 2 MB each.
+MOST_CALLERS = 200
 
 
 @cache
@@ -33,18 +46,38 @@ shown AS MATERIALIZED (
   SELECT c.id, c.integration_id, {asks_first} AS asks_first, {runs_here_sql("c", "i")} AS runs_here
   FROM usable JOIN catalog_capability c ON c.id = usable.id
   JOIN catalog_integration i ON i.id = c.integration_id
-),
-provider AS (
-  SELECT i.slug, {obstacle_sql(integration="i", user="%(user)s::bigint")} AS obstacle,
-         i.failing_since, i.failures
-  FROM catalog_integration i WHERE i.id IN (SELECT integration_id FROM shown)
 )
-SELECT ARRAY(SELECT id FROM shown), ARRAY(SELECT id FROM shown WHERE asks_first),
+SELECT {version_sql(TABLES.ended)}, COALESCE(({VERSION_SQL}), ''), ARRAY(SELECT id FROM shown),
+       ARRAY(SELECT id FROM shown WHERE asks_first),
        ARRAY(SELECT id FROM shown WHERE NOT runs_here),
-       (SELECT jsonb_object_agg(slug, jsonb_build_array(obstacle, failing_since, failures))
-        FROM provider WHERE obstacle > 0),
-       {for_staff_sql("%(user)s::bigint")}, COALESCE(({VERSION_SQL}), '')
+       ARRAY(SELECT DISTINCT integration_id FROM shown)
 """  # noqa: S608 - constants only
+
+
+# What can change without a version: whether calls would succeed. It is read each time.
+_PROVIDERS = f"""
+SELECT {version_sql(TABLES.ended)}, COALESCE(({VERSION_SQL}), ''),
+       {for_staff_sql("%(user)s::bigint")}, (
+  SELECT jsonb_object_agg(slug, jsonb_build_array(obstacle, failing_since, failures)) FROM (
+    SELECT i.slug, {obstacle_sql(integration="i", user="%(user)s::bigint")} AS obstacle,
+           i.failing_since, i.failures
+    FROM catalog_integration i WHERE i.id = ANY (%(integrations)s::bigint[]) OFFSET 0
+  ) provider WHERE obstacle > 0)
+"""  # noqa: S608 - constants only
+
+
+@dataclass(slots=True, eq=False)
+class UsableSet:
+    """The keys that a caller may use, at a version of the rights and one of the catalogue."""
+
+    rights_version: str
+    version: str  # of the catalogue
+    ids: frozenset[int]
+    asks_first: frozenset[int]
+    described: frozenset[int]
+    integrations: list[int]
+    # What was made of it last, and of which listing.
+    entries: tuple[Any, Sequence[Any]] = (None, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +85,25 @@ class Usable:
     """Keys of usable capabilities with their readiness, and the catalogue version they belong
     to."""
 
-    ids: frozenset[int]
-    asks_first: frozenset[int]
-    described: frozenset[int]
+    kept: UsableSet
     # Of the integrations that provide them, by slug: the obstacle, since when it fails, how often.
     obstacles: Mapping[str, tuple[Obstacle, datetime | None, int]]
     for_staff: bool
-    version: str
+
+    @property
+    def ids(self) -> frozenset[int]:
+        """Return the keys."""
+        return self.kept.ids
+
+    @property
+    def version(self) -> str:
+        """Return the catalogue's version."""
+        return self.kept.version
 
     def readiness_of(self, pk: int, integration: str) -> ToolReadiness:
         """Return the readiness of a usable capability."""
         obstacle, since, failures = self.obstacles.get(integration, (Obstacle.NONE, None, 0))
-        asks_first, runs_here = pk in self.asks_first, pk not in self.described
+        asks_first, runs_here = pk in self.kept.asks_first, pk not in self.kept.described
         return ToolReadiness(
             asks_first, obstacle, runs_here, since, failures, for_staff=self.for_staff
         )
@@ -75,20 +115,57 @@ class Usable:
         return frozenset(slug for slug, (what, *_) in items if what is Obstacle.NOT_CONNECTED)
 
 
+_sets: LRUCache[Hashable, UsableSet] = LRUCache(MOST_CALLERS)
+_lock = Lock()
+
+
 def usable_ids(caller: Caller) -> Usable:
-    """Return the ids that `caller` may use now."""
+    """Return the ids that `caller` may use now.
+
+    They are worked out where a version is another than that for which they are remembered; the
+    statement that compares the versions also reads what hinders calls now. Where something changes
+    all the time, the last answer tells of a moment just before.
+    """
+    key = (caller, repr(policy_parameters()))
+    with _lock:
+        kept = _sets.get(key)
+    kept = kept or _read_set(caller, key)
+    usable, is_same = _look(caller, kept)
+    for _ in range(_ATTEMPTS):
+        if is_same:
+            break
+        usable, is_same = _look(caller, _read_set(caller, key))
+    return usable
+
+
+_ATTEMPTS = 2
+
+
+def _read_set(caller: Caller, key: Hashable) -> UsableSet:
     parameters = {**rights_parameters(caller), **facts_parameters()}
-    with connection.cursor() as cursor:
-        cursor.execute(_all_ids(united=caller.is_united), parameters)
-        ids, asks_first, described, obstacles, for_staff, version = cursor.fetchone()
-    return Usable(
+    [(rights_version, version, ids, asks_first, described, integrations)] = rows_of(
+        _all_ids(united=caller.is_united), parameters, binary=True
+    )
+    kept = UsableSet(
+        rights_version,
+        version,
         frozenset(ids),
         frozenset(asks_first),
         frozenset(described),
-        {slug: _obstacle(*values) for slug, values in json.loads(obstacles or "{}").items()},
-        for_staff,
-        version,
+        integrations,
     )
+    with _lock:
+        _sets[key] = kept
+    return kept
+
+
+def _look(caller: Caller, kept: UsableSet) -> tuple[Usable, bool]:
+    """Return the set with what hinders calls now, and whether the versions are still the same."""
+    parameters = {**rights_parameters(caller), "integrations": kept.integrations}
+    [(rights_version, version, for_staff, obstacles)] = rows_of(_PROVIDERS, parameters)
+    by_slug = {slug: _obstacle(*values) for slug, values in json.loads(obstacles or "{}").items()}
+    is_same = (rights_version, version) == (kept.rights_version, kept.version)
+    return Usable(kept, by_slug, for_staff), is_same
 
 
 def _obstacle(

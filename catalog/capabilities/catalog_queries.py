@@ -16,13 +16,13 @@ from django.db.models import F
 
 from acl.rights.caller_lookup import Caller
 from catalog.access.group_availability import count_groups
-from catalog.access.my_tools import attach_readiness
-from catalog.access.usable_ids import Usable, usable_ids
+from catalog.access.my_tools import read_usable
+from catalog.access.usable_ids import Usable, UsableSet, usable_ids
 from catalog.capabilities.detail_levels import Detail, describe_capability, needs_row
 from catalog.capabilities.listing_cache import ListingEntry, build_entry, listing_cache
 from catalog.models import Capability, Embedding
 from catalog.readiness.facts import tell_approvers
-from catalog.readiness.obstacles import Obstacle
+from catalog.readiness.obstacles import OWN_INTEGRATIONS, Obstacle
 from catalog.readiness.readiness import ToolReadiness
 from catalog.relations.neighbours import count_edges
 
@@ -165,6 +165,17 @@ def list_capabilities(
     return Page(tuple(items), len(view.entries), limit, offset, view.hint)
 
 
+def list_runnable(*, caller: Caller) -> list[ListingEntry]:
+    """Return the connected ones whose calls end here, not in the application that asked."""
+    view = _view(caller)
+    described = view.usable.kept.described
+    return [
+        entry
+        for entry in view.entries
+        if entry.pk not in described and entry.integration not in OWN_INTEGRATIONS
+    ]
+
+
 def get_capability(
     *, caller: Caller, full_name: str, detail: Detail = "full_schema", examples: bool = False
 ) -> dict[str, Any] | None:
@@ -182,8 +193,7 @@ def get_batch(
 ) -> Batch:
     """Return capabilities by full name, including disconnected ones, with a hint."""
     distinct_names = list(dict.fromkeys(names))
-    usable = Capability.objects.usable_by(caller).filter(full_name__in=distinct_names)
-    usable_rows = attach_readiness(caller, list(usable.select_related("integration")))
+    usable_rows = read_usable(caller, names=distinct_names)
     rows = {row.full_name: row for row in usable_rows}
     groups = _count_groups(caller, [row.pk for row in usable_rows], detail)
     return Batch(
@@ -271,10 +281,7 @@ def describe_disconnected(disconnected: Iterable[_OfIntegration]) -> str:
 
 def _view(caller: Caller) -> _View:
     usable = usable_ids(caller)
-    listing = listing_cache.at(usable.version).entries
-    # A listing newer than the rights may lack capabilities uninstalled meanwhile.
-    usable_entries = (listing[pk] for pk in usable.ids if pk in listing)
-    entries = sorted(usable_entries, key=attrgetter("full_name"))
+    entries = _entries(usable.kept)
     if not usable.disconnected:
         return _View(caller, usable, entries, ())
     return _View(
@@ -283,6 +290,18 @@ def _view(caller: Caller) -> _View:
         [entry for entry in entries if entry.integration not in usable.disconnected],
         [entry for entry in entries if entry.integration in usable.disconnected],
     )
+
+
+def _entries(kept: UsableSet) -> Sequence[ListingEntry]:
+    """Return the entries by full name, made once for a set and a listing."""
+    listing = listing_cache.at(kept.version)
+    made_of, entries = kept.entries
+    if made_of is not listing:
+        # A listing newer than the rights may lack capabilities uninstalled meanwhile.
+        usable = (listing.entries[pk] for pk in kept.ids if pk in listing.entries)
+        entries = sorted(usable, key=attrgetter("full_name"))
+        kept.entries = listing, entries
+    return entries
 
 
 def _describe_entries(
@@ -298,7 +317,8 @@ def _describe_entries(
 def _describe_rows(
     caller: Caller, view: _View, entries: Sequence[ListingEntry], detail: Detail, *, examples: bool
 ) -> list[dict[str, Any]]:
-    rows = Capability.objects.usable_by(caller).in_bulk([entry.pk for entry in entries])
+    keys = [entry.pk for entry in entries]
+    rows = {row.pk: row for row in read_usable(caller, keys=keys)}
     readiness = view.readiness_of_all(entries)
     groups = _count_groups(caller, list(rows), detail)
     return [

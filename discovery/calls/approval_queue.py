@@ -71,7 +71,7 @@ def _withdraw(leaving: WaitingCall) -> None:
 @cache
 def _pending_sql() -> str:
     """Build the statement; the rights of each user, group and space are computed once."""
-    rights = rights_sql(TABLES)
+    rights = rights_sql(TABLES, among=True)
     for name in ("user", "group", "space"):
         rights = rights.replace(f"%({name})s::bigint", f"asker.{name}_id")
     return f"""
@@ -86,7 +86,8 @@ WITH waiting AS MATERIALIZED (
 ), allowed AS MATERIALIZED (
   SELECT asker.user_id, asker.group_id, asker.space_id, own.id
   FROM asker CROSS JOIN LATERAL (
-    WITH RECURSIVE {rights} SELECT id FROM usable WHERE id = ANY (asker.wanted)) own
+    WITH RECURSIVE asked (id) AS MATERIALIZED (SELECT unnest(asker.wanted)),
+    {rights} SELECT id FROM usable) own
 )
 SELECT w.id, w.user_id, w.actor_id, w.key_id, CASE
   WHEN NOT u.is_active THEN 'user_deactivated'

@@ -113,8 +113,8 @@ def _find_readable(calls: QuerySet[Call], pk: UUID) -> Call | None:
         call = calls.filter(pk=pk).first()
     if call is None:
         return None
-    usable = Capability.objects.usable_by(call.caller, unavailable=True)
-    tools = usable.filter(pk=call.capability_id or 0)
+    asked = Capability.objects.filter(pk=call.capability_id or 0)
+    tools = Capability.objects.usable_by(call.caller, unavailable=True, among=asked)
     call.capability = tools.select_related("integration").first()
     if call.capability is None and not (
         call.state == State.CANCELLED and call.reason in LEFT_QUEUE
@@ -159,9 +159,9 @@ def _usable_capabilities(calls: Sequence[Call]) -> dict[int, Capability]:
     """Return the calls' tools that their users may still use, by one statement a caller."""
     usable: dict[int, Capability] = {}
     for asked_by in {call.caller for call in calls}:  # one for each space
-        theirs = Capability.objects.usable_by(asked_by, unavailable=True).filter(
-            pk__in=[call.capability_id for call in calls if call.caller == asked_by]
-        )
+        keys = [call.capability_id or 0 for call in calls if call.caller == asked_by]
+        called = Capability.objects.filter(pk__in=keys)
+        theirs = Capability.objects.usable_by(asked_by, unavailable=True, among=called)
         usable |= theirs.select_related("integration").in_bulk()
     return usable
 

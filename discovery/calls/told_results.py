@@ -55,8 +55,9 @@ def tell_results(*, turn: Turn, caller: Caller, results: Sequence[ToldResult]) -
 
 
 def _find_tools(caller: Caller, names: set[str]) -> dict[str, ToolFacts]:
-    usable = Capability.objects.usable_by(caller, unavailable=True)
-    capabilities = usable.filter(full_name__in=names).select_related("integration")
+    named = Capability.objects.filter(full_name__in=names)
+    usable = Capability.objects.usable_by(caller, unavailable=True, among=named)
+    capabilities = usable.select_related("integration")
     return {capability.full_name: facts_of(capability) for capability in capabilities}
 
 

@@ -43,9 +43,8 @@ def preview_selection(request: SelectRequest, *, to_themselves: bool) -> Selecti
     `to_themselves` is True if the caller is the reader.
     """
     selection = select_capabilities(request)
-    usable = Capability.objects.usable_by(request.caller).filter(
-        pk__in=[item.pk for item in selection.selected]
-    )
+    chosen = Capability.objects.filter(pk__in=[item.pk for item in selection.selected])
+    usable = Capability.objects.usable_by(request.caller, among=chosen)
     rows = list(usable.select_related("integration").only(*_READ)) if selection.selected else []
     grounds = (
         grounds_for(caller=request.caller, capabilities=rows, to_themselves=to_themselves)

@@ -197,7 +197,9 @@ def _made(
         ]
     asks_first = usable.asking[places].tolist()
     return [
-        Candidate(*definitions[row[_KEY]], row[_ASKS_FIRST] or asks, *row[_FACTS], near, scores)
+        Candidate._make(
+            (*definitions[row[_KEY]], row[_ASKS_FIRST] or asks, *row[_FACTS], near, scores)
+        )
         for row, asks, near, scores in zip(rows, asks_first, cosines, words, strict=True)
     ]
 

@@ -82,7 +82,8 @@ def offer_tools(caller: Caller, proposal: TaughtMessage) -> list[OfferedTool]:
 
 
 def _may_use(caller: Caller, capability: Capability) -> bool:
-    return Capability.objects.usable_by(caller).filter(pk=capability.pk).exists()
+    tool = Capability.objects.filter(pk=capability.pk)
+    return Capability.objects.usable_by(caller, among=tool).exists()
 
 
 def _texts(usable: QuerySet[Capability]) -> Iterator[tuple[str, int | None]]:

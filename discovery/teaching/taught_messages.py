@@ -110,7 +110,8 @@ def find_tools(caller: Caller, pk: UUID, names: Sequence[str]) -> list[Capabilit
     if len(names) > MOST_TOOLS:
         reason = _("At most %(number)s tools serve one message.") % {"number": MOST_TOOLS}
         raise TeachingRefusedError(pk, "tools", reason)
-    tools = list(Capability.objects.usable_by(caller).filter(full_name__in=names))
+    named = Capability.objects.filter(full_name__in=names)
+    tools = list(Capability.objects.usable_by(caller, among=named))
     missing = sorted(set(names) - {tool.full_name for tool in tools})
     if missing:
         reason = _("You cannot use a tool called “%(name)s”.") % {"name": missing[0]}

@@ -178,8 +178,9 @@ def _known_calls(turn: Turn, names: Sequence[str]) -> list[Called]:
     """
     if not names:
         return []
-    usable = Capability.objects.usable_by(caller_of_turn(turn), unavailable=True)
-    capabilities = usable.filter(full_name__in=names).order_by("full_name")
+    named = Capability.objects.filter(full_name__in=names)
+    usable = Capability.objects.usable_by(caller_of_turn(turn), unavailable=True, among=named)
+    capabilities = usable.order_by("full_name")
     selected = {identifier for identifier, _ in turn.selected}
     everything = turn.mode == Turn.Mode.ALL
     return [

@@ -153,6 +153,7 @@ def tools_to_try(integration: Integration, caller: Caller | None) -> Sequence[Ca
     """Return some of its tools that the caller may use, those that only read first."""
     if caller is None:
         return []
-    usable = Capability.objects.usable_by(caller).of_kind("tool").filter(integration=integration)
+    its_tools = Capability.objects.filter(integration=integration)
+    usable = Capability.objects.usable_by(caller, among=its_tools).of_kind("tool")
     rows = usable.only("full_name", "display_name", "description", "side_effect")
     return list(rows.order_by(_HARMLESS_FIRST, "display_name", "pk")[:MOST])

@@ -291,6 +291,7 @@ def test_second_answer_costs_one_statement(
     people: People, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     list_names(caller=people.caller)
+    list_names(caller=people.stranger)
 
     with django_assert_num_queries(1):
         list_categories(caller=people.stranger)

@@ -54,10 +54,10 @@ def test_batch_keeps_the_order_and_names_the_missing_once(people: People) -> Non
     assert batch.not_found == ("payroll__pay", "nothing")
 
 
-def test_batch_takes_two_statements_however_many_names(
+def test_batch_takes_three_statements_however_many_names(
     people: People, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(3):
         get_batch(caller=people.caller, names=list_of_names(), detail="full_schema")
 
 

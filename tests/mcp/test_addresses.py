@@ -287,6 +287,7 @@ def test_list_takes_few_statements_however_many_tools(
     ask(key, "tools/list")
     few = statements()
     _many(people, 20)
+    ask(key, "tools/list")
     more = statements()
     settings.PEGBOARD_MCP_TOOLS = 10
     _called(people.caller, "shop__buy_4")

@@ -1,8 +1,7 @@
 """Data of the tiers beside the selection: the caller's categories, and facts of the best matches.
 
-Tier 0 is cached by what it depends on: the catalogue's version, and a digest of what the caller may
-use now. Callers with the same rights share an entry; a change of rights changes the key within the
-same statement.
+Tier 0 is cached by what it depends on: the versions of the catalogue and of the caller's rights,
+and which integrations are disconnected. A change changes the key within the same statement.
 """
 
 import json
@@ -16,6 +15,7 @@ from cachetools import LRUCache
 
 from acl.platform.prepared_statements import rows_of
 from acl.rights.caller_lookup import Caller
+from acl.rights.rights_version import version_sql
 from acl.rights.statement import rights_parameters, rights_sql
 from catalog.access.usable_ids import VERSION_SQL
 from catalog.capabilities.listing_cache import listing_cache
@@ -23,12 +23,9 @@ from catalog.querysets import TABLES
 from discovery.answer.tiers.categories import Category, group_by_category
 
 CACHE_SIZE = 1_000
-# Two sums of hashes over each id and its mode, as a digest of the set. Disconnected integrations
-# are omitted from the summary, but the catalogue's version does not cover connections.
+# Disconnected integrations are omitted from the summary, and no version covers connections.
 _KEY = f"""
-  COALESCE(({VERSION_SQL}), ''),
-  (SELECT concat_ws('/', count(*), sum(hashint8extended(id * 4 + mode, 1)),
-                    sum(hashint8extended(id * 4 + mode, 2))) FROM usable),
+  COALESCE(({VERSION_SQL}), ''), {version_sql(TABLES.ended)},
   (SELECT concat_ws('/', count(*), sum(hashint8extended(id, 1)))
    FROM catalog_integration WHERE connection = 'disconnected')"""  # noqa: S608 - our own tables
 
@@ -42,10 +39,22 @@ _REQUIRED = """ARRAY(
          WHERE r.id IN (SELECT id FROM usable) ORDER BY named.place)"""
 
 
+# The shown ones, and those that they name as required.
+_ASKED = """asked (id) AS MATERIALIZED (
+  SELECT unnest(%(shown)s::bigint[])
+  UNION SELECT r.id FROM catalog_capability c JOIN catalog_integration i ON i.id = c.integration_id
+  CROSS JOIN LATERAL unnest(c.required_tools) named (name)
+  JOIN catalog_capability r ON r.full_name = named.name OR r.identifier = named.name
+    OR (named.name !~ '__|:' AND r.full_name = i.slug || '__' || named.name)
+  WHERE c.id = ANY (%(shown)s::bigint[])
+)"""
+
+
 @cache
 def _state_sql(*, united: bool) -> str:
     return f"""
-WITH RECURSIVE {rights_sql(TABLES, united=united)},
+WITH RECURSIVE {_ASKED},
+{rights_sql(TABLES, united=united, among=True)},
 keyed AS MATERIALIZED (SELECT {_KEY})
 SELECT keyed.*, c.id, {_REQUIRED}, c.required_secrets, c.examples::text,
        CASE WHEN c.id = ANY (%(full)s::bigint[]) THEN c.content ELSE '' END
@@ -65,7 +74,7 @@ SELECT {_KEY}, ARRAY(SELECT id FROM usable),
 
 
 Key = tuple[str, str, str]
-_categories: LRUCache[Key, tuple[Category, ...]] = LRUCache(CACHE_SIZE)
+_categories: LRUCache[tuple[Caller, Key], tuple[Category, ...]] = LRUCache(CACHE_SIZE)
 _lock = Lock()
 
 
@@ -103,11 +112,11 @@ def read_state(caller: Caller, *, keys: Sequence[int], full: Sequence[int]) -> S
 def categories_at(key: Key, caller: Caller) -> tuple[Category, ...]:
     """Return the caller's categories, cached by rights and catalogue version."""
     with _lock:
-        categories = _categories.get(key)
+        categories = _categories.get((caller, key))
     if categories is None:
         key, categories = read_categories(caller)
         with _lock:
-            _categories[key] = categories
+            _categories[caller, key] = categories
     return categories
 
 

@@ -98,8 +98,9 @@ def notes_on(caller: Caller, result: SearchResult) -> dict[str, Any]:
 
 def _nearest_rows(caller: Caller, identifiers: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return rows of the highest-ranked capabilities, although none of them fits."""
-    usable = Capability.objects.usable_by(caller).connected()
-    capabilities = attach_readiness(caller, list(usable.filter(identifier__in=identifiers)))
+    ranked = Capability.objects.filter(identifier__in=identifiers)
+    usable = Capability.objects.usable_by(caller, among=ranked).connected()
+    capabilities = attach_readiness(caller, list(usable))
     rows = {row.identifier: row for row in capabilities}
     near = [rows[identifier] for identifier in identifiers if identifier in rows]
     return [

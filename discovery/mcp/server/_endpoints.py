@@ -248,5 +248,7 @@ class IntegrationEndpoint:
 
 def find_integration(caller: Caller, slug: str) -> Integration | None:
     """Return the integration if the caller may use one of its tools, else None."""
-    usable = Capability.objects.usable_by(caller).filter(integration__slug=slug)
+    usable = Capability.objects.usable_by(
+        caller, among=Capability.objects.filter(integration__slug=slug)
+    )
     return Integration.objects.filter(pk__in=usable.values("integration_id")).first()

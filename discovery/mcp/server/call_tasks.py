@@ -155,9 +155,9 @@ class CallTasks:
         return page_rows[:PAGE], f"{last.created_at.isoformat()} {last.pk}" if last else None
 
     def _usable(self) -> Any:
-        usable = Capability.objects.usable_by(self.caller, unavailable=True)
-        if self.integration is not None:
-            usable = usable.filter(integration=self.integration)
+        every = Capability.objects.all()
+        some = every.filter(integration=self.integration) if self.integration else None
+        usable = every.usable_by(self.caller, unavailable=True, among=some)
         return usable.values("pk")
 
     def _after(self, cursor: Any) -> Q:
