@@ -8,6 +8,7 @@ from acl.platform.jobs.task_names import (
     SWEEP_EMBEDDINGS,
     send_now,
 )
+from acl.rights.rights_version import merge_changes
 from catalog.capabilities.runtime_state import retire_expired
 from catalog.embedding import jobs
 from catalog.registration.embedding_models import (
@@ -43,5 +44,6 @@ def sweep_embeddings() -> None:
 
 @shared_task(name=EXPIRE_CAPABILITIES)  # type: ignore[untyped-decorator]
 def expire_capabilities() -> None:
-    """Retire runtime capabilities whose time is over."""
+    """Retire runtime capabilities whose time is over, and merge counted changes of rights."""
     retire_expired()
+    merge_changes()

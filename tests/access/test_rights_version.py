@@ -1,0 +1,178 @@
+# ruff: noqa: S608 - the statements are made up here
+"""The version of the rights: whatever is changed, and however, equal versions mean equal rights.
+
+Changes are raw statements on the tables themselves, since the product is not the only one who
+writes there: a person at psql, a cascade, a restored backup.
+"""
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection, transaction
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acl.platform.prepared_statements import rows_of
+from acl.rights.caller_lookup import Caller
+from acl.rights.rights_version import merge_changes, version_sql
+from acl.rights.statement import rights_parameters
+from catalog.access.usable_ids import VERSION_SQL, usable_ids
+from catalog.querysets import TABLES
+from tests.access.random_worlds import (
+    CAPABILITIES,
+    GROUPS,
+    INTEGRATIONS,
+    SPACES,
+    USERS,
+    callers_of,
+    random_world,
+    united_callers,
+)
+from tests.access.worlds import store, usable
+from tests.databases import as_superuser, check_what_was_deferred
+from tests.examples import EXAMPLES_OF_STORIES
+
+GRANTS = {
+    f"catalog_{thing}{holder}permission": (thing, holder)
+    for thing in ("integration", "capability")
+    for holder in ("user", "group")
+}
+CHANGES = 12
+
+
+def some_change(random: Random) -> str:
+    """Return a statement that changes what rights depend on, or nothing where no row fits."""
+    user, group, space = (random.choice(of) for of in (USERS, GROUPS, SPACES))
+    integration, capability = random.choice(INTEGRATIONS), random.choice(CAPABILITIES)
+    table, (thing, holder) = random.choice(list(GRANTS.items()))
+    key = {"integration": integration, "capability": capability}[thing]
+    whose = {"user": user, "group": group}[holder]
+    effect, is_true = random.randrange(3), random.choice(["true", "false"])
+    return random.choice(
+        [
+            f"UPDATE auth_user SET is_active = NOT is_active WHERE id = {user}",
+            f"DELETE FROM auth_user_groups WHERE user_id = {user} AND group_id = {group}",
+            f"INSERT INTO auth_user_groups (user_id, group_id) VALUES ({user}, {group})"
+            " ON CONFLICT DO NOTHING",
+            f"UPDATE acl_grouppolicy SET open_default = NOT open_default WHERE group_id = {group}",
+            f"UPDATE acl_space SET parent_id = NULL WHERE id = {space} AND NOT EXISTS (SELECT"
+            " FROM acl_space o WHERE o.group_id = acl_space.group_id AND o.parent_id IS NULL)",
+            f"DELETE FROM catalog_rule WHERE space_id = {space}",
+            f"UPDATE catalog_rule SET effect = {effect} WHERE space_id = {space}",
+            f"UPDATE catalog_rule SET space_id = {space} WHERE capability_id = {capability}",
+            f"UPDATE catalog_rule SET user_id = {user}, group_id = NULL WHERE effect = {effect}",
+            "INSERT INTO catalog_rule (space_id, effect, capability_id, created_at)"
+            f" SELECT id, {effect}, {capability}, now() FROM acl_space WHERE id = {space}",
+            f"DELETE FROM {table} WHERE {holder}_id = {whose}",
+            f"UPDATE {table} SET {holder}_id = {whose} WHERE content_object_id = {key}"
+            f" AND NOT EXISTS (SELECT FROM {table} o WHERE o.{holder}_id = {whose})",
+            f"INSERT INTO {table} (permission_id, {holder}_id, content_object_id)"
+            " SELECT p.id, {0}, {1} FROM auth_permission p JOIN django_content_type t"
+            " ON t.id = p.content_type_id WHERE codename = 'use_{2}' AND t.app_label = 'catalog'"
+            " AND t.model = '{2}' ON CONFLICT DO NOTHING".format(whose, key, thing),
+            f"UPDATE auth_permission SET codename = 'other' WHERE codename = 'use_{thing}'",
+            f"UPDATE catalog_integration SET enabled = NOT enabled WHERE id = {integration}",
+            f"UPDATE catalog_integration SET restricted = {is_true} WHERE id = {integration}",
+            "UPDATE catalog_integration SET state = CASE state WHEN 'approved' THEN 'quarantined'"
+            f" ELSE 'approved' END WHERE id = {integration}",
+            f"UPDATE catalog_capability SET ai_access = 'propose' WHERE id = {capability}",
+            f"UPDATE catalog_capability SET available = {is_true} WHERE id = {capability}",
+            f"TRUNCATE {table}",
+            "UPDATE catalog_runtimecapability r SET expires_at = now() - interval '1 minute'"
+            f" FROM catalog_capability c WHERE c.full_name = r.full_name AND c.id = {capability}",
+        ]
+    )
+
+
+def version_of(caller: Caller) -> tuple[Any, ...]:
+    statement = f"SELECT {version_sql(TABLES.ended)}, ({VERSION_SQL})"
+    return tuple(rows_of(statement, rights_parameters(caller))[0])
+
+
+class Memory:
+    """Answers by caller and version; a second answer at a version has to be the first."""
+
+    def __init__(self, callers: list[Caller]) -> None:
+        self.callers = callers
+        self.answers: dict[tuple[Caller, tuple[Any, ...]], object] = {}
+
+    def look(self) -> None:
+        for caller in self.callers:
+            answer = usable(caller)
+            key = (caller, version_of(caller))
+            assert self.answers.setdefault(key, answer) == answer
+            assert usable_ids(caller).ids == answer.keys()
+
+
+@pytest.mark.django_db
+@settings(max_examples=EXAMPLES_OF_STORIES, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_equal_versions_mean_equal_rights_whatever_is_changed(seed: int) -> None:
+    random = Random(seed)
+    world = random_world(random)
+    callers = [*callers_of(world, random)[:4], *united_callers(random)[:2]]
+
+    with transaction.atomic():
+        store(world)
+        check_what_was_deferred()
+        memory = Memory(callers)
+        memory.look()
+        for _ in range(CHANGES):
+            with transaction.atomic():
+                as_superuser(some_change(random))  # some tables are not the product's to change
+                memory.look()
+                transaction.set_rollback(random.random() < 0.3)
+            memory.look()
+            if random.random() < 0.2:
+                versions = [version_of(caller) for caller in callers]
+                merge_changes()
+                assert [version_of(caller) for caller in callers] == versions
+        transaction.set_rollback(True)
+
+
+@pytest.fixture
+def other() -> Iterator[Any]:
+    """A second connection, as that of another process."""
+    second = connection.copy()
+    yield second
+    second.close()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("seed", range(EXAMPLES_OF_STORIES))
+def test_transactions_that_end_in_any_order_leave_nothing_remembered_too_long(
+    seed: int, other: Any
+) -> None:
+    random = Random(seed)
+    world = random_world(random)
+    with transaction.atomic():  # groups get their policies at the end otherwise
+        store(world)
+    memory = Memory(callers_of(world, random)[:4])
+    memory.look()
+    for _ in range(CHANGES // 2):
+        # One is changed and stays open while the reader's own change commits.
+        other.set_autocommit(False)
+        with other.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '50ms'")
+            _changed(cursor.execute, random)
+        memory.look()
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '50ms'")
+            _changed(cursor.execute, random)
+        memory.look()
+        other.rollback() if random.random() < 0.3 else other.commit()
+        other.set_autocommit(True)
+        memory.look()
+
+
+def _changed(execute: Callable[[str], object], random: Random) -> None:
+    """Change something; two who want the same row do not wait for each other here."""
+    statement = some_change(random)
+    while statement.startswith(("TRUNCATE", "UPDATE auth_permission")):  # locks all the others out
+        statement = some_change(random)
+    try:
+        execute(statement)
+    except OperationalError:
+        return
