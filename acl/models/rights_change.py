@@ -9,7 +9,7 @@ from acl.platform.database_triggers import DatabaseTrigger, Triggers
 
 
 class RightsChange(models.Model):
-    """A change that concerns one subject. Triggers add a row in the transaction of the change.
+    """Change of rights that concerns one subject. Triggers add it in the transaction of the change.
 
     Rows are added and never updated, so that nobody waits for another's commit. The version of the
     rights is made from the random numbers of all rows that concern a caller (`rights_version`).

@@ -68,7 +68,7 @@ SELECT {version_sql(TABLES.ended)}, COALESCE(({VERSION_SQL}), ''),
 
 @dataclass(slots=True, eq=False)
 class UsableSet:
-    """The keys that a caller may use, at a version of the rights and one of the catalogue."""
+    """Keys that a caller may use, at a version of the rights and one of the catalogue."""
 
     rights_version: str
     version: str  # of the catalogue

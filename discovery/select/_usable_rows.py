@@ -1,4 +1,4 @@
-"""What a process keeps beside an index: the rows that callers may use, and definitions.
+"""Usable rows of callers, and definitions, as a process keeps them beside an index.
 
 Nobody is answered by them alone: the statement that reads candidates compares the versions with
 those of its own moment, and reads nothing that the rights do not allow.
@@ -50,7 +50,7 @@ class UsableRows:
 
 
 class IndexUse:
-    """What was read for one index: rows by caller, and definitions. Another index starts anew."""
+    """Rows by caller and definitions, read for one index. Another index starts anew."""
 
     def __init__(self, index: SearchIndex) -> None:
         self.index = index
