@@ -10,14 +10,17 @@ the less the whole counts. The steps of a task are mostly the same server's, so 
 how far their server as a whole is behind the best one. Past use is added last.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from catalog import lexical
 from discovery.select.ranking.scales import GENERAL, Scale
 
+Floats = npt.NDArray[np.float64]
 # Texts of a message with several clauses: the whole, and two at least. Only there servers count.
 FEWEST_OF_SEVERAL = 3
 NAMED = 0.99  # scores above this are reserved for candidates that the message names
@@ -67,32 +70,28 @@ def judge(
     """Judge all candidates, in their order."""
     if not evidence:
         return []
-    matches = _matches(evidence, message, scale)
-    strengths = [[meaning + words for meaning, words in match] for match in matches]
-    best = [max(column) for column in zip(*strengths, strict=True)]
-    return [
-        _judged(item, match, _strength(strength, best, scale), strength[1:], scale)
-        for item, match, strength in zip(evidence, matches, strengths, strict=True)
-    ]
+    meaning, words = _matches(evidence, message, scale)
+    matches = meaning + words
+    strengths = _strengths(matches, scale)
+    used = np.array([item.use for item in evidence])
+    exact = np.array([item.exact_name for item in evidence])
+    own_scores = _scores(strengths, exact, scale)
+    scores = np.where(used == 0, own_scores, _scores(strengths + used, exact, scale))
+    rows, best = np.arange(len(evidence)), matches.argmax(axis=1)
+    columns = (
+        scores.tolist(),
+        map(tuple, _calibrated(matches[:, 1:], scale).tolist()),
+        meaning[rows, best].tolist(),
+        words[rows, best].tolist(),
+        strengths.tolist(),
+        (scores - own_scores).tolist(),
+    )
+    return list(map(Judged, *columns))
 
 
-def _judged(
-    item: MatchEvidence,
-    match: Sequence[tuple[float, float]],
-    strength: float,
-    clauses: Sequence[float],
-    scale: Scale,
-) -> Judged:
-    own_score = _score(strength, item.exact_name, scale)
-    score = _score(strength + item.use, item.exact_name, scale) if item.use else own_score
-    clause_scores = tuple(_calibrated(clause, scale) for clause in clauses)
-    meaning, words = max(match, key=sum)
-    return Judged(score, clause_scores, meaning, words, strength, score - own_score)
-
-
-def _score(strength: float, exact_name: bool, scale: Scale) -> float:
-    score = _calibrated(strength, scale)
-    return NAMED + (1 - NAMED) * score if exact_name else min(score, NAMED)
+def _scores(strengths: Floats, exact: npt.NDArray[np.bool_], scale: Scale) -> Floats:
+    scores = _calibrated(strengths, scale)
+    return np.where(exact, NAMED + (1 - NAMED) * scores, np.minimum(scores, NAMED))
 
 
 def fuse(
@@ -104,40 +103,29 @@ def fuse(
 
 def _matches(
     evidence: Sequence[MatchEvidence], message: MessageFeatures, scale: Scale
-) -> list[list[tuple[float, float]]]:
-    """Match each candidate with the whole and each clause; return cosines and word scores."""
+) -> tuple[Floats, Floats]:
+    """Match each candidate with the whole and each clause: cosines and word scores, by text."""
+    lexicals = np.array([item.lexicals for item in evidence], dtype=float)
     worths = [
-        _worth(max(item.lexicals[place] for item in evidence), ideal, scale)
-        for place, ideal in enumerate(message.ideals)
+        _worth(best, ideal, scale)
+        for best, ideal in zip(lexicals.max(axis=0).tolist(), message.ideals, strict=True)
     ]
-    matches = [
-        [
-            _match(cosine, words * worth, scale)
-            for cosine, words, worth in zip(item.cosines, item.lexicals, worths, strict=True)
-        ]
-        for item in evidence
-    ]
-    return _beside_servers(matches, evidence, scale.server_share)
+    words = lexicals * np.array(worths)
+    cosines = np.array([item.cosines for item in evidence], dtype=float)  # None is not a number
+    by_words = scale.cosine_without_words + scale.cosine_by_words * words
+    cosines = np.where(np.isnan(cosines), by_words, cosines)
+    return _beside_servers(cosines, evidence, scale.server_share), scale.word_weight * words
 
 
-def _beside_servers(
-    matches: list[list[tuple[float, float]]], evidence: Sequence[MatchEvidence], share: float
-) -> list[list[tuple[float, float]]]:
+def _beside_servers(cosines: Floats, evidence: Sequence[MatchEvidence], share: float) -> Floats:
     """Take from each cosine what its server is behind the best one. The best server's tools keep
     theirs, so that the scale does not move; with one server for all, nothing changes."""
     servers = [item.server for item in evidence if len(item.server) >= FEWEST_OF_SEVERAL]
     if not servers:
-        return matches
-    best = [max(column) for column in zip(*servers, strict=True)]
-    return [
-        [
-            (cosine + share * (server_cosine - top), words)
-            for (cosine, words), server_cosine, top in zip(
-                match, item.server or best, best, strict=True
-            )
-        ]
-        for match, item in zip(matches, evidence, strict=True)
-    ]
+        return cosines
+    best = np.max(servers, axis=0)
+    behind = np.array([item.server or best for item in evidence]) - best
+    return cosines + share * behind
 
 
 def _worth(best: float, ideal: float, scale: Scale) -> float:
@@ -145,24 +133,17 @@ def _worth(best: float, ideal: float, scale: Scale) -> float:
     return (best / ideal) ** scale.word_power / best if best > 0 and ideal > 0 else 0.0
 
 
-def _match(cosine: float | None, words: float, scale: Scale) -> tuple[float, float]:
-    if cosine is None:
-        cosine = scale.cosine_without_words + scale.cosine_by_words * words
-    return cosine, scale.word_weight * words
-
-
-def _strength(match: Sequence[float], best: Sequence[float], scale: Scale) -> float:
-    """Combine the whole and the best clause, on the scale of a single match."""
-    whole, *clauses = match
-    if not clauses:
+def _strengths(matches: Floats, scale: Scale) -> Floats:
+    """Combine the whole and the best clause of each, on the scale of a single match."""
+    whole, clauses = matches[:, 0], matches[:, 1:]
+    count = clauses.shape[1]
+    if not count:
         return whole
-    share = (len(clauses) - 1) / (len(clauses) - 1 + scale.whole)
-    behind = max(
-        clause_match - scale.evenness * top
-        for clause_match, top in zip(clauses, best[1:], strict=True)
-    )
-    return (1 - share) * whole + share * (behind + scale.evenness * max(best[1:]))
+    best = clauses.max(axis=0)
+    share = (count - 1) / (count - 1 + scale.whole)
+    behind = (clauses - scale.evenness * best).max(axis=1)
+    return (1 - share) * whole + share * (behind + scale.evenness * best.max())
 
 
-def _calibrated(strength: float, scale: Scale) -> float:
-    return 1 / (1 + math.exp(-(strength - scale.middle) / scale.width))
+def _calibrated(strengths: Floats, scale: Scale) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-(strengths - scale.middle) / scale.width)))
