@@ -22,6 +22,7 @@ from hypothesis import settings as examples
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from acl.platform.redis_circuit import redis_circuit
+from acl.web import rate_counts
 from catalog.embedding import configured_embedder
 from catalog.embedding.embedder import Vectors
 from catalog.embedding.onnx_embedder import OnnxEmbedder
@@ -152,6 +153,7 @@ def _no_model_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 def _redis_is_tried() -> None:
     """Forget that Redis failed in an earlier test of this process, whatever its folder."""
     redis_circuit.close()
+    rate_counts.forget_counts()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

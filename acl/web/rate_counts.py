@@ -5,10 +5,12 @@ and addresses.
 """
 
 import time
+from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
 from threading import Lock
 
+from cachetools import LRUCache
 from django.conf import settings
 from redis import Redis
 
@@ -52,7 +54,66 @@ class LocalCounts:
         return who if who in self._now or len(self._now) < MOST_COUNTED else OTHERS
 
 
-_local = LocalCounts()
+class SharedCounts:
+    """Counts in Redis, of all processes, as far as this one knows them.
+
+    Far below a limit a count is told to Redis a few times a second and not at each request, which
+    would cost as much as reading a key. Near the limit it is told and read each time.
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        self._prefix = prefix
+        self._lock = Lock()
+        self._seen: LRUCache[str, _Seen] = LRUCache(MOST_COUNTED)
+
+    def add(self, who: str, window: int, amount: int, *, limit: int) -> tuple[int, int] | None:
+        """Add to the count of `who`; return it for the previous window and for this one, or None
+        without Redis."""
+        with self._lock:
+            seen = self._seen.get(who)
+            if seen and seen.window == window and seen.is_recent:
+                seen.untold += amount
+                if seen.before + seen.now + seen.untold <= limit * _FAR_BELOW:
+                    return seen.before, seen.now + seen.untold
+                amount, seen.untold = seen.untold, 0
+            elif seen and seen.window == window:
+                amount, seen.untold = amount + seen.untold, 0
+        counts = attempt(partial(_add, self._prefix + who, window, amount=amount), default=None)
+        if counts:
+            with self._lock:
+                self._seen[who] = _Seen(window, *counts)
+        return counts
+
+    def take_back(self, who: str, window: int) -> None:
+        """Remove a refused request from the count."""
+        attempt(lambda redis: redis.decr(_name(self._prefix + who, window)), default=0)
+
+    def clear(self) -> None:
+        """Forget what this process knows."""
+        with self._lock:
+            self._seen.clear()
+
+
+# A count is told to Redis this often, and read each time above this share of the limit.
+_TOLD_EACH, _FAR_BELOW = 0.2, 0.8
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A count as Redis told it, and what was added since."""
+
+    window: int
+    before: int
+    now: int
+    untold: int = 0
+    at: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_recent(self) -> bool:
+        return time.monotonic() - self.at < _TOLD_EACH
+
+
+_local, _shared = LocalCounts(), SharedCounts()
 
 
 def seconds_over(who: str, limit: int) -> float:
@@ -63,7 +124,7 @@ def seconds_over(who: str, limit: int) -> float:
     seconds = time.time()
     window, share = int(seconds // WINDOW), (seconds % WINDOW) / WINDOW
     local = _local.add(who, window)
-    shared = attempt(partial(_add, who, window), default=None)
+    shared = _shared.add(who, window, 1, limit=limit)
     if shared is None:
         limit = _share_of(limit)
     before, now = shared or local
@@ -71,38 +132,44 @@ def seconds_over(who: str, limit: int) -> float:
         return 0
     _local.take_back(who)
     if shared:
-        attempt(lambda redis: redis.decr(_name(who, window)), default=0)
+        _shared.take_back(who, window)
     return _seconds_to_wait(before, now, share, limit)
 
 
-_spent = LocalCounts()
-# What Redis has not been told yet: with the next request of the same payer, so that a request costs
-# one more round trip and not two.
-_untold: dict[str, int] = {}
-_untold_lock = Lock()
+_spent, _shared_spent = LocalCounts(), SharedCounts("cpu:")
+# What a request has cost is counted with the payer's next one.
+_unpaid: dict[str, int] = {}
+_unpaid_lock = Lock()
 
 
 def charge(payer: str, amount: int) -> None:
     """Add what a request has cost, in microseconds of CPU time."""
     _spent.add(payer, int(time.time() // WINDOW), amount)
-    with _untold_lock:
-        if payer in _untold or len(_untold) < MOST_COUNTED:
-            _untold[payer] = _untold.get(payer, 0) + amount
+    with _unpaid_lock:
+        if payer in _unpaid or len(_unpaid) < MOST_COUNTED:
+            _unpaid[payer] = _unpaid.get(payer, 0) + amount
 
 
 def seconds_over_budget(payer: str, limit: int) -> tuple[int, float]:
     """Return what `payer` has used in the last minute, and how long to wait: 0 within `limit`."""
     seconds = time.time()
     window, share = int(seconds // WINDOW), (seconds % WINDOW) / WINDOW
-    with _untold_lock:
-        amount = _untold.pop(payer, 0)
+    with _unpaid_lock:
+        amount = _unpaid.pop(payer, 0)
     local = _spent.add(payer, window, 0)
-    shared = attempt(partial(_add, f"cpu:{payer}", window, amount=amount), default=None)
+    shared = _shared_spent.add(payer, window, amount, limit=limit)
     if shared is None:
         limit = _share_of(limit)
     before, now = shared or local
     used = int(before * (1 - share) + now)
     return used, _seconds_to_wait(before, now, share, limit) if used > limit else 0
+
+
+def forget_counts() -> None:
+    """Start anew, as a new process does."""
+    for counts in (_shared, _shared_spent):
+        counts.clear()
+    _unpaid.clear()
 
 
 def _share_of(limit: int) -> int:

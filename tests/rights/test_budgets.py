@@ -28,7 +28,7 @@ NOW = "2032-01-01T00:00:00Z"
 def _budget(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     settings.PEGBOARD_CPU_PER_KEY = settings.PEGBOARD_CPU_PER_ADDRESS = LIMIT
     monkeypatch.setattr(rate_counts, "_spent", rate_counts.LocalCounts())
-    monkeypatch.setattr(rate_counts, "_untold", {})
+    rate_counts.forget_counts()
     redis_circuit.close()
     clock = iter(range(1_000_000))
     # Read at the beginning and the end of a request.
@@ -131,7 +131,7 @@ def test_probes_are_always_answered() -> None:
 def test_redis_holds_the_time_for_all_processes(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spend(client_with(key))
     monkeypatch.setattr(rate_counts, "_spent", rate_counts.LocalCounts())  # as in another process
-    monkeypatch.setattr(rate_counts, "_untold", {})
+    rate_counts.forget_counts()
 
     answer = client_with(key).post(URL, json.dumps(BODY), "application/json")
 
