@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from acl.platform.prepared_statements import Table, table_of
+from acl.platform.prepared_statements import rows_of
 from acl.platform.read_replica import read_replica
 from acl.rights.rights_version import version_sql
 from catalog.querysets import TABLES
@@ -32,7 +32,13 @@ from discovery.select._candidate_rows import (
     CandidateQuery,
     Candidates,
 )
-from discovery.select._usable_rows import Definition, IndexUse, UsableRows, use_of
+from discovery.select._usable_rows import (
+    Definition,
+    IndexUse,
+    UsableRows,
+    sent_ids,
+    use_of,
+)
 from discovery.select.candidates import (
     BESIDE_EACH,
     FOREMOST,
@@ -115,26 +121,21 @@ def _read(
 ) -> tuple[list[tuple[Any, ...]], dict[int, Definition]]:
     """Return the rows, and the definitions that were kept before, which the rows do not have."""
     places = sorted(draft.hits | draft.around)
-    ids = index.ids[places].tolist()
-    known = use.definitions(ids)
+    ids = index.ids[places]
+    known = use.definitions(ids.tolist())
     parameters = query.parameters() | {
-        "ids": ids,
-        "kept": list(known),
-        "usable": usable.sent_ids if query.experiences else None,
+        "ids": sent_ids(ids),
+        "kept": sent_ids(list(known)),
+        "usable": usable.sent if query.experiences else None,
         "rights_version": usable.version,
         **index.label._asdict(),
     }
     statement = _statement(query.experiences)
     lagging = read_replica.table_of(statement, parameters) if query.may_lag else None
     # A replica may be behind the index and the rows. Only the primary says that these are outdated.
-    if lagging is not None and _is_fresh(lagging):
+    if lagging is not None and lagging.rows[0][_IS_FRESH]:
         return lagging.rows, known
-    return table_of(statement, parameters).rows, known
-
-
-def _is_fresh(table: Table) -> bool:
-    _, is_fresh = table.rows[0][:2]
-    return bool(is_fresh)
+    return rows_of(statement, parameters, binary=True), known
 
 
 def _candidates(
@@ -273,7 +274,7 @@ FROM totals LEFT JOIN (shown JOIN catalog_capability c ON c.id = shown.id
   CROSS JOIN LATERAL (SELECT c.id <> ALL (%(kept)s::bigint[]) AS is_unread OFFSET 0) reading
   {joined}) ON totals.is_current AND totals.is_same
 """
-_KEY, _ASKS_FIRST = 2, 3
+_IS_FRESH, _KEY, _ASKS_FIRST = 1, 2, 3
 _FACTS = slice(_ASKS_FIRST + 1, _ASKS_FIRST + len(COLUMNS))
 _DEFINITION = slice(_FACTS.stop, _FACTS.stop + len(DEFINITION))
 _EXPERIENCES = slice(_DEFINITION.stop, None)

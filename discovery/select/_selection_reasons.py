@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from catalog.lexical import words
 from discovery.select._candidate_rows import Candidate
@@ -89,7 +89,13 @@ def _meaning(candidate: Candidate, texts: Sequence[str]) -> str:
     if not near or max(near)[0] < MIN_COSINE:
         return ""
     nearest = max(near[1:] or near)
-    return _("Matches “%(text)s”") % {"text": _quoted(nearest[1])}
+    return _matches(get_language()) % {"text": _quoted(nearest[1])}
+
+
+@lru_cache(maxsize=16)
+def _matches(language: str | None) -> str:
+    """Return the sentence in the language that is active: each tool of each answer has it."""
+    return _("Matches “%(text)s”")
 
 
 def _shared_words(candidate: Candidate, spoken: MessageWords) -> str:
@@ -101,9 +107,12 @@ def _shared_words(candidate: Candidate, spoken: MessageWords) -> str:
     shared = [word for word, stems in spoken if not stems_of_tool.isdisjoint(stems)][:4]
     if not shared:
         return ""
-    return ngettext("Keyword: %(words)s", "Keywords: %(words)s", len(shared)) % {
-        "words": ", ".join(shared)
-    }
+    return _keywords(get_language(), len(shared)) % {"words": ", ".join(shared)}
+
+
+@lru_cache(maxsize=64)
+def _keywords(language: str | None, count: int) -> str:
+    return ngettext("Keyword: %(words)s", "Keywords: %(words)s", count)
 
 
 @lru_cache(maxsize=2048)

@@ -41,7 +41,7 @@ class UsableRows:
     always: tuple[int, ...]
     tokens: int
     servers: Lengths  # of each server's usable tools, the length of their vectors' sum
-    sent_ids: BinaryValue  # their keys, as a parameter
+    sent: BinaryValue  # their keys, as a parameter
 
     @property
     def count(self) -> int:
@@ -99,7 +99,7 @@ class IndexUse:
             tuple(core.tolist()),
             int(tokens or 0),
             lengths_of_sums(self.index, rows),
-            _sent(ids),
+            sent_ids(ids),
         )
 
     def _mask(self, rows: Rows) -> Mask:
@@ -118,8 +118,9 @@ class IndexUse:
             self._definitions.update({definition[0]: definition for definition in definitions})
 
 
-def _sent(ids: npt.NDArray[np.int64]) -> BinaryValue:
+def sent_ids(ids: npt.ArrayLike) -> BinaryValue:
     """Return the ids as Postgres sends an array: as text they cost a millisecond for thousands."""
+    ids = np.asarray(ids, dtype=np.int64)
     items = np.zeros(len(ids), dtype=[("length", ">i4"), ("value", ">i8")])
     items["length"], items["value"] = 8, ids
     dimensions = [1, 0, _BIGINT, len(ids), 1] if len(ids) else [0, 0, _BIGINT]

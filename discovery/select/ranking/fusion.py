@@ -125,7 +125,7 @@ def _beside_servers(cosines: Floats, evidence: Sequence[MatchEvidence], share: f
         return cosines
     best = np.max(servers, axis=0)
     behind = np.array([item.server or best for item in evidence]) - best
-    return cosines + share * behind
+    return np.asarray(cosines + share * behind)
 
 
 def _worth(best: float, ideal: float, scale: Scale) -> float:
@@ -142,7 +142,7 @@ def _strengths(matches: Floats, scale: Scale) -> Floats:
     best = clauses.max(axis=0)
     share = (count - 1) / (count - 1 + scale.whole)
     behind = (clauses - scale.evenness * best).max(axis=1)
-    return (1 - share) * whole + share * (behind + scale.evenness * best.max())
+    return np.asarray((1 - share) * whole + share * (behind + scale.evenness * best.max()))
 
 
 def _calibrated(strengths: Floats, scale: Scale) -> Floats:

@@ -123,6 +123,8 @@ def merge_twins(candidates: Sequence[PlaceCandidate]) -> list[Chosen]:
 
 
 def _merge(group: Sequence[PlaceCandidate]) -> Chosen:
+    if len(group) == 1:
+        return Chosen(group[0])
     first = max(group, key=lambda item: (not item.failing, item.pinned, item.core, item.score))
     return Chosen(first, tuple(item.key for item in group if item is not first))
 
