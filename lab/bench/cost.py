@@ -4,9 +4,10 @@
     python -m lab.bench.cost --tools 500 --seconds 3 --clients 8
     python -m lab.bench.cost --set ../shared/eval/toucan-mcp-catalog   # real definitions
 
-One person may use everything. Each client sends its next request as soon as it has the answer to
-the last one, so the throughput is what the machine carries. All processes run as in `make run`, the
-generator beside them; CPU time is read from the operating system. Several keys ask for alice.
+People of one group may use everything. Each client sends its next request as soon as it has the
+answer to the last one, so the throughput is what the machine carries. All processes run as in
+`make run`, the generator beside them; CPU time is read from the operating system. With a set,
+messages are those of the labelled sets beside it. `--requests` adds a table of other requests.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
 TOOLS, SECONDS, CLIENTS = 5_254, 8.0, (1, 8, 50, 200)
 PROCESSES = ("Postgres", "Web", "Redis")
-MESSAGES, WARM = 41, 400
+MESSAGES, WARM, PEOPLE = 41, 400, 20
 # One key may have some hundred requests waiting in each process.
 KEYS = 8
 HEAD = (
@@ -70,6 +72,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--clients", type=int, nargs="+", default=CLIENTS)
     parser.add_argument("--set", type=Path, help="a folder with a catalog.jsonl, in their place")
+    parser.add_argument("--requests", action="store_true", help="measure other requests, too")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -86,14 +89,25 @@ def _measure(options: argparse.Namespace) -> None:
     keys, messages = _world(options)
     requests = [_request(text, keys[place % KEYS]) for place, text in enumerate(messages)]
     with running() as product:
-        asyncio.run(_closed_loop(product.port, requests, 8, most=WARM))
+        asyncio.run(closed_loop(product.port, requests, 8, most=WARM))
         for clients in options.clients:
             _tell(_line(clients, product, requests, options.seconds))
+        for line in _other_requests(product, keys[0], messages) if options.requests else ():
+            _tell(line)
+
+
+def _other_requests(product: Product, key: str, messages: list[str]) -> Iterator[str]:
+    from catalog.models import Capability
+    from lab.bench.requests import measure_requests
+
+    names = Capability.objects.order_by("full_name").values_list("full_name", flat=True)[::50]
+    people = ["alice", *(f"person-{number}" for number in range(PEOPLE))]
+    return measure_requests(product, key, messages, list(names), people)
 
 
 def _line(clients: int, product: Product, requests: list[bytes], seconds: float) -> str:
     before = product.cpu_by_process()
-    run = asyncio.run(_closed_loop(product.port, requests, clients, seconds=seconds))
+    run = asyncio.run(closed_loop(product.port, requests, clients, seconds=seconds))
     after = product.cpu_by_process()
     count = max(1, len(run.milliseconds))
     cost = {name: (after[name] - before.get(name, 0.0)) * 1000 / count for name in after}
@@ -113,7 +127,7 @@ def _line(clients: int, product: Product, requests: list[bytes], seconds: float)
     )
 
 
-async def _closed_loop(
+async def closed_loop(
     port: int, requests: list[bytes], clients: int, *, seconds: float = 60.0, most: int = 10**9
 ) -> Run:
     """Send requests in turn from so many connections, until the time or their number is over."""
@@ -156,7 +170,8 @@ def _world(options: argparse.Namespace) -> tuple[list[str], list[str]]:
     from acl.keys.lifecycle import create_key
 
     everyone = Group.objects.create(name="everyone")
-    User.objects.create_user("alice").groups.add(everyone)
+    for name in ("alice", *(f"person-{number}" for number in range(PEOPLE))):
+        User.objects.create_user(name).groups.add(everyone)
     messages = _load(options.set, everyone) if options.set else _make_up(options.tools, everyone)
     _vacuum()
     scopes = ["select", "discover"]
@@ -168,7 +183,7 @@ def _world(options: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def _load(folder: Path, group: "Group") -> list[str]:
-    """Load a real catalogue; return the first sentences of some of its descriptions."""
+    """Load a real catalogue; return messages of the sets beside it, else of its descriptions."""
     from django.db import connection
 
     from catalog.embedding.jobs import embed_pending
@@ -183,9 +198,18 @@ def _load(folder: Path, group: "Group") -> list[str]:
         cursor.execute("SET pegboard.gate = 'open'")
     register_for_measuring(load_path(folder / "catalog.jsonl"), group=group)
     embed_pending()
+    if real := _real_messages(folder.parent):
+        return real
     told = Capability.objects.exclude(description="").order_by("pk")
     sentences = [text.split(". ")[0][:120] for text in told.values_list("description", flat=True)]
     return random.Random(3).sample(sentences, MESSAGES)
+
+
+def _real_messages(folder: Path) -> list[str]:
+    """Return as many messages of each labelled set beside the catalogue."""
+    sets = [path.read_text().splitlines() for path in sorted(folder.glob("*/queries.jsonl"))]
+    lines = [random.Random(3).sample(lines, MESSAGES // len(sets) + 1) for lines in sets if lines]
+    return [json.loads(line)["query"] for some in lines for line in some][:MESSAGES]
 
 
 def _make_up(tools: int, group: "Group") -> list[str]:
