@@ -1,29 +1,7 @@
 #!/usr/bin/env python
 """Pegboard's commands: `manage.py help` lists them."""
 
-import os
-import sys
-
-# Started by Pegboard itself; every other command is entered by someone.
-SERVICES = frozenset({"up", "set_up", "watch_capabilities"})
-
-
-def main() -> None:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marketplace.config.settings")
-    from django.core.management import execute_from_command_line
-    from django.db import OperationalError
-
-    from acl.actor import request_context
-
-    if len(sys.argv) > 1 and sys.argv[1] not in SERVICES:
-        request_context.note_operator()
-    try:
-        execute_from_command_line(sys.argv)
-    except OperationalError as problem:
-        if "--traceback" in sys.argv:
-            raise
-        sys.exit(f"The database does not answer; is Pegboard running? {problem}".strip())
-
+from marketplace.__main__ import main
 
 if __name__ == "__main__":
     main()

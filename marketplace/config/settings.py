@@ -21,11 +21,18 @@ from marketplace.config.mail_settings import mail_settings
 from marketplace.config.oidc_settings import group_mapping, providers
 from marketplace.config.settings_table import read_settings
 from marketplace.config.value_checks import hosts_with_ports
-from marketplace.operate.embedded.data_folder import known_database_url, known_redis_url
+from marketplace.operate.embedded.data_folder import (
+    default_data_folder,
+    known_database_url,
+    known_redis_url,
+)
 from marketplace.operate.embedded.gunicorn_config import workers
 from marketplace.operate.roles.names import APP, OWNER
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
+# Pages, static files and docs: beside the code in a checkout, below it in an installed package.
+_PACKAGED = BASE_DIR / "marketplace/files"
+FILES_DIR = _PACKAGED if _PACKAGED.is_dir() else BASE_DIR
 try:
     _env = read_settings(os.environ)
 except SettingsError as problem:
@@ -34,6 +41,7 @@ PEGBOARD_REDIS_TIMEOUT_MS: int = _env["PEGBOARD_REDIS_TIMEOUT_MS"]
 PEGBOARD_AUDIT_ANCHOR: str = _env["PEGBOARD_AUDIT_ANCHOR"]
 PEGBOARD_AUDIT_ANCHOR_SECONDS: int = _env["PEGBOARD_AUDIT_ANCHOR_SECONDS"]
 PEGBOARD_EMBEDDER: str = _env["PEGBOARD_EMBEDDER"]
+PEGBOARD_MODEL_WEIGHTS: str = _env["PEGBOARD_MODEL_WEIGHTS"]
 PEGBOARD_TRAINED_ENCODER: bool = _env["PEGBOARD_TRAINED_ENCODER"]
 PEGBOARD_MULTILINGUAL: bool = _env["PEGBOARD_MULTILINGUAL"]
 PEGBOARD_EMBEDDING_MODEL: str = _env["PEGBOARD_EMBEDDING_MODEL"]
@@ -139,7 +147,9 @@ PEGBOARD_ALLOWED_PRIVATE_HOSTS: tuple[tuple[str, int | None], ...] = hosts_with_
     _env["PEGBOARD_ALLOWED_PRIVATE_HOSTS"]
 )
 
-PEGBOARD_DATA_DIR = Path(_env["PEGBOARD_DATA_DIR"] or BASE_DIR / ".pegboard").resolve()
+PEGBOARD_DATA_DIR = Path(
+    _env["PEGBOARD_DATA_DIR"] or default_data_folder(BASE_DIR, FILES_DIR)
+).resolve()
 PEGBOARD_MODEL_DIR = PEGBOARD_DATA_DIR / "model"
 PEGBOARD_VERSION = "0.2.0"
 WEB_PROCESSES = workers  # each counts for itself while Redis is away
@@ -223,7 +233,7 @@ WSGI_APPLICATION = "marketplace.config.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [FILES_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -485,7 +495,7 @@ CONTENT_SECURITY_POLICY = {
 }
 
 STATIC_URL = "static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [FILES_DIR / "static"]
 STATIC_ROOT = PEGBOARD_DATA_DIR / "static"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

@@ -70,7 +70,7 @@ SETTINGS = (
         "PEGBOARD_DATA_DIR",
         "",
         "Data folder of the embedded servers, keys and the model. Empty means `.pegboard`"
-        " in the project.",
+        " in the project, and for an installed package `pegboard` in the person's data folder.",
     ),
     Setting(
         "PEGBOARD_SECRET_KEY",
@@ -238,6 +238,12 @@ SETTINGS = (
         "`openai` needs PEGBOARD_EMBEDDING_URL. A new model's vectors are built while the"
         " old model answers.",
         choices=("onnx", "sentence-transformers", "openai"),
+    ),
+    Setting(
+        "PEGBOARD_MODEL_WEIGHTS",
+        "",
+        "Folder with `model.safetensors` and `tokenizer.json` of all-MiniLM-L6-v2, in place of the"
+        " package that has them. The checksum of the weights has to be the same.",
     ),
     Setting(
         "PEGBOARD_TRAINED_ENCODER",

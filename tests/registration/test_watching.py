@@ -26,7 +26,7 @@ COMMAND = (str(PROJECT / "manage.py"), "watch_capabilities")
 UNAIDED = (
     "-c",
     "from catalog.registration import manifest_watcher; manifest_watcher.AT_LEAST_EVERY = 9999;"
-    "import manage; manage.main()",
+    "from marketplace.__main__ import main; main()",
     "watch_capabilities",
 )
 

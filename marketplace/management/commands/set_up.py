@@ -20,6 +20,7 @@ from marketplace.operate.embedded.first_setup import (
     create_first_admin,
     fill_empty_catalogue,
 )
+from marketplace.operate.embedded.model_weights import fetch_weights
 from marketplace.operate.embedded.supervisor import Supervisor
 from marketplace.operate.embedded.text_catalogues import CATALOGUES, compile_catalogues
 from marketplace.operate.roles.grants import REMEDY, list_excess_rights
@@ -53,6 +54,7 @@ def _prepare_files(supervisor: Supervisor) -> None:
     root, trained = settings.PEGBOARD_MODEL_DIR, settings.PEGBOARD_TRAINED_ENCODER
     if not is_prepared(root, trained=trained):
         with supervisor.step("Embedding model"):
+            fetch_weights(root)
             prepare_model(root, trained=trained)
     if settings.PEGBOARD_MULTILINGUAL and not is_prepared_multilingual(root):
         _prepare_languages(supervisor, root)

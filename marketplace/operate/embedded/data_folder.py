@@ -144,6 +144,14 @@ def redis_url(data: Path, password: str) -> str:
     return f"unix://:{password}@{run_folder(data) / 'redis.sock'}"
 
 
+def default_data_folder(project: Path, files: Path) -> Path:
+    """Return the folder in the project, or the person's own where Pegboard is a package."""
+    if files == project:
+        return project / ".pegboard"
+    own = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share"
+    return Path(own) / "pegboard"
+
+
 def known_database_url(data: Path, role: str) -> str:
     """Return the database URL of a Pegboard that runs on the data folder.
 
