@@ -10,7 +10,9 @@ from catalog.formats.descriptors import Defect
 from catalog.formats.read_limits import Limits
 
 SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__", ".hg", ".svn"})
-_SUFFIXES = frozenset({".json", ".jsonl", ".yaml", ".yml"})
+_SUFFIXES = frozenset({".json", ".jsonc", ".jsonl", ".yaml", ".yml"})
+# Other TOML is about programs, not about servers.
+_CONFIGURATION = "config.toml"
 
 
 @dataclass(slots=True)
@@ -119,7 +121,7 @@ def _list_folder(folder: Path, sources: FoundSources) -> tuple[list[Path], list[
 
 
 def _may_be_source(path: Path) -> bool:
-    return path.name == skill.FILE_NAME or path.suffix.lower() in _SUFFIXES
+    return path.name in (skill.FILE_NAME, _CONFIGURATION) or path.suffix.lower() in _SUFFIXES
 
 
 def _select_sources(files: list[Path], names: set[str], in_skill: bool) -> list[Path]:

@@ -37,7 +37,7 @@ from catalog.servers.net.address_check import OutgoingError
 from catalog.servers.net.guarded_requests import Bounds, fetch
 from catalog.trust.findings import requires_review
 from catalog.trust.gate import examine_listing
-from marketplace.additions._listing import SOURCE, store_server
+from marketplace.additions._listing import SOURCE, find_free_title, store_server
 from marketplace.models import Addition, Installation, Listing
 
 # The name of an added MCP server: an admin's choice, the server's own, or that of its host.
@@ -54,7 +54,8 @@ _NOT_ITS_OWN = RESERVED | {
 def title_for(row: Addition, own_names: tuple[str, ...] = ()) -> str:
     """Return the title of an address; `own_names` are the server's, the best first.
 
-    What was added before keeps its title, so that adding it again is an update.
+    What was added before keeps its title, so that adding it again is an update. Where others are
+    called so, a number says the difference.
     """
     if row.name:
         return row.name
@@ -63,9 +64,10 @@ def title_for(row: Addition, own_names: tuple[str, ...] = ()) -> str:
     )
     if listing is not None:
         return listing.title
-    titles = filter(None, map(_plain_title, own_names))
-    free = (title for title in titles if not _is_taken(slug_for(title), row.address))
-    return next(free, "") or _host_title(row.address)
+    titles = [title for title in map(_plain_title, own_names) if title]
+    return find_free_title(
+        titles or [_host_title(row.address)], _describe_server(row.address, "server")
+    )
 
 
 def _plain_title(name: str) -> str:
@@ -79,14 +81,6 @@ def _plain_title(name: str) -> str:
     except ValidationError:
         return ""
     return "" if requires_review(examine_listing({"title": title})) else title
-
-
-def _is_taken(slug: str, address: str) -> bool:
-    """Return True if another thing is called so."""
-    return any(
-        model.objects.filter(slug=slug).exclude(endpoint=address).exists()
-        for model in (Listing, Integration)
-    )
 
 
 def _host_title(address: str) -> str:

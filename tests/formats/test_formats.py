@@ -40,6 +40,8 @@ def owner(loaded: Loaded, slug: str) -> IntegrationDescriptor:
         ("plugins/marketplace.json", 2, 0, 1),
         ("plugins/plugin.json", 1, 0, 0),
         ("toolhive", 1, 2, 0),
+        ("obot", 1, 0, 0),
+        ("registry/docker.yaml", 2, 0, 0),
         ("catalog", 2, 3, 2),
         ("openapi/library.yaml", 1, 3, 1),
         ("lists/extensions.json", 2, 2, 0),
@@ -58,7 +60,7 @@ def test_format_is_recognised(
 def test_folder_gives_what_its_files_give() -> None:
     loaded = load_path(SAMPLES)
 
-    assert len(loaded.integrations) == 25
+    assert len(loaded.integrations) == 28
     assert len(loaded.capabilities) == 19
     assert all(defect.file and defect.field and defect.reason for defect in loaded.defects)
 
@@ -199,6 +201,21 @@ def test_marketplace_lists_plugins_without_tools() -> None:
     knots = owner(loaded, "knots")
     assert (knots.kind, knots.publisher, knots.licence) == ("extension", "Harbour Office", "MIT")
     assert owner(loaded, "flags").source_ref["source"]["repo"] == "example/flags"
+
+
+def test_catalogues_of_the_neighbours_keep_settings_and_name_their_tools() -> None:
+    tides, lantern = (
+        sample("obot").integrations[0],
+        owner(sample("registry/docker.yaml"), "lantern-box"),
+    )
+
+    assert tides.command == ("uvx", "tide-table==1.2.0")
+    assert tides.required_secrets == ("TIDES_API_KEY",)
+    assert tides.source_ref["tools"] == ["high_water"]
+    assert tides.source_ref["variables"][1]["default"] == "Europe/Berlin"
+    assert lantern.command[:6] == ("docker", "run", "-i", "--rm", "-e", "LANTERN_KEY")
+    assert lantern.required_secrets == ("LANTERN_KEY",)
+    assert lantern.source_ref["tools"] == ["light", "darken"]
 
 
 def test_toolhive_entry_is_named_by_its_file() -> None:

@@ -159,6 +159,17 @@ def check_launch(integration: Integration) -> None:
         raise ServerProblemError(Reason.NOT_ALLOWED, str(refused)) from None
 
 
+def values_to_hide(integration: Integration, values: Mapping[str, str]) -> list[str]:
+    """Return the values that results must not repeat: all but settings that the source shows."""
+    declared = integration.source_ref.get("variables")
+    defaults = {
+        (variable.get("name"), variable.get("default"))
+        for variable in (declared if isinstance(declared, list) else ())
+        if isinstance(variable, dict)
+    }
+    return [value for name, value in values.items() if (name, value) not in defaults]
+
+
 def sent_tokens(server: Server) -> list[str]:
     """Return the header values sent along, which results must not repeat."""
     if isinstance(server, StdioServer):
@@ -260,8 +271,11 @@ def _http_server(integration: Integration, values: Mapping[str, str], token: str
     if token:
         headers = {n: v for n, v in headers.items() if n.lower() != "authorization"}
         headers["Authorization"] = f"Bearer {token}"
+    endpoint = _fill_placeholders(integration.endpoint, quoted)
+    if gaps := _PLACEHOLDER.findall(endpoint):
+        raise ServerProblemError(Reason.SIGN_IN_NEEDED, f"Not set: {', '.join(gaps)}")
     return HttpServer(
-        _fill_placeholders(integration.endpoint, quoted),
+        endpoint,
         headers,
         "sse" if integration.transport == "sse" else "http",
     )
@@ -288,7 +302,11 @@ def _headers(integration: Integration, values: Mapping[str, str]) -> dict[str, s
     """
     laid_out = integration.source_ref.get("headers")
     if isinstance(laid_out, dict):
-        return {str(name): _fill_placeholders(str(text), values) for name, text in laid_out.items()}
+        filled = {
+            str(name): _fill_placeholders(str(text), values) for name, text in laid_out.items()
+        }
+        # One that was not required, and for which no value is set, is not sent.
+        return {name: text for name, text in filled.items() if not _PLACEHOLDER.search(text)}
     unused = {n: v for n, v in values.items() if f"${{{n}}}" not in integration.endpoint}
     header_values = {
         n: v
