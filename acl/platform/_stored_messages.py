@@ -115,6 +115,7 @@ MESSAGES = (
     gettext_noop("Its name looks the same as %(first)s on the same server."),
     gettext_noop("Its tools differ from the approved ones: %(first)s. Review them."),
     gettext_noop("Left out: %(first)s (%(second)s%(third)s)."),
+    gettext_noop("Neither an MCP server nor an OpenAPI document is there. Also tried: %(first)s."),
     gettext_noop("No mail server is set (PEGBOARD_EMAIL_URL), so no mail was sent."),
     gettext_noop("No program can be started (PEGBOARD_CELL=required). %(first)s"),
     gettext_noop("Nobody can be asked now."),

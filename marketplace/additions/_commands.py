@@ -78,8 +78,8 @@ def read_link(text: str) -> tuple[str, Server] | None:
         whole = _packed(unquote(link.query))
         if isinstance(whole, dict) and is_server(whole):
             return str(whole.get("name") or ""), whole
-        if named := _named_server(link.scheme, dict(parse_qsl(link.query))):
-            return named
+        if linked := _named_server(link.scheme, dict(parse_qsl(link.query))):
+            return linked
         # What is within another link begins anew: `…/redirect?url=vscode:mcp/install?{…}`.
         inner = _INNER.search(text)
         if inner is None:

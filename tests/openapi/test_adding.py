@@ -191,15 +191,6 @@ def test_server_behind_a_sign_in_can_be_added(client: Client, api: MockApi) -> N
     assert "needs a sign-in" in row.message
 
 
-def test_address_without_anything_is_told_as_that(client: Client, api: MockApi) -> None:
-    paste(client, f"{api.url}/nothing")
-    row = looked_at()
-
-    assert row.state == State.FAILED
-    assert row.message
-    assert not Listing.objects.exists()
-
-
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:1/x", "https://10.0.0.1/x", "http://[::1]/", "https://localhost/x"]
 )
