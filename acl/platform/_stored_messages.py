@@ -261,7 +261,7 @@ MESSAGES = (
     gettext_noop("is not a readable archive: %(first)s"),
     gettext_noop("is not a regular file"),
     gettext_noop("is not a server.json"),
-    gettext_noop("is not an OpenAPI document of version 2.0, 3.0 or 3.1"),
+    gettext_noop("is not an OpenAPI document of version 2.0, 3.0, 3.1 or 3.2"),
     gettext_noop("is not at its address"),
     gettext_noop("is not drawn: %(first)s"),
     gettext_noop("is not read: %(first)s"),

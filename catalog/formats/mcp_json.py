@@ -321,8 +321,8 @@ class _ServerReader:
                 scheme = _SCHEME.match(self._environment.get(gaps[0], "")) if gaps else None
                 text = (scheme.group() if scheme else "") + text.strip()
                 self._headers.append(Header(name.strip(), text))
-        shown = Entry({"url": address}, document=self._entry.document, at=self._entry.at)
-        return read_web_address(shown, "url")
+        linked = Entry({"url": address}, document=self._entry.document, at=self._entry.at)
+        return read_web_address(linked, "url")
 
     def _read_headers(self) -> None:
         """Collect headers, and the token that a field of its own holds."""

@@ -27,7 +27,7 @@ def document_places(address: str, page: str = "") -> list[str]:
     host = urlsplit(address).hostname or ""
     targets = (urljoin(address, match) for match in _NAMED.findall(page[:500_000]))
     documents = [target for target in targets if _LOOKS_LIKE_DOCUMENT.search(urlsplit(target).path)]
-    within = [target for target in documents if _is_of(host, urlsplit(target).hostname or "")]
+    within = [target for target in documents if is_within(host, urlsplit(target).hostname or "")]
     usual = (f"{folder}{place}" for folder in _folders(address) for place in _DOCUMENTS)
     places = dict.fromkeys((*list(dict.fromkeys(within))[:_MOST_NAMED], *usual))
     return [place for place in places if place != address]
@@ -39,8 +39,8 @@ def server_places(address: str) -> list[str]:
     if urlsplit(plain).path in ("", "/"):
         base = plain.rstrip("/")
         return [address, *(f"{base}/{place}{question}{query}" for place in _SERVERS)]
-    other = plain.rstrip("/") if plain.endswith("/") else f"{plain}/"
-    return [address, f"{other}{question}{query}"]
+    toggled = plain.rstrip("/") if plain.endswith("/") else f"{plain}/"
+    return [address, f"{toggled}{question}{query}"]
 
 
 def _folders(address: str) -> Iterator[str]:
@@ -52,9 +52,9 @@ def _folders(address: str) -> Iterator[str]:
         yield origin + "".join(f"{step}/" for step in steps[:count])
 
 
-def _is_of(host: str, other: str) -> bool:
+def is_within(host: str, another: str) -> bool:
     """Return True for the same host, or one of the same domain."""
     domain = ".".join(host.split(".")[-2:]) if host.count(".") > 1 else host
-    return other == host or (
-        not domain.replace(".", "").isdecimal() and other.endswith(f".{domain}")
+    return another == host or (
+        not domain.replace(".", "").isdecimal() and another.endswith(f".{domain}")
     )

@@ -100,12 +100,12 @@ def _parse(text: str) -> Any:
 
 def _load_server(server_name: str, server: dict[str, Any], name: str) -> Recognised:
     """Read one server, under the person's name, its own, or one made from what is started."""
-    given = name or server_name
+    chosen = name or server_name
     inputs = server.get("inputs")
     around = {"inputs": inputs} if isinstance(inputs, list) else {}
     inner = {key: value for key, value in server.items() if key not in ("inputs", "name")}
-    if given:
-        return _load({**around, "mcpServers": {given: inner}}, name)
+    if chosen:
+        return _load({**around, "mcpServers": {chosen: inner}}, name)
     return _load({**around, "mcpServers": [inner]}, name)
 
 

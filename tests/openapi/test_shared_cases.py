@@ -11,6 +11,9 @@ from django.contrib.auth.models import User
 
 from catalog.formats.charsets import decode_text
 from catalog.formats.loader import load_path, load_value
+from catalog.formats.openapi.api_requests import build_request
+from catalog.formats.openapi.api_security import Credentials
+from catalog.formats.openapi.document_format import read_api
 from catalog.models import Integration
 from catalog.servers.secrets.pasted_values import as_pasted
 from discovery.calls.argument_check import check_arguments, leave_out_nulls
@@ -131,6 +134,36 @@ def charset(given: Given, folder: Path, by: User) -> None:
     assert decode_text(text.encode("iso-8859-1"), kind) == text
 
 
+def _sent(document: dict[str, Any], arguments: dict[str, Any]) -> bytes:
+    whole = {"info": {"title": "A", "version": "1"}, **document}
+    [operation] = read_api(whole, file="a", address="https://a.example").operations
+    sending = operation.tool["annotations"]["http"]
+    return build_request("https://a.example", sending, arguments, Credentials()).content
+
+
+def form_arrays(given: Given, folder: Path, by: User) -> None:
+    texts = {"type": "array", "items": {"type": "string"}}
+    schema = {"type": "object", "properties": {"To": {"type": "string"}, "MediaUrl": texts}}
+    encoding = {"encoding": {"MediaUrl": {"style": "form", "explode": True}}}
+    for more in ({}, encoding):
+        body = {"content": {given["body"]: {"schema": schema, **more}}}
+        paths = {"/m": {"post": {"requestBody": body, "responses": {}}}}
+        sent = _sent({"openapi": "3.0.0", "paths": paths}, {"MediaUrl": ["a", "b"]})
+        assert sent == b"MediaUrl=a&MediaUrl=b"
+    old = {"name": "MediaUrl", "in": "formData", "type": "array", "collectionFormat": "multi"}
+    document = {"swagger": "2.0", "paths": {"/m": {"post": {"parameters": [old], "responses": {}}}}}
+    assert _sent(document, {"MediaUrl": ["a", "b"]}) == sent
+
+
+def files(given: Given, folder: Path, by: User) -> None:
+    schema = {"type": "object", "properties": given["multipart"]}
+    body = {"content": {"multipart/form-data": {"schema": schema}}}
+    paths = {"/m": {"post": {"requestBody": body, "responses": {}}}}
+    sent = _sent({"openapi": "3.0.0", "paths": paths}, {"files": ["aGVsbG8=", "d29ybGQ="]})
+    assert sent.count(b"filename=") == 2
+    assert b"hello" in sent
+
+
 CHECKS: dict[str, Check] = {
     "11": jsonc,
     "13": zed,
@@ -142,6 +175,8 @@ CHECKS: dict[str, Check] = {
     "43": registry_defaults,
     "45": neighbours,
     "51": settings,
+    "09": form_arrays,
+    "37": files,
     "58": null,
     "59": key,
     "60": addresses,

@@ -20,6 +20,7 @@ from catalog.formats.openapi.api_security import encoded_secrets, find_sign_in
 from catalog.formats.package_names import parse_package
 from catalog.models import Integration, OutgoingHost
 from catalog.models.definition import find_document
+from catalog.readiness.own_values import still_needed
 from catalog.servers.cell.allowed_hosts import Attempts, HostRules, egress_log
 from catalog.servers.cell.command import Cell, user_of
 from catalog.servers.cell.support import cell_problem, cells_required, cells_wanted
@@ -159,14 +160,19 @@ def check_launch(integration: Integration) -> None:
         raise ServerProblemError(Reason.NOT_ALLOWED, str(refused)) from None
 
 
+def _defaults_of(integration: Integration) -> dict[str, str]:
+    """Return the values of settings that the source shows, by their names."""
+    declared = integration.source_ref.get("variables")
+    return {
+        str(variable.get("name")): str(variable["default"])
+        for variable in (declared if isinstance(declared, list) else ())
+        if isinstance(variable, dict) and variable.get("default")
+    }
+
+
 def values_to_hide(integration: Integration, values: Mapping[str, str]) -> list[str]:
     """Return the values that results must not repeat: all but settings that the source shows."""
-    declared = integration.source_ref.get("variables")
-    defaults = {
-        (variable.get("name"), variable.get("default"))
-        for variable in (declared if isinstance(declared, list) else ())
-        if isinstance(variable, dict)
-    }
+    defaults = _defaults_of(integration).items()
     return [value for name, value in values.items() if (name, value) not in defaults]
 
 
@@ -199,7 +205,8 @@ def needs_personal_access(integration: Integration) -> bool:
         return False
     own_accounts = integration.oauth_connections.exists()
     values = values_for(integration)
-    return own_accounts or any(name not in values for name in integration.required_secrets)
+    needed = still_needed(integration.required_secrets, integration.source_ref, values)
+    return own_accounts or bool(needed)
 
 
 def _stdio_server(integration: Integration, values: UsedValues, user_id: int | None) -> StdioServer:
@@ -271,9 +278,7 @@ def _http_server(integration: Integration, values: Mapping[str, str], token: str
     if token:
         headers = {n: v for n, v in headers.items() if n.lower() != "authorization"}
         headers["Authorization"] = f"Bearer {token}"
-    endpoint = _fill_placeholders(integration.endpoint, quoted)
-    if gaps := _PLACEHOLDER.findall(endpoint):
-        raise ServerProblemError(Reason.SIGN_IN_NEEDED, f"Not set: {', '.join(gaps)}")
+    endpoint = _fill_placeholders(integration.endpoint, {**_defaults_of(integration), **quoted})
     return HttpServer(
         endpoint,
         headers,
