@@ -26,7 +26,7 @@ from catalog.formats import (
 from catalog.formats._merge import merge
 from catalog.formats.descriptors import Defect, Loaded
 from catalog.formats.entry import Document
-from catalog.formats.files import RefusedError, parse_yaml, read_lines, read_text
+from catalog.formats.files import RefusedError, parse_yaml, read_bytes, read_lines, read_text
 from catalog.formats.loose_text import parse_loose
 from catalog.formats.names import slug_for
 from catalog.formats.openapi import document_format
@@ -144,6 +144,8 @@ def _read_file(
     limits, suffix = document.limits, path.suffix.lower()
     if suffix == catalog_jsonl.SUFFIX:
         return catalog_jsonl.read(document, read_lines(path, root, limits=limits))
+    if suffix == skill.ARCHIVE_SUFFIX:
+        return skill.read_archive(document, read_bytes(path, root, limit=limits.file))
     text = read_text(path, root, limit=limits.file)
     if suffix == skill.SUFFIX:
         document.value = text

@@ -12,8 +12,6 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Any, NoReturn
 
-from django.utils.translation import gettext_noop
-
 from catalog.formats._launch_command import safe_command
 from catalog.formats._remote_server import (
     Header,
@@ -73,16 +71,6 @@ _RIGHTS = re.compile(
     r"|alwaysallow|trust|accessgroups|accesscontrol|accessgrants|teams?|allowedteams|visibility"
     r"|allowallkeys|ownerusername|owneremail)"
 )
-_FOLDER = gettext_noop("is a folder of another machine, and is left out")
-_SIGN_IN = gettext_noop("is a sign-in of the client: connect an account after the installation")
-_REASONS = {
-    "cwd": _FOLDER,
-    "workingdirectory": _FOLDER,
-    "envfile": gettext_noop("is a file of another machine: enter its values as secrets"),
-    "oauth": _SIGN_IN,
-    "auth": _SIGN_IN,
-}
-_UNKNOWN = gettext_noop("is no setting of Pegboard, and is left out")
 # Paths of the person who wrote the file, not secrets to ask for.
 _LOCAL_VARIABLES = frozenset(
     {"workspaceFolder", "userHome", "HOME", "PWD", "CLAUDE_PLUGIN_ROOT", "PATH", "USER"}
@@ -418,8 +406,16 @@ class _ServerReader:
             if _RIGHTS.fullmatch(plain):
                 words = redact_text(words[:200])
                 entry.report(key, f"says who may use what; give this right yourself: {words}")
-                continue
-            entry.report(key, _REASONS.get(plain, _UNKNOWN))
+            elif plain in ("cwd", "workingdirectory"):
+                entry.report(key, "is a folder of another machine, and is left out")
+            elif plain == "envfile":
+                entry.report(key, "is a file of another machine: enter its values as secrets")
+            elif plain in ("oauth", "auth"):
+                entry.report(
+                    key, "is a sign-in of the client: connect an account after the installation"
+                )
+            else:
+                entry.report(key, "is no setting of Pegboard, and is left out")
 
 
 def _pairs(value: Any) -> list[tuple[str, str]]:

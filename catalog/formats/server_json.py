@@ -3,6 +3,7 @@
 A server.json describes a server and its launch, never its tools.
 """
 
+import re
 from typing import Any
 
 from catalog.formats._launch_command import is_bundle, launch_command
@@ -23,6 +24,10 @@ from catalog.formats.secret_redaction import find_placeholders, normalize_placeh
 
 OF_SERVERS = True
 
+_BEFORE_RELEASE = re.compile(
+    r"\d[-_.]?(?:a|b|c|rc|alpha|beta|dev|pre|preview|next|canary|snapshot|nightly|insiders?)(?![a-z])|-",
+    re.IGNORECASE,
+)
 _META = "io.modelcontextprotocol.registry/official"
 
 
@@ -80,10 +85,12 @@ def _server(wrapper: Entry, slug: str | None) -> tuple[bool, IntegrationDescript
     if status == "deleted":
         raise RefusedError("is marked as deleted by its registry", entry.place("status"))
     flags = [source.flag("isLatest") for source in (official, detail) if source]
-    return any(flags), _integration(entry, name, slug or _slug(name), detail)
+    return any(flags), _integration(entry, name, slug or _slug(name), detail, status)
 
 
-def _integration(entry: Entry, name: str, slug: str, detail: Entry | None) -> IntegrationDescriptor:
+def _integration(
+    entry: Entry, name: str, slug: str, detail: Entry | None, status: str = ""
+) -> IntegrationDescriptor:
     packages = entry.mappings("packages")
     remotes = entry.mappings("remotes")
     # The first is the one that the server prefers.
@@ -108,6 +115,7 @@ def _integration(entry: Entry, name: str, slug: str, detail: Entry | None) -> In
         required_secrets=launch.required(entry.document.limits.secret_name),
         homepage=read_web_address(entry, "websiteUrl") or home,
         source_ref=_source_ref(entry, name, packages, remotes)
+        | ({"status": status} if status == "deprecated" else {})
         | {"repository": home, "variables": list(launch.variables.values())}
         | ({"icon": icon} if (icon := choose_icon(entry.raw("icons"))) else {})
         | ({"headers": launch.headers.templates} if launch.headers.templates else {}),
@@ -117,12 +125,22 @@ def _integration(entry: Entry, name: str, slug: str, detail: Entry | None) -> In
 def _select_package(packages: list[Entry]) -> tuple[Entry | None, tuple[str, ...]]:
     """Return the first package with a launch command, otherwise the first package.
 
-    Bundles come last: an operator has to allow them, and few run everywhere.
+    Those that speak over standard streams come first, as Pegboard starts programs so; bundles come
+    last: an operator has to allow them, and few run everywhere.
     """
-    for package in sorted(packages, key=is_bundle):
+    for package in sorted(
+        packages, key=lambda entry: (answers_at_an_address(entry), is_bundle(entry))
+    ):
         if command := launch_command(package):
             return package, command
     return (packages[0] if packages else None), ()
+
+
+def answers_at_an_address(package: Entry) -> bool:
+    """Return True for a package that is reached by HTTP once it runs, not by standard streams."""
+    transport = package.raw("transport")
+    kind = transport.get("type") if isinstance(transport, dict) else ""
+    return isinstance(kind, str) and kind not in ("", "stdio")
 
 
 def _transport(remote: Entry | None, endpoint: str, has_command: bool) -> Any:
@@ -206,9 +224,29 @@ def _source_ref(entry: Entry, name: str, packages: list[Entry], remotes: list[En
 
 
 def _select_latest(versions: list[tuple[bool, IntegrationDescriptor]]) -> IntegrationDescriptor:
-    """Return the version marked as latest, otherwise the last one in the file."""
-    marked = [integration for is_latest, integration in versions if is_latest]
-    return (marked or [integration for _, integration in versions])[-1]
+    """Return the version marked as latest, otherwise the newest stable one.
+
+    A mark on a version before its release counts only where nothing stable is there.
+    """
+    marked = [entry for is_latest, entry in versions if is_latest and is_stable(entry.version)]
+    candidates = marked or [entry for _, entry in versions]
+    return max(candidates, key=lambda entry: version_key(entry.version))
+
+
+def is_stable(version: str) -> bool:
+    """Return False for a version before its release: `2.0.0-rc.1`, `2.0b1`, `2.0.dev3`."""
+    return not _BEFORE_RELEASE.search(version.partition("+")[0])
+
+
+def version_key(version: str) -> tuple[bool, tuple[tuple[int, str], ...], bool]:
+    """Return a key by which versions are ordered: stable ones last, then by their numbers."""
+    plain = version.partition("+")[0].lower().removeprefix("v")
+    release, _dash, before = plain.partition("-")
+    numbers = re.findall(r"(\d+)|([a-z]+)", release + (f".{before}" if before else ""))
+    parts = tuple(
+        (int(number or 0) if len(number) < 19 else 10**18, word) for number, word in numbers
+    )
+    return is_stable(version), parts, not before
 
 
 def _slug(name: str) -> str:

@@ -134,6 +134,19 @@ def charset(given: Given, folder: Path, by: User) -> None:
     assert decode_text(text.encode("iso-8859-1"), kind) == text
 
 
+def skills(given: Given, folder: Path, by: User) -> None:
+    for name, text in (
+        (given["folder"], given["text"]),
+        ("deploy-site/skill.md", given["text"]),
+        ("deploy-site/SKILL.md", "Deploys the site.\n\nSteps."),
+    ):
+        path = write(folder / name.replace("/", "-"), name, text)
+        loaded = load_path(path.parent.parent)
+        [skill] = loaded.capabilities
+        assert (skill.full_name, skill.description) == ("deploy-site", "Deploys the site.")
+        assert "the folder names the skill: deploy-site" in str([*map(str, loaded.defects)])
+
+
 def _sent(document: dict[str, Any], arguments: dict[str, Any]) -> bytes:
     whole = {"info": {"title": "A", "version": "1"}, **document}
     [operation] = read_api(whole, file="a", address="https://a.example").operations
@@ -176,6 +189,7 @@ CHECKS: dict[str, Check] = {
     "45": neighbours,
     "51": settings,
     "09": form_arrays,
+    "23": skills,
     "37": files,
     "58": null,
     "59": key,

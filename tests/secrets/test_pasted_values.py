@@ -5,7 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.models import Integration
+from catalog.servers.client.targets import HttpServer
+from catalog.servers.connections.params import build_server, values_to_hide
 from catalog.servers.secrets.pasted_values import UnsendableValueError, as_pasted
+from catalog.servers.secrets.sealed_values import UsedValues
 from tests.examples import EXAMPLES_OF_TEXTS
 
 KEY = st.from_regex(r"[A-Za-z0-9_.~+/=-]{6,40}", fullmatch=True).filter(
@@ -68,3 +71,21 @@ def test_what_cannot_be_in_a_header_is_refused_when_it_is_set(place: str, text: 
 def test_value_that_is_in_no_header_as_it_is_may_have_any_letters(scheme: str) -> None:
     assert as_pasted(api({"as": scheme, "name": "k"}), "KEY", "pässwört ☃\n") == "pässwört ☃"
     assert as_pasted(Integration(transport="stdio"), "KEY", "a\nb\n") == "a\nb"
+
+
+def test_header_without_a_value_is_not_sent_and_a_setting_has_its_default() -> None:
+    variables = [{"name": "region", "default": "eu", "secret": False, "required": False}]
+    headers = {"X-Team": "${TEAM}", "X-Key": "${KEY}", "X-Fixed": "yes"}
+    row = Integration(
+        transport="http",
+        endpoint="https://${region}.example/mcp",
+        source_ref={"headers": headers, "variables": variables},
+    )
+    plain = build_server(row, values=UsedValues({"KEY": "k"}), signed_in=False)
+    chosen = build_server(row, values=UsedValues({"KEY": "k", "region": "us"}), signed_in=False)
+
+    assert isinstance(plain, HttpServer)
+    assert isinstance(chosen, HttpServer)
+    assert plain.headers == {"X-Key": "k", "X-Fixed": "yes"}
+    assert (plain.url, chosen.url) == ("https://eu.example/mcp", "https://us.example/mcp")
+    assert values_to_hide(row, {"region": "eu", "KEY": "k"}) == ["k"]
