@@ -206,6 +206,7 @@ MESSAGES = (
     gettext_noop("does not exist"),
     gettext_noop("has %(first)s bytes and was cut to %(second)s"),
     gettext_noop("has %(first)s bytes; the limit is %(second)s"),
+    gettext_noop("has %(first)s entries that are no servers"),
     gettext_noop("has %(first)s entries; only the first %(second)s are read"),
     gettext_noop("has %(first)s items; only the first %(second)s are read"),
     gettext_noop("has %(first)s servers; only the first %(second)s are read"),
@@ -244,6 +245,7 @@ MESSAGES = (
     gettext_noop("is a sign-in of the client: connect an account after the installation"),
     gettext_noop("is a symbolic link; only plain files are read"),
     gettext_noop("is a vector graphic, which is not drawn"),
+    gettext_noop("is an API: add the address of its OpenAPI document"),
     gettext_noop(
         "is an OpenAPI document, which is added by its address or text, or imported as a file"
     ),
@@ -313,6 +315,7 @@ MESSAGES = (
     gettext_noop("must be text"),
     gettext_noop("must be true or false"),
     gettext_noop("must start with YAML between two lines of ---"),
+    gettext_noop("names the person of the client, who is not sent"),
     gettext_noop("needs a command or an address (url)"),
     gettext_noop("needs more than %(first)s MB of memory to read"),
     gettext_noop("needs too much memory to draw"),

@@ -62,6 +62,7 @@ _READ = frozenset(
             *("args", "type", "transport", "name", "title", "description", "disabled", "enabled"),
             *("requestOptions", "requestInit", "bearerTokenEnvVar", "envHttpHeaders", "authType"),
             *("info", "source", "path", "id", "displayName", "bundled", "customUserVars", "slug"),
+            *("config", "enable", "specType"),
         ),
     )
 )
@@ -69,8 +70,11 @@ _READ = frozenset(
 _RIGHTS = re.compile(
     r"(?:(?:include|exclude|enabled|disabled|allowed|disallowed|available)?tools|autoapprove"
     r"|alwaysallow|trust|accessgroups|accesscontrol|accessgrants|teams?|allowedteams|visibility"
-    r"|allowallkeys|ownerusername|owneremail)"
+    r"|allowallkeys|ownerusername|owneremail|teamid|functionnamefilterlist)"
 )
+_SIGN_IN = re.compile(r"o?auth\w*|clientid|clientsecret|tokenurl|authorizationurl|scopes?")
+# What a client fills in for each of its people.
+_OF_PERSON = re.compile(r"\{\{ ?(?:LIBRECHAT_|OPENID_|USER_|CHAT_)\w+ ?\}\}")
 # Paths of the person who wrote the file, not secrets to ask for.
 _LOCAL_VARIABLES = frozenset(
     {"workspaceFolder", "userHome", "HOME", "PWD", "CLAUDE_PLUGIN_ROOT", "PATH", "USER"}
@@ -111,6 +115,10 @@ def read(document: Document) -> Loaded:
     servers = list(_servers(document))
     single = document.integration if len(servers) == 1 else None
     prompts = _prompts(document.value)
+    entities = document.value.get("entities") if isinstance(document.value, dict) else None
+    for key, others in entities.items() if isinstance(entities, dict) else ():
+        if isinstance(others, list) and others and key != "gateways":
+            document.report(f"entities.{key}", f"has {len(others):,} entries that are no servers")
     integrations: dict[str, IntegrationDescriptor] = {}
     limit = document.limits.entries_per_file
     if len(servers) > limit:
@@ -154,16 +162,17 @@ def _servers(document: Document) -> Iterator[tuple[str, Any]]:
             yield from ((str(name), server) for name, server in servers.items())
             continue
         for at, server in enumerate(servers):
-            info = server.get("info") if isinstance(server, dict) else None
-            names = (*_names(server), *_names(info)) if isinstance(server, dict) else ()
-            yield next((name for name in names if name), f"{key}[{at}]"), server
+            yield next(names_of_server(server), f"{key}[{at}]"), server
 
 
-def _names(value: Any) -> Iterator[str]:
-    for key in ("name", "title", "id"):
-        text = value.get(key) if isinstance(value, dict) else None
-        if isinstance(text, str) and text.strip():
-            yield text.strip()
+def names_of_server(value: Any) -> Iterator[str]:
+    """Yield the names of a server in a list, the best first: its own, and one made of it."""
+    sources = (value, value.get("info")) if isinstance(value, dict) else ()
+    for source in sources:
+        for key in ("name", "title", "id"):
+            text = source.get(key) if isinstance(source, dict) else None
+            if isinstance(text, str) and text.strip():
+                yield text.strip()
     if is_server(value):
         words = _command_words(value.get("command") or value.get("cmd"))
         args = value.get("args") if isinstance(value.get("args"), list) else []
@@ -179,6 +188,10 @@ def _prompts(value: Any) -> dict[str, JSONObject]:
         if not isinstance(inner, dict):
             continue
         waiting += [part for part in inner.values() if isinstance(part, dict)]
+        asked_of_people = inner.get("customUserVars")
+        for name, about in asked_of_people.items() if isinstance(asked_of_people, dict) else ():
+            words = about if isinstance(about, dict) else {}
+            prompts[str(name)] = {"description": words.get("description") or words.get("title")}
         inputs = inner.get("inputs") if isinstance(inner.get("inputs"), list) else ()
         for item in inputs or ():
             if isinstance(item, dict) and isinstance(item.get("id"), str):
@@ -227,7 +240,7 @@ class _ServerReader:
         bridged = self._unbridge(words)
         endpoint = normalize_placeholders(bridged or address)[0]
         command = () if endpoint else safe_command(entry, words) if words else ()
-        if not endpoint and not command:
+        if self._is_api() or not (endpoint or command):
             self._refuse()
         if endpoint and not bridged:
             self._read_headers()
@@ -256,9 +269,14 @@ class _ServerReader:
             },
         )
 
+    def _is_api(self) -> bool:
+        return self._entry.name("type") == "openapi" or self._entry.raw("specPath") is not None
+
     def _refuse(self) -> NoReturn:
         """Raise RefusedError with the reason why there is nothing to start or reach."""
         entry = self._entry
+        if self._is_api():
+            raise RefusedError("is an API: add the address of its OpenAPI document", entry.at)
         if entry.name("type") in ("builtin", "platform", "frontend", "inline_python"):
             raise RefusedError("is a part of its client, not a server", entry.at)
         if entry.raw("settings") is not None or entry.raw("extension") is not None:
@@ -318,6 +336,9 @@ class _ServerReader:
         for source in (connection, *self._nested("requestOptions"), *self._nested("requestInit")):
             for key in _HEADERS:
                 self._headers += [Header(*pair) for pair in _pairs(source.raw(key))]
+        for header in [header for header in self._headers if _OF_PERSON.search(header.value)]:
+            self._headers.remove(header)
+            self._entry.report("headers", "names the person of the client, who is not sent")
         for name, variable in _pairs(connection.raw("envHttpHeaders")):
             self._headers.append(Header(name, f"${{{variable}}}"))
         if variable := connection.name("bearerTokenEnvVar"):
@@ -395,9 +416,12 @@ class _ServerReader:
     def _tell_what_is_left_out(self) -> None:
         """Report each field that Pegboard has no place for, and a server that is switched off."""
         entry = self._entry
-        if entry.raw("disabled") in (True, "true") or entry.raw("enabled") in (False, "false"):
+        nested = entry.raw("config")
+        config = entry.mapping("config") if isinstance(nested, dict) else None
+        flags = (entry.raw("enabled"), config.raw("enable") if config else None)
+        if entry.raw("disabled") in (True, "true") or not {False, "false"}.isdisjoint(flags):
             entry.report("disabled", "says that it is off: it runs only if it is installed")
-        for key, value in entry.items():
+        for key, value in (*entry.items(), *(config.items() if config else ())):
             plain = plain_key(key)
             words = value if isinstance(value, str) else canonical_json(value)
             is_local = set(find_placeholders(words)) & _LOCAL_VARIABLES
@@ -410,7 +434,7 @@ class _ServerReader:
                 entry.report(key, "is a folder of another machine, and is left out")
             elif plain == "envfile":
                 entry.report(key, "is a file of another machine: enter its values as secrets")
-            elif plain in ("oauth", "auth"):
+            elif _SIGN_IN.fullmatch(plain):
                 entry.report(
                     key, "is a sign-in of the client: connect an account after the installation"
                 )

@@ -89,7 +89,7 @@ def _source_ref(
 def _headers(remote: Entry) -> list[Header]:
     """Return the headers; one without a value is filled with the variable of its name."""
     return [
-        Header(name, header.text("value") or f"${{{name}}}")
+        Header(name, header.text("value") or f"{header.text('prefix')} ${{{name}}}".strip())
         for header in remote.mappings("headers")
         if (name := header.name("key", "name"))
     ]

@@ -312,3 +312,69 @@ def test_two_keys_of_one_file_are_both_read() -> None:
     assert [str(defect) for defect in read.left_out] == [
         "pasted: c: is there twice; the first is read (line 1)"
     ]
+
+
+LITELLM = """
+model_list: [{model_name: a, litellm_params: {model: b, api_key: os.environ/MODEL_KEY}}]
+mcp_servers:
+  github:
+    url: https://a.example/mcp
+    auth_type: bearer_token
+    auth_value: os.environ/GITHUB_TOKEN
+    allowed_tools: [list_issues]
+    access_groups: [developers]
+  signed:
+    url: https://b.example/mcp
+    auth_type: oauth2
+    client_id: os.environ/ID
+  pets: {url: https://c.example/v2, spec_path: /pets.json}
+"""
+OPEN_WEBUI = json.dumps(
+    [
+        {"type": "openapi", "url": "https://t.example", "path": "openapi.json", "auth_type": "none",
+         "config": {"enable": True}, "info": {"id": "time", "name": "Time"}},
+        {"type": "mcp", "url": "https://m.example/mcp", "auth_type": "bearer", "key": "s3cret",
+         "config": {"enable": False, "access_control": {"read": {"group_ids": ["g1"]}}},
+         "info": {"id": "docs", "name": "Docs"}},
+    ]
+)  # fmt: skip
+LIBRECHAT = """
+version: 1.2.8
+mcpServers:
+  music:
+    type: streamable-http
+    url: https://s.example/mcp
+    headers: {X-User: "{{LIBRECHAT_USER_ID}}", Authorization: "Bearer {{MUSIC_KEY}}"}
+    customUserVars: {MUSIC_KEY: {title: Key, description: Your own key}}
+    startup: false
+"""
+CONTEXTFORGE = json.dumps(
+    {"version": "1", "entities": {
+        "tools": [{"name": "t"}],
+        "gateways": [{"name": "Gate", "url": "https://g.example/sse", "transport": "SSE",
+                      "auth_type": "bearer", "auth_value": "s3cret", "team_id": "t1"}]}}
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "servers", "told"),
+    [
+        (LITELLM, {"github": ("GITHUB_TOKEN",), "signed": ()},
+         {"github.allowed_tools": "list_issues", "github.access_groups": "developers",
+          "signed.client_id": "sign-in", "pets": "OpenAPI"}),
+        (OPEN_WEBUI, {"docs": ("TOKEN",)},
+         {"Time": "OpenAPI", "Docs.disabled": "off", "Docs.access_control": "g1"}),
+        (LIBRECHAT, {"music": ("MUSIC_KEY",)}, {"music.headers": "person of the client"}),
+        (CONTEXTFORGE, {"gate": ("TOKEN",)}, {"entities.tools": "1 entries", "Gate.team_id": "t1"}),
+    ],
+)  # fmt: skip
+def test_other_products_give_their_servers_and_say_who_may_use_them(
+    text: str, servers: dict[str, tuple[str, ...]], told: dict[str, str]
+) -> None:
+    read = recognise(text)
+
+    assert {server.slug: server.required_secrets for server in read.servers} == servers
+    reasons = {defect.field: defect.reason for defect in read.left_out}
+    assert set(reasons) == set(told)
+    assert all(words in reasons[field] for field, words in told.items())
+    assert "s3cret" not in repr(read)
