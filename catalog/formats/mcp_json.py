@@ -29,7 +29,7 @@ from catalog.formats.descriptors import (
 )
 from catalog.formats.entry import Document, Entry, distinct, plain_key
 from catalog.formats.files import RefusedError, resolve_types
-from catalog.formats.names import display_name_for, server_name, slug_for
+from catalog.formats.names import server_name, server_title, slug_for
 from catalog.formats.secret_redaction import (
     find_defaults,
     find_placeholders,
@@ -251,7 +251,7 @@ class _ServerReader:
             slug=slug or slug_for(self._name),
             kind="mcp",
             title=entry.name("title", "displayName")
-            or display_name_for(entry.cleaned(self._name, "name")),
+            or server_title(entry.cleaned(self._name, "name")),
             description=entry.text("description"),
             transport=self._transport(endpoint, bridged, words),
             endpoint=endpoint,

@@ -37,6 +37,7 @@ _NAMELESS = frozenset(
         *("mcp-stdio", "mcp-proxy", "mcp-local", "cli", "core", "app", "sdk", "agent", "main"),
     }
 )
+_SPELLINGS = {"Ui": "UI", "Devops": "DevOps", "Ai": "AI", "Api": "API", "Aws": "AWS", "Sql": "SQL"}
 _SLUG_LENGTH = 48
 _NAME_LENGTH = 64
 _SHOWN_LENGTH = 200
@@ -99,6 +100,12 @@ def display_name_for(name: str) -> str:
     words = re.split(r"[\s_./:-]+", spaced)
     title = " ".join(word[:1].upper() + word[1:] for word in words if word)
     return title[:_SHOWN_LENGTH].rstrip()
+
+
+def server_title(name: str) -> str:
+    """Return the title of a server by its machine name, with the usual spelling of some words."""
+    words = display_name_for(name).split(" ")
+    return " ".join(_SPELLINGS.get(word, word) for word in words)
 
 
 def server_name(command: Sequence[str], address: str = "") -> str:

@@ -125,7 +125,7 @@ def one_name(given: Given, folder: Path, by: User) -> None:
 
 def scopes(given: Given, folder: Path, by: User) -> None:
     rows = [add(by=by, text=text)[0] for text in given["pasted"]]
-    assert [str(row).lower() for row in rows] == ["knip", "ark ui", "azure devops", "antv", "auth0"]
+    assert [str(row) for row in rows] == ["Knip", "Ark UI", "Azure DevOps", "Antv", "Auth0"]
     assert len({row.listing for row in rows}) == len(rows)
 
 
