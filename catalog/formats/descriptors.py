@@ -3,6 +3,7 @@
 Plain values without a database. The same file always gives the same descriptors.
 """
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
@@ -26,9 +27,11 @@ class Defect:
     file: str
     field: str
     reason: str
+    line: int = dataclasses.field(default=0, kw_only=True)
 
     def __str__(self) -> str:
-        return f"{self.file}: {self.field}: {self.reason}"
+        place = f" (line {self.line:,})" if self.line else ""
+        return f"{self.file}: {self.field}: {self.reason}{place}"
 
 
 @dataclass(frozen=True, slots=True)

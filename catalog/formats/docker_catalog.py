@@ -1,5 +1,10 @@
-"""Docker's MCP catalogue: server.yaml with an optional tools.json, which may be empty."""
+"""Docker's MCP catalogue: server.yaml with an optional tools.json, which may be empty.
 
+The published catalogue is one file with all servers under `registry`, by name and without folders.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from catalog.formats._launch_command import container_command
@@ -10,12 +15,13 @@ from catalog.formats._remote_server import (
     parse_transport,
     read_web_address,
 )
+from catalog.formats._variables import build_variable
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.files import RefusedError, parse_json, read_text
 from catalog.formats.icon_choice import icon_address
 from catalog.formats.names import display_name_for, slug_for
-from catalog.formats.secret_redaction import normalize_placeholders
+from catalog.formats.secret_redaction import find_placeholders, normalize_placeholders
 from catalog.formats.tool import read_tools
 
 OF_SERVERS = True
@@ -26,21 +32,49 @@ TOOLS_FILE = "tools.json"
 
 def recognises(value: Any) -> bool:
     """Return True for a server entry with one of the types that Docker uses."""
-    if not isinstance(value, dict) or value.get("type") not in ("server", "remote", "poci"):
-        return False
-    return "name" in value and bool({"about", "image", "remote", "meta"} & value.keys())
+    if isinstance(value, dict) and isinstance(value.get("registry"), dict):
+        return any(map(_is_entry, value["registry"].values()))
+    return _is_entry(value) and "name" in value
 
 
 def read(document: Document) -> Loaded:
-    """Read one server, with the tools from its tools.json."""
+    """Read one server with the tools from its tools.json, or all of the published catalogue."""
+    if isinstance(document.value.get("registry"), dict):
+        return Loaded(tuple(_registry(document)))
     entry = document.entry(document.value)
     name = entry.name("name", required=True)
     integration = _integration(entry, name, document.integration or slug_for(name))
     return Loaded((integration,), _tools(entry, document, integration))
 
 
+def _is_entry(value: Any) -> bool:
+    """Return True for a server with one of the types that Docker uses."""
+    if not isinstance(value, dict) or value.get("type") not in ("server", "remote", "poci"):
+        return False
+    return bool({"about", "image", "remote", "meta"} & value.keys())
+
+
+def _registry(document: Document) -> Iterator[IntegrationDescriptor]:
+    """Yield the servers of a published catalogue, with the names of their tools."""
+    servers = list(document.value["registry"].items())
+    limit = document.limits.entries_per_file
+    if len(servers) > limit:
+        document.report(
+            "registry", f"has {len(servers):,} servers; only the first {limit:,} are read"
+        )
+    for name, value in servers[:limit]:
+        try:
+            entry = document.entry(value, str(name))
+            integration = _integration(entry, str(name), slug_for(str(name)))
+        except RefusedError as refused:
+            document.report(refused.field, refused.reason)
+            continue
+        tools = [tool.name("name") for tool in entry.mappings("tools")]
+        yield replace(integration, source_ref={**integration.source_ref, "tools": tools})
+
+
 def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
-    about = entry.mapping("about")
+    about = entry.mapping("about") or entry
     source = entry.mapping("source")
     remote = entry.mapping("remote")
     endpoint = normalize_placeholders(read_web_address(remote, "url"))[0] if remote else ""
@@ -50,19 +84,23 @@ def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
     image = entry.name("image")
     variables = _variables(entry)
     limit = entry.document.limits.secret_name
-    secrets = distinct((*(variable["name"] for variable in variables), *headers.names), limit)
+    needed = (variable["name"] for variable in variables if variable["required"])
+    secrets = distinct((*needed, *headers.names), limit)
+    passed_on = tuple(variable["name"] for variable in variables)
+    if entry.raw("volumes"):
+        entry.report("volumes", "are folders of another machine, and are left out")
     project = read_web_address(source, "project") if source else ""
     return IntegrationDescriptor(
         slug=slug,
         kind="mcp",
-        title=(about.name("title") if about else "") or display_name_for(name),
-        description=about.text("description") if about else "",
+        title=about.name("title") or display_name_for(name),
+        description=about.text("description"),
         publisher=image.partition("/")[0] if "/" in image else "",
         transport=parse_transport(
             remote.name("transportType") if remote else "", endpoint=endpoint
         ),
         endpoint=endpoint,
-        command=container_command(entry, image, secrets, run.texts("command") if run else ()),
+        command=container_command(entry, image, passed_on, (run or entry).texts("command")),
         required_secrets=secrets,
         homepage=project,
         source_ref={
@@ -75,7 +113,7 @@ def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
             "tags": list(meta.tags("tags")) if meta else [],
             "repository": project,
             "variables": variables,
-            **({"icon": icon} if about and (icon := icon_address(about.raw("icon"))) else {}),
+            **({"icon": icon} if (icon := icon_address(about.raw("icon"))) else {}),
             **({"headers": headers.templates} if headers.templates else {}),
         },
     )
@@ -89,21 +127,27 @@ def _headers(remote: Entry) -> HeaderTemplates:
 
 def _variables(entry: Entry) -> list[JSONObject]:
     """List the variables to set: secrets, settings, and values from OAuth."""
-    config = entry.mapping("config") if isinstance(entry.raw("config"), dict) else None
-    secrets = config.mappings("secrets") if config else []
+    nested = entry.raw("config")
+    config = (entry.mapping("config") or entry) if isinstance(nested, dict) else entry
+    secrets = config.mappings("secrets")
     secrets += entry.mappings("oauth") if isinstance(entry.raw("oauth"), list) else []
-    settings = config.mappings("env") if config else []
     limits = entry.document.limits
-    return [
-        {
-            "name": name,
-            "description": variable.text("description", limit=limits.reason),
-            "secret": variable in secrets,
-            "required": True,
-        }
-        for variable in (*secrets, *settings)
-        if (name := variable.name("env", "name", limit=limits.secret_name))
-    ]
+    variables: dict[str, JSONObject] = {}
+    for variable in (*secrets, *config.mappings("env")):
+        if name := variable.name("env", "name", limit=limits.secret_name):
+            is_secret = variable in secrets
+            value = variable.text("value")
+            variables.setdefault(
+                name,
+                build_variable(
+                    variable,
+                    name,
+                    description=variable.text("description", limit=limits.reason),
+                    secret=is_secret,
+                    default=None if is_secret or find_placeholders(value) else value,
+                ),
+            )
+    return list(variables.values())
 
 
 def _tools(

@@ -11,6 +11,7 @@ from typing import Any
 
 from catalog.formats.descriptors import Defect, canonical_json
 from catalog.formats.files import PlainScalar, RefusedError, is_deeper, resolve_types
+from catalog.formats.loose_text import find_line
 from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
 from catalog.formats.text_cleanup import AmbiguousKeysError, clean_name, clean_text, clean_value
 
@@ -24,13 +25,15 @@ class Document:
     folder: Path | None = None
     integration: str | None = None
     limits: Limits = DEFAULT_LIMITS
+    text: str = field(default="", repr=False)  # to say the line of a defect
     defects: list[Defect] = field(default_factory=list)
 
     def report(self, at: str, reason: str) -> None:
         """Record a defect of one field; after the cap, record once that there are more."""
         cap = self.limits.defects_per_file
         if len(self.defects) < cap:
-            self.defects.append(Defect(self.file, _printable(at), _printable(reason)))
+            line = find_line(self.text, at) if self.text else 0
+            self.defects.append(Defect(self.file, _printable(at), _printable(reason), line=line))
         elif len(self.defects) == cap:
             self.defects.append(Defect(self.file, "file", "has more problems than are listed"))
 
@@ -93,9 +96,10 @@ class Entry:
         self.at = at
         # Shared with the mappings inside this one; a field that is read twice still counts once.
         self._hidden: dict[str, int] = parent._hidden if parent is not None else {}
+        self._source = {str(key): inner for key, inner in value.items()}
         self._values: dict[str, Any] = {}
         for key, inner in value.items():
-            self._values.setdefault(_normalize_key(str(key)), inner)
+            self._values.setdefault(plain_key(str(key)), inner)
 
     @property
     def hidden(self) -> int:
@@ -118,7 +122,7 @@ class Entry:
     def raw(self, *keys: str) -> Any:
         """Return the source value of the first key that has one."""
         for key in keys:
-            value = self._values.get(_normalize_key(key))
+            value = self._values.get(plain_key(key))
             if value is not None and not (
                 isinstance(value, PlainScalar) and value in ("", "~", "null")
             ):
@@ -245,6 +249,10 @@ class Entry:
         self.count_hidden(key, hidden)
         return clean
 
+    def items(self) -> list[tuple[str, Any]]:
+        """Return the fields as they are spelt, with their values in plain types."""
+        return [(key, resolve_types(value)) for key, value in self._source.items()]
+
     def keys(self) -> list[str]:
         """Return the keys in normalized style."""
         return list(self._values)
@@ -290,7 +298,8 @@ def distinct(names: Iterable[str], limit: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name and len(name) <= limit))
 
 
-def _normalize_key(key: str) -> str:
+def plain_key(key: str) -> str:
+    """Return a key in the one spelling in which keys are compared."""
     return re.sub(r"[-_ ]", "", key).lower()
 
 

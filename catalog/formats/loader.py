@@ -15,6 +15,7 @@ from catalog.formats import (
     extension,
     manifest,
     mcp_json,
+    obot,
     plugins,
     server_json,
     skill,
@@ -25,7 +26,8 @@ from catalog.formats import (
 from catalog.formats._merge import merge
 from catalog.formats.descriptors import Defect, Loaded
 from catalog.formats.entry import Document
-from catalog.formats.files import RefusedError, parse_json, parse_yaml, read_lines, read_text
+from catalog.formats.files import RefusedError, parse_yaml, read_bytes, read_lines, read_text
+from catalog.formats.loose_text import parse_loose
 from catalog.formats.names import slug_for
 from catalog.formats.openapi import document_format
 from catalog.formats.openapi.api_document import looks_like_document
@@ -54,6 +56,7 @@ class SourceFormat(Protocol):
 FORMATS: tuple[SourceFormat, ...] = (
     manifest,
     docker_catalog,
+    obot,
     toolhive,
     server_json,
     document_format,
@@ -95,11 +98,19 @@ def load_path(
 
 
 def load_value(
-    value: Any, *, file: str, integration: str | None = None, limits: Limits = DEFAULT_LIMITS
+    value: Any,
+    *,
+    file: str,
+    integration: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    text: str = "",
 ) -> Loaded:
-    """Load a value in memory, such as a registry's answer; OpenAPI documents are refused."""
+    """Load a value in memory, such as a registry's answer; OpenAPI documents are refused.
+
+    `text` is what it was parsed from, where defects are to name their line.
+    """
     slug = slug_for(integration) if integration else None
-    document = Document(file=file, value=value, integration=slug, limits=limits)
+    document = Document(file=file, value=value, integration=slug, limits=limits, text=text)
     return merge([_read_with_defects(document, lambda: _read_value(document))], ())
 
 
@@ -133,6 +144,8 @@ def _read_file(
     limits, suffix = document.limits, path.suffix.lower()
     if suffix == catalog_jsonl.SUFFIX:
         return catalog_jsonl.read(document, read_lines(path, root, limits=limits))
+    if suffix == skill.ARCHIVE_SUFFIX:
+        return skill.read_archive(document, read_bytes(path, root, limit=limits.file))
     text = read_text(path, root, limit=limits.file)
     if suffix == skill.SUFFIX:
         document.value = text
@@ -142,18 +155,14 @@ def _read_file(
     # reads them.
     if suffix in _YAML and not is_manifest and looks_like_document(text):
         return _read_api(text, document, sole=sole, read_api=read_api)
-    document.value = _parse(path, root, text, limits)
     if is_manifest:
+        document.value = parse_yaml(read_text(path, root, limit=limits.manifest), limits=limits)
         return manifest.read(document)
+    document.value = parse_loose(text, limits=limits, suffix=suffix)
+    document.text = text
     if _find_format(document.value) is document_format:
         return _read_api(text, document, sole=sole, read_api=read_api)
     return _read_value(document, sole=sole)
-
-
-def _parse(path: Path, root: Path, text: str, limits: Limits) -> Any:
-    if path.suffix.lower() in _YAML:
-        return parse_yaml(read_text(path, root, limit=limits.manifest), limits=limits)
-    return parse_json(text, max_depth=limits.json_depth)
 
 
 def _read_api(text: str, document: Document, *, sole: bool, read_api: ApiReader) -> Loaded:

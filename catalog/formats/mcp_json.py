@@ -1,6 +1,16 @@
-"""Configurations of MCP clients: `mcpServers`, `servers`, or the bare map, without any secret."""
+"""Configurations of MCP clients and gateways, without any secret.
 
-from typing import Any
+A file keeps its servers under a key such as `mcpServers`, `context_servers` or `mcp.servers`, as a
+map or a list, at any depth that clients use; a bare map or list of servers counts, too. Fields that
+only the client needs are told as left out.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import PurePath
+from typing import Any, NoReturn
 
 from catalog.formats._launch_command import safe_command
 from catalog.formats._remote_server import (
@@ -10,113 +20,446 @@ from catalog.formats._remote_server import (
     parse_transport,
     read_web_address,
 )
-from catalog.formats.descriptors import IntegrationDescriptor, Loaded
-from catalog.formats.entry import Document, Entry, distinct
-from catalog.formats.files import RefusedError
-from catalog.formats.names import display_name_for, slug_for
-from catalog.formats.secret_redaction import find_placeholders, normalize_placeholders
+from catalog.formats._variables import build_variable
+from catalog.formats.descriptors import (
+    IntegrationDescriptor,
+    JSONObject,
+    Loaded,
+    canonical_json,
+)
+from catalog.formats.entry import Document, Entry, distinct, plain_key
+from catalog.formats.files import RefusedError, resolve_types
+from catalog.formats.names import server_name, server_title, slug_for
+from catalog.formats.secret_redaction import (
+    find_defaults,
+    find_placeholders,
+    is_plain_setting,
+    normalize_placeholders,
+    normalize_variables,
+    redact_text,
+    strip_placeholders,
+)
 
 OF_SERVERS = True
 
+# Keys that nothing but servers stand under, and words that others use as well. A key's last part
+# counts: `amp.mcpServers` is `mcpServers`.
+_KEYS = frozenset({"mcpservers", "contextservers", "modelcontextprotocolservers"})
+_COMMON_KEYS = frozenset({"servers", "mcp", "extensions", "gateways", "connections"})
+_AROUND_COMMON = re.compile(r"mcp|entities|tool_?server", re.IGNORECASE)
+_DEEPEST = 5
+_ADDRESSES = ("httpUrl", "serverUrl", "url", "uri", "sseUrl")
+_PROGRAMS = ("command", "cmd")
+_VARIABLES = ("env", "envs", "environment")
+_VARIABLE_NAMES = ("envVars", "envKeys")
+_HEADERS = ("headers", "httpHeaders", "staticHeaders")
+_TOKENS = ("bearerToken", "authToken", "authValue", "authenticationToken", "apiKey", "key")
+_READ = frozenset(
+    map(
+        plain_key,
+        (
+            *(*_ADDRESSES, *_PROGRAMS, *_VARIABLES, *_VARIABLE_NAMES, *_HEADERS, *_TOKENS),
+            *("args", "type", "transport", "name", "title", "description", "disabled", "enabled"),
+            *("requestOptions", "requestInit", "bearerTokenEnvVar", "envHttpHeaders", "authType"),
+            *("info", "source", "path", "id", "displayName", "bundled", "customUserVars", "slug"),
+            *("config", "enable", "specType"),
+        ),
+    )
+)
+# Fields that say who may use what, by which a preview of rights can be made.
+_RIGHTS = re.compile(
+    r"(?:(?:include|exclude|enabled|disabled|allowed|disallowed|available)?tools|autoapprove"
+    r"|alwaysallow|trust|accessgroups|accesscontrol|accessgrants|teams?|allowedteams|visibility"
+    r"|allowallkeys|ownerusername|owneremail|teamid|functionnamefilterlist)"
+)
+_SIGN_IN = re.compile(r"o?auth\w*|clientid|clientsecret|tokenurl|authorizationurl|scopes?")
+# What a client fills in for each of its people.
+_OF_PERSON = re.compile(r"\{\{ ?(?:LIBRECHAT_|OPENID_|USER_|CHAT_)\w+ ?\}\}")
 # Paths of the person who wrote the file, not secrets to ask for.
 _LOCAL_VARIABLES = frozenset(
     {"workspaceFolder", "userHome", "HOME", "PWD", "CLAUDE_PLUGIN_ROOT", "PATH", "USER"}
 )
+# Programs that pass everything on to an address: it is the address that matters.
+_BRIDGES = re.compile(
+    r"(?:[\w@/.-]*/)?(?:mcp-remote|mcp-proxy|supergateway|mcp-server-bridge)(?:@[\w.-]+)?"
+)
+_SHELLS = {("cmd", "/c"), ("cmd.exe", "/c"), ("sh", "-c"), ("bash", "-c"), ("bash", "-lc")}
+_SCHEME = re.compile(r"(?:Bearer|Basic|Token) ", re.IGNORECASE)
+_PLAIN_START = re.compile(r"[\w.@-]++\s")
+_SHELL_SIGNS = re.compile(r"[;&|<>`$(){}]")
 
 
 def recognises(value: Any) -> bool:
-    """Return True for a mapping of names to servers with a command or an address."""
-    servers = _servers(value)
-    if not isinstance(value, dict) or servers is value:
-        return bool(servers) and all(_is_server(server) for server in servers.values())
-    return not isinstance(value.get("description"), str)
+    """Return True where servers stand under one of the keys, or alone."""
+    if not isinstance(value, dict):
+        return isinstance(value, list) and bool(value) and all(map(is_server, value))
+    if any(True for _ in _places(value)):
+        return not isinstance(value.get("description"), str) or "plugins" in value
+    return bool(value) and all(map(is_server, value.values()))
+
+
+def is_server(value: Any) -> bool:
+    """Return True for a mapping with a program or an address."""
+    if not isinstance(value, dict):
+        return False
+    if isinstance(value.get("transport"), dict):
+        return is_server(value["transport"])
+    has_address = any(isinstance(value.get(key), str) for key in _ADDRESSES)
+    return has_address or any(
+        isinstance(value.get(key), (str, list, dict)) and value.get(key) for key in _PROGRAMS
+    )
 
 
 def read(document: Document) -> Loaded:
     """Read every server, without tools: those are listed when it is connected."""
-    servers = _servers(document.value)
+    servers = list(_servers(document))
     single = document.integration if len(servers) == 1 else None
-    integrations: list[IntegrationDescriptor] = []
+    prompts = _prompts(document.value)
+    entities = document.value.get("entities") if isinstance(document.value, dict) else None
+    for key, others in entities.items() if isinstance(entities, dict) else ():
+        if isinstance(others, list) and others and key != "gateways":
+            document.report(f"entities.{key}", f"has {len(others):,} entries that are no servers")
+    integrations: dict[str, IntegrationDescriptor] = {}
     limit = document.limits.entries_per_file
     if len(servers) > limit:
         document.report(
             "mcpServers", f"has {len(servers):,} servers; only the first {limit:,} are read"
         )
-    for name, value in list(servers.items())[:limit]:
+    for name, value in servers[:limit]:
         try:
-            integrations.append(_integration(document.entry(value, str(name)), str(name), single))
+            entry = document.entry(value, name)
+            integration = _ServerReader(entry, name, prompts).read(single)
         except RefusedError as refused:
             document.report(refused.field, refused.reason)
-    return Loaded(tuple(integrations))
+            continue
+        if integrations.setdefault(integration.slug, integration) != integration:
+            document.report(name, "is there twice; the first is read")
+    return Loaded(tuple(integrations.values()))
 
 
-def _servers(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        return {}
-    for key in ("mcpServers", "servers"):
-        if isinstance(value.get(key), dict):
-            servers: dict[str, Any] = value[key]
-            return servers
-    return value
+def _places(value: JSONObject, above: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Yield each place with servers: its key, and the map or list."""
+    for key, inner in value.items():
+        last = plain_key(str(key).rpartition(".")[2])
+        if not isinstance(inner, (dict, list)):
+            continue
+        items = inner.values() if isinstance(inner, dict) else inner
+        around = (*above, str(key))
+        is_own = last in _KEYS or (around == ("servers",) and isinstance(inner, dict))
+        is_common = last in _COMMON_KEYS and (not above or any(map(_AROUND_COMMON.search, around)))
+        if is_own or (is_common and any(map(is_server, items))):
+            yield str(key), inner
+        elif isinstance(inner, dict) and len(above) < _DEEPEST:
+            yield from _places(inner, around)
 
 
-def _is_server(value: Any) -> bool:
-    return isinstance(value, dict) and (
-        isinstance(value.get("command"), str) or isinstance(value.get("url"), str)
-    )
+def _servers(document: Document) -> Iterator[tuple[str, Any]]:
+    """Yield the name of each server, and what is said of it."""
+    value = document.value
+    places = list(_places(value)) if isinstance(value, dict) else []
+    for key, servers in places or [("servers", value)]:
+        if isinstance(servers, dict):
+            yield from ((str(name), server) for name, server in servers.items())
+            continue
+        for at, server in enumerate(servers):
+            yield next(names_of_server(server), f"{key}[{at}]"), server
 
 
-def _integration(entry: Entry, name: str, slug: str | None) -> IntegrationDescriptor:
-    if len(name) > entry.document.limits.name:
-        raise RefusedError("has a name that is too long", entry.at[: entry.document.limits.name])
-    endpoint = normalize_placeholders(read_web_address(entry, "url", "serverUrl"))[0]
-    command = _command(entry)
-    headers = _headers(entry) if endpoint else HeaderTemplates({}, ())
-    if not endpoint and not command:
+def names_of_server(value: Any) -> Iterator[str]:
+    """Yield the names of a server in a list, the best first: its own, and one made of it."""
+    sources = (value, value.get("info")) if isinstance(value, dict) else ()
+    for source in sources:
+        for key in ("name", "title", "id"):
+            text = source.get(key) if isinstance(source, dict) else None
+            if isinstance(text, str) and text.strip():
+                yield text.strip()
+    if is_server(value):
+        words = _command_words(value.get("command") or value.get("cmd"))
+        args = value.get("args") if isinstance(value.get("args"), list) else []
+        yield server_name((*words, *map(str, args or ())), str(value.get("url") or ""))
+
+
+def _prompts(value: Any) -> dict[str, JSONObject]:
+    """Return what the file asks people for (`inputs`), by the name of the variable."""
+    prompts: dict[str, JSONObject] = {}
+    waiting = [value]
+    while waiting:
+        inner = waiting.pop()
+        if not isinstance(inner, dict):
+            continue
+        waiting += [part for part in inner.values() if isinstance(part, dict)]
+        asked_of_people = inner.get("customUserVars")
+        for name, about in asked_of_people.items() if isinstance(asked_of_people, dict) else ():
+            words = about if isinstance(about, dict) else {}
+            prompts[str(name)] = {"description": words.get("description") or words.get("title")}
+        inputs = inner.get("inputs") if isinstance(inner.get("inputs"), list) else ()
+        for item in inputs or ():
+            if isinstance(item, dict) and isinstance(item.get("id"), str):
+                prompts[normalize_placeholders(f"${{{item['id']}}}")[1][0]] = item
+    return prompts
+
+
+def _command_words(command: Any) -> tuple[str, ...]:
+    """Return the words of a command that is a list, or one text with its arguments."""
+    if isinstance(command, list):
+        return tuple(map(str, command))
+    text = command if isinstance(command, str) else ""
+    if not _PLAIN_START.match(text):
+        return (text,) if text else ()
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:
+        return (text,)
+
+
+class _ServerReader:
+    """Reads one server of a configuration."""
+
+    def __init__(self, entry: Entry, name: str, prompts: Mapping[str, JSONObject]) -> None:
+        if len(name) > entry.document.limits.name:
+            raise RefusedError(
+                "has a name that is too long", entry.at[: entry.document.limits.name]
+            )
+        self._entry, self._name, self._prompts = entry, name, prompts
+        nested = entry.raw("transport")
+        self._connection = (
+            (entry.mapping("transport") or entry) if isinstance(nested, dict) else entry
+        )
+        program = self._connection.raw(*_PROGRAMS)
+        self._program = self._connection.mapping(*_PROGRAMS) if isinstance(program, dict) else None
+        self._environment = self._read_environment()
+        self._headers: list[Header] = []
+        self._variables: dict[str, JSONObject] = {}
+
+    def read(self, slug: str | None) -> IntegrationDescriptor:
+        """Return the integration; `slug` is the admin's choice. Raises RefusedError."""
+        entry, connection = self._entry, self._connection
+        words = self._command()
+        key = next((key for key in _ADDRESSES if connection.raw(key) is not None), "url")
+        address = read_web_address(connection, key)
+        bridged = self._unbridge(words)
+        endpoint = normalize_placeholders(bridged or address)[0]
+        command = () if endpoint else safe_command(entry, words) if words else ()
+        if self._is_api() or not (endpoint or command):
+            self._refuse()
+        if endpoint and not bridged:
+            self._read_headers()
+        headers = build_header_templates(entry, self._headers)
+        self._read_variables(endpoint and (bridged or address), words, headers)
+        self._tell_what_is_left_out()
+        return IntegrationDescriptor(
+            slug=slug or slug_for(self._name),
+            kind="mcp",
+            title=entry.name("title", "displayName")
+            or server_title(entry.cleaned(self._name, "name")),
+            description=entry.text("description"),
+            transport=self._transport(endpoint, bridged, words),
+            endpoint=endpoint,
+            command=command,
+            required_secrets=distinct(
+                (name for name, variable in self._variables.items() if variable["required"]),
+                entry.document.limits.secret_name,
+            ),
+            source_ref={
+                "format": "mcp.json",
+                "file": entry.document.file,
+                "name": entry.cleaned(self._name, "name"),
+                **({"headers": headers.templates} if headers.templates else {}),
+                **self._told_variables(),
+            },
+        )
+
+    def _is_api(self) -> bool:
+        return self._entry.name("type") == "openapi" or self._entry.raw("specPath") is not None
+
+    def _refuse(self) -> NoReturn:
+        """Raise RefusedError with the reason why there is nothing to start or reach."""
+        entry = self._entry
+        if self._is_api():
+            raise RefusedError("is an API: add the address of its OpenAPI document", entry.at)
+        if entry.name("type") in ("builtin", "platform", "frontend", "inline_python"):
+            raise RefusedError("is a part of its client, not a server", entry.at)
+        if entry.raw("settings") is not None or entry.raw("extension") is not None:
+            raise RefusedError(
+                "is started by an extension of its client, which says no command", entry.at
+            )
         raise RefusedError("needs a command or an address (url)", entry.at)
-    return IntegrationDescriptor(
-        slug=slug or slug_for(name),
-        kind="mcp",
-        title=entry.name("title") or display_name_for(entry.cleaned(name, "name")),
-        description=entry.text("description"),
-        transport=_transport(entry, endpoint),
-        endpoint=endpoint,
-        command=() if endpoint else command,
-        required_secrets=_secrets(entry, headers),
-        source_ref={
-            "format": "mcp.json",
-            "file": entry.document.file,
-            "name": entry.cleaned(name, "name"),
-            **({"headers": headers.templates} if headers.templates else {}),
-        },
-    )
+
+    def _transport(self, endpoint: str, bridged: str, words: tuple[str, ...]) -> Any:
+        if not endpoint:
+            return "stdio"
+        if bridged:
+            is_sse = "sse-only" in words or "--sse" in words or bridged.rstrip("/").endswith("/sse")
+            return "sse" if is_sse else "http"
+        is_sse = self._connection.raw("sseUrl") is not None
+        kind = self._connection.name("type", "transport") or ("sse" if is_sse else "")
+        return parse_transport(kind, endpoint=endpoint)
+
+    def _command(self) -> tuple[str, ...]:
+        """Return program and arguments; the shell around a plain command is taken off."""
+        source, key = (
+            self._connection,
+            next((key for key in _PROGRAMS if self._connection.raw(key) is not None), "command"),
+        )
+        if self._program is not None:
+            source, key = self._program, "path"
+        raw = source.raw(key)
+        words = source.texts(key) if isinstance(raw, list) else _command_words(source.text(key))
+        words = (*words, *source.texts("args"))
+        if words[1:2] and (PurePath(words[0]).name.lower(), words[1].lower()) in _SHELLS:
+            inner = words[2:]
+            if len(inner) == 1 and not _SHELL_SIGNS.search(inner[0]):
+                inner = _command_words(f"{inner[0]} ")
+            words = inner if words[0].lower().startswith("cmd") or len(inner) > 1 else words
+        return tuple(normalize_variables(word) for word in words)
+
+    def _unbridge(self, words: tuple[str, ...]) -> str:
+        """Return the address that a bridge is started for, and take over its headers; else ""."""
+        if not any(map(_BRIDGES.fullmatch, words[:4])):
+            return ""
+        address = next((word for word in words if re.match(r"https?://", word)), "")
+        if not address:
+            return ""
+        for option, value in pairwise(words):
+            if option in ("--header", "-H", "--headers"):
+                name, _, text = value.partition(":")
+                gaps = find_placeholders(text)
+                scheme = _SCHEME.match(self._environment.get(gaps[0], "")) if gaps else None
+                text = (scheme.group() if scheme else "") + text.strip()
+                self._headers.append(Header(name.strip(), text))
+        linked = Entry({"url": address}, document=self._entry.document, at=self._entry.at)
+        return read_web_address(linked, "url")
+
+    def _read_headers(self) -> None:
+        """Collect headers, and the token that a field of its own holds."""
+        connection = self._connection
+        for source in (connection, *self._nested("requestOptions"), *self._nested("requestInit")):
+            for key in _HEADERS:
+                self._headers += [Header(*pair) for pair in _pairs(source.raw(key))]
+        for header in [header for header in self._headers if _OF_PERSON.search(header.value)]:
+            self._headers.remove(header)
+            self._entry.report("headers", "names the person of the client, who is not sent")
+        for name, variable in _pairs(connection.raw("envHttpHeaders")):
+            self._headers.append(Header(name, f"${{{variable}}}"))
+        if variable := connection.name("bearerTokenEnvVar"):
+            self._headers.append(Header("Authorization", f"Bearer ${{{variable}}}"))
+        token = next((connection.text(key) for key in _TOKENS if connection.text(key)), "")
+        kind = plain_key(self._entry.name("authType"))
+        if (token or kind in ("bearer", "bearertoken", "apikey", "basic")) and not any(
+            header.name.lower() == "authorization" for header in self._headers
+        ):
+            gap = token if find_placeholders(token) else "${TOKEN}"
+            if kind == "apikey":
+                self._headers.append(Header("X-API-Key", gap))
+            else:
+                scheme = "Basic" if kind == "basic" else "Bearer"
+                self._headers.append(Header("Authorization", f"{scheme} {gap}"))
+
+    def _nested(self, key: str) -> tuple[Entry, ...]:
+        nested = self._entry.mapping(key)
+        return (nested,) if nested else ()
+
+    def _read_environment(self) -> dict[str, str]:
+        """Return the variables of the program with their values; "" where only names are given."""
+        values: dict[str, str] = {}
+        sources = (self._connection, self._entry, *([self._program] if self._program else ()))
+        for source in sources:
+            for key in (*_VARIABLES, *_VARIABLE_NAMES):
+                values |= dict(_pairs(source.raw(key)))
+        return values
+
+    def _read_variables(
+        self, address: str, words: tuple[str, ...], headers: HeaderTemplates
+    ) -> None:
+        """Collect variables of environment, headers, arguments and address, with their prompts."""
+        texts = [address, *(header.value for header in self._headers)]
+        texts += [*self._entry.texts("args"), *self._environment.values()]
+        defaults = {name: value for text in texts for name, value in find_defaults(text)}
+        is_program = not address or not any(map(_BRIDGES.fullmatch, words[:4]))
+        for name, value in self._environment.items() if is_program else ():
+            referred = find_placeholders(value)
+            is_gap = bool(referred) and not strip_placeholders(value).strip()
+            if is_gap:
+                self._add_variable(name, defaults.get(referred[0]), asked_as=referred[0])
+            else:
+                self._add_variable(name, value or None)
+        gaps = (gap for text in (*words, address) for gap in find_placeholders(text))
+        for name in (*headers.names, *gaps):
+            self._add_variable(name, defaults.get(name), asked_as=name)
+
+    def _add_variable(self, name: str, value: str | None, *, asked_as: str = "") -> None:
+        """Add a variable that needs a value; one that is no secret keeps the value it has."""
+        name = str(self._entry.cleaned(name, "env"))
+        if name in _LOCAL_VARIABLES or name in self._variables or not name:
+            return
+        limits = self._entry.document.limits
+        prompt = self._prompts.get(asked_as) or {}
+        if isinstance(prompt.get("default"), str) and prompt["default"]:
+            value = prompt["default"]
+        is_setting = value is not None and is_plain_setting(name, value)
+        self._variables[name] = build_variable(
+            self._entry,
+            name,
+            description=str(self._entry.cleaned(str(prompt.get("description") or ""), "inputs"))[
+                : limits.reason
+            ],
+            secret=not is_setting and prompt.get("password", True) is not False,
+            default=value,
+            choices=prompt.get("options"),
+        )
+
+    def _told_variables(self) -> JSONObject:
+        """Return the variables that more is known of than that they are secrets."""
+        more = [v for v in self._variables.values() if v["description"] or not v["secret"]]
+        return {"variables": list(self._variables.values())} if more else {}
+
+    def _tell_what_is_left_out(self) -> None:
+        """Report each field that Pegboard has no place for, and a server that is switched off."""
+        entry = self._entry
+        nested = entry.raw("config")
+        config = entry.mapping("config") if isinstance(nested, dict) else None
+        flags = (entry.raw("enabled"), config.raw("enable") if config else None)
+        if entry.raw("disabled") in (True, "true") or not {False, "false"}.isdisjoint(flags):
+            entry.report("disabled", "says that it is off: it runs only if it is installed")
+        for key, value in (*entry.items(), *(config.items() if config else ())):
+            plain = plain_key(key)
+            words = value if isinstance(value, str) else canonical_json(value)
+            is_local = set(find_placeholders(words)) & _LOCAL_VARIABLES
+            if plain in _READ or is_local or value in (None, "", [], {}, False, "false", ["*"]):
+                continue
+            if _RIGHTS.fullmatch(plain):
+                words = redact_text(words[:200])
+                entry.report(key, f"says who may use what; give this right yourself: {words}")
+            elif plain in ("cwd", "workingdirectory"):
+                entry.report(key, "is a folder of another machine, and is left out")
+            elif plain == "envfile":
+                entry.report(key, "is a file of another machine: enter its values as secrets")
+            elif _SIGN_IN.fullmatch(plain):
+                entry.report(
+                    key, "is a sign-in of the client: connect an account after the installation"
+                )
+            else:
+                entry.report(key, "is no setting of Pegboard, and is left out")
 
 
-def _transport(entry: Entry, endpoint: str) -> Any:
-    return (
-        parse_transport(entry.name("type", "transport"), endpoint=endpoint) if endpoint else "stdio"
-    )
+def _pairs(value: Any) -> list[tuple[str, str]]:
+    """Return names and values of a map, a list of mappings, `NAME=value` texts, or names."""
+    value = resolve_types(value)
+    if isinstance(value, dict):
+        return [(str(name), _plain(inner)) for name, inner in value.items()]
+    pairs: list[tuple[str, str]] = []
+    for item in value if isinstance(value, list) else ():
+        if isinstance(item, dict):
+            name = item.get("name") or item.get("key")
+            pairs += [(str(name), _plain(item.get("value", "")))] if name else []
+        elif isinstance(item, str) and item:
+            name, _, text = re.split(r"([=:]|\Z)", item, maxsplit=1)
+            pairs.append((name.strip(), text.strip()))
+    return pairs
 
 
-def _command(entry: Entry) -> tuple[str, ...]:
-    program = entry.name("command")
-    return safe_command(entry, (program, *entry.texts("args"))) if program else ()
-
-
-def _headers(entry: Entry) -> HeaderTemplates:
-    headers = entry.raw("headers")
-    listed = headers.items() if isinstance(headers, dict) else ()
-    return build_header_templates(entry, (Header(str(name), str(value)) for name, value in listed))
-
-
-def _secrets(entry: Entry, headers: HeaderTemplates) -> tuple[str, ...]:
-    """List variable names from the environment, headers, arguments and address."""
-    names: list[str] = []
-    environment = entry.raw("env")
-    if isinstance(environment, dict):
-        names += [str(name) for name in environment]
-    names += headers.names
-    for text in (*entry.texts("args"), entry.text("url")):
-        names += find_placeholders(text)
-    clean = (str(entry.cleaned(name, "env")) for name in names if name not in _LOCAL_VARIABLES)
-    return distinct(clean, entry.document.limits.secret_name)
+def _plain(value: Any) -> str:
+    """Return a value as it is written in an environment: `true`, not `True`."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else canonical_json(value)

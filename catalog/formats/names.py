@@ -7,7 +7,10 @@ catalogue changes it.
 import hashlib
 import re
 import unicodedata
+from collections.abc import Sequence
+from pathlib import PurePath
 
+from catalog.formats.package_names import NotAPackageError, parse_package
 from catalog.formats.text_cleanup import clean_name
 
 FULL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -27,6 +30,14 @@ RESERVED = frozenset(
         "tool_discovery",
     }
 )
+# Of a package whose scope says what it is.
+_NAMELESS = frozenset(
+    {
+        *("mcp", "mcp-server", "server", "mcp-client", "mcp-remote", "server-mcp", "mcpserver"),
+        *("mcp-stdio", "mcp-proxy", "mcp-local", "cli", "core", "app", "sdk", "agent", "main"),
+    }
+)
+_SPELLINGS = {"Ui": "UI", "Devops": "DevOps", "Ai": "AI", "Api": "API", "Aws": "AWS", "Sql": "SQL"}
 _SLUG_LENGTH = 48
 _NAME_LENGTH = 64
 _SHOWN_LENGTH = 200
@@ -89,6 +100,35 @@ def display_name_for(name: str) -> str:
     words = re.split(r"[\s_./:-]+", spaced)
     title = " ".join(word[:1].upper() + word[1:] for word in words if word)
     return title[:_SHOWN_LENGTH].rstrip()
+
+
+def server_title(name: str) -> str:
+    """Return the title of a server by its machine name, with the usual spelling of some words."""
+    words = display_name_for(name).split(" ")
+    return " ".join(_SPELLINGS.get(word, word) for word in words)
+
+
+def server_name(command: Sequence[str], address: str = "") -> str:
+    """Return a name for a server that says none: of its package, image, program or host.
+
+    `@scope/mcp` is named by its scope, since its own name says nothing.
+    """
+    if not command:
+        host = address.partition("://")[2].partition("/")[0].rpartition("@")[2]
+        return slug_for(host or "server")
+    try:
+        package = parse_package(command)
+    except NotAPackageError:
+        package = None
+    words = [word for word in command[1:] if not word.startswith("-")]
+    if package:
+        scope, _, name = package.name.rpartition("/")
+        name = scope.lstrip("@") if scope and name.lower() in _NAMELESS else name
+    else:
+        is_image = PurePath(command[0]).name in ("docker", "podman")
+        images = [word for word in words if is_image and "/" in word and "=" not in word]
+        name = (images or [*reversed(words)] or [command[0]])[0].rpartition("/")[2]
+    return slug_for(name.partition(":")[0].partition("@")[0].removesuffix(".py") or "server")
 
 
 def _without_prefix(readable: str, integration: str) -> str:

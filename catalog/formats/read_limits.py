@@ -12,6 +12,7 @@ class Limits:
 
     file: int = 5 * MB
     manifest: int = 16 * KB
+    yaml: int = 1 * MB  # of catalogues and configurations, which list more than one thing
     yaml_events: int = 2_000
     yaml_depth: int = 20
     # A schema may be 32 deep; the envelope around it (an API page, a tools answer) needs more.

@@ -16,9 +16,21 @@ _ENDS = r"key|secret|token|password|passwd|pwd"
 _SECRET_NAME = re.compile(rf"(?:^|[-_.])(?:{_WORDS})(?:$|[-_.])|(?:{_ENDS})$", re.IGNORECASE)
 # Matches ${API_KEY}, ${input:token} and ${API_KEY:-default} first. Sources are untrusted, so the
 # quantifiers are possessive and bounded: no backtracking, no scan to the end for a missing brace.
-_PLACEHOLDER = re.compile(
+_VARIABLE_FORMS = (
     r"\$\{(?:[a-z]++:)?([A-Za-z_][\w.-]*+)[^}]{0,1000}+\}"
-    r"|\$([A-Z_][A-Z0-9_]*)|\{\{?([\w.-]+)\}?\}|<([\w -]+)>"
+    r"|\$?\{\{ *+(?:secrets|env|vars|inputs)\.([A-Za-z_][\w.-]*+) *+\}\}|\{env:([A-Za-z_]\w*+)\}"
+    r"|os\.environ/([A-Za-z_]\w*+)"
+)
+_VARIABLE = re.compile(_VARIABLE_FORMS)
+_PLACEHOLDER = re.compile(
+    rf"{_VARIABLE_FORMS}|\$([A-Z_][A-Z0-9_]*)|\{{\{{?([\w.-]+)\}}?\}}|<([\w -]+)>"
+)
+_DEFAULTED = re.compile(r"\$\{(?:[a-z]++:)?([A-Za-z_][\w.]*+):?[-=]([^}]{1,500}+)\}")
+_LONGEST_SETTING = 200
+_PRIVATE_NAME = re.compile(
+    r"pass|pin|seed|mnemonic|salt|dsn|connection|private|licen[cs]e|webhook|hook|otp|cert|jwt|login|user"
+    r"|mail|phone|account",
+    re.IGNORECASE,
 )
 # An unclosed default is removed up to the end of the text.
 _DEFAULT = re.compile(r"\$\{([\w.-]+):?[-=+][^}]*+(?:\}|\Z)")
@@ -73,6 +85,37 @@ def find_placeholders(text: str) -> tuple[str, ...]:
     return tuple(
         next(group for group in match.groups() if group) for match in _PLACEHOLDER.finditer(text)
     )
+
+
+def find_defaults(text: str) -> list[tuple[str, str]]:
+    """Return names and defaults of placeholders: `${REGION:-eu}`."""
+    return _DEFAULTED.findall(text)
+
+
+def is_plain_setting(name: str, value: str) -> bool:
+    """Return True for a value that is no secret by its name or its looks: `MODE=stdio`.
+
+    In doubt it is one: what looks drawn at random, has a password in it, or is long.
+    """
+    return (
+        len(value) <= _LONGEST_SETTING
+        and value.isprintable()
+        and not (is_secret_name(name) or _PRIVATE_NAME.search(name))
+        and redact_text(value) == value
+        and word_addresses(value) == value
+        and _OPAQUE.sub(_redact_opaque, value) == value
+        and not _PLACEHOLDER.search(value)
+    )
+
+
+def normalize_variables(text: str) -> str:
+    """Rewrite each placeholder that can only mean a variable as `${NAME}`, without its default."""
+
+    def gap(match: re.Match[str]) -> str:
+        name = next(group for group in match.groups() if group)
+        return f"${{{name}}}"
+
+    return _VARIABLE.sub(gap, text)
 
 
 def normalize_placeholders(text: str) -> tuple[str, tuple[str, ...]]:

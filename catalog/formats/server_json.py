@@ -3,6 +3,7 @@
 A server.json describes a server and its launch, never its tools.
 """
 
+import re
 from typing import Any
 
 from catalog.formats._launch_command import is_bundle, launch_command
@@ -13,6 +14,7 @@ from catalog.formats._remote_server import (
     parse_transport,
     read_web_address,
 )
+from catalog.formats._variables import build_variable, read_variable
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.files import RefusedError
@@ -22,6 +24,10 @@ from catalog.formats.secret_redaction import find_placeholders, normalize_placeh
 
 OF_SERVERS = True
 
+_BEFORE_RELEASE = re.compile(
+    r"\d[-_.]?(?:a|b|c|rc|alpha|beta|dev|pre|preview|next|canary|snapshot|nightly|insiders?)(?![a-z])|-",
+    re.IGNORECASE,
+)
 _META = "io.modelcontextprotocol.registry/official"
 
 
@@ -79,19 +85,21 @@ def _server(wrapper: Entry, slug: str | None) -> tuple[bool, IntegrationDescript
     if status == "deleted":
         raise RefusedError("is marked as deleted by its registry", entry.place("status"))
     flags = [source.flag("isLatest") for source in (official, detail) if source]
-    return any(flags), _integration(entry, name, slug or _slug(name), detail)
+    return any(flags), _integration(entry, name, slug or _slug(name), detail, status)
 
 
-def _integration(entry: Entry, name: str, slug: str, detail: Entry | None) -> IntegrationDescriptor:
+def _integration(
+    entry: Entry, name: str, slug: str, detail: Entry | None, status: str = ""
+) -> IntegrationDescriptor:
     packages = entry.mappings("packages")
     remotes = entry.mappings("remotes")
-    remote = remotes[0] if remotes else None
-    endpoint = normalize_placeholders(read_web_address(remote, "url"))[0] if remote else ""
+    # The first is the one that the server prefers.
+    addresses = [(remote, read_web_address(remote, "url")) for remote in remotes]
+    remote, address = next((pair for pair in addresses if pair[1]), (None, ""))
+    endpoint = normalize_placeholders(address)[0]
     repository = entry.mapping("repository")
     package, command = (None, ()) if endpoint else _select_package(packages)
-    used = remote if remote and endpoint else package
-    variables = _variables(used) if used else []
-    headers = _headers(remote) if remote and endpoint else HeaderTemplates({}, ())
+    launch = _Launch(remote or package, endpoint)
     publisher, _, short = name.rpartition("/")
     home = read_web_address(repository, "url") if repository else ""
     return IntegrationDescriptor(
@@ -104,24 +112,35 @@ def _integration(entry: Entry, name: str, slug: str, detail: Entry | None) -> In
         transport=_transport(remote, endpoint, bool(command)),
         endpoint=endpoint,
         command=command,
-        required_secrets=_secrets(endpoint, variables, headers, entry.document.limits.secret_name),
+        required_secrets=launch.required(entry.document.limits.secret_name),
         homepage=read_web_address(entry, "websiteUrl") or home,
         source_ref=_source_ref(entry, name, packages, remotes)
-        | {"repository": home, "variables": variables}
+        | ({"status": status} if status == "deprecated" else {})
+        | {"repository": home, "variables": list(launch.variables.values())}
         | ({"icon": icon} if (icon := choose_icon(entry.raw("icons"))) else {})
-        | ({"headers": headers.templates} if headers.templates else {}),
+        | ({"headers": launch.headers.templates} if launch.headers.templates else {}),
     )
 
 
 def _select_package(packages: list[Entry]) -> tuple[Entry | None, tuple[str, ...]]:
     """Return the first package with a launch command, otherwise the first package.
 
-    Bundles come last: an operator has to allow them, and few run everywhere.
+    Those that speak over standard streams come first, as Pegboard starts programs so; bundles come
+    last: an operator has to allow them, and few run everywhere.
     """
-    for package in sorted(packages, key=is_bundle):
+    for package in sorted(
+        packages, key=lambda entry: (answers_at_an_address(entry), is_bundle(entry))
+    ):
         if command := launch_command(package):
             return package, command
     return (packages[0] if packages else None), ()
+
+
+def answers_at_an_address(package: Entry) -> bool:
+    """Return True for a package that is reached by HTTP once it runs, not by standard streams."""
+    transport = package.raw("transport")
+    kind = transport.get("type") if isinstance(transport, dict) else ""
+    return isinstance(kind, str) and kind not in ("", "stdio")
 
 
 def _transport(remote: Entry | None, endpoint: str, has_command: bool) -> Any:
@@ -130,46 +149,60 @@ def _transport(remote: Entry | None, endpoint: str, has_command: bool) -> Any:
     return "stdio" if has_command else ""
 
 
-def _secrets(
-    endpoint: str, variables: list[JSONObject], headers: HeaderTemplates, limit: int
-) -> tuple[str, ...]:
-    """Return the secret or required variables, and the placeholders of address and headers."""
-    needed = [
-        variable["name"] for variable in variables if variable["secret"] or variable["required"]
-    ]
-    return distinct((*needed, *find_placeholders(endpoint), *headers.names), limit)
+class _Launch:
+    """Collects what a package or remote needs: its variables, and the headers made of them."""
+
+    def __init__(self, used: Entry | None, endpoint: str) -> None:
+        self.variables: dict[str, JSONObject] = {}
+        self.headers = HeaderTemplates({}, ())
+        if used is None:
+            return
+        limit = used.document.limits.secret_name
+        listed = [*used.mappings("environmentVariables"), *_described(used.mapping("variables"))]
+        for variable in listed:
+            if name := variable.name("name", limit=limit):
+                self.variables.setdefault(name, read_variable(variable, name))
+        if endpoint:
+            self._read_headers(used)
+        arguments = (*used.mappings("runtimeArguments"), *used.mappings("packageArguments"))
+        for argument in arguments:
+            for variable in _described(argument.mapping("variables")):
+                name = variable.name("name", limit=limit)
+                self.variables.setdefault(name, read_variable(variable, name))
+        for name in (*find_placeholders(endpoint), *self.headers.names):
+            self.variables.setdefault(name, build_variable(used, name))
+
+    def required(self, limit: int) -> tuple[str, ...]:
+        """Return the names of the variables that need a value."""
+        needed = (variable["name"] for variable in self.variables.values() if variable["required"])
+        return distinct(needed, limit)
+
+    def _read_headers(self, remote: Entry) -> None:
+        """Read headers. One without a value is a variable; a default that is no secret is sent."""
+        headers: list[Header] = []
+        for entry in remote.mappings("headers"):
+            name, value = entry.name("name"), entry.text("value")
+            variable = read_variable(entry, name)
+            for inner in _described(entry.mapping("variables")):
+                inner_name = inner.name("name")
+                self.variables.setdefault(inner_name, read_variable(inner, inner_name))
+            is_fixed = bool(value) or ("default" in variable and "choices" not in variable)
+            if not is_fixed:
+                self.variables.setdefault(name, variable)
+            text = value or (variable["default"] if is_fixed else f"${{{name}}}")
+            headers.append(Header(name, text, secret=variable["secret"]))
+        self.headers = build_header_templates(remote, headers)
 
 
-def _variables(package: Entry) -> list[JSONObject]:
+def _described(variables: Entry | None) -> list[Entry]:
+    """Return the variables of a map by name as mappings that have their name."""
+    if variables is None:
+        return []
     return [
-        {
-            "name": variable.name("name"),
-            "description": variable.text("description", limit=package.document.limits.reason),
-            "secret": bool(variable.flag("isSecret")),
-            "required": bool(variable.flag("isRequired")),
-        }
-        for variable in package.mappings("environmentVariables")
-        if variable.name("name")
+        Entry({**value, "name": name}, document=variables.document, at=variables.place(name))
+        for name, value in variables.items()
+        if isinstance(value, dict)
     ]
-
-
-def _headers(remote: Entry) -> HeaderTemplates:
-    return build_header_templates(
-        remote,
-        (
-            Header(
-                header.name("name"),
-                header.text("value"),
-                secret=bool(header.flag("isSecret")),
-                needed=_is_needed(header),
-            )
-            for header in remote.mappings("headers")
-        ),
-    )
-
-
-def _is_needed(variable: Entry) -> bool:
-    return bool(variable.flag("isSecret") or variable.flag("isRequired"))
 
 
 def _source_ref(entry: Entry, name: str, packages: list[Entry], remotes: list[Entry]) -> JSONObject:
@@ -191,9 +224,29 @@ def _source_ref(entry: Entry, name: str, packages: list[Entry], remotes: list[En
 
 
 def _select_latest(versions: list[tuple[bool, IntegrationDescriptor]]) -> IntegrationDescriptor:
-    """Return the version marked as latest, otherwise the last one in the file."""
-    marked = [integration for is_latest, integration in versions if is_latest]
-    return (marked or [integration for _, integration in versions])[-1]
+    """Return the version marked as latest, otherwise the newest stable one.
+
+    A mark on a version before its release counts only where nothing stable is there.
+    """
+    marked = [entry for is_latest, entry in versions if is_latest and is_stable(entry.version)]
+    candidates = marked or [entry for _, entry in versions]
+    return max(candidates, key=lambda entry: version_key(entry.version))
+
+
+def is_stable(version: str) -> bool:
+    """Return False for a version before its release: `2.0.0-rc.1`, `2.0b1`, `2.0.dev3`."""
+    return not _BEFORE_RELEASE.search(version.partition("+")[0])
+
+
+def version_key(version: str) -> tuple[bool, tuple[tuple[int, str], ...], bool]:
+    """Return a key by which versions are ordered: stable ones last, then by their numbers."""
+    plain = version.partition("+")[0].lower().removeprefix("v")
+    release, _dash, before = plain.partition("-")
+    numbers = re.findall(r"(\d+)|([a-z]+)", release + (f".{before}" if before else ""))
+    parts = tuple(
+        (int(number or 0) if len(number) < 19 else 10**18, word) for number, word in numbers
+    )
+    return is_stable(version), parts, not before
 
 
 def _slug(name: str) -> str:

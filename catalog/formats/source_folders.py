@@ -10,7 +10,9 @@ from catalog.formats.descriptors import Defect
 from catalog.formats.read_limits import Limits
 
 SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__", ".hg", ".svn"})
-_SUFFIXES = frozenset({".json", ".jsonl", ".yaml", ".yml"})
+_SUFFIXES = frozenset({".json", ".jsonc", ".jsonl", ".yaml", ".yml", skill.ARCHIVE_SUFFIX})
+# Other TOML is about programs, not about servers.
+_CONFIGURATION = "config.toml"
 
 
 @dataclass(slots=True)
@@ -93,7 +95,7 @@ def _walk(
             sources.report(folder, f"is past the limit of {limits.folder_files:,} files")
             return
         sources.files.append(file)
-    is_skill = in_skill or skill.FILE_NAME in names
+    is_skill = in_skill or any(map(skill.is_skill_file, names))
     for inner in folders:
         _walk(inner, sources, limits, depth=depth + 1, in_skill=is_skill)
 
@@ -119,16 +121,20 @@ def _list_folder(folder: Path, sources: FoundSources) -> tuple[list[Path], list[
 
 
 def _may_be_source(path: Path) -> bool:
-    return path.name == skill.FILE_NAME or path.suffix.lower() in _SUFFIXES
+    return (
+        path.name == _CONFIGURATION
+        or skill.is_skill_file(path.name)
+        or path.suffix.lower() in _SUFFIXES
+    )
 
 
 def _select_sources(files: list[Path], names: set[str], in_skill: bool) -> list[Path]:
     """Return the files to read on their own, without those that belong to another file."""
     if names & set(manifest.FILE_NAMES):
         beside = {skill.FILE_NAME, manifest.SCHEMA_FILE}
-    elif in_skill or skill.FILE_NAME in names:
+    elif in_skill or any(map(skill.is_skill_file, names)):
         # All other files in a skill's folder belong to the skill.
-        return [file for file in files if file.name == skill.FILE_NAME]
+        return [file for file in files if skill.is_skill_file(file.name)]
     elif docker_catalog.FILE_NAME in names:
         beside = {docker_catalog.TOOLS_FILE}
     else:

@@ -4,6 +4,7 @@ from typing import Any
 
 from catalog.formats._launch_command import container_command
 from catalog.formats._remote_server import parse_transport, read_web_address
+from catalog.formats._variables import read_variable
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.names import display_name_for, slug_for
@@ -36,9 +37,7 @@ def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
     image = entry.name("image")
     endpoint = normalize_placeholders(read_web_address(entry, "url"))[0]
     variables = _variables(entry)
-    needed = (
-        variable["name"] for variable in variables if variable["required"] or variable["secret"]
-    )
+    needed = (variable["name"] for variable in variables if variable["required"])
     secrets = distinct(needed, entry.document.limits.secret_name)
     repository = read_web_address(entry, "repositoryUrl")
     return IntegrationDescriptor(
@@ -72,16 +71,11 @@ def _tag(entry: Entry, image: str) -> str:
 
 
 def _variables(entry: Entry) -> list[JSONObject]:
-    limits = entry.document.limits
+    limit = entry.document.limits.secret_name
     return [
-        {
-            "name": name,
-            "description": variable.text("description", limit=limits.reason),
-            "secret": bool(variable.flag("secret")),
-            "required": bool(variable.flag("required")),
-        }
+        read_variable(variable, name)
         for variable in entry.mappings("envVars")
-        if (name := variable.name("name", limit=limits.secret_name))
+        if (name := variable.name("name", limit=limit))
     ]
 
 

@@ -17,7 +17,7 @@ from acl.models.rights_change import RightsChange, counted_rows
 from acl.platform.database_triggers import Triggers
 from acl.platform.stored_json import StoredJSONField
 from catalog.models.integration import Integration
-from catalog.readiness.own_values import steers_sql
+from catalog.readiness.own_values import steers_sql, still_needed
 
 # A secret or an account of one person, or shared by all.
 _READINESS, _PERSON = RightsChange.Subject.READINESS, "COALESCE(r.user_id, 0)"
@@ -185,8 +185,8 @@ class SecretsInUse:
     def missing(self, integration: Integration) -> list[str]:
         """Return the names that have no value that may be used."""
         used = {row.name for row in self.rows}
-        needed = dict.fromkeys((*integration.required_secrets, *self.withheld))
-        return [name for name in needed if name not in used]
+        missing = still_needed(integration.required_secrets, integration.source_ref, used)
+        return list(dict.fromkeys((*missing, *(n for n in self.withheld if n not in used))))
 
 
 class SecretQuerySet(models.QuerySet["Secret"]):

@@ -86,6 +86,15 @@ _OBSTACLE = """CASE
       SELECT FROM catalog_secret own
       WHERE own.integration_id = {i}.id AND own.name = needed.name
         AND (own.user_id IS NULL OR ({i}.own_secrets AND own.user_id = {user}))))
+    AND NOT EXISTS (
+      SELECT FROM jsonb_array_elements(
+        CASE WHEN jsonb_typeof({i}.source_ref -> 'sign_ins') = 'array'
+          THEN {i}.source_ref -> 'sign_ins' ELSE '[]'::jsonb END) sign_in (names)
+      WHERE jsonb_array_length(sign_in.names) > 0 AND NOT EXISTS (
+        SELECT FROM jsonb_array_elements_text(sign_in.names) needed (name) WHERE NOT EXISTS (
+          SELECT FROM catalog_secret own
+          WHERE own.integration_id = {i}.id AND own.name = needed.name
+            AND (own.user_id IS NULL OR ({i}.own_secrets AND own.user_id = {user})))))
     THEN CASE WHEN {i}.own_secrets THEN {own_secret} ELSE {shared_secret} END
   WHEN {i}.own_secrets AND {alone} AND {needs_own_value} THEN {own_secret}
   WHEN {i}.problem IN ({needing_admin}) THEN {not_allowed}

@@ -6,6 +6,9 @@ sent to a host of their own. The decision is this SQL alone: what reads the valu
 (`Secret.objects.for_use`), the account of a call and the obstacles of readiness share it.
 """
 
+from collections.abc import Container, Iterable, Mapping
+from typing import Any
+
 # Names that are recognisably those of a credential, or of half of one. Anything else, such as
 # JIRA_URL or LOG_LEVEL, may decide where a call goes. Lower case; letters outside ASCII match none.
 _CREDENTIAL = (
@@ -75,3 +78,16 @@ _NEEDS_OWN_VALUE = """EXISTS (
 _HAS_OWN_CREDENTIAL = """({i}.own_secrets AND EXISTS (SELECT FROM catalog_secret mine
     WHERE mine.integration_id = {i}.id AND mine.user_id = {user}
       AND NOT starts_with(mine.name, 'oauth:') AND NOT {steers}))"""
+
+
+def still_needed(
+    required: Iterable[str], source_ref: Mapping[str, Any], values: Container[str]
+) -> list[str]:
+    """Return the required secrets without a value; none where another sign-in is complete."""
+    missing = [name for name in required if name not in values]
+    sign_ins = source_ref.get("sign_ins")
+    complete = (
+        bool(names) and all(name in values for name in names)
+        for names in (sign_ins if isinstance(sign_ins, list) else ())
+    )
+    return [] if missing and any(complete) else missing

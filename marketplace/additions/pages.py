@@ -97,7 +97,11 @@ def _add(request: PageRequest, form: AddForm, proposal: ServerProposal | None) -
         proposal=proposal,
     )
     if len(added) > 1:
-        names = ", ".join(str(entry) for entry in added)
+        for row in added:
+            if row.state == Addition.State.FAILED:
+                messages.warning(request, row.message)
+        ready = [row for row in added if row.state != Addition.State.FAILED]
+        names = ", ".join(map(str, ready))
         messages.success(request, _("Added to the marketplace: %(names)s.") % {"names": names})
         return redirect("add-anything")
     return redirect("addition", added[0].public_id)

@@ -1,7 +1,6 @@
 """Recognition of what was pasted: pure, so that the web may do it. Nothing is contacted."""
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -9,13 +8,15 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from catalog.formats.descriptors import IntegrationDescriptor
-from catalog.formats.files import RefusedError, parse_json
+from catalog.formats.descriptors import Defect, IntegrationDescriptor
+from catalog.formats.files import RefusedError
 from catalog.formats.loader import load_value
-from catalog.formats.names import slug_for
+from catalog.formats.loose_text import looks_structured, parse_loose, unwrap
+from catalog.formats.mcp_json import is_server
 from catalog.formats.openapi.api_document import looks_like_document
 from catalog.formats.package_names import NotAPackageError, parse_package
-from catalog.registration.integration_identity import parse_docker_image
+from catalog.formats.read_limits import DEFAULT_LIMITS
+from marketplace.additions._commands import read_client_command, read_link, split_command
 
 LONGEST_TEXT = 2_000  # of anything but a document
 LONGEST_DOCUMENT = 5_000_000
@@ -39,27 +40,36 @@ class WhichIndexError(NotRecognisedError):
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """Meaning of a pasted text: an address, a document, or servers that are known already."""
+    """Meaning of a pasted text: an address, a document, or servers that are known already.
+
+    `left_out` is what of it was not taken.
+    """
 
     address: str = ""
     document: str = ""
     servers: tuple[IntegrationDescriptor, ...] = ()
+    left_out: tuple[Defect, ...] = ()
 
 
 def recognise(text: str, *, name: str = "", index: str = "") -> Recognised:
     """Return what a pasted text is. `index` says where a bare package name is meant."""
-    text = text.strip().replace("\x00", "")
+    text = unwrap(text)
     if looks_like_document(text):
         if len(text) > LONGEST_DOCUMENT:
             raise NotRecognisedError(_("The document is too long. Enter its address instead."))
         return Recognised(document=text)
-    if text[:1] in ("{", "[", '"'):
-        return Recognised(servers=_read_configuration(text, name))
+    if looks_structured(text):
+        return _read_configuration(text, name)
     if len(text) > LONGEST_TEXT:
         raise NotRecognisedError(_("This is too long for an address or a command."))
+    if linked := read_link(text):
+        return _load_server(*linked, name)
     if _ADDRESS.fullmatch(text):
         return Recognised(address=text)
-    return Recognised(servers=(_read_command(text, name, index),))
+    words = split_command(text)
+    if added := read_client_command(words, _parse):
+        return _load_server(*added, name)
+    return _read_command(words, name, index)
 
 
 def is_package(descriptor: IntegrationDescriptor) -> bool:
@@ -70,29 +80,36 @@ def is_package(descriptor: IntegrationDescriptor) -> bool:
         return False
 
 
-def _read_configuration(text: str, name: str) -> tuple[IntegrationDescriptor, ...]:
-    """Read a client's JSON, or a server.json; without braces around it, too."""
+def _read_configuration(text: str, name: str) -> Recognised:
+    """Read a client's configuration or a catalogue's entry; without braces around it, too."""
     if len(text) > LONGEST_CONFIGURATION:
         raise NotRecognisedError(_("This is too long for a configuration."))
+    text = text if text[0] != '"' else f"{{{text.rstrip(',')}}}"
+    value = _parse(text)
+    if isinstance(value, dict) and is_server(value) and "transport" not in value:
+        return _load_server(str(value.get("name") or ""), value, name)
+    return _load(value, name, text)
+
+
+def _parse(text: str) -> Any:
     try:
-        value = parse_json(text if text[0] != '"' else f"{{{text.rstrip(',')}}}", max_depth=20)
+        return parse_loose(text, limits=DEFAULT_LIMITS)
     except RefusedError as refused:
         raise NotRecognisedError(_("It %(reason)s.") % {"reason": refused.reason}) from None
-    if isinstance(value, dict) and {"command", "url"} & value.keys() and "mcpServers" not in value:
-        value = {"mcpServers": {name or _name_of(value): value}}
-    return _load(value, name)
 
 
-def _read_command(text: str, name: str, index: str) -> IntegrationDescriptor:
-    try:
-        words = shlex.split(text)
-    except ValueError:
-        words = []
-    if words[:1] == ["$"]:
-        words = words[1:]
-    if "--" in words and words[1:3] == ["mcp", "add"]:
-        # `claude mcp add name -- command`, and its like.
-        words = words[words.index("--") + 1 :]
+def _load_server(server_name: str, server: dict[str, Any], name: str) -> Recognised:
+    """Read one server, under the person's name, its own, or one made from what is started."""
+    chosen = name or server_name
+    inputs = server.get("inputs")
+    around = {"inputs": inputs} if isinstance(inputs, list) else {}
+    inner = {key: value for key, value in server.items() if key not in ("inputs", "name")}
+    if chosen:
+        return _load({**around, "mcpServers": {chosen: inner}}, name)
+    return _load({**around, "mcpServers": [inner]}, name)
+
+
+def _read_command(words: list[str], name: str, index: str) -> Recognised:
     variables: dict[str, str] = {}
     while words and (variable := _VARIABLE.fullmatch(words[0])):
         variables[variable.group(1)] = ""
@@ -106,8 +123,7 @@ def _read_command(text: str, name: str, index: str) -> IntegrationDescriptor:
             )
         )
     entry = {"command": words[0], "args": words[1:], "env": variables | _docker_variables(words)}
-    [server] = _load({"mcpServers": {name or _name_of(entry): entry}}, name)
-    return server
+    return _load_server("", entry, name)
 
 
 def _as_launch(words: list[str], index: str) -> list[str]:
@@ -141,31 +157,11 @@ def _docker_variables(words: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _load(value: Any, name: str) -> tuple[IntegrationDescriptor, ...]:
+def _load(value: Any, name: str, text: str = "") -> Recognised:
     """Read it by the formats of the catalogue, which keep no secret."""
-    loaded = load_value(value, file="pasted", integration=name or None)
+    loaded = load_value(value, file="pasted", integration=name or None, text=text)
     servers = tuple(integration for integration in loaded.integrations if integration.transport)
     if not servers:
         reasons = "; ".join(str(defect) for defect in loaded.defects[:3])
         raise NotRecognisedError(_("There is no server in it. %(reasons)s") % {"reasons": reasons})
-    return servers
-
-
-def _name_of(entry: dict[str, Any]) -> str:
-    """Return a name for a server without one: that of its package, image, program or host."""
-    command = (str(entry.get("command") or ""), *map(str, entry.get("args") or ()))
-    if not command[0]:
-        host = str(entry.get("url") or "").partition("://")[2].partition("/")[0]
-        return slug_for(host or "server")
-    try:
-        package = parse_package(command)
-    except NotAPackageError:
-        package = None
-    image = parse_docker_image(command)
-    raw_name = (
-        package.name
-        if package
-        else image
-        or next((word for word in reversed(command) if not word.startswith("-")), command[0])
-    )
-    return slug_for(raw_name.rpartition("/")[2].partition(":")[0].removesuffix(".py") or "server")
+    return Recognised(servers=servers, left_out=loaded.defects)

@@ -11,13 +11,18 @@ from packaging.utils import canonicalize_name
 from acl.audit.recorder import record
 from acl.platform.jobs.task_names import LOOK_AT_ADDITION, send_on_commit
 from acl.rights.caller_lookup import Caller
-from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.formats.descriptors import Defect, IntegrationDescriptor
 from catalog.formats.package_names import NotAPackageError, Package, parse_package
 from catalog.models import ApiDocument, ServerProposal
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.proposals import answer_proposal, propose_server
 from marketplace.additions._listing import store_server
-from marketplace.additions.recognition import NotRecognisedError, is_package, recognise
+from marketplace.additions.recognition import (
+    NotRecognisedError,
+    Recognised,
+    is_package,
+    recognise,
+)
 from marketplace.listings.package_test import ADDED, FINDINGS
 from marketplace.models import Addition, Listing, Source
 
@@ -88,6 +93,8 @@ def _complete(package: Package, listing: Listing) -> Package:
 
 
 State, What = Addition.State, Addition.What
+LEFT_OUT = "left_out"  # the reason of a part of a configuration that was not taken
+MOST_SERVERS = 50  # of one configuration
 
 
 @transaction.atomic
@@ -110,7 +117,7 @@ def add(
     if proposal is not None:
         answer_proposal(by=by, proposal=proposal, approve=True)
     if recognised.servers:
-        return [_add_server(by, server, name) for server in recognised.servers[:50]]
+        return _add_servers(by, recognised, name)
     row = Addition(name=name, api_address=api_address, by=by, what=What.ADDRESS)
     if recognised.document:
         row.what, row.document = What.API, ApiDocument.of(recognised.document, by=by)
@@ -142,14 +149,33 @@ def propose(*, caller: Caller, text: str, name: str = "", reason: str = "") -> S
     return propose_server(caller=caller, name=server_name, pasted=text.strip(), reason=reason)
 
 
-def _add_server(by: User, descriptor: IntegrationDescriptor, name: str) -> Addition:
-    """Store the listing of a server that needs no look: it says itself what is started."""
-    row = Addition(name=name or descriptor.title[:100], by=by, what=_kind_of(descriptor))
-    store_server(row, add_knowledge(descriptor))
-    row.save()
-    details = {"what": row.what, "listing": row.listing}
-    record(by=by, action="addition.add", target=str(row)[:100], details=details)
-    return row
+def _add_servers(by: User, recognised: Recognised, name: str) -> list[Addition]:
+    """Store the listings of servers that need no look: each says itself what is started.
+
+    What was left out of a server is told with it; a server that cannot be taken is told as one.
+    """
+    rows: list[Addition] = []
+    left_out = list(recognised.left_out)
+    for descriptor in recognised.servers[:MOST_SERVERS]:
+        place = str(descriptor.source_ref.get("name") or descriptor.slug)
+        of_it = [defect for defect in left_out if defect.field.startswith(f"{place}.")]
+        left_out = [defect for defect in left_out if defect not in of_it]
+        row = Addition(name=name or descriptor.title[:100], by=by, what=_kind_of(descriptor))
+        store_server(row, add_knowledge(descriptor), is_named=bool(name))
+        row.message = "\n".join((row.message, *map(str, of_it)))
+        details = {"what": row.what, "listing": row.listing, "left_out": list(map(str, of_it))}
+        record(by=by, action="addition.add", target=str(row)[:100], details=details)
+        rows.append(row)
+    for server in recognised.servers[MOST_SERVERS:]:
+        reason = f"is left out: only the first {MOST_SERVERS} servers are added at once"
+        left_out.append(Defect("pasted", server.title, reason))
+    for defect in left_out:
+        row = Addition(name=defect.field[:100], by=by, what=What.SERVER, message=str(defect))
+        row.state, row.reason = State.FAILED, LEFT_OUT
+        rows.append(row)
+    for row in rows:
+        row.save()
+    return rows
 
 
 def _kind_of(descriptor: IntegrationDescriptor) -> Addition.What:

@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import replace
 from datetime import timedelta
+from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,13 +32,20 @@ from catalog.formats.tools_list import normalize_tools
 from catalog.models import ApiDocument, Integration
 from catalog.servers.client.api_reader import read_api_text
 from catalog.servers.client.archive_reader import read_archive
+from catalog.servers.client.mcp_session import Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import probe_address
-from catalog.servers.net.address_check import OutgoingError
+from catalog.servers.net.address_check import (
+    AnswerTooLargeError,
+    CompressedAnswerError,
+    NotReachableError,
+    OutgoingError,
+)
 from catalog.servers.net.guarded_requests import Bounds, fetch
 from catalog.trust.findings import requires_review
 from catalog.trust.gate import examine_listing
-from marketplace.additions._listing import SOURCE, store_server
+from marketplace.additions._listing import SOURCE, find_free_title, store_server
+from marketplace.additions._places import document_places, server_places
 from marketplace.models import Addition, Installation, Listing
 
 # The name of an added MCP server: an admin's choice, the server's own, or that of its host.
@@ -54,7 +62,8 @@ _NOT_ITS_OWN = RESERVED | {
 def title_for(row: Addition, own_names: tuple[str, ...] = ()) -> str:
     """Return the title of an address; `own_names` are the server's, the best first.
 
-    What was added before keeps its title, so that adding it again is an update.
+    What was added before keeps its title, so that adding it again is an update. Where others are
+    called so, a number says the difference.
     """
     if row.name:
         return row.name
@@ -63,9 +72,10 @@ def title_for(row: Addition, own_names: tuple[str, ...] = ()) -> str:
     )
     if listing is not None:
         return listing.title
-    titles = filter(None, map(_plain_title, own_names))
-    free = (title for title in titles if not _is_taken(slug_for(title), row.address))
-    return next(free, "") or _host_title(row.address)
+    titles = [title for title in map(_plain_title, own_names) if title]
+    return find_free_title(
+        titles or [_host_title(row.address)], _describe_server(row.address, "server")
+    )
 
 
 def _plain_title(name: str) -> str:
@@ -81,14 +91,6 @@ def _plain_title(name: str) -> str:
     return "" if requires_review(examine_listing({"title": title})) else title
 
 
-def _is_taken(slug: str, address: str) -> bool:
-    """Return True if another thing is called so."""
-    return any(
-        model.objects.filter(slug=slug).exclude(endpoint=address).exists()
-        for model in (Listing, Integration)
-    )
-
-
 def _host_title(address: str) -> str:
     host = urlsplit(address).hostname or "server"
     return host.removeprefix("www.").removeprefix("mcp.").removeprefix("api.")
@@ -100,6 +102,9 @@ KEPT_DAYS = 30
 STEP_SECONDS = 120
 _BUNDLE = Bounds(most_bytes=BUNDLE_BYTES, seconds=60)
 _DOCUMENT = Bounds(most_bytes=LIMITS.file, seconds=30)
+_PLACE = Bounds(most_bytes=LIMITS.file, seconds=5)
+_SECONDS_FOR_PLACES = 45
+_MOST_TOLD = 12
 _ACCEPT = {"accept": "application/json, application/yaml, text/yaml, */*;q=0.5"}
 _WITHOUT_TOOLS = (
     "An MCP server that needs a sign-in. Its tools are listed once its secrets are set or an "
@@ -163,25 +168,65 @@ def _claim(pk: int) -> Addition | None:
 
 
 def _ask_address(row: Addition) -> None:
-    """Fetch the address without secrets; what is no document may be an MCP server."""
-    bounds = _BUNDLE if is_bundle_address(row.address) else _DOCUMENT
-    response = fetch(row.address, headers=_ACCEPT, bounds=bounds)
-    if response.status == 200 and is_bundle_address(row.address):
-        _read_bundle(row, response.body)
+    """Fetch the address without secrets; what is no document may be a server, or lie beside one.
+
+    A plain request says nothing of an MCP server, whatever it answers or how long: it is asked as
+    a client asks.
+    """
+    is_bundle = is_bundle_address(row.address)
+    status, body = _fetch(row.address, _BUNDLE if is_bundle else _DOCUMENT)
+    if is_bundle and status == 200:
+        _read_bundle(row, body)
         return
-    text = ""
-    if response.status == 200:
-        try:
-            text = decode(response.body)
-        except RefusedError:
-            text = ""
+    text = _document_text(status, body)
     if looks_like_document(text):
-        document = ApiDocument.of(text, address=row.address, by=row.by)
-        document.save()
-        row.what, row.document = What.API, document
-        _read_document(row, document, text)
+        _take_document(row, row.address, text)
         return
-    _probe_server(row)
+    problem = _probe_server(row)
+    if problem is None:
+        return
+    tried = document_places(row.address, text) if status else []
+    deadline = monotonic() + _SECONDS_FOR_PLACES
+    for place in tried:
+        if monotonic() > deadline:
+            break
+        beside = _document_text(*_fetch(place, _PLACE))
+        if looks_like_document(beside):
+            _take_document(row, place, beside)
+            return
+    _tell_neither(row, problem, tried)
+
+
+def _fetch(address: str, bounds: Bounds) -> tuple[int, bytes]:
+    """Return status and body, or 0 for what does not answer in time."""
+    try:
+        response = fetch(address, headers=_ACCEPT, bounds=bounds)
+    except (NotReachableError, AnswerTooLargeError, CompressedAnswerError):
+        return 0, b""
+    return response.status, response.body
+
+
+def _document_text(status: int, body: bytes) -> str:
+    try:
+        return decode(body) if status == 200 else ""
+    except RefusedError:
+        return ""
+
+
+def _take_document(row: Addition, address: str, text: str) -> None:
+    document = ApiDocument.of(text, address=address, by=row.by)
+    document.save()
+    row.what, row.document = What.API, document
+    _read_document(row, document, text)
+
+
+def _tell_neither(row: Addition, problem: ServerProblemError, tried: list[str]) -> None:
+    """Record that neither a server nor a document is there, and what was tried."""
+    if not tried:
+        raise problem
+    places = ", ".join(urlsplit(place).path for place in tried[:_MOST_TOLD])
+    words = f"Neither an MCP server nor an OpenAPI document is there. Also tried: {places}."
+    _fail(row, problem.reason, f"{words}\n{problem}\n{problem.detail}".strip())
 
 
 def _read_bundle(row: Addition, body: bytes) -> None:
@@ -257,23 +302,39 @@ def describe_left_out(api: ReadApi) -> str:
     return f"Left out: {count:,} ({reasons}{' …' if count > 3 else ''})."
 
 
-def _probe_server(row: Addition) -> None:
-    row.what = What.SERVER
-    try:
-        tools = probe_address(row.address)
-    except ServerProblemError as problem:
-        if problem.reason != Reason.SIGN_IN_NEEDED:
-            raise
-        row.message = _WITHOUT_TOOLS
-        store_server(row, _describe_server(row.address, title_for(row)))
+def _probe_server(row: Addition) -> ServerProblemError | None:
+    """Ask as a client does, there and where its server usually is; return why there is none."""
+    problem: ServerProblemError | None = None
+    for place in server_places(row.address):
+        try:
+            tools = probe_address(place)
+        except ServerProblemError as refused:
+            if refused.reason == Reason.SIGN_IN_NEEDED and place == row.address:
+                row.what = What.SERVER
+                row.message = _WITHOUT_TOOLS
+                _store_probed(row, title_for(row))
+                return None
+            problem = problem or refused
+            if refused.reason in (Reason.NOT_REACHABLE, Reason.NO_ANSWER, Reason.NOT_ALLOWED):
+                return problem
+            continue
+        row.what, row.address = What.SERVER, place
+        count = len(tools.tools)
+        row.message = f"An MCP server with {count:,} tools."
+        if count == 1:
+            row.message = gettext_noop("An MCP server with one tool.")
+        _store_probed(row, title_for(row, tools.names), tools)
+        return None
+    return problem
+
+
+def _store_probed(row: Addition, title: str, tools: Tools | None = None) -> None:
+    descriptor = _describe_server(row.address, title)
+    if tools is None:
+        store_server(row, descriptor)
         return
-    title = title_for(row, tools.names)
-    row.name, descriptor = row.name or title, _describe_server(row.address, title)
+    row.name = row.name or title
     loaded = normalize_tools(tools.tools, integration=descriptor)
-    count = len(tools.tools)
-    row.message = f"An MCP server with {count:,} tools."
-    if count == 1:
-        row.message = gettext_noop("An MCP server with one tool.")
     store_server(row, descriptor, loaded.capabilities)
 
 

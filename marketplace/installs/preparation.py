@@ -37,6 +37,8 @@ class Variable:
     description: str
     is_secret: bool
     is_required: bool
+    default: str = ""
+    choices: tuple[str, ...] = ()
     refusal: str = ""  # reason why Pegboard refuses to set it
 
 
@@ -148,6 +150,8 @@ def _variables(listing: Listing, descriptor: IntegrationDescriptor) -> tuple[Var
             description=str(described.get(name, {}).get("description", "")),
             is_secret=bool(described.get(name, {}).get("secret", True)),
             is_required=name in descriptor.required_secrets,
+            default=str(described.get(name, {}).get("default", "")),
+            choices=tuple(described.get(name, {}).get("choices", ())),
             refusal=refusal_reason(name) if descriptor.transport == "stdio" else "",
         )
         for name in names

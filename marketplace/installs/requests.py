@@ -29,6 +29,7 @@ from catalog.servers.client.launch_rules import (
     check_command,
     check_variables,
 )
+from catalog.servers.client.variable_rules import refusal_reason
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.program_network import set_network
 from catalog.servers.secrets.store import set_secret
@@ -164,7 +165,7 @@ def start_install(
     # What was chosen for some is for no open group beside them. Choosing nobody lifts nothing.
     if groups or spaces:
         set_restricted(by=by, integration=integration, restricted=True)
-    for name, value in secrets.items():
+    for name, value in {**_defaults(descriptor), **secrets}.items():
         set_secret(integration=integration, name=name, value=value, by=by)
     if descriptor.transport == "stdio":
         set_network(by=by, integration=integration, whole=network.whole, hosts=network.hosts)
@@ -172,6 +173,16 @@ def start_install(
     record(by=by, action="install.start", target=descriptor.slug, details=details)
     send_on_commit(INSTALL, installation.pk)
     return installation
+
+
+def _defaults(descriptor: IntegrationDescriptor) -> dict[str, str]:
+    """Return the values that its source gives for settings; nobody has to enter them."""
+    return {
+        str(variable["name"]): str(variable["default"])
+        for variable in descriptor.source_ref.get("variables") or ()
+        if variable.get("default")
+        and not (descriptor.transport == "stdio" and refusal_reason(str(variable["name"])))
+    }
 
 
 @transaction.atomic

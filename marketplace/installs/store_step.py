@@ -155,11 +155,13 @@ def _read_skill(integration: IntegrationDescriptor) -> Loaded:
         row.path: bytes(row.content)
         for row in ListingFile.objects.filter(listing__slug=listing).order_by("path", "pk")
     }
-    text = files.pop(skill.FILE_NAME, None)
+    place = next(filter(skill.is_skill_file, files), "")
+    text = files.pop(place, None)
     if text is None:
         gone = Defect(integration.slug, skill.FILE_NAME, "is missing: refresh its source")
         return Loaded(defects=(gone,))
-    document = Document(file=skill.FILE_NAME, value=text.decode(errors="replace"))
+    name = str(integration.source_ref.get("name") or integration.slug)
+    document = Document(file=f"{name}/{place}", value=text.decode(errors="replace"))
     try:
         skill_load = skill.read(document)
     except RefusedError as refused:

@@ -19,6 +19,7 @@ from catalog.formats.descriptors import column_values
 from catalog.formats.package_names import Package, parse_package
 from catalog.models import Integration, Rule
 from catalog.models.integration import ReviewState
+from catalog.readiness.own_values import still_needed
 from catalog.servers.client.launch_rules import CommandNotAllowedError, Launchers, check_command
 from catalog.servers.client.mcp_session import Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
@@ -189,7 +190,8 @@ def _check_command(installation: Installation) -> None:
 def _check_secrets(installation: Installation) -> None:
     """Stop before anything is fetched if a required secret is not set."""
     values = values_for(installation.integration)
-    missing = [name for name in _required_secrets(installation) if name not in values]
+    source_ref = installation.descriptor.get("source_ref") or {}
+    missing = still_needed(_required_secrets(installation), source_ref, values)
     if missing:
         raise SecretMissingError(missing)
 

@@ -11,6 +11,7 @@ from catalog.effects.classifier import assess, declared_effect
 from catalog.formats.categories import resolve_category
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject
 
+_OFFERED = ("default", "choices")  # of a variable
 _MOST_TOOLS = 200
 _MOST_DESCRIPTION = 300  # characters of a tool's description
 
@@ -72,6 +73,7 @@ def needs_of(descriptor: IntegrationDescriptor) -> JSONObject:
                 "description": str(described.get(name, {}).get("description", "")),
                 "secret": bool(described.get(name, {}).get("secret", True)),
                 "required": name in descriptor.required_secrets,
+                **{key: described[name][key] for key in _OFFERED if key in described.get(name, {})},
             }
             for name in names
         ],

@@ -156,6 +156,12 @@ class VariableSerializer(serializers.Serializer[Any]):
     description = serializers.CharField()
     secret = serializers.BooleanField()
     required = serializers.BooleanField()  # type: ignore[assignment]
+    default = serializers.CharField(
+        default="", help_text="Used where none is set: the source's, for what is no secret."
+    )
+    choices = serializers.ListField(
+        child=serializers.CharField(), default=list, help_text="Values that the source names."
+    )
     refusal = serializers.CharField(
         help_text="Why Pegboard never sets it, as the end of a sentence, or empty."
     )

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_noop
 from catalog.formats.descriptors import Defect, IntegrationDescriptor, Renaming, column_values
 from catalog.formats.icon_choice import icon_address
 from catalog.formats.names import slug_for
+from catalog.formats.server_json import is_stable
 from catalog.icons.declarations import assign_icons
 from catalog.registration.descriptor_rows import file_of, overwrite
 from catalog.registration.integration_identity import (
@@ -211,8 +212,12 @@ class _Slugs:
 
 
 def _latest(versions: Sequence[Offer]) -> Offer:
-    """Return the version marked as latest, else the last published, else the last one."""
+    """Return the version marked as latest, else the last published, else the last one.
+
+    One before its release is the latest only where nothing stable is there.
+    """
     offered = [version for version in versions if version.status != ListingVersion.Status.DELETED]
+    offered = [entry for entry in offered if is_stable(entry.descriptor.version)] or offered
     marked = [version for version in offered if version.is_latest] or offered or list(versions)
     dated = [version for version in marked if version.published_at is not None]
     return max(dated, key=lambda version: version.published_at) if dated else marked[-1]  # type: ignore[arg-type, return-value]

@@ -1,6 +1,6 @@
 """Entries in files, read one at a time by the catalogue's formats."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,15 +16,15 @@ _READMES = ("README.md", "readme.md", "Readme.md")
 
 
 def load_files(
-    root: Path, reading: SourceReading, *, file_name: str = ""
+    root: Path, reading: SourceReading, *, is_wanted: Callable[[str], bool] = bool
 ) -> Iterator[tuple[Path, Loaded]]:
-    """Load each file below the folder, optionally only files of a given name.
+    """Load each file below the folder, optionally only those whose names are wanted.
 
     Defects name their file relative to the folder.
     """
     sources = find_sources(root, DEFAULT_LIMITS)
     reading.report(*sources.defects)
-    files = [path for path in sources.files if not file_name or path.name == file_name]
+    files = [path for path in sources.files if is_wanted(path.name)]
     reading.total = len(files)
     for path in files:
         yield path, load_file(path, sources.root, reading)

@@ -12,6 +12,7 @@ from typing import Any
 from catalog.formats.archive_members import ARCHIVE_LIMITS, ArchiveFile, ArchiveLimits
 from catalog.formats.descriptors import Defect
 from catalog.formats.files import RefusedError, decode, parse_json, read_bytes
+from catalog.formats.loose_text import parse_loose, unwrap
 from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.servers.client.archive_reader import read_archive
 from catalog.servers.net.guarded_requests import Bounds, FetchedDocument, fetch
@@ -167,6 +168,15 @@ def _local_archive(path: Path) -> bytes:
         return read_bytes(path, path.parent, limit=ARCHIVE.most_bytes)
     except RefusedError as refused:
         raise SourceProblemError("archive_refused", f"The file {refused.reason}.") from None
+
+
+def parse_source_text(body: bytes) -> tuple[Any, str]:
+    """Parse JSON with or without comments, TOML or YAML; return the value, and its text."""
+    try:
+        text = unwrap(decode(body))
+        return parse_loose(text, limits=DEFAULT_LIMITS), text
+    except RefusedError as refused:
+        raise SourceProblemError("not_read", f"The answer {refused.reason}.") from None
 
 
 def parse_source_json(body: bytes) -> Any:

@@ -71,6 +71,7 @@ class SourceDefectSerializer(serializers.Serializer[Any]):
     file = serializers.CharField()
     field = serializers.CharField()
     reason = serializers.CharField()
+    line = serializers.IntegerField(default=0, help_text="Of the file; 0 if it is not known.")
 
 
 class SourceReportSerializer(serializers.Serializer[Any]):

@@ -215,7 +215,12 @@ class _Pass:
             "vanished": vanished,
             "complete": self._reading.complete,
             "defects": [
-                {"file": defect.file, "field": defect.field, "reason": defect.reason}
+                {
+                    "file": defect.file,
+                    "field": defect.field,
+                    "reason": defect.reason,
+                    "line": defect.line,
+                }
                 for defect in defects
             ],
         }

@@ -4,9 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, Loaded
-from catalog.formats.loader import load_path
+from catalog.formats.loader import load_path, load_value
+from tests.examples import EXAMPLES_OF_TEXTS
 from tests.formats.folders import SAMPLES, capability, integration, reasons, write
 
 
@@ -40,6 +43,8 @@ def owner(loaded: Loaded, slug: str) -> IntegrationDescriptor:
         ("plugins/marketplace.json", 2, 0, 1),
         ("plugins/plugin.json", 1, 0, 0),
         ("toolhive", 1, 2, 0),
+        ("obot", 1, 0, 0),
+        ("registry/docker.yaml", 2, 0, 0),
         ("catalog", 2, 3, 2),
         ("openapi/library.yaml", 1, 3, 1),
         ("lists/extensions.json", 2, 2, 0),
@@ -58,7 +63,7 @@ def test_format_is_recognised(
 def test_folder_gives_what_its_files_give() -> None:
     loaded = load_path(SAMPLES)
 
-    assert len(loaded.integrations) == 25
+    assert len(loaded.integrations) == 28
     assert len(loaded.capabilities) == 19
     assert all(defect.file and defect.field and defect.reason for defect in loaded.defects)
 
@@ -164,6 +169,94 @@ def test_remote_server_asks_for_what_its_headers_leave_open() -> None:
     assert server.source_ref["headers"] == {"Authorization": "Bearer ${star_key}"}
 
 
+REGISTRY_ORDER = [
+    *("0.9.0", "1.0.0-alpha", "1.0.0-beta.2", "1.0.0-rc.1", "1.0.0", "1.0.1", "1.2.0", "1.10.0"),
+    *("2.0.0-rc.1", "2.0.0", "10.0.0-alpha", "10.0.0"),
+]
+
+
+@settings(max_examples=EXAMPLES_OF_TEXTS)
+@given(
+    versions=st.lists(st.sampled_from(REGISTRY_ORDER), min_size=1, max_size=6, unique=True),
+    marked=st.integers(0, 9),
+)
+def test_newest_stable_version_is_the_latest(versions: list[str], marked: int) -> None:
+    meta = {"_meta": {"io.modelcontextprotocol.registry/official": {"isLatest": True}}}
+    servers = [
+        {
+            "server": {"name": "org.example/a", "version": version, "packages": []},
+            **(meta if at == marked else {}),
+        }
+        for at, version in enumerate(versions)
+    ]
+    stable = [version for version in versions if "-" not in version]
+    newest = max(stable or versions, key=REGISTRY_ORDER.index)
+    is_marked = marked < len(versions) and "-" not in versions[marked]
+
+    [server] = load_value({"servers": servers}, file="page.json").integrations
+
+    assert server.version == (versions[marked] if is_marked else newest)
+
+
+def test_nothing_of_a_registry_entry_is_lost() -> None:
+    remote = {
+        "type": "sse",
+        "url": "https://{place}.example/mcp?v={version}",
+        "variables": {
+            "place": {"description": "Where", "default": "eu", "choices": ["eu", "us"]},
+            "version": {"isRequired": True},
+        },
+        "headers": [
+            {"name": "X-Fixed", "value": "yes"},
+            {"name": "X-Region", "default": "eu"},
+            {"name": "X-Team", "description": "Your team"},
+            {"name": "X-Key", "isSecret": True, "isRequired": True},
+            {"name": "Authorization", "value": "Bearer {token}", "variables": {
+                "token": {"description": "Your token", "isSecret": True}}},
+        ],
+    }  # fmt: skip
+    second = {"type": "streamable-http", "url": "https://b.example/mcp"}
+    entry = {"name": "org.example/a", "version": "1.0.0", "remotes": [remote, second]}
+    wrapper = {"server": entry, "_meta": {
+        "io.modelcontextprotocol.registry/official": {"status": "deprecated"}}}  # fmt: skip
+
+    [server] = load_value(wrapper, file="server.json").integrations
+    variables = {variable["name"]: variable for variable in server.source_ref["variables"]}
+
+    assert (server.transport, server.endpoint) == (
+        "sse",
+        "https://${place}.example/mcp?v=${version}",
+    )
+    assert set(server.required_secrets) == {"version", "token", "X-Key"}
+    assert (variables["place"]["default"], variables["place"]["choices"]) == ("eu", ["eu", "us"])
+    assert variables["place"]["description"] == "Where"
+    assert variables["X-Team"] == {
+        "name": "X-Team", "description": "Your team", "secret": False, "required": False,
+    }  # fmt: skip
+    assert server.source_ref["headers"] == {
+        "X-Fixed": "yes",
+        "X-Region": "eu",
+        "X-Team": "${X-Team}",
+        "X-Key": "${X-Key}",
+        "Authorization": "Bearer ${token}",
+    }
+    assert server.source_ref["status"] == "deprecated"
+
+
+def test_package_that_speaks_over_standard_streams_is_preferred() -> None:
+    packages = [
+        {"registryType": "npm", "identifier": "a-http", "version": "1.0.0",
+         "transport": {"type": "streamable-http", "url": "http://localhost:{port}/mcp"}},
+        {"registryType": "npm", "identifier": "a", "version": "1.0.0",
+         "transport": {"type": "stdio"}},
+    ]  # fmt: skip
+    entry = {"name": "org.example/a", "version": "1.0.0", "packages": packages}
+
+    [server] = load_value(entry, file="server.json").integrations
+
+    assert server.command == ("npx", "-y", "a@1.0.0")
+
+
 def test_page_of_the_registry_gives_the_latest_version() -> None:
     loaded = sample("registry/page.json")
 
@@ -199,6 +292,21 @@ def test_marketplace_lists_plugins_without_tools() -> None:
     knots = owner(loaded, "knots")
     assert (knots.kind, knots.publisher, knots.licence) == ("extension", "Harbour Office", "MIT")
     assert owner(loaded, "flags").source_ref["source"]["repo"] == "example/flags"
+
+
+def test_catalogues_of_the_neighbours_keep_settings_and_name_their_tools() -> None:
+    tides, lantern = (
+        sample("obot").integrations[0],
+        owner(sample("registry/docker.yaml"), "lantern-box"),
+    )
+
+    assert tides.command == ("uvx", "tide-table==1.2.0")
+    assert tides.required_secrets == ("TIDES_API_KEY",)
+    assert tides.source_ref["tools"] == ["high_water"]
+    assert tides.source_ref["variables"][1]["default"] == "Europe/Berlin"
+    assert lantern.command[:6] == ("docker", "run", "-i", "--rm", "-e", "LANTERN_KEY")
+    assert lantern.required_secrets == ("LANTERN_KEY",)
+    assert lantern.source_ref["tools"] == ["light", "darken"]
 
 
 def test_toolhive_entry_is_named_by_its_file() -> None:

@@ -37,11 +37,12 @@ JSON_VALUES = st.recursive(
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("SKILL.md", "No front matter.", "must start with YAML"),
+        ("SKILL.md", "# No text", "is missing; the folder and the first lines stand for it"),
         ("SKILL.md", "---\nname: x\n", "must start with YAML"),
         ("SKILL.md", "---\nname: x\n---\n", "description: is required"),
         ("SKILL.md", "---\n- a\n---\n", "must be a mapping"),
-        ("SKILL.md", "---\nname: &a x\ndescription: *a\n---\n", "alias or anchor"),
+        ("SKILL.md", "---\nname: &a x\ndescription: *a\n---\n", "read as text"),
+        ("SKILL.md", "---\n&a\n---\n", "alias or anchor"),
         ("SKILL.md", f"---\nname: x\ndescription: {'y' * 17_000}\n---\n", "16,384 bytes"),
         ("CAPABILITY.yaml", "a: !!python/name:os.system", "YAML tag"),
         ("x.json", b"\xff\xfe", "not UTF-8"),

@@ -20,7 +20,7 @@ EXPECTED = [
     ("claude-plugin-json", 27, 0, 0),
     ("claude-plugin-marketplace", 494, 0, 99),  # other versions of the same plugins
     ("docker-mcp-registry", 67, 320, 0),
-    ("mcp-json-client-config", 12, 0, 0),  # thirteen files, one server twice
+    ("mcp-json-client-config", 12, 0, 1),  # thirteen files, one server twice
     ("mcp-registry-api", 129, 0, 0),
     ("mcp-registry-server-json", 98, 0, 0),
     ("mcp-registry-server-json-legacy-2025-05", 24, 0, 0),

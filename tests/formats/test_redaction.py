@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from catalog.formats.loader import load_value
 from catalog.formats.secret_redaction import (
     CAPABILITY_ADDRESSES,
     find_placeholders,
@@ -87,13 +88,46 @@ def test_address_that_is_not_of_the_web_is_refused(tmp_path: Path, address: str)
     assert "must be an address" in reasons(loaded)[0]
 
 
-def test_environment_gives_names_only(tmp_path: Path) -> None:
-    server = {"command": "uvx", "args": ["a"], "env": {"A_KEY": "canary", "MODE": "canary"}}
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("A_KEY", "canary"), ("PASSPHRASE", "canary"), ("DB_DSN", "canary"), ("PIN", "canary")),
+        ("MODE", "sk-canarycanarycanary1"),
+        ("DATABASE", "postgresql://me:canary@example.org/db"),
+        ("HOOK", "https://hooks.slack.com/services/canary"),
+        ("VALUE", "c4n4ry-Canary1canary2"),
+        ("MODE", "canary\ncanary"),
+        ("MODE", "canary" * 40),
+    ],
+)
+def test_secret_of_an_environment_gives_its_name_only(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    server = {"command": "uvx", "args": ["a"], "env": {name: value}}
 
     loaded = load(tmp_path, "mcp.json", json.dumps({"mcpServers": {"a": server}}))
 
-    assert integration(loaded).required_secrets == ("A_KEY", "MODE")
-    assert "canary" not in repr(loaded)
+    assert integration(loaded).required_secrets == (name,)
+    assert "canary" not in repr(loaded).lower()
+
+
+@settings(max_examples=EXAMPLES_OF_TEXTS)
+@given(
+    name=st.sampled_from(["MODE", "LOG_LEVEL", "PORT", "REGION", "DEFAULT_ENGINE", "TZ"]),
+    value=st.one_of(
+        st.sampled_from(["stdio", "bing", "eu-west-1", "Europe/Berlin", "/srv/data", "a, b"]),
+        st.integers(0, 65_535),
+        st.booleans(),
+    ),
+)
+def test_setting_of_an_environment_keeps_its_value(name: str, value: str | int) -> None:
+    server = {"command": "uvx", "args": ["a"], "env": {name: value, "API_KEY": "canary"}}
+
+    found = integration(load_value({"mcpServers": {"a": server}}, file="mcp.json"))
+
+    shown = str(value).lower() if isinstance(value, bool) else str(value)
+    assert found.required_secrets == ("API_KEY",)
+    assert found.source_ref["variables"][0]["default"] == shown
 
 
 @settings(max_examples=EXAMPLES_OF_TEXTS * 2)

@@ -46,6 +46,17 @@ def worked(installation: Installation) -> Installation:
     return installation
 
 
+@pytest.mark.parametrize("name", ["SKILL.md", "skill.md", "Skill.md"])
+def test_skill_without_a_name_is_that_of_its_folder(alice: User, name: str) -> None:
+    row = listing()
+    put(row, {name: "---\ndescription: Fill in forms.\n---\nOpen the form.\n"})
+
+    installation = worked(start_install(by=alice, descriptor=descriptor_of_listing(row)))
+
+    assert installation.state == State.READY
+    assert Capability.objects.get().content == "Open the form."
+
+
 def test_skill_brings_its_words_and_runs_nothing(alice: User) -> None:
     row = listing(
         **{"reference/fields.md": "Field names.", "run.sh": "touch /tmp/ran", "a.bin": "\x00"}

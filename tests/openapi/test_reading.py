@@ -270,7 +270,7 @@ def test_document_without_sign_in_takes_a_token_if_there_is_one() -> None:
     [
         (
             {"openapi": "4.0.0", "paths": {}},
-            "is not an OpenAPI document of version 2.0, 3.0 or 3.1",
+            "is not an OpenAPI document of version 2.0, 3.0, 3.1 or 3.2",
         ),
         ({"openapi": "3.0.0", "paths": []}, "has no paths"),
         (library(servers=[]), "says no address of the API"),

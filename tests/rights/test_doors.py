@@ -83,6 +83,7 @@ SAMPLE_OF = {
     "manifest": "manifests",
     "docker_catalog": "docker",
     "toolhive": "toolhive",
+    "obot": "obot",
     "server_json": "registry/server.json",
     "document_format": "openapi/library.yaml",
     "tools_list": "tools/tools-list.json",

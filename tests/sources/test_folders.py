@@ -1,6 +1,7 @@
 """Skills, Docker's catalogue and plugin marketplaces, as archives and as folders."""
 
 import json
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -250,3 +251,24 @@ def test_folder_that_was_not_opened_is_not_read(
     assert (source.state, source.reason) == ("failed", "location_not_allowed")
     assert Source.objects.get().report["defects"] == []
     assert not Listing.objects.exists()
+
+
+def test_skills_without_a_name_in_lower_case_and_in_archives_are_offered(
+    folder: Path, read: Read
+) -> None:
+    text = "---\ndescription: Plans a day.\n---\nDo it.\n"
+    (folder / "planner").mkdir()
+    (folder / "planner" / "skill.md").write_text(text)
+    (folder / "planner" / "more.md").write_text("More.")
+    with zipfile.ZipFile(folder / "packed.skill", "w") as packed:
+        packed.writestr("inner/SKILL.md", text)
+        packed.writestr("inner/scripts/run.py", "1")
+
+    source = read("skills", folder)
+
+    files = {row.slug: {file.path for file in row.files.all()} for row in Listing.objects.all()}
+    assert files == {
+        "planner": {"skill.md", "more.md"},
+        "inner": {"SKILL.md", "scripts/run.py"},
+    }
+    assert {defect["field"] for defect in source.report["defects"]} == {"name"}

@@ -22,7 +22,7 @@ EXPECTED = [
     ("skills", "agent-skills-full", 2, 0, 0),
     ("plugins", "claude-plugin-marketplace", 494, 85, 0),  # other forms of the same plugins
     ("plugins", "claude-plugin-json", 27, 0, 0),
-    ("mcp_json", "mcp-json-client-config", 12, 0, 0),  # thirteen files, one server twice
+    ("mcp_json", "mcp-json-client-config", 12, 1, 0),  # thirteen files, one server twice
     ("skills", "mcp-tools-list", 0, 0, 0),  # holds no skills
     ("registry", "schemas", 0, 6, 0),  # JSON schemas are no servers
 ]

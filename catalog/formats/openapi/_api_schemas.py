@@ -51,6 +51,27 @@ class SchemaReader:
         self._nodes = 0
         return self._read(schema, 2, ())
 
+    def read_xml(self, schema: Any, name: str = "", depth: int = 5) -> JSONObject:
+        """Return the names, attributes and wrappers of the elements of a body in XML."""
+        reference = schema.get("$ref") if isinstance(schema, dict) else None
+        name = name or (reference.rpartition("/")[2] if isinstance(reference, str) else "")
+        plain = self._document.resolve(schema)
+        if not isinstance(plain, dict):
+            return {"name": name or "root"}
+        plain = self._merged(plain)
+        xml = plain.get("xml")
+        words: JSONObject = xml if isinstance(xml, dict) else {}
+        shape: JSONObject = {"name": str(words.get("name") or name or "root")}
+        shape |= {key: True for key in ("attribute", "wrapped") if words.get(key) is True}
+        if depth and isinstance(plain.get("properties"), dict):
+            fields = list(plain["properties"].items())[:_MOST_PARTS]
+            shape["fields"] = {
+                str(key): self.read_xml(part, str(key), depth - 1) for key, part in fields
+            }
+        if depth and isinstance(plain.get("items"), dict):
+            shape["items"] = self.read_xml(plain["items"], shape["name"], depth - 1)
+        return shape
+
     def _read(self, schema: Any, depth: int, above: tuple[str, ...]) -> JSONObject:
         self._nodes += 1
         if not isinstance(schema, dict) or self._nodes > MOST_NODES:
@@ -152,6 +173,10 @@ def _plain(schema: JSONObject) -> JSONObject:
     for key in _PLAIN:
         if key in schema and _is_usable(key, schema[key]):
             keywords[key] = schema[key]
+    media = schema.get("contentMediaType")
+    is_media = isinstance(media, str) and "json" not in media and "contentEncoding" not in schema
+    if is_media and keywords.get("type") == "string":
+        keywords["format"] = "binary"  # in the words of versions 3.1 and later
     # Version 3.0 has a flag beside the bound, where JSON Schema has the bound itself.
     for flag, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if isinstance(keywords.get(flag), bool):

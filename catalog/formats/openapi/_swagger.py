@@ -12,7 +12,14 @@ _OF_SCHEMA = (
     *("type", "format", "items", "default", "enum", "pattern", "minimum", "maximum"),
     *("minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "multipleOf"),
 )
-_EXPLODED = {"multi": True, "csv": False, "ssv": False, "tsv": False, "pipes": False}
+# How each `collectionFormat` is written in version 3; the last of them is Pegboard's own word.
+_COLLECTIONS: dict[str, JSONObject] = {
+    "csv": {"style": "form", "explode": False},
+    "multi": {"style": "form", "explode": True},
+    "ssv": {"style": "spaceDelimited", "explode": False},
+    "pipes": {"style": "pipeDelimited", "explode": False},
+    "tsv": {"style": "tabDelimited", "explode": False},
+}
 _FLOWS = {
     "implicit": "implicit",
     "password": "password",
@@ -103,9 +110,13 @@ _OPERATION = ("operationId", "summary", "description", "tags", "deprecated", "se
 def _convert_parameter(parameter: JSONObject) -> JSONObject:
     converted: JSONObject = {key: parameter[key] for key in _PARAMETER if key in parameter}
     converted["schema"] = _schema_of(parameter)
-    if parameter.get("type") == "array" and parameter.get("in") in ("query", "formData"):
-        converted["explode"] = _EXPLODED.get(str(parameter.get("collectionFormat") or "csv"), False)
+    if parameter.get("type") == "array" and parameter.get("in") == "query":
+        converted |= _collection(parameter)
     return converted
+
+
+def _collection(parameter: JSONObject) -> JSONObject:
+    return _COLLECTIONS.get(str(parameter.get("collectionFormat")), _COLLECTIONS["csv"])
 
 
 def _schema_of(parameter: JSONObject) -> JSONObject:
@@ -124,7 +135,10 @@ def _form_body(form: list[JSONObject], kinds: list[str]) -> JSONObject:
     has_file = any(field.get("type") == "file" for field in form)
     multipart = has_file or (_MULTIPART in kinds and _FORM not in kinds)
     schema = {"type": "object", "properties": properties, "required": required}
-    content = {_MULTIPART if multipart else _FORM: {"schema": schema}}
+    encoding = {
+        str(field.get("name")): _collection(field) for field in form if field.get("type") == "array"
+    }
+    content = {_MULTIPART if multipart else _FORM: {"schema": schema, "encoding": encoding}}
     return {"required": bool(required), "content": content}
 
 

@@ -18,7 +18,7 @@ from catalog.formats.read_limits import MB, Limits
 LIMITS = Limits(file=16 * MB, manifest=16 * MB, yaml_events=2_000_000, yaml_depth=64)
 MOST_OPERATIONS = 5_000
 MOST_HOPS = 20
-METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace")
+METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace", "query")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,18 @@ class OpenApiDocument:
                 return value
             value = self.target(value["$ref"])
         return None
+
+    def parameter(self, value: Any) -> JSONObject:
+        """Return a parameter; a `querystring` of version 3.2 is spread over the query."""
+        parameter = _mapping(self.resolve(value))
+        if parameter.get("in") != "querystring":
+            return parameter
+        media = next(iter(_mapping(parameter.get("content")).values()), None)
+        about: JSONObject = {
+            key: parameter[key] for key in ("description", "required") if key in parameter
+        }
+        name, schema = parameter.get("name") or "query", _mapping(media).get("schema")
+        return {"in": "query", "name": name, "style": "form", "schema": schema, **about}
 
     def target(self, reference: str) -> Any:
         """Return the value that a local reference names, or None."""
@@ -105,7 +117,7 @@ def read_document(value: Any) -> OpenApiDocument:
     value = resolve_types(value)
     version = _dialect(value)
     if not version:
-        raise RefusedError("is not an OpenAPI document of version 2.0, 3.0 or 3.1")
+        raise RefusedError("is not an OpenAPI document of version 2.0, 3.0, 3.1 or 3.2")
     if not isinstance(value.get("paths"), dict):
         raise RefusedError("has no paths", "paths")
     return OpenApiDocument(convert_swagger(value) if version == "2.0" else value, version)
@@ -129,7 +141,7 @@ def looks_like_document(text: str) -> bool:
 
 def _dialect(value: JSONObject) -> str:
     version = str(value.get("openapi") or value.get("swagger") or "")
-    versions = (("2.0", "2"), ("3.0", "3.0"), ("3.1", "3.1"))
+    versions = (("2.0", "2"), ("3.0", "3.0"), ("3.1", "3.1"), ("3.2", "3.2"))
     is_old = "swagger" in value
     for dialect, start in versions:
         if version.startswith(start) and is_old == (dialect == "2.0"):

@@ -16,29 +16,45 @@ _VERBS = {
     "delete": "delete",
     "head": "check",
 }
+# Ids that generators make up: a method, a counter, a hash, a controller's class.
+_POOR = re.compile(
+    r"(?:(?:get|post|put|patch|delete|head|query|operation|op|api|v|call|method|endpoint|handler|index"
+    r"|default|root|route|request|using|action|execute|id|no_name|unnamed|undefined|null)?_?\d*_?)+"
+    r"|[0-9a-f]{8,}(?:_[0-9a-f]{3,})*"
+)
+_THING = re.compile(r"[A-Za-z]{2}")
+_MOST_WORDS = 6
 _VERSION = re.compile(r"v\d+(?:[a-z]+\d*)?|api|rest")
 
 
-def action_for(method: str, path: str, operation_id: str) -> str:
-    """Return the tool's name: the operation's own in one spelling, or one made from its path."""
+def action_for(method: str, path: str, operation_id: str, summary: str = "") -> str:
+    """Return the tool's name: the operation's own in one spelling, or one made from its path.
+
+    An id that says nothing, such as `operation_12` or a number in hexadecimal, counts as none.
+    """
     name = _snake(operation_id)
     # Frameworks append path and method: `read_item_items__item_id__get`.
     suffix = f"_{_snake(path)}_{method}"
     if name.endswith(suffix) and len(name) > len(suffix):
         name = name.removesuffix(suffix)
-    return _cut(name or _name_of_path(method, path), LONGEST_ACTION)
+    if not name or _POOR.fullmatch(name):
+        has_things = any("{" not in step and _THING.search(step) for step in path.split("/"))
+        words = "_".join(_snake(summary).split("_")[:_MOST_WORDS])
+        name = _name_of_path(method, path) if has_things or not words else words
+    return _cut(name, LONGEST_ACTION)
 
 
 def unique_name(name: str, taken: Iterable[str], longest: int, more: str = "") -> str:
-    """Return the name, or the first longer one that is not taken."""
+    """Return the name, or the first longer one that is not taken, cut before what is added."""
     names = set(taken)
     if name not in names:
         return name
-    candidates = ([f"{name}_{more}"] if more else []) + [f"{name}_{at}" for at in range(2, 10_000)]
-    for candidate in candidates:
-        cut = _cut(candidate, longest)
-        if cut not in names:
-            return cut
+    base = f"{name}_{more}" if more and len(f"{name}_{more}") <= longest else name
+    for at in range(1, 10_000):
+        end = "" if at == 1 else f"_{at}"
+        candidate = f"{_cut(base, longest - len(end))}{end}"
+        if candidate not in names:
+            return candidate
     return name
 
 

@@ -6,7 +6,7 @@ single odd keyword must not cost an operation.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -16,6 +16,7 @@ from catalog.formats.descriptors import JSONObject
 from catalog.formats.files import RefusedError
 from catalog.formats.header_names import DeclaredBy, can_be_sent, header_key
 from catalog.formats.openapi._api_schemas import SchemaReader, plain_text
+from catalog.formats.openapi.api_credentials import parameters_of
 from catalog.formats.openapi.api_document import METHODS, MOST_OPERATIONS, OpenApiDocument
 from catalog.formats.openapi.api_names import (
     LONGEST_ACTION,
@@ -26,7 +27,9 @@ from catalog.formats.openapi.api_names import (
 )
 from catalog.formats.openapi.api_security import (
     UNDECLARED,
+    add_credentials,
     credential_names,
+    declared_schemes,
     plain_place,
     read_schemes,
     read_scopes,
@@ -71,7 +74,7 @@ class ReadOperations:
 
 def read_operations(document: OpenApiDocument, *, address: str) -> ReadOperations:
     """Read every operation of the API at this address."""
-    schemes = read_schemes(document)
+    schemes, declared = read_schemes(document), declared_schemes(document)
     shared = read_security(document.value.get("security"))
     if UNDECLARED in schemes and not shared:
         shared = [[UNDECLARED], []]
@@ -86,7 +89,16 @@ def read_operations(document: OpenApiDocument, *, address: str) -> ReadOperation
                 (shared if operation_security is None else operation_security) or [], schemes
             )
             if operation_security or (operation_security is None and shared):
-                reader.refuse_unless(bool(security), "needs a sign-in that Pegboard cannot send")
+                wanted_schemes = shared if operation_security is None else operation_security
+                reader.note_undeclared(wanted_schemes or [], declared)
+                reader.refuse_unless(
+                    bool(security) or not reader.needs_declared,
+                    "needs a sign-in that Pegboard cannot send",
+                )
+            if not security and not reader.needs_declared and UNDECLARED in schemes:
+                security = [[UNDECLARED], []]
+            if credentials := reader.credentials(schemes):
+                security = add_credentials(security, credentials, schemes)
             scopes = read_scopes(raw.get("security", document.value.get("security")), schemes)
             reader.reserve(credential_names(security, schemes))
             operation = reader.read(names, security, scopes)
@@ -108,9 +120,11 @@ def _walk(
         plain = document.resolve(item)
         if not isinstance(plain, dict) or not str(path).startswith("/"):
             continue
-        for method in METHODS:
-            raw = document.resolve(plain.get(method))
-            if not isinstance(raw, dict) or method in ("options", "trace"):
+        more = plain.get("additionalOperations")  # of version 3.2
+        methods = {**{method: plain.get(method) for method in METHODS}, **_mapping(more)}
+        for method, operation in methods.items():
+            raw = document.resolve(operation)
+            if not isinstance(raw, dict) or method.lower() in ("options", "trace", "connect"):
                 continue
             count += 1
             if count > MOST_OPERATIONS:
@@ -135,11 +149,34 @@ class _OperationReader:
         self._sent: list[JSONObject] = []
         self._body: JSONObject | None = None
         self._reserved: set[tuple[str, str]] = set()
+        self._secret_places: set[tuple[str, str]] = set()
+        self.needs_declared = True
         self.left_out: list[str] = []
 
     def reserve(self, names: set[tuple[str, str]]) -> None:
         """Keep names of parameters for the sign-in: an argument must not overrule a credential."""
         self._reserved = names
+
+    def credentials(self, schemes: Mapping[str, JSONObject]) -> dict[str, bool]:
+        """Return the credentials among its parameters, by scheme, and whether each is required."""
+        by_place = {
+            plain_place(scheme["as"], scheme["name"]): name
+            for name, scheme in schemes.items()
+            if "name" in scheme
+        }
+        credentials: dict[str, bool] = {}
+        for (where, name), parameter in parameters_of(self._document, self._item, self._raw):
+            if scheme := by_place.get(plain_place(where, name)):
+                credentials[scheme] = parameter.get("required") is True
+                self._secret_places.add(plain_place(where, name))
+        return credentials
+
+    def note_undeclared(self, alternatives: list[list[str]], declared: set[str]) -> None:
+        """Note schemes that the document names and does not declare; the others are used."""
+        names = {name for alternative in alternatives for name in alternative}
+        self.needs_declared = bool(names & declared) or not names
+        for name in sorted(names - declared - {UNDECLARED}):
+            self.left_out.append(f"names the sign-in {name[:100]!r}, which is not declared")
 
     def check_address(self, address: str) -> None:
         """Refuse an operation that another server answers: nobody has agreed to that one."""
@@ -169,9 +206,9 @@ class _OperationReader:
         answer = self._answer_fields()
         self._add_options(answer)
         text = self._raw.get("operationId")
-        name = action_for(self._method, self._path, text if isinstance(text, str) else "")
-        name = unique_name(name, taken, LONGEST_ACTION, self._method)
         summary = plain_text(self._raw.get("summary"), _LONGEST_SUMMARY).rstrip(".")
+        name = action_for(self._method, self._path, text if isinstance(text, str) else "", summary)
+        name = unique_name(name, taken, LONGEST_ACTION, self._method)
         tags = [str(tag)[:60] for tag in self._raw.get("tags") or () if isinstance(tag, str)]
         return ApiOperation(
             name=name,
@@ -186,7 +223,7 @@ class _OperationReader:
         """Return parameters and body as plain values, once the parser has accepted them."""
         resolve = self._document.resolve
         shared, operation_parameters = (
-            [plain for parameter in listed if isinstance(plain := resolve(parameter), dict)]
+            [plain for item in listed if (plain := self._document.parameter(item))]
             for listed in (_list(self._item.get("parameters")), _list(self._raw.get("parameters")))
         )
         by_name = {
@@ -210,6 +247,8 @@ class _OperationReader:
 
     def _read_parameter(self, parameter: JSONObject) -> None:
         place, name = str(parameter["in"]), str(parameter["name"])
+        if plain_place(place, name) in self._secret_places:
+            return
         if reason := self._why_not_sent(place, name):
             if place != "header" or header_key(name) not in _NOT_TOLD:
                 self.left_out.append(f"leaves out the {place} parameter {name[:100]!r}: {reason}")
@@ -257,7 +296,8 @@ class _OperationReader:
         kind, media = _choose_content(content if isinstance(content, dict) else {})
         if not kind:
             return
-        schema = self._schemas.read(_mapping(media).get("schema"))
+        raw_schema = _mapping(media).get("schema")
+        schema = self._schemas.read(raw_schema)
         self.refuse_unless(_MEDIA_TYPE.fullmatch(kind) is not None, "has a body of no known type")
         encoding = _encoding_of(kind)
         required = body.get("required") is True
@@ -268,28 +308,40 @@ class _OperationReader:
             sent["fields"] = {
                 self._add(name, field_schema, "body", required=required and name in needed): name
                 for name, field_schema in properties.items()
+                if ("body", name) not in self._secret_places
             }
-            binary = [
-                name
-                for name, field_schema in properties.items()
-                if field_schema.get("format") == "binary"
-            ]
-            if binary:
+            if binary := [name for name, inner in properties.items() if is_binary(inner)]:
                 sent["binary"] = binary
+            if encoding != _JSON and (styles := self._styles(media, properties)):
+                sent["styles"] = styles
         else:
             described = plain_text(body.get("description"), 300) or "The body of the request."
             if encoding == "bytes":
                 schema, described = {"type": "string"}, f"{described} In base64."
             schema = {"description": described, **schema}
             sent["argument"] = self._add("body", schema, "body", required=required)
+        if "xml" in kind:
+            sent["xml"] = self._schemas.read_xml(raw_schema)
         self._body = sent
+
+    def _styles(self, media: Any, properties: JSONObject) -> JSONObject:
+        """Return how the document says that fields of a form are written."""
+        encoding = _mapping(_mapping(media).get("encoding"))
+        keys = ("style", "explode", "contentType")
+        return {
+            name: {key: encoding[name][key] for key in keys if key in encoding[name]}
+            for name in properties
+            if isinstance(encoding.get(name), dict)
+        }
 
     def _add(self, name: str, schema: JSONObject, place: str, *, required: bool) -> str:
         """Add an argument, under a name that says its place if another one has the plain name."""
         plain = argument_for(name)
-        argument = unique_name(plain, self._properties, LONGEST_ARGUMENT, place)
-        if schema.get("format") == "binary":
-            described = f"{schema.get('description', '')} In base64.".strip()
+        taken = {*self._properties, FIELDS, PAGES}
+        argument = unique_name(plain, taken, LONGEST_ARGUMENT, place)
+        if is_binary(schema):
+            each = " Each in base64." if schema.get("type") == "array" else " In base64."
+            described = f"{schema.get('description', '')}{each}".strip()
             schema = {**schema, "description": described}
         self._properties[argument] = schema
         if required:
@@ -426,6 +478,12 @@ def _encoding_of(kind: str) -> str:
     if plain.startswith("multipart/"):
         return _MULTIPART
     return "text" if plain.startswith("text/") or "xml" in plain or "yaml" in plain else "bytes"
+
+
+def is_binary(schema: JSONObject) -> bool:
+    """Return True for a file, or a list of files."""
+    items = schema.get("items") if schema.get("type") == "array" else None
+    return schema.get("format") == "binary" or _mapping(items).get("format") == "binary"
 
 
 def _list(value: Any) -> list[Any]:

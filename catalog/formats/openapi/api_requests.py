@@ -6,8 +6,10 @@ import re
 import secrets as random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
+from xml.sax.saxutils import escape, quoteattr
 
 from acl.platform.strict_json import parse_json, write_json
 from catalog.formats.charsets import decode_text
@@ -19,7 +21,7 @@ from catalog.formats.openapi.api_security import Credentials, plain_place
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]{0,8192}")
 _GAP = re.compile(r"\{([^{}]+)\}")
 _NEXT = re.compile(r"<([^<>]{1,2000})>\s*;[^,]{0,200}\brel=\"?next\"?")
-_SEPARATORS = {"spaceDelimited": " ", "pipeDelimited": "|"}
+_SEPARATORS = {"spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t"}
 _MOST_TEXT = 200_000
 
 
@@ -60,7 +62,7 @@ def build_request(
         value = arguments[argument]
         _refuse_reserved(argument, parameter, credentials)
         if parameter["in"] == "path":
-            path = path.replace(f"{{{parameter['name']}}}", _path_part(argument, value))
+            path = path.replace(f"{{{parameter['name']}}}", _path_part(parameter, value))
         elif parameter["in"] == "query":
             query += _query_pairs(parameter, value, taken)
         elif parameter["in"] == "header":
@@ -74,7 +76,7 @@ def build_request(
     if cookies:
         pairs = "; ".join(f"{name}={text}" for name, text in cookies.items())
         headers["cookie"] = _header("cookie", pairs)
-    content = _add_body(sending.get("body"), arguments, headers)
+    content = _add_body(sending.get("body"), arguments, headers, credentials.body)
     url = base.rstrip("/") + path + (f"?{urlencode(query)}" if query else "")
     fields, pages = arguments.get(FIELDS) or (), arguments.get(PAGES)
     return ApiRequest(
@@ -200,12 +202,33 @@ def _text(text: str) -> JSONObject:
     return {"type": "text", "text": text}
 
 
-def _path_part(argument: str, value: Any) -> str:
-    """Quote a value for the path; a step up or an empty one would name another operation."""
-    text = _joined(value, {})
-    if not text or text in (".", ".."):
+def _path_part(parameter: JSONObject, value: Any) -> str:
+    """Quote a value for the path, in its style: `a`, `.a` (label) or `;name=a` (matrix).
+
+    A step up or an empty value would name another operation.
+    """
+    argument, style = parameter["argument"], parameter.get("style")
+    explode = parameter.get("explode") is True
+    if isinstance(value, dict):
+        pairs = [(str(key), _scalar(inner)) for key, inner in value.items()]
+        parts = ["=".join(pair) for pair in pairs] if explode else [*chain.from_iterable(pairs)]
+    else:
+        parts = [_scalar(item) for item in value] if isinstance(value, list) else [_scalar(value)]
+    plain = ",".join(parts)
+    if not plain or plain in (".", ".."):
         raise ArgumentRefusedError(argument, "It cannot be empty, or lead to another address.")
-    return quote(text, safe="")
+    quoted = [
+        quote(part, safe="=" if explode and isinstance(value, dict) else "") for part in parts
+    ]
+    if style == "label":
+        return "." + ("." if explode else ",").join(quoted)
+    if style == "matrix":
+        name = quote(str(parameter["name"]), safe="")
+        if explode:
+            is_object = isinstance(value, dict)
+            return "".join(f";{part}" if is_object else f";{name}={part}" for part in quoted)
+        return f";{name}={','.join(quoted)}"
+    return quote(plain, safe="=" if explode and isinstance(value, dict) else "")
 
 
 def _taken_names(sending: JSONObject, credentials: Credentials) -> set[str]:
@@ -304,8 +327,10 @@ def _header(name: str, text: str) -> str:
     return text
 
 
-def _add_body(body: Any, arguments: Mapping[str, Any], headers: dict[str, str]) -> bytes:
-    """Return the body's bytes, and set its type."""
+def _add_body(
+    body: Any, arguments: Mapping[str, Any], headers: dict[str, str], secret: Mapping[str, str]
+) -> bytes:
+    """Return the body's bytes, and set its type. `secret` are credentials that belong in it."""
     if not isinstance(body, dict):
         return b""
     if "fields" in body:
@@ -313,30 +338,71 @@ def _add_body(body: Any, arguments: Mapping[str, Any], headers: dict[str, str]) 
             name: arguments[argument]
             for argument, name in body["fields"].items()
             if argument in arguments
-        }
+        } | dict(secret)
         if not value and body["as"] != "json":
             return b""
     elif body["argument"] in arguments:
         value = arguments[body["argument"]]
+        value = {**value, **secret} if isinstance(value, dict) else value
     else:
         return b""
     headers["content-type"] = body["type"]
     if body["as"] == "json":
         return write_json(value).encode()
     if body["as"] == "form":
-        fields = value if isinstance(value, dict) else {}
-        pairs = [
-            pair
-            for name, field_value in fields.items()
-            for pair in _bracketed(str(name), field_value)
-        ]
-        return urlencode(pairs).encode()
+        return urlencode(list(_form_pairs(value, body.get("styles") or {}))).encode()
     if body["as"] == "multipart":
         content, headers["content-type"] = _multipart(value, body.get("binary") or ())
         return content
     if body["as"] == "bytes":
         return _decoded(body.get("argument", "body"), value)
-    return str(value).encode()
+    if "xml" in body and not isinstance(value, str):
+        return f'<?xml version="1.0" encoding="UTF-8"?>{_xml(body["xml"], value)}'.encode()
+    return (value if isinstance(value, str) else write_json(value)).encode()
+
+
+def _form_pairs(value: Any, styles: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of a form as the document says: a list is its name once for each value.
+
+    Brackets are for `deepObject`; an object without a style is JSON, as the specification has it.
+    """
+    for name, inner in value.items() if isinstance(value, dict) else ():
+        way = styles.get(name) or {}
+        is_styled = "style" in way or "explode" in way
+        if not isinstance(inner, (dict, list)):
+            if inner is not None:
+                yield str(name), _scalar(inner)
+        elif way.get("style") == "deepObject":
+            yield from _bracketed(str(name), inner)
+        elif "json" in str(way.get("contentType")) or (isinstance(inner, dict) and not is_styled):
+            yield str(name), write_json(inner)
+        else:
+            style = way.get("style") or "form"
+            explode = way.get("explode", style == "form")
+            parameter = {"name": str(name), "style": style, "explode": explode, "fields": ()}
+            yield from _spell_query(parameter, inner)
+
+
+def _xml(shape: Any, value: Any) -> str:
+    """Return a value as an element: names, attributes and wrappers as the document says them."""
+    shape = shape if isinstance(shape, dict) else {}
+    name = str(shape.get("name") or "item")
+    if isinstance(value, list):
+        items = "".join(_xml(shape.get("items") or {"name": name}, item) for item in value)
+        return f"<{name}>{items}</{name}>" if shape.get("wrapped") else items
+    if not isinstance(value, dict):
+        return f"<{name}>{escape(_scalar(value))}</{name}>"
+    fields = shape.get("fields") or {}
+    attributes = inner = ""
+    for key, part in value.items():
+        of_part = fields.get(key) or {"name": key}
+        if part is None:
+            continue
+        if of_part.get("attribute"):
+            attributes += f" {of_part['name']}={quoteattr(_scalar(part))}"
+        else:
+            inner += _xml(of_part, part)
+    return f"<{name}{attributes}>{inner}</{name}>"
 
 
 def _multipart(value: Any, binary: Any) -> tuple[bytes, str]:

@@ -14,11 +14,13 @@ from urllib.parse import quote
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.header_names import DeclaredBy, can_be_sent, header_key
 from catalog.formats.openapi._api_schemas import plain_text
+from catalog.formats.openapi.api_credentials import find_credentials
 from catalog.formats.openapi.api_document import OpenApiDocument
 from catalog.formats.openapi.api_names import secret_for
 
 _COOKIE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
 _QUERY = re.compile(r"[A-Za-z0-9_.\[\]-]{1,100}")
+_RANKS = {"basic": 1, "cookie": 2, "query": 3, "body": 3}
 _MOST_SCHEMES = 30
 _MOST_SCOPES = 50
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,200}")  # RFC 6749, section 3.3
@@ -46,6 +48,7 @@ class Credentials:
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     query: dict[str, str] = field(default_factory=dict, repr=False)
     cookies: dict[str, str] = field(default_factory=dict, repr=False)
+    body: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 class CredentialsMissingError(Exception):
@@ -62,13 +65,63 @@ def read_schemes(document: OpenApiDocument) -> dict[str, JSONObject]:
     declared = components.get("securitySchemes") if isinstance(components, dict) else None
     usable_schemes: dict[str, JSONObject] = {}
     if not declared:
-        return {UNDECLARED: _UNDECLARED_SCHEME}
+        usable_schemes[UNDECLARED] = _UNDECLARED_SCHEME
     for name, raw in declared.items() if isinstance(declared, dict) else ():
         scheme = document.resolve(raw)
         usable_scheme = _read_scheme(str(name), scheme) if isinstance(scheme, dict) else None
         if usable_scheme is not None and len(usable_schemes) < _MOST_SCHEMES:
             usable_schemes[str(name)] = usable_scheme
+    places = {
+        plain_place(scheme["as"], scheme["name"])
+        for scheme in usable_schemes.values()
+        if "name" in scheme
+    }
+    for (where, name), scheme in find_credentials(document).items():
+        if plain_place(where, name) not in places:
+            key = name if name not in usable_schemes else f"{name} ({where})"
+            usable_schemes[key] = scheme
     return usable_schemes
+
+
+def add_credentials(
+    alternatives: list[list[str]],
+    credentials: Mapping[str, bool],
+    schemes: Mapping[str, JSONObject],
+) -> list[list[str]]:
+    """Return the alternatives with the credentials among an operation's parameters.
+
+    Each says whether it is required. In the query and the body, one beside a declared sign-in is
+    another way to send the same, and is not needed.
+    """
+    alternatives = [names for names in alternatives if UNDECLARED not in names]
+    has_sign_in = any(alternatives)
+    needed = {
+        name: required
+        for name, required in credentials.items()
+        if not (has_sign_in and schemes[name]["as"] in ("query", "body"))
+    }
+    if not needed:
+        return alternatives
+    base = alternatives or [[]]
+    with_all = [[*names, *(name for name in needed if name not in names)] for names in base]
+    required_names = [name for name, required in needed.items() if required]
+    if len(required_names) == len(needed):
+        return with_all
+    return with_all + [
+        [*names, *(name for name in required_names if name not in names)] for names in base
+    ]
+
+
+def rank_alternative(names: list[str], schemes: Mapping[str, JSONObject]) -> int:
+    """Return the rank of an alternative: a bearer or header, then basic, a cookie, the query."""
+    return max((_RANKS.get(schemes[name]["as"], 0) for name in names), default=0)
+
+
+def declared_schemes(document: OpenApiDocument) -> set[str]:
+    """Return the names of the schemes that a document declares, sendable or not."""
+    components = document.value.get("components")
+    declared = components.get("securitySchemes") if isinstance(components, dict) else None
+    return set(map(str, declared)) if isinstance(declared, dict) else set()
 
 
 def read_security(value: Any) -> list[list[str]] | None:
@@ -121,13 +174,14 @@ def credentials_for(
         raise CredentialsMissingError(
             sorted({name for alternative in alternatives for name in alternative})
         )
-    for alternative in sorted(usable, key=lambda alternative: not alternative):
+    ranked = sorted(usable, key=lambda names: (not names, rank_alternative(names, schemes)))
+    for alternative in ranked:
         needed = secrets_of(alternative, schemes)
         if all(name in values for name in needed):
             return _build(alternative, schemes, values)
     if not alternatives:
         return Credentials()
-    raise CredentialsMissingError(secrets_of(usable[0], schemes))
+    raise CredentialsMissingError(secrets_of(ranked[0], schemes))
 
 
 def credential_names(
@@ -174,6 +228,8 @@ def _build(
             credentials.headers[scheme["name"]] = sent[0]
         elif scheme["as"] == "cookie":
             credentials.cookies[scheme["name"]] = sent[0]
+        elif scheme["as"] == "body":
+            credentials.body[scheme["name"]] = sent[0]
         else:
             credentials.query[scheme["name"]] = sent[0]
     return credentials

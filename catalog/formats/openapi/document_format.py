@@ -11,7 +11,12 @@ from catalog.formats.openapi.api_choice import ApiChoice, choose, count_tags
 from catalog.formats.openapi.api_document import OpenApiDocument, parse_document, read_document
 from catalog.formats.openapi.api_document import recognises as recognises
 from catalog.formats.openapi.api_operations import ApiOperation, read_operations
-from catalog.formats.openapi.api_security import read_schemes, secrets_of, variables_of
+from catalog.formats.openapi.api_security import (
+    rank_alternative,
+    read_schemes,
+    secrets_of,
+    variables_of,
+)
 from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.text_cleanup import clean_name, clean_text
 from catalog.formats.tool import read_tools
@@ -98,6 +103,7 @@ def _integration(
     schemes = read_schemes(document)
     required = _required_secrets(operations, schemes)
     variables = variables_of(schemes, required)
+    sign_ins = _sign_ins(operations, schemes)
     return IntegrationDescriptor(
         slug=slug or slug_for(title or "api"),
         kind="openapi",
@@ -115,8 +121,25 @@ def _integration(
             "operations": len(operations),
             "tags": [tag[:60] for tag, _ in count_tags(operations)[:10]],
             **({"icon": document.icon} if document.icon else {}),
+            **({"sign_ins": sign_ins} if sign_ins else {}),
         },
     )
+
+
+def _sign_ins(operations: list[ApiOperation], schemes: dict[str, JSONObject]) -> list[list[str]]:
+    """Return the secrets of each sign-in that every operation takes which needs one.
+
+    One of them is enough, whichever is asked for first.
+    """
+    needing = [
+        {tuple(names) for names in alternatives}
+        for item in operations
+        if (alternatives := item.tool["annotations"]["http"].get("security"))
+        and [] not in alternatives
+    ]
+    common = set.intersection(*needing) if needing else set()
+    ranked = sorted(common, key=lambda names: (rank_alternative(list(names), schemes), names))
+    return [secrets_of(list(names), schemes) for names in ranked] if len(ranked) > 1 else []
 
 
 def _required_secrets(operations: list[ApiOperation], schemes: dict[str, JSONObject]) -> list[str]:
@@ -132,12 +155,27 @@ def _required_secrets(operations: list[ApiOperation], schemes: dict[str, JSONObj
     ]
     if not needing:
         return []
+    # What few operations have as a parameter is asked for by those, not by the integration.
+    seldom = {name for name, scheme in schemes.items() if scheme.get("parameter") == "seldom"}
+    needing = [
+        usual
+        for alternatives in needing
+        if (usual := [names for names in alternatives if not seldom & set(names)])
+    ]
+    if not needing:
+        return []
     counts: dict[tuple[str, ...], int] = {}
     for alternatives in needing:
         for item in alternatives:
             counts[tuple(item)] = counts.get(tuple(item), 0) + 1
     # Fewer secrets first: signing in twice is seldom what an admin has.
-    best = min(counts, key=lambda names: (-counts[names], len(names), names))
+    best = min(
+        counts,
+        key=lambda names: (
+            *(-counts[names], len(names), rank_alternative(list(names), schemes)),
+            names,
+        ),
+    )
     # What people or Pegboard's client sign in for, nobody has to enter.
     entered = [name for name in best if "sign_in" not in schemes[name]]
     return list(dict.fromkeys(secrets_of(entered, schemes)))

@@ -20,6 +20,7 @@ from catalog.formats.openapi.api_security import encoded_secrets, find_sign_in
 from catalog.formats.package_names import parse_package
 from catalog.models import Integration, OutgoingHost
 from catalog.models.definition import find_document
+from catalog.readiness.own_values import still_needed
 from catalog.servers.cell.allowed_hosts import Attempts, HostRules, egress_log
 from catalog.servers.cell.command import Cell, user_of
 from catalog.servers.cell.support import cell_problem, cells_required, cells_wanted
@@ -159,6 +160,22 @@ def check_launch(integration: Integration) -> None:
         raise ServerProblemError(Reason.NOT_ALLOWED, str(refused)) from None
 
 
+def _defaults_of(integration: Integration) -> dict[str, str]:
+    """Return the values of settings that the source shows, by their names."""
+    declared = integration.source_ref.get("variables")
+    return {
+        str(variable.get("name")): str(variable["default"])
+        for variable in (declared if isinstance(declared, list) else ())
+        if isinstance(variable, dict) and variable.get("default")
+    }
+
+
+def values_to_hide(integration: Integration, values: Mapping[str, str]) -> list[str]:
+    """Return the values that results must not repeat: all but settings that the source shows."""
+    defaults = _defaults_of(integration).items()
+    return [value for name, value in values.items() if (name, value) not in defaults]
+
+
 def sent_tokens(server: Server) -> list[str]:
     """Return the header values sent along, which results must not repeat."""
     if isinstance(server, StdioServer):
@@ -188,7 +205,8 @@ def needs_personal_access(integration: Integration) -> bool:
         return False
     own_accounts = integration.oauth_connections.exists()
     values = values_for(integration)
-    return own_accounts or any(name not in values for name in integration.required_secrets)
+    needed = still_needed(integration.required_secrets, integration.source_ref, values)
+    return own_accounts or bool(needed)
 
 
 def _stdio_server(integration: Integration, values: UsedValues, user_id: int | None) -> StdioServer:
@@ -260,8 +278,9 @@ def _http_server(integration: Integration, values: Mapping[str, str], token: str
     if token:
         headers = {n: v for n, v in headers.items() if n.lower() != "authorization"}
         headers["Authorization"] = f"Bearer {token}"
+    endpoint = _fill_placeholders(integration.endpoint, {**_defaults_of(integration), **quoted})
     return HttpServer(
-        _fill_placeholders(integration.endpoint, quoted),
+        endpoint,
         headers,
         "sse" if integration.transport == "sse" else "http",
     )
@@ -288,7 +307,11 @@ def _headers(integration: Integration, values: Mapping[str, str]) -> dict[str, s
     """
     laid_out = integration.source_ref.get("headers")
     if isinstance(laid_out, dict):
-        return {str(name): _fill_placeholders(str(text), values) for name, text in laid_out.items()}
+        filled = {
+            str(name): _fill_placeholders(str(text), values) for name, text in laid_out.items()
+        }
+        # One that was not required, and for which no value is set, is not sent.
+        return {name: text for name, text in filled.items() if not _PLACEHOLDER.search(text)}
     unused = {n: v for n, v in values.items() if f"${{{n}}}" not in integration.endpoint}
     header_values = {
         n: v

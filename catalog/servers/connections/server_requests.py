@@ -31,6 +31,7 @@ from catalog.servers.connections.params import (
     build_server,
     needs_personal_access,
     sent_tokens,
+    values_to_hide,
     with_document,
 )
 from catalog.servers.oauth.tokens import expire_token, step_up
@@ -80,7 +81,7 @@ def begin_call(
     values = values_for(integration, user_id=user_id) if needs.secrets else UsedValues()
     server = build_server(integration, user_id=user_id, values=values, signed_in=needs.account)
     key = key_for(_key(integration, user_id), dialogue.capabilities)
-    redactor = SecretRedactor([*values.values(), *sent_tokens(server)])
+    redactor = SecretRedactor([*values_to_hide(integration, values), *sent_tokens(server)])
     # Raises before anything is sent if the approved definition has changed.
     pin = needs.pin
     sending = _load_sending(integration, name) if isinstance(server, ApiServer) else None
@@ -125,7 +126,7 @@ def begin_request(
     values = values_for(integration, user_id=user_id) if needs.secrets else UsedValues()
     server = build_server(integration, user_id=user_id, values=values, signed_in=needs.account)
     key = key_for(_key(integration, user_id), capabilities)
-    redactor = SecretRedactor([*values.values(), *sent_tokens(server)])
+    redactor = SecretRedactor([*values_to_hide(integration, values), *sent_tokens(server)])
 
     async def ask(pool: ConnectionPool) -> JSONObject:
         try:
@@ -158,7 +159,7 @@ def begin_watch(
     values = values_for(integration, user_id=user_id) if needs.secrets else UsedValues()
     server = build_server(integration, user_id=user_id, values=values, signed_in=needs.account)
     key = _key(integration, user_id)
-    redactor = SecretRedactor([*values.values(), *sent_tokens(server)])
+    redactor = SecretRedactor([*values_to_hide(integration, values), *sent_tokens(server)])
     ready: Future[JSONObject] = Future()
 
     def agreed() -> None:

@@ -16,6 +16,7 @@ from catalog.models.oauth_tables import RESERVED_PREFIX
 from catalog.readiness.obstacles import NEEDING_SIGN_IN
 from catalog.servers.client.variable_rules import refusal_reason
 from catalog.servers.oauth.accounts import find_account
+from catalog.servers.secrets.pasted_values import UnsendableValueError, as_pasted
 from catalog.servers.secrets.sealed_values import seal
 
 MOST_CHARACTERS = 16_384
@@ -39,6 +40,10 @@ def set_secret(
     *, integration: Integration, name: str, value: str, by: User, user: User | None = None
 ) -> None:
     """Store a personal or shared secret, replacing the previous one."""
+    try:
+        value = as_pasted(integration, name, value)
+    except UnsendableValueError as refused:
+        raise UnusableSecretError(str(refused)) from None
     _check(name, value)
     if integration.transport == "stdio" and (why := refusal_reason(name)):
         raise UnusableSecretError(
@@ -106,7 +111,7 @@ def _check(name: str, value: str) -> None:
             _("A secret may have at most %(limit)s characters.")
             % {"limit": number_format(MOST_CHARACTERS, force_grouping=True)}
         )
-    # Line breaks are allowed for private keys; a header with one is refused when it is sent.
+    # Line breaks are allowed for private keys, which programs read.
     if not value.replace("\n", "").replace("\r", "").isprintable():
         raise UnusableSecretError(_("A secret must not contain control characters."))
 

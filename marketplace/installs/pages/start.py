@@ -81,7 +81,7 @@ class InstallForm(forms.Form):
         self.refused = [entry for entry in prepared.variables if entry.refusal]
         for variable in self.settable:
             self.fields[_field_name(variable)] = forms.CharField(
-                required=False, max_length=LONGEST_SECRET, strip=True
+                required=False, max_length=LONGEST_SECRET, strip=True, initial=variable.default
             )
         self.new_key = self.data.get("key") or str(uuid.uuid4())
 

@@ -15,7 +15,7 @@ from django.db.models import Q
 from catalog.formats.openapi.api_choice import FIRST_LIMIT, ApiChoice
 from catalog.servers.net.address_check import EndpointNotAllowedError
 from marketplace.additions.recognition import LONGEST_DOCUMENT, NotRecognisedError
-from marketplace.additions.requests import add
+from marketplace.additions.requests import LEFT_OUT, add
 from marketplace.installs.preparation import Prepared, prepare_install
 from marketplace.installs.requests import AlreadyInstalledError, start_install
 from marketplace.listings.details import OperationChoice, choose_operations, with_choice
@@ -76,6 +76,12 @@ class Command(BaseCommand):
         reports: list[AddReport] = []
         try:
             for row in rows:
+                if row.reason == LEFT_OUT:
+                    self.stderr.write(row.message)
+                    reports.append(
+                        AddReport("", row.what, row.message, "", [], None, state="failed")
+                    )
+                    continue
                 reports.append(self._finish(by, _wait(row), options))
         finally:  # what has begun is told even if the next one is refused
             if options["json"]:
@@ -106,9 +112,9 @@ class Command(BaseCommand):
         self.stdout.write(f"  It calls or starts: {report.target}")
         for variable in report.variables:
             needed = "needs" if variable["required"] else "takes"
-            self.stdout.write(
-                f"  It {needed} {variable['name']}. {variable['description']}".rstrip()
-            )
+            default = f" ({variable['default']})" if variable["default"] else ""
+            about = f"{variable['name']}{default}. {variable['description']}".rstrip()
+            self.stdout.write(f"  It {needed} {about}")
         if report.operations:
             chosen, total = report.operations["chosen"], report.operations["total"]
             self.stdout.write(f"  Operations: {chosen} of {total}.")
@@ -134,6 +140,7 @@ def _tell(row: Addition, prepared: Prepared, chosen: OperationChoice | None) -> 
                 "name": variable.name,
                 "required": variable.is_required,
                 "description": variable.description,
+                "default": variable.default,
             }
             for variable in prepared.variables
         ],

@@ -9,7 +9,7 @@ from catalog.formats.descriptors import Defect
 from catalog.formats.files import RefusedError, parse_json, read_text
 from catalog.formats.loader import load_value
 from catalog.formats.read_limits import DEFAULT_LIMITS
-from catalog.formats.skill import FILE_NAME
+from catalog.formats.skill import is_skill_file
 from catalog.formats.source_folders import display_path
 from marketplace.listings.offers import Offer, offer_of
 from marketplace.sources._files import load_files
@@ -37,7 +37,7 @@ def unsupported_parts(folder: Path) -> list[str]:
 
 def _skill_offers(folder: Path, reading: SourceReading) -> Iterator[Offer]:
     total = reading.total  # `load_files` overwrites the number of plugins
-    for path, loaded in load_files(folder, reading, file_name=FILE_NAME):
+    for path, loaded in load_files(folder, reading, is_wanted=is_skill_file):
         yield from skill_offers(path, folder, loaded, reading)
     reading.total = total
 

@@ -7,7 +7,7 @@ from catalog.formats.source_folders import display_path
 from marketplace.listings.offers import Offer, offer_of
 from marketplace.sources._files import keep_formats, load_files
 from marketplace.sources._location import resolve_allowed_path
-from marketplace.sources._reader import SourceReading, parse_source_json
+from marketplace.sources._reader import SourceReading, parse_source_text
 
 _FORMATS = frozenset({"mcp.json"})
 
@@ -17,7 +17,8 @@ def offers(reading: SourceReading) -> Iterator[Offer]:
     location = reading.source.location
     if not reading.source.is_local:
         name = location.rpartition("/")[2] or "mcp.json"
-        loaded = load_value(parse_source_json(reading.fetch_source(location)), file=name)
+        value, text = parse_source_text(reading.fetch_source(location))
+        loaded = load_value(value, file=name, text=text)
         reading.report(*loaded.defects)
         for integration in keep_formats(loaded, _FORMATS, name, reading).integrations:
             yield offer_of(integration)

@@ -7,7 +7,7 @@ from marketplace.listings.offers import Offer, offer_of
 from marketplace.sources._files import keep_formats, load_files, read_readme
 from marketplace.sources._reader import SourceReading
 
-_FORMATS = frozenset({"docker", "toolhive"})
+_FORMATS = frozenset({"docker", "toolhive", "obot"})
 
 
 def offers(reading: SourceReading) -> Iterator[Offer]:

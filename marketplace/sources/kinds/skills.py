@@ -7,14 +7,16 @@ import os
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from catalog.formats import skill
 from catalog.formats.descriptors import Defect, Loaded
 from catalog.formats.files import RefusedError, read_bytes
-from catalog.formats.source_folders import SKIPPED_FOLDERS, display_path
+from catalog.formats.read_limits import DEFAULT_LIMITS
+from catalog.formats.source_folders import SKIPPED_FOLDERS, display_path, find_sources
 from marketplace.listings.offers import Offer, OfferedFile, offer_of
 from marketplace.sources._files import load_files
-from marketplace.sources._reader import SourceReading
+from marketplace.sources._reader import SourceReading, unpack
 
 MB = 1024 * 1024
 MOST_FILES = 200
@@ -26,8 +28,24 @@ _DEPTH = 6
 def offers(reading: SourceReading) -> Iterator[Offer]:
     """Yield every skill below the folder."""
     with reading.folder() as root:
-        for path, loaded in load_files(root, reading, file_name=skill.FILE_NAME):
+        for path, loaded in load_files(root, reading, is_wanted=skill.is_skill_file):
             yield from skill_offers(path, root, loaded, reading)
+        for archive in find_sources(root, DEFAULT_LIMITS).files:
+            if archive.suffix.lower() == skill.ARCHIVE_SUFFIX:
+                yield from archived_offers(archive, root, reading)
+
+
+def archived_offers(archive: Path, root: Path, reading: SourceReading) -> Iterator[Offer]:
+    """Yield the skill of a `.skill` archive, named by its folder there or by the archive."""
+    try:
+        body = read_bytes(archive, root, limit=MOST_BYTES)
+        with TemporaryDirectory(prefix="pegboard-skill-") as scratch:
+            folder = Path(scratch) / archive.stem
+            reading.report(*unpack(body, folder))
+            for path, loaded in load_files(folder, reading, is_wanted=skill.is_skill_file):
+                yield from skill_offers(path, Path(scratch), loaded, reading)
+    except RefusedError as refused:
+        reading.report(Defect(display_path(archive, root), "file", refused.reason))
 
 
 def skill_offers(path: Path, root: Path, loaded: Loaded, reading: SourceReading) -> Iterator[Offer]:

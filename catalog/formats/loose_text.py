@@ -1,0 +1,96 @@
+"""Texts as people keep and paste them: JSON with comments, TOML or YAML, in a fence."""
+
+import re
+import tomllib
+from dataclasses import replace
+from typing import Any
+
+from catalog.formats.files import RefusedError, is_deeper, parse_json, parse_yaml
+from catalog.formats.read_limits import Limits
+
+TOML = ".toml"
+# A fence, and in it the text. Sources are untrusted, so the quantifiers are possessive.
+_FENCE = re.compile(r"(`{3,}|~{3,})[^\n`]*+\n(.*?)\n[ \t]*+\1", re.DOTALL)
+_STRING = r'"(?:[^"\\\n]++|\\.)*+"?+'
+_COMMENT = re.compile(rf"{_STRING}|//[^\n]*+|/\*.*?(?:\*/|\Z)|#[^\n]*+", re.DOTALL)
+_LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*+[}}\]])")
+_TABLE = re.compile(r"^[ \t]*+\[\[?[A-Za-z_][^\]\n]*+\]\]?[ \t]*+(?:#[^\n]*+)?$", re.MULTILINE)
+_JSON_STARTS = ("{", "[", "//", "/*")
+_KEY = re.compile(r"^[ \t]*+(?:- )?[\w.\"'@/-]++[ \t]*+:(?:\s|\Z)", re.MULTILINE)
+
+
+def unwrap(text: str) -> str:
+    """Return a text without byte order mark, blanks at its ends, and the fence around it."""
+    text = text.replace("\x00", "").strip("\ufeff \t\r\n")
+    if fence := _FENCE.match(text):
+        return fence.group(2).strip()
+    is_quoted = text[:1] == text[-1:] == "`" and "`" not in text[1:-1]
+    return text[1:-1].strip() if is_quoted else text
+
+
+def looks_structured(text: str) -> bool:
+    """Return True for what seems to be JSON, TOML or YAML rather than a line."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    is_yaml = "\n" in text and bool(lines) and _KEY.match(lines[0]) is not None
+    return text.startswith(_JSON_STARTS) or text[0:1] == '"' or is_toml(text) or is_yaml
+
+
+def is_toml(text: str) -> bool:
+    """Return True for a text with the head of a table, which neither JSON nor YAML has."""
+    return not text.startswith(("{", "//", "/*")) and _TABLE.search(text) is not None
+
+
+def parse_loose(text: str, *, limits: Limits, suffix: str = "") -> Any:
+    """Parse JSON with or without comments, TOML, or YAML."""
+    if suffix == TOML or (not suffix and is_toml(text)):
+        return _parse_toml(text, limits)
+    if suffix.startswith(".json") or text.lstrip().startswith(_JSON_STARTS):
+        return parse_json_with_comments(text, max_depth=limits.json_depth)
+    # Catalogues list the tools of their servers, and are longer than the manifest of one.
+    more = replace(limits, manifest=limits.yaml, yaml_events=limits.yaml_events * 25)
+    return parse_yaml(text, limits=more)
+
+
+def parse_json_with_comments(text: str, *, max_depth: int) -> Any:
+    """Parse JSON; where it is none, once more without comments and last commas.
+
+    Lines and columns stay what they are, so that a reason names the right place.
+    """
+    try:
+        return parse_json(text, max_depth=max_depth)
+    except RefusedError:
+        plain = _LAST_COMMA.sub(lambda match: match.group(1) or " ", _COMMENT.sub(_blank, text))
+        return parse_json(plain, max_depth=max_depth)
+
+
+def find_line(text: str, at: str) -> int:
+    """Return the line of a field, such as `servers.clock.args[2]`; 0 where it is not found.
+
+    Each part is looked for behind the one before it, as a key is written in JSON, TOML and YAML.
+    """
+    place, line = 0, 0
+    for part in re.split(r"\.|(?=\[)", at):
+        if not part or part.startswith("["):
+            continue
+        key = re.compile(rf"(?<![\w-])[\"']?{re.escape(part)}[\"']?\s*(?:[:=\].]|$)", re.MULTILINE)
+        match = key.search(text, place)
+        if match is None:
+            break
+        place, line = match.start(), text.count("\n", 0, match.start()) + 1
+        place = match.end() - 1
+    return line
+
+
+def _blank(match: re.Match[str]) -> str:
+    text = match.group()
+    return text if text.startswith('"') else re.sub(r"[^\n]", " ", text)
+
+
+def _parse_toml(text: str, limits: Limits) -> Any:
+    try:
+        value = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise RefusedError(f"is not valid TOML: {error}") from error
+    if is_deeper(value, limits.json_depth):
+        raise RefusedError(f"is nested more than {limits.json_depth} deep")
+    return value

@@ -1,0 +1,380 @@
+"""Configurations, commands and links of clients: each of its spellings gives the same servers."""
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.formats.descriptors import IntegrationDescriptor
+from discovery.mcp.connect._client_setups import CLIENTS, AssistantClient, ClientAddress
+from marketplace.additions.recognition import recognise
+from tests.examples import EXAMPLES_OF_TEXTS
+
+Servers = dict[str, dict[str, Any]]
+ADDRESS = "https://pegboard.example/mcp"
+
+
+@pytest.mark.parametrize("by_key", [True, False])
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.slug)
+def test_what_pegboard_writes_for_a_client_it_reads(client: AssistantClient, by_key: bool) -> None:
+    setup = client.set_up(ClientAddress("house", ADDRESS, by_key))
+
+    for text in filter(None, (setup.text, setup.link)):
+        read = recognise(text)
+        if read.address:
+            assert read.address == ADDRESS
+            continue
+        [server] = read.servers
+        assert (server.slug, server.endpoint, server.transport) == ("house", ADDRESS, "http")
+        headers = server.source_ref.get("headers", {})
+        assert set(headers) == ({"Authorization"} if by_key else set())
+        assert len(server.required_secrets) == by_key
+
+
+def local(value: dict[str, Any], **names: str) -> dict[str, Any]:
+    """Return a server with the names that a client has for its fields."""
+    return {names.get(key, key): inner for key, inner in value.items()}
+
+
+def zed(servers: Servers) -> str:
+    old = {
+        name: {"command": {"path": s["command"], "args": s["args"], "env": s["env"]}}
+        if "command" in s
+        else s
+        for name, s in servers.items()
+    }
+    return json.dumps({"theme": "One", "context_servers": old})
+
+
+def opencode(servers: Servers) -> str:
+    entries = {
+        name: {"type": "local", "command": [s["command"], *s["args"]], "environment": s["env"]}
+        if "command" in s
+        else {"type": "remote", **s}
+        for name, s in servers.items()
+    }
+    return json.dumps({"$schema": "https://opencode.ai/config.json", "mcp": entries})
+
+
+def codex(servers: Servers) -> str:
+    lines = ['model = "gpt"', ""]
+    for name, server in servers.items():
+        plain = local(server, headers="http_headers")
+        tables = {key: value for key, value in plain.items() if isinstance(value, dict)}
+        lines.append(f"[mcp_servers.{name}]")
+        lines += [f"{key} = {json.dumps(v)}" for key, v in plain.items() if key not in tables]
+        for key, value in tables.items():
+            lines.append(f"[mcp_servers.{name}.{key}]")
+            lines += [f"{json.dumps(inner)} = {json.dumps(text)}" for inner, text in value.items()]
+    return "\n".join(lines)
+
+
+def as_list(servers: Servers) -> list[dict[str, Any]]:
+    return [{"name": name, **server} for name, server in servers.items()]
+
+
+def goose(servers: Servers) -> str:
+    extensions = {
+        name: {"enabled": True, "type": "stdio", **local(s, command="cmd", env="envs", url="uri")}
+        for name, s in servers.items()
+    }
+    return as_yaml({"extensions": extensions})
+
+
+def with_comments(servers: Servers) -> str:
+    text = json.dumps({"servers": servers}, indent=2)
+    commas = re.sub(r'(["\]}0-9])\n', r"\1, // see https://example.org, {ours}\n", text)
+    return f"// ours\n{commas} /* the end, */"
+
+
+def as_yaml(value: Any) -> str:
+    return yaml.safe_dump(json.loads(json.dumps(value)))  # without aliases
+
+
+# How each client writes down the same servers.
+WRITERS: dict[str, Callable[[Servers], str]] = {
+    "claude": lambda servers: json.dumps({"mcpServers": servers}),
+    "claude, by project": lambda s: json.dumps({"projects": {"/srv/a.b": {"mcpServers": s}}}),
+    "vs code": with_comments,
+    "vs code's settings": lambda servers: json.dumps({"mcp": {"servers": servers, "inputs": []}}),
+    "dev container": lambda s: json.dumps({"customizations": {"vscode": {"mcp": {"servers": s}}}}),
+    "flat settings": lambda servers: json.dumps({"mcp.servers": servers}),
+    "amp": lambda servers: json.dumps({"amp.mcpServers": servers, "amp.url": "https://a.example"}),
+    "zed": zed,
+    "opencode": opencode,
+    "codex": codex,
+    "goose": goose,
+    "continue": lambda servers: as_yaml({"name": "a", "mcpServers": as_list(servers)}),
+    "old continue": lambda servers: json.dumps(
+        {
+            "experimental": {
+                "modelContextProtocolServers": [
+                    {"name": name, "transport": s} for name, s in servers.items()
+                ]
+            }
+        }
+    ),
+    "windsurf": lambda servers: json.dumps(
+        {"mcpServers": {name: local(s, url="serverUrl") for name, s in servers.items()}}
+    ),
+    "gemini": lambda servers: json.dumps(
+        {"mcpServers": {name: local(s, url="httpUrl") for name, s in servers.items()}}
+    ),
+    "litellm": lambda servers: as_yaml({"model_list": [], "mcp_servers": servers}),
+    "librechat": lambda servers: as_yaml({"version": "1.2", "mcpServers": servers}),
+    "contextforge": lambda s: json.dumps({"entities": {"gateways": as_list(s), "tools": []}}),
+    "bare": json.dumps,
+    "one text as a command": lambda servers: json.dumps(
+        {
+            "mcpServers": {
+                name: {**s, "command": " ".join((s["command"], *s["args"])), "args": []}
+                if "command" in s
+                else s
+                for name, s in servers.items()
+            }
+        }
+    ),
+    "for windows": lambda servers: json.dumps(
+        {
+            "mcpServers": {
+                name: {**s, "command": "cmd", "args": ["/c", s["command"], *s["args"]]}
+                if "command" in s
+                else s
+                for name, s in servers.items()
+            }
+        }
+    ),
+}
+WRAPPINGS: tuple[Callable[[str], str], ...] = (
+    str,
+    "\ufeff{}".format,
+    "\r\n  {}\n".format,
+    "```json\n{}\n```".format,
+    "~~~\n{}\n~~~\n".format,
+)
+NAMES = st.sampled_from(["clock", "notes", "web", "maps", "files", "mail"])
+PROGRAMS = st.fixed_dictionaries(
+    {
+        "command": st.sampled_from(["uvx", "npx", "docker"]),
+        "args": st.lists(st.sampled_from(["-y", "mcp-server-time", "--fast", "x/y:1"]), max_size=3),
+        "env": st.dictionaries(
+            st.sampled_from(["API_KEY", "GITHUB_TOKEN", "DB_PASSWORD"]),
+            st.just("s3cret"),
+            max_size=2,
+        ),
+    }
+)
+REMOTES = st.fixed_dictionaries(
+    {"url": st.sampled_from(["https://a.example/mcp", "http://b.example:8080/x/mcp"])},
+    optional={"headers": st.just({"X-Api-Key": "${MY_KEY}", "X-Client": "us"})},
+)
+SERVERS = st.dictionaries(NAMES, PROGRAMS | REMOTES, min_size=1, max_size=3)
+
+
+def meaning(server: IntegrationDescriptor) -> tuple[Any, ...]:
+    secrets, headers = set(server.required_secrets), server.source_ref.get("headers", {})
+    return server.slug, server.transport, server.endpoint, server.command, secrets, headers
+
+
+@pytest.mark.parametrize("client", WRITERS)
+@settings(max_examples=EXAMPLES_OF_TEXTS)
+@given(servers=SERVERS, wrap=st.sampled_from(WRAPPINGS))
+def test_servers_are_the_same_however_a_client_writes_them(
+    client: str, servers: Servers, wrap: Callable[[str], str]
+) -> None:
+    expected = recognise(json.dumps({"mcpServers": servers}))
+    read = recognise(wrap(WRITERS[client](servers)))
+
+    assert sorted(map(meaning, read.servers), key=str) == sorted(
+        map(meaning, expected.servers), key=str
+    )
+    assert "s3cret" not in repr(read)
+    assert {server.slug for server in read.servers} == set(servers)
+
+
+@settings(max_examples=EXAMPLES_OF_TEXTS)
+@given(name=NAMES, server=PROGRAMS | REMOTES)
+def test_commands_and_links_give_the_same_server(name: str, server: dict[str, Any]) -> None:
+    [expected] = recognise(json.dumps({"mcpServers": {name: server}})).servers
+    packed = json.dumps({"name": name, **server})
+    config = b64encode(json.dumps(server).encode()).decode()
+    inner = f"vscode:mcp/install?{quote(packed, safe='')}"
+    query = urlencode({"name": name, "config": config})
+    texts = [
+        f"code --add-mcp '{packed}'",
+        f"claude mcp add-json {name} '{json.dumps(server)}'",
+        inner,
+        f"cursor://anysphere.cursor-deeplink/mcp/install?{query}",
+        f"https://cursor.com/install-mcp?{query}",
+        f"lmstudio://add_mcp?{query}",
+        f"https://insiders.vscode.dev/redirect?url={quote(inner, safe='')}",
+        "https://vscode.dev/redirect/mcp/install?"
+        + urlencode({"name": name, "config": json.dumps(server)}),
+    ]
+    if "command" in server:
+        variables = " ".join(f"-e {key}={value}" for key, value in server["env"].items())
+        words = " ".join((server["command"], *server["args"]))
+        programs = ("claude", "codex", "amp", "gemini", "qwen")
+        texts += [f"{program} mcp add {name} {variables} -- {words}" for program in programs]
+    else:
+        headers = [f"--header '{key}: {text}'" for key, text in server.get("headers", {}).items()]
+        more = " ".join(headers)
+        texts += [f"claude mcp add --transport http {name} {server['url']} {more}"]
+        texts += [f"$ claude mcp add -s user -t http \\\n {more} {name} \\\n {server['url']}"]
+        if not headers:
+            texts += [f"codex mcp add {name} --url {server['url']}"]
+        texts += [
+            json.dumps({name: {"command": "npx", "args": ["-y", "mcp-remote", server["url"]]}})
+        ]
+        if headers:
+            texts.pop()
+
+    for text in texts:
+        [read] = recognise(text).servers
+        assert meaning(read) == meaning(expected), text
+
+
+def test_bridge_is_the_address_that_it_leads_to() -> None:
+    for bridge in ("mcp-remote", "mcp-remote@latest", "mcp-remote@0.1.18"):
+        words = ["-y", bridge, ADDRESS, "--header", "Authorization:${AUTH}", "--allow-http"]
+        config = {"command": "npx", "args": words, "env": {"AUTH": "Bearer s3cret"}}
+        [server] = recognise(json.dumps({"house": config})).servers
+
+        assert (server.endpoint, server.required_secrets) == (ADDRESS, ("AUTH",))
+        assert server.source_ref["headers"] == {"Authorization": "Bearer ${AUTH}"}
+    [proxied] = recognise(f"uvx mcp-proxy {ADDRESS}").servers
+    [other] = recognise("npx -y mcp-remote-files /srv").servers
+    assert (proxied.endpoint, other.endpoint) == (ADDRESS, "")
+
+
+def test_prompts_defaults_and_choices_of_inputs_are_those_of_variables() -> None:
+    inputs = [
+        {"id": "key", "type": "promptString", "description": "Your key", "password": True},
+        {"id": "place", "type": "pickString", "description": "Where", "options": ["eu", "us"],
+         "default": "eu", "password": False},
+    ]  # fmt: skip
+    server = {
+        "url": "https://${input:place}.example/mcp?v=${VERSION:-2}",
+        "headers": {"X-Key": "${input:key}", "X-Other": "${env:OTHER_TOKEN:-s3cret}"},
+    }
+    [read] = recognise(json.dumps({"inputs": inputs, "servers": {"a": server}})).servers
+    variables = {variable["name"]: variable for variable in read.source_ref["variables"]}
+
+    assert set(read.required_secrets) == {"key", "OTHER_TOKEN"}
+    assert (variables["key"]["description"], variables["key"]["secret"]) == ("Your key", True)
+    assert (variables["place"]["default"], variables["place"]["choices"]) == ("eu", ["eu", "us"])
+    assert variables["VERSION"]["default"] == "2"
+    assert "s3cret" not in repr(read)
+
+
+def test_what_is_not_taken_is_told_with_line_field_and_reason() -> None:
+    server = {
+        "url": "https://a.example/mcp",
+        "timeout": 30,
+        "cwd": "/home/me",
+        "envFile": ".env",
+        "oauth": {"clientId": "a"},
+        "allowed_tools": ["read"],
+        "disabled": True,
+        "colour": "red",
+    }
+    text = json.dumps({"mcpServers": {"a": server, "b": {}, "c": "no"}}, indent=1)
+
+    read = recognise(text)
+
+    lines = text.splitlines()
+    assert {defect.field for defect in read.left_out} == {
+        *(f"a.{field}" for field in server if field != "url"),
+        *("b", "c"),
+    }
+    for defect in read.left_out:
+        assert f'"{defect.field.rpartition(".")[2]}"' in lines[defect.line - 1]
+        assert defect.reason
+        assert str(defect) == f"pasted: {defect.field}: {defect.reason} (line {defect.line})"
+
+
+def test_two_keys_of_one_file_are_both_read() -> None:
+    first, second = {"url": "https://a.example/mcp"}, {"url": "https://b.example/mcp"}
+    text = json.dumps(
+        {"mcpServers": {"a": first, "c": first}, "servers": {"b": second, "c": second, "a": first}}
+    )
+
+    read = recognise(text)
+
+    assert [(s.slug, s.endpoint[8]) for s in read.servers] == [("a", "a"), ("c", "a"), ("b", "b")]
+    assert [str(defect) for defect in read.left_out] == [
+        "pasted: c: is there twice; the first is read (line 1)"
+    ]
+
+
+LITELLM = """
+model_list: [{model_name: a, litellm_params: {model: b, api_key: os.environ/MODEL_KEY}}]
+mcp_servers:
+  github:
+    url: https://a.example/mcp
+    auth_type: bearer_token
+    auth_value: os.environ/GITHUB_TOKEN
+    allowed_tools: [list_issues]
+    access_groups: [developers]
+  signed:
+    url: https://b.example/mcp
+    auth_type: oauth2
+    client_id: os.environ/ID
+  pets: {url: https://c.example/v2, spec_path: /pets.json}
+"""
+OPEN_WEBUI = json.dumps(
+    [
+        {"type": "openapi", "url": "https://t.example", "path": "openapi.json", "auth_type": "none",
+         "config": {"enable": True}, "info": {"id": "time", "name": "Time"}},
+        {"type": "mcp", "url": "https://m.example/mcp", "auth_type": "bearer", "key": "s3cret",
+         "config": {"enable": False, "access_control": {"read": {"group_ids": ["g1"]}}},
+         "info": {"id": "docs", "name": "Docs"}},
+    ]
+)  # fmt: skip
+LIBRECHAT = """
+version: 1.2.8
+mcpServers:
+  music:
+    type: streamable-http
+    url: https://s.example/mcp
+    headers: {X-User: "{{LIBRECHAT_USER_ID}}", Authorization: "Bearer {{MUSIC_KEY}}"}
+    customUserVars: {MUSIC_KEY: {title: Key, description: Your own key}}
+    startup: false
+"""
+CONTEXTFORGE = json.dumps(
+    {"version": "1", "entities": {
+        "tools": [{"name": "t"}],
+        "gateways": [{"name": "Gate", "url": "https://g.example/sse", "transport": "SSE",
+                      "auth_type": "bearer", "auth_value": "s3cret", "team_id": "t1"}]}}
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "servers", "told"),
+    [
+        (LITELLM, {"github": ("GITHUB_TOKEN",), "signed": ()},
+         {"github.allowed_tools": "list_issues", "github.access_groups": "developers",
+          "signed.client_id": "sign-in", "pets": "OpenAPI"}),
+        (OPEN_WEBUI, {"docs": ("TOKEN",)},
+         {"Time": "OpenAPI", "Docs.disabled": "off", "Docs.access_control": "g1"}),
+        (LIBRECHAT, {"music": ("MUSIC_KEY",)}, {"music.headers": "person of the client"}),
+        (CONTEXTFORGE, {"gate": ("TOKEN",)}, {"entities.tools": "1 entries", "Gate.team_id": "t1"}),
+    ],
+)  # fmt: skip
+def test_other_products_give_their_servers_and_say_who_may_use_them(
+    text: str, servers: dict[str, tuple[str, ...]], told: dict[str, str]
+) -> None:
+    read = recognise(text)
+
+    assert {server.slug: server.required_secrets for server in read.servers} == servers
+    reasons = {defect.field: defect.reason for defect in read.left_out}
+    assert set(reasons) == set(told)
+    assert all(words in reasons[field] for field, words in told.items())
+    assert "s3cret" not in repr(read)
