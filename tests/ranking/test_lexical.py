@@ -31,7 +31,7 @@ def test_what_is_written_apart_or_together_is_one_word() -> None:
 
 
 def test_words_of_other_alphabets_are_kept() -> None:
-    assert lexical.words("погода 天气") == ["погода", "天气"]
+    assert lexical.words("погода 天气") == ["погод", "天气"]
 
 
 def test_rare_word_weighs_more_than_a_common_one() -> None:
