@@ -267,7 +267,7 @@ def test_blocks_of_four_bits_are_unpacked() -> None:
 
 @pytest.fixture(scope="module")
 def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Descriptor]:
-    """The starter collection beside tools that are described in other languages."""
+    """Return the starter collection beside tools that are described in other languages."""
     folder = tmp_path_factory.mktemp("foreign")
     rows = [
         {"id": f"{language}/{name}", "name": name, "server": language, "description": description}
