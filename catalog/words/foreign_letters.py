@@ -46,18 +46,15 @@ def is_other_script(text: str) -> bool:
 def is_foreign_text(text: str) -> bool:
     """Return True if what describes a tool is surely not English: the text of one line."""
     plain = _ASIDE.sub(" ", text)
-    if not plain.isascii():
-        weights = [_weigh(letter) for letter in plain if letter.isalpha()]
-        others = sum(weight for weight, is_other in weights if is_other)
-        if others >= OTHER_SCRIPT * max(1, sum(weight for weight, _ in weights)):
+    others = [letter for letter in plain if letter >= _AFTER_LATIN and letter.isalpha()]
+    if others:
+        weight = sum(_LETTERS_OF_ONE if letter >= _IDEOGRAPHS else 1 for letter in others)
+        english = sum(letter < _AFTER_LATIN and letter.isalpha() for letter in plain)
+        if weight >= OTHER_SCRIPT * (weight + english):
             return True
     words = _WORD.findall(plain.lower())
     is_doubtful = len(words) < FEWEST_WORDS or not _ENGLISH.isdisjoint(words)
     return not is_doubtful and score_letters(words) > SURE
-
-
-def _weigh(letter: str) -> tuple[int, bool]:
-    return _LETTERS_OF_ONE if letter >= _IDEOGRAPHS else 1, letter >= _AFTER_LATIN
 
 
 def has_foreign_letters(words: Sequence[str]) -> bool:

