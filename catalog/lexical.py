@@ -16,7 +16,13 @@ from importlib.resources import files
 import numpy as np
 import Stemmer
 
-from catalog.embedding.texts import Describable, integration_slug, parameter_names, split_identifier
+from catalog.embedding.texts import (
+    MOST_EXAMPLES,
+    Describable,
+    integration_slug,
+    parameter_names,
+    split_identifier,
+)
 
 DIMENSIONS = 2**18
 # Long texts gain nothing: the rest is not ranked, and BM25 penalizes length.
@@ -104,9 +110,19 @@ def terms(text: str) -> Counter[int]:
 
 
 def document_vector(capability: Describable) -> dict[int, float]:
-    """Return a capability's BM25 vector."""
-    counts = terms(ranked_text(capability))
-    length = LENGTH_PENALTY * counts.total() / AVERAGE_LENGTH + 1 - LENGTH_PENALTY
+    """Return a capability's BM25 vector.
+
+    What only its examples say counts by the length of both, so that many examples weigh no more
+    than a few, and its own words as much as without them.
+    """
+    own = terms(ranked_text(capability))
+    examples = terms(" ".join(capability.examples[:MOST_EXAMPLES])[:MAX_RANKED_CHARACTERS])
+    vector = _weigh(examples, own.total() + examples.total())
+    return vector | _weigh(own, own.total())
+
+
+def _weigh(counts: Counter[int], words: int) -> dict[int, float]:
+    length = LENGTH_PENALTY * words / AVERAGE_LENGTH + 1 - LENGTH_PENALTY
     return {
         index: count * (SATURATION + 1) / (count + SATURATION * length)
         for index, count in counts.items()
