@@ -16,7 +16,13 @@ from importlib.resources import files
 import numpy as np
 import Stemmer
 
-from catalog.embedding.texts import Describable, integration_slug, parameter_names, split_identifier
+from catalog.embedding.texts import (
+    MOST_EXAMPLES,
+    Describable,
+    integration_slug,
+    parameter_names,
+    split_identifier,
+)
 
 DIMENSIONS = 2**18
 # Long texts gain nothing: the rest is not ranked, and BM25 penalizes length.
@@ -26,6 +32,23 @@ SATURATION, LENGTH_PENALTY = 1.0, 0.75
 # A constant: a live average would let hidden entries move the scores of others.
 AVERAGE_LENGTH = 30.0
 
+# Scripts without blanks between words, and Korean, whose words end in particles: Chinese, Japanese,
+# Thai, Lao, Burmese, Khmer. Their pairs of letters count as words.
+_WITHOUT_BLANKS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_PIECE = re.compile(
+    rf"(?P<run>[{_WITHOUT_BLANKS}]+)|(?:(?![{_WITHOUT_BLANKS}_])(?:\w|[\u0900-\u0dff]))+"
+)
+# Stemmers by script; the English one leaves other scripts' words as they are.
+_STEMMERS = (
+    ("\u0370", "\u03ff", "greek"),
+    ("\u0400", "\u04ff", "russian"),
+    ("\u0600", "\u06ff", "arabic"),
+    ("\u0900", "\u097f", "hindi"),
+    ("\u0b80", "\u0bff", "tamil"),
+)
 _WORD = re.compile(r"[^\W_]+")
 # Spelling variants: "log me in" and `login`, "e-mail" and `email`.
 _SPLIT_WORD = re.compile(
@@ -46,19 +69,33 @@ STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
 def words(text: str) -> list[str]:
     """Return stems of the words, splitting identifiers and dropping stop words."""
     joined = _SPLIT_WORD.sub(_join_match, split_identifier(text))
-    plain_words = [word for word in _WORD.findall(joined) if word not in STOP_WORDS]
-    return list(_stemmer().stemWords(plain_words))
+    if joined.isascii():
+        plain_words = [word for word in _WORD.findall(joined) if word not in STOP_WORDS]
+        return list(_stemmer().stemWords(plain_words))
+    return [stem for piece in _PIECE.finditer(joined) for stem in _stems(piece)]
+
+
+def _stems(piece: re.Match[str]) -> list[str]:
+    """Return a word's stem by its script's stemmer, or the pairs of letters without blanks."""
+    word = piece[0]
+    if piece["run"]:
+        return [word[start : start + 2] for start in range(max(1, len(word) - 1))]
+    if word in STOP_WORDS:
+        return []
+    languages = (name for first, last, name in _STEMMERS if first <= word[0] <= last)
+    return [_stemmer(next(languages, "english")).stemWord(word)]
 
 
 def _join_match(apart: re.Match[str]) -> str:
     return "".join(part for part in apart.groups() if part)
 
 
-def _stemmer() -> Stemmer.Stemmer:
+def _stemmer(language: str = "english") -> Stemmer.Stemmer:
     """Return this thread's stemmer: stemmers are not thread-safe."""
-    if not hasattr(_threads, "stemmer"):
-        _threads.stemmer = Stemmer.Stemmer("english")
-    return _threads.stemmer
+    stemmers: dict[str, Stemmer.Stemmer] = _threads.__dict__
+    if language not in stemmers:
+        stemmers[language] = Stemmer.Stemmer(language)
+    return stemmers[language]
 
 
 def term(stem: str) -> int:
@@ -73,9 +110,19 @@ def terms(text: str) -> Counter[int]:
 
 
 def document_vector(capability: Describable) -> dict[int, float]:
-    """Return a capability's BM25 vector."""
-    counts = terms(ranked_text(capability))
-    length = LENGTH_PENALTY * counts.total() / AVERAGE_LENGTH + 1 - LENGTH_PENALTY
+    """Return a capability's BM25 vector.
+
+    What only its examples say counts by the length of both, so that many examples weigh no more
+    than a few, and its own words as much as without them.
+    """
+    own = terms(ranked_text(capability))
+    examples = terms(" ".join(capability.examples[:MOST_EXAMPLES])[:MAX_RANKED_CHARACTERS])
+    vector = _weigh(examples, own.total() + examples.total())
+    return vector | _weigh(own, own.total())
+
+
+def _weigh(counts: Counter[int], words: int) -> dict[int, float]:
+    length = LENGTH_PENALTY * words / AVERAGE_LENGTH + 1 - LENGTH_PENALTY
     return {
         index: count * (SATURATION + 1) / (count + SATURATION * length)
         for index, count in counts.items()

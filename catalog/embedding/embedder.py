@@ -1,4 +1,4 @@
-"""The interface of embedding providers, and the embedding of texts with several lines."""
+"""The interface of embedding providers."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -39,14 +39,3 @@ def normalize_rows(vectors: Vectors) -> Vectors:
     """Scale every row to length one; a zero row stays zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
-
-
-def embed_documents(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """Return one unit vector per `embedding_text`: the mean over its lines."""
-    # A capability's text has several lines; a message has one.
-    lines = [text.splitlines() or [""] for text in texts]
-    if not lines:
-        return np.zeros((0, embedder.dimension), dtype=np.float32)
-    vectors = embedder.embed([line for text in lines for line in text])
-    starts = np.cumsum([0, *(len(text) for text in lines[:-1])])
-    return normalize_rows(np.add.reduceat(vectors, starts, axis=0))

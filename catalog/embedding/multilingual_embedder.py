@@ -1,4 +1,7 @@
-"""The process's multilingual embedder, loaded by the first message that is not English."""
+"""The process's multilingual embedder, loaded by the first text that is not English.
+
+Here are also the vectors of tools' texts, whose lines may be in any language.
+"""
 
 import hashlib
 import threading
@@ -7,11 +10,13 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+import numpy as np
 import structlog
 from django.conf import settings
 
 from catalog.embedding._multilingual_package import PACKAGE
-from catalog.embedding.embedder import EmbedderUnavailable, Vectors
+from catalog.embedding.embedder import Embedder, EmbedderUnavailable, Vectors, normalize_rows
+from catalog.words.foreign_letters import is_foreign_text
 
 # `multilingual_model` is imported where it is used: it loads ONNX and ONNX Runtime, which the
 # process that talks to strangers never needs.
@@ -46,6 +51,38 @@ def multilingual_embedder(model: str) -> MultilingualEmbedder | None:
     if model != shipped_map().target or not settings.PEGBOARD_MULTILINGUAL:
         return None
     return _load()
+
+
+def embed_documents(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    """Return one unit vector per `embedding_text`: the mean over its lines, each read by the model
+    that knows its language."""
+    # A capability's text has several lines; a message has one.
+    lines = [text.splitlines() or [""] for text in texts]
+    if not lines:
+        return np.zeros((0, embedder.dimension), dtype=np.float32)
+    every = [line for text in lines for line in text]
+    foreign = [place for place, line in enumerate(every) if is_foreign_text(line)]
+    multilingual = multilingual_embedder(embedder.name) if foreign else None
+    if multilingual is None:
+        vectors = embedder.embed(every)
+    else:
+        vectors = np.zeros((len(every), embedder.dimension), dtype=np.float32)
+        english = sorted(set(range(len(every))).difference(foreign))
+        vectors[english] = embedder.embed([every[place] for place in english])
+        vectors[foreign] = multilingual.embed([every[place] for place in foreign])
+    starts = np.cumsum([0, *(len(text) for text in lines[:-1])])
+    return normalize_rows(np.add.reduceat(vectors, starts, axis=0))
+
+
+def reader_of(text: str) -> str:
+    """Return the map's version if the multilingual model reads the text, for the text's hash.
+
+    So a new map embeds the texts anew that it changes, and no others.
+    """
+    if not any(map(is_foreign_text, text.splitlines())):
+        return ""
+    reads = settings.PEGBOARD_MULTILINGUAL and find_spec(PACKAGE) is not None
+    return f"\nlanguages-{_map_version()}" if reads else ""
 
 
 def describe_languages() -> str:

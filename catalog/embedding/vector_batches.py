@@ -18,8 +18,8 @@ from catalog.embedding.embedder import (
     EmbedderUnavailable,
     TextRefused,
     Vectors,
-    embed_documents,
 )
+from catalog.embedding.multilingual_embedder import embed_documents
 
 log = structlog.get_logger(__name__)
 Item = TypeVar("Item")

@@ -6,6 +6,7 @@ from pgvector import SparseVector
 
 from catalog.effects.assessment import CORRECTABLE, corrected_columns
 from catalog.effects.classifier import assess
+from catalog.embedding.multilingual_embedder import reader_of
 from catalog.embedding.texts import text_without_order
 from catalog.formats.descriptors import JSONObject, canonical_json
 from catalog.lexical import DIMENSIONS, document_vector
@@ -64,8 +65,9 @@ def compute_fingerprint(capability: Capability) -> str:
 
 
 def compute_text_hash(capability: Capability) -> str:
-    """Return the hash of the embedded text, whatever the order of its parameters."""
-    return _digest(text_without_order(capability))
+    """Return the hash of the text and of what reads it, whatever the order of parameters."""
+    text = text_without_order(capability)
+    return _digest(text + reader_of(text))
 
 
 def compute_lexical_terms(capability: Capability) -> SparseVector:

@@ -30,6 +30,9 @@ from discovery.select.selection import Selection, SelectRequest
 from discovery.select.selector import select_capabilities
 
 Progress = Callable[[str, int, int], None]
+Answered = tuple[Labelled, Selection]
+# Names of the parts by how many tools a message needs.
+_WISHES = ("no wish", "1 wish", "2 wishes", "3 wishes or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +93,15 @@ def _report(
     ids: Mapping[str, str],
 ) -> Evaluation:
     pairs = list(zip(queries, answers, strict=True))
-    splits = sorted({labelled.split for labelled in queries} - {""})
-    chosen = {"all": pairs} | {
-        name: [pair for pair in pairs if pair[0].split == name] for name in splits
-    }
+    chosen: dict[str, Sequence[Answered]] = {"all": pairs}
+    namers: tuple[Callable[[Labelled], str], ...] = (
+        lambda labelled: labelled.split,
+        lambda labelled: labelled.language and f"in {labelled.language}",
+        lambda labelled: _WISHES[min(len(labelled.relevant), len(_WISHES) - 1)],
+    )
+    for name_of in namers:
+        for name in sorted({name_of(labelled) for labelled in queries} - {""}):
+            chosen[name] = [pair for pair in pairs if name_of(pair[0]) == name]
     return Evaluation(
         capabilities=capabilities,
         messages=len(queries),
@@ -108,19 +116,22 @@ def _report(
     )
 
 
-def _ranking(pairs: Sequence[tuple[Labelled, Selection]]) -> dict[str, float]:
+def _ranking(pairs: Sequence[Answered]) -> dict[str, float]:
     labelled = [pair for pair in pairs if pair[0].relevant]
     return average([score_ranking(query, answer.ranking) for query, answer in labelled])
 
 
-def _selection(pairs: Sequence[tuple[Labelled, Selection]]) -> dict[str, float]:
+def _selection(pairs: Sequence[Answered]) -> dict[str, float]:
     """Return the measures of messages that need tools, and the share of others that got none.
 
     Pinned tools do not count as got.
     """
     need_tools = [pair for pair in pairs if pair[0].relevant]
     measures = average(
-        [score_selection(query, _selected_ids(answer)) for query, answer in need_tools]
+        [
+            score_selection(query, _selected_ids(answer)) | {"nothing": float(_got_none(answer))}
+            for query, answer in need_tools
+        ]
     )
     need_none = [answer for query, answer in pairs if not query.relevant]
     if need_none:

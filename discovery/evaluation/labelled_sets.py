@@ -29,6 +29,16 @@ def stored_id(raw: object) -> str:
     return clean_name(str(raw)).text
 
 
+def find_sets(folder: Path) -> dict[str, Path]:
+    """Return the folder itself if it is a labelled set, otherwise those in it, by their names."""
+    if (folder / "catalog.jsonl").is_file() or not folder.is_dir():
+        return {folder.name: folder}
+    folders = sorted(path.parent for path in folder.glob("*/queries.jsonl"))
+    if not folders:
+        raise BadSet(f"{folder} has no labelled set: catalog.jsonl and queries.jsonl")
+    return {path.name: path for path in folders}
+
+
 def read_ids(folder: Path) -> dict[str, str]:
     """Return the ids of the catalogue as the file has them, by the stored id."""
     rows = _read_lines(folder / "catalog.jsonl")
@@ -82,6 +92,7 @@ def _labelled(row: dict[str, Any], place: str) -> Labelled:
             history=tuple(row.get("history") or ()),
             split=row.get("split") or "",
             part=row.get("part") or "",
+            language=row.get("lang") or "",
             alternatives={
                 stored_id(key): tuple(map(stored_id, ids))
                 for key, ids in (row.get("alternatives") or {}).items()

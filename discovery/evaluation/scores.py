@@ -27,6 +27,7 @@ class Labelled:
     history: tuple[str, ...] = ()
     split: str = ""
     part: str = ""
+    language: str = ""
     alternatives: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def gains(self, ids: Iterable[str]) -> list[int]:

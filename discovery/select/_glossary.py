@@ -15,11 +15,11 @@ from importlib.resources import files
 
 import Stemmer
 
+from catalog.words.foreign_letters import has_foreign_letters, is_other_script
+
 LANGUAGES = ("german", "french", "spanish", "portuguese", "italian", "dutch", "polish")
 # A message needs this many function words of a language, and more than of any other language.
 MIN_FUNCTION_WORDS = 2
-# Share of letters from Greek, Cyrillic, Chinese and so on: English may quote some.
-OTHER_SCRIPT, _AFTER_LATIN = 0.3, "\u0370"
 _PARTS_OF_IDENTIFIERS = frozenset("0123456789@/\\=_[]()<>{}")
 # Fewer words without an accent say too little about their language.
 FEWEST_WORDS = 4
@@ -76,25 +76,33 @@ def _with_english(text: str, language: str) -> str:
 
 
 def is_foreign(message: str) -> bool:
-    """Return True if the message is not English: by its script, its words, or its accents."""
+    """Return True if the message is not English: by its script, words, accents or letters."""
     unquoted = _QUOTED.sub(" ", message)
-    if not unquoted.isascii() and _is_other_script(unquoted):
+    if is_other_script(unquoted):
         return True
+    words = plain_words(unquoted)
+    if language_of(" ".join(words)):
+        return True
+    begins_in_english = not words or words[0] in english_verbs()
+    return not begins_in_english and (_lacks_english(words) or has_foreign_letters(words))
+
+
+def plain_words(message: str) -> list[str]:
+    """Return the words that are neither quoted nor parts of identifiers."""
     # Addresses, paths and identifiers contain "da", "de" or "no" by chance.
-    plain = " ".join(word for word in unquoted.split() if _PARTS_OF_IDENTIFIERS.isdisjoint(word))
-    return bool(language_of(plain)) or _lacks_english(_words(plain))
-
-
-def _is_other_script(text: str) -> bool:
-    letters = [letter for letter in text if letter.isalpha()]
-    others = sum(letter >= _AFTER_LATIN for letter in letters)
-    return others >= OTHER_SCRIPT * max(1, len(letters))
+    return _words(
+        " ".join(
+            word
+            for word in _QUOTED.sub(" ", message).split()
+            if _PARTS_OF_IDENTIFIERS.isdisjoint(word)
+        )
+    )
 
 
 def _lacks_english(words: Sequence[str]) -> bool:
     """Return True if no word is small in English or begins requests there, but one is foreign."""
     small = _function_words()
-    if not words or words[0] in english_verbs() or any(word in small["english"] for word in words):
+    if any(word in small["english"] for word in words):
         return False
     foreign = function_words() - _COMMON_IN_ENGLISH
     accented = sum(not word.isascii() for word in words)

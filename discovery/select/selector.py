@@ -34,6 +34,7 @@ from discovery.select._selection_reasons import (
     reasons_for_needed,
 )
 from discovery.select._vague import is_vague
+from discovery.select.asks_to_delete import asks_to_delete
 from discovery.select.example_texts import nearness
 from discovery.select.helping_offers import DISCOVERY_TOOL, Unmet, find_help
 from discovery.select.message import MessageTexts, read, shorten
@@ -85,6 +86,7 @@ def select_capabilities(request: SelectRequest) -> Selection:
         use=use,
         servers=candidates.servers,
         model=model,
+        deletes=asks_to_delete(embedded),
     )
     noted = _note(embedded, ranked, votes)
     support = support_of(ranked, use, background, model, words=len(words[0]))

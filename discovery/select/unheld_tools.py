@@ -11,6 +11,7 @@ from catalog import lexical
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.query_vectors import EmbeddedTexts, embed_queries
 from discovery.select._candidate_rows import Candidate, CandidateQuery, Candidates
+from discovery.select.asks_to_delete import asks_to_delete
 from discovery.select.candidates import find_requestable, find_unheld
 from discovery.select.example_texts import nearness
 from discovery.select.message import read
@@ -69,6 +70,7 @@ def _fitting(
 ) -> list[Candidate]:
     """Return the candidates that pass the selector's thresholds, best first."""
     candidates = find(query)
+    embedded = None if query.vectors is None else EmbeddedTexts(query.model, query.vectors)
     ranked = rank(
         candidates.found,
         texts=texts,
@@ -76,6 +78,7 @@ def _fitting(
         use={},
         servers=candidates.servers,
         model=query.model,
+        deletes=asks_to_delete(embedded),
     )
     support = support_of(ranked, {}, background, query.model, words=len(query.words[0]))
     if not support.enough:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from acl.platform.strict_json import parse_json
 from catalog import lexical
-from catalog.embedding.embedder import Embedder, Vectors, embed_documents, normalize_rows
-from catalog.embedding.multilingual_embedder import multilingual_embedder
+from catalog.embedding.embedder import Embedder, Vectors, normalize_rows
+from catalog.embedding.multilingual_embedder import embed_documents, multilingual_embedder
 from catalog.embedding.texts import embedding_text
 from catalog.formats.descriptors import Descriptor
 from catalog.formats.loader import load_path

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from catalog.embedding.embedder import Embedder, Vectors, embed_documents
+from catalog.embedding.embedder import Embedder, Vectors
+from catalog.embedding.multilingual_embedder import embed_documents
 from catalog.embedding.texts import embedding_text
 from catalog.formats.loader import load_path
 from discovery.evaluation.labelled_sets import read_queries

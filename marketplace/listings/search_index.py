@@ -18,6 +18,7 @@ from acl.platform.jobs.rows import overdue
 from catalog.embedding.configured_embedder import embedder_for
 from catalog.embedding.embedder import EmbedderUnavailable, Vectors
 from catalog.embedding.jobs import maintained_models
+from catalog.embedding.multilingual_embedder import reader_of
 from catalog.embedding.texts import embedding_text, text_without_order
 from catalog.embedding.vector_batches import VectorTable, chunks
 from catalog.lexical import DIMENSIONS, document_vector
@@ -152,7 +153,7 @@ def listing_text(listing: Listing) -> str:
 def listing_hash(listing: Listing) -> str:
     """Return the digest of the text to embed."""
     text = text_without_order(describe_as_capability(listing))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256((text + reader_of(text)).encode()).hexdigest()
 
 
 def listing_terms(listing: Listing) -> SparseVector:

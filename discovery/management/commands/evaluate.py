@@ -1,6 +1,7 @@
-"""Scores the selector on a labelled set."""
+"""Scores the selector on a labelled set, or on each set of a folder."""
 
 import json
+import statistics
 from argparse import ArgumentParser
 from dataclasses import asdict
 from pathlib import Path
@@ -9,15 +10,21 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
+from rich.table import Column, Table
 
 from acl.platform.pooled_connections import PooledError
 from discovery.evaluation.labelled_run import Evaluation, evaluate
-from discovery.evaluation.labelled_sets import BadSet
+from discovery.evaluation.labelled_sets import BadSet, find_sets
+
+# Columns of the table over several sets.
+_RANKED = ("recall@1", "recall@5", "ndcg@10", "complete@10")
+_SENT = ("recall", "precision", "length", "nothing", "left alone")
 
 
 class Command(BaseCommand):
-    help = "Score the selector on a folder with catalog.jsonl and queries.jsonl."
+    help = (
+        "Score the selector on a folder with catalog.jsonl and queries.jsonl, or with such folders."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", type=Path)
@@ -28,19 +35,42 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         console = Console(stderr=True, quiet=options["json"])
         try:
-            with Progress(console=console) as bars:
-                report = evaluate(
-                    folder=options["folder"], limit=options["limit"], progress=_Bars(bars)
-                )
+            reports = {}
+            for name, folder in find_sets(options["folder"]).items():
+                with Progress(console=console) as bars:
+                    reports[name] = evaluate(
+                        folder=folder, limit=options["limit"], progress=_Bars(bars)
+                    )
         except (BadSet, PooledError) as problem:
             raise CommandError(str(problem)) from problem
+        runs = {name: report.run for name, report in reports.items()}
+        figures = {
+            name: {key: part for key, part in asdict(report).items() if key != "run"}
+            for name, report in reports.items()
+        }
+        (only, *others) = reports
         if options["run"]:
-            options["run"].write_text(json.dumps(report.run), encoding="utf-8")
+            options["run"].write_text(json.dumps(runs if others else runs[only]), encoding="utf-8")
         if options["json"]:
-            figures = {name: part for name, part in asdict(report).items() if name != "run"}
-            self.stdout.write(json.dumps(figures, indent=1))
+            self.stdout.write(json.dumps(figures if others else figures[only], indent=1))
+        elif others:
+            Console().print(_table("Ranking, and what is sent", _by_set(reports), 100))
         else:
-            _show(report, Console())
+            _show(reports[only], Console())
+
+
+def _by_set(reports: dict[str, Evaluation]) -> dict[str, dict[str, float]]:
+    """Return the measures of each set over all of its messages, and the means of the sets."""
+    rows = {}
+    for name, report in reports.items():
+        ranked, sent = report.ranking["all"], report.selection["all"]
+        rows[name] = {key: ranked[key] for key in _RANKED if key in ranked}
+        rows[name] |= {f"sent: {key}": sent[key] for key in _SENT if key in sent}
+    columns = dict.fromkeys(key for row in rows.values() for key in row)
+    means = {
+        key: statistics.fmean(row[key] for row in rows.values() if key in row) for key in columns
+    }
+    return rows | {"mean": means}
 
 
 class _Bars:
@@ -65,7 +95,7 @@ def _show(report: Evaluation, console: Console) -> None:
 
 def _table(title: str, rows: dict[str, dict[str, float]], scale: float) -> Table:
     names = list(dict.fromkeys(name for row in rows.values() for name in row))
-    table = Table("", *names, title=title)
+    table = Table(Column(no_wrap=True), *names, title=title)
     for label, row in rows.items():
         table.add_row(label, *(_figure(name, row, scale) for name in names))
     return table
@@ -74,4 +104,4 @@ def _table(title: str, rows: dict[str, dict[str, float]], scale: float) -> Table
 def _figure(name: str, row: dict[str, float], scale: float) -> str:
     if name not in row:
         return ""
-    return f"{row[name] * (1 if name == 'length' else scale):.1f}"
+    return f"{row[name] * (1 if name.endswith('length') else scale):.1f}"

@@ -16,7 +16,12 @@ from discovery.select.ranking.thresholds import is_enough, margin
 # Capabilities that need evidence of their own: those that delete or pay.
 # A wrong one does harm that cannot be undone, so no relation brings it into an answer.
 
+# What a deletion loses where the message deletes nothing: more than lies between the tools that
+# create, read, change and delete one thing.
+UNASKED_DELETION = 0.15
+
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_DELETE = str(Capability.SideEffect.DELETE)
 _PAYS = frozenset(
     """buy charge checkout donate order pay payment payout payouts purchase refund remit rent
     sell subscribe tip transfer wire withdraw""".split()  # noqa: SIM905
@@ -34,7 +39,7 @@ class DescribedCandidate(Protocol):
 
 def needs_own_evidence(capability: DescribedCandidate) -> bool:
     """Return True if it deletes, or if it changes something and its name says that it pays."""
-    if capability.side_effect == Capability.SideEffect.DELETE:
+    if capability.side_effect == _DELETE:
         return True
     words = (word.lower() for word in _WORD.findall(capability.action))
     return capability.side_effect != Capability.SideEffect.READ and not _PAYS.isdisjoint(words)
@@ -86,11 +91,13 @@ def rank(
     use: Mapping[int, float],
     servers: Mapping[int, tuple[float, ...]],
     model: str,
+    deletes: bool = True,
 ) -> list[Ranked]:
     """Rank candidates, best first; ties are sorted by name to be deterministic.
 
     By primary key, `use` is the bonus by experience, and `servers` has the cosines of the servers'
-    means. `model` embedded the texts; "" without one.
+    means. `model` embedded the texts; "" without one. `deletes` is False for a message that deletes
+    nothing.
     """
     exact = [_is_named(candidate, names) for candidate in candidates]
     evidence = [
@@ -100,6 +107,7 @@ def rank(
             is_exact,
             use.get(candidate.pk, 0.0),
             servers.get(candidate.pk, ()),
+            0.0 if deletes or candidate.side_effect != _DELETE else UNASKED_DELETION,
         )
         for candidate, is_exact in zip(candidates, exact, strict=True)
     ]

@@ -35,6 +35,7 @@ class MatchEvidence(NamedTuple):
     use: float = 0.0  # bonus or malus by past use
     # Cosines of the mean vector of its server's tools; empty where there is none.
     server: tuple[float, ...] = ()
+    against: float = 0.0  # what its effect costs where the message does not ask for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,7 @@ def _matches(
     cosines = np.array([item.cosines for item in evidence], dtype=float)  # None is not a number
     by_words = scale.cosine_without_words + scale.cosine_by_words * words
     cosines = np.where(np.isnan(cosines), by_words, cosines)
+    cosines = cosines - np.array([[item.against] for item in evidence])
     return _beside_servers(cosines, evidence, scale.server_share), scale.word_weight * words
 
 

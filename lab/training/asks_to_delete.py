@@ -1,0 +1,133 @@
+"""Fits what tells requests that delete or cancel something from others, and writes its weights.
+
+    python -m lab.training.asks_to_delete ../shared/train
+
+A logistic regression on the message's vector, over requests whose right tool deletes and others,
+both sides weighing the same. Requests in other languages are read by the multilingual model, so one
+vector serves all. Prints for each set left out how many of both kinds are below the limit.
+"""
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import django
+import numpy as np
+from safetensors.numpy import save_file
+
+SOFTNESS = 1e-3
+# Sets of whole skills, assistants and documents: they do not tell what a request does.
+LEFT_OUT = {"apibench", "bfcl-none", "lobe-assistants", "rotbench", "skill-evals", "skills-public"}
+# Others of a set that are read, in English and in other languages.
+MOST_ENGLISH, MOST_FOREIGN, SEED = 500, 1500, 2
+FEWEST = 20  # requests that delete, of a set that is left out
+
+
+class Request(NamedTuple):
+    """A request, its set, and whether its right tool deletes."""
+
+    message: str
+    set: str
+    foreign: bool
+    deletes: bool
+
+
+def read_requests(folder: Path) -> list[Request]:
+    """Read the requests of one right tool, some of those that delete nothing."""
+    from catalog.effects.classifier import assess, declared_effect
+    from catalog.formats.loader import load_path
+    from discovery.evaluation.labelled_sets import read_queries
+
+    dice, requests = np.random.default_rng(SEED), []
+    for path in sorted(folder.glob("*/queries.jsonl")):
+        if (name := path.parent.name) in LEFT_OUT:
+            continue
+        effects = {
+            tool.identifier: assess(tool, declared=declared_effect(tool)).effect
+            for tool in load_path(path.parent / "catalog.jsonl").capabilities
+        }
+        all_of_set = [
+            Request(
+                labelled.query,
+                name,
+                labelled.language not in {"", "en"},
+                any(effects.get(key) == "delete" for key in labelled.relevant),
+            )
+            for labelled in read_queries(path.parent)
+            if len(labelled.relevant) == 1 or not any(map(effects.get, labelled.relevant))
+        ]
+        requests += [request for request in all_of_set if request.deletes]
+        for foreign, most in ((False, MOST_ENGLISH), (True, MOST_FOREIGN)):
+            others = [
+                each for each in all_of_set if (each.deletes, each.foreign) == (False, foreign)
+            ]
+            requests += [others[place] for place in dice.permutation(len(others))[:most]]
+    return requests
+
+
+def fit(vectors: Any, deletes: Any) -> Any:
+    """Return the weights of the vector's numbers, then the constant."""
+    from scipy.optimize import minimize
+
+    weight = np.where(deletes, 0.5 / deletes.sum(), 0.5 / (~deletes).sum())
+
+    def loss(values: Any) -> tuple[float, Any]:
+        chance = 1 / (1 + np.exp(-(vectors @ values[:-1] + values[-1])))
+        slope = weight * (chance - deletes)
+        worth = -float(weight @ np.log(np.where(deletes, chance, 1 - chance) + 1e-12))
+        gradient = np.append(vectors.T @ slope + SOFTNESS * values[:-1], slope.sum())
+        return worth + SOFTNESS / 2 * float(values[:-1] @ values[:-1]), gradient
+
+    return minimize(loss, np.zeros(vectors.shape[1] + 1), jac=True, method="L-BFGS-B").x
+
+
+def _measure(vectors: Any, requests: Sequence[Request]) -> None:
+    from discovery.select.asks_to_delete import LIMIT
+
+    sets = np.array([request.set for request in requests])
+    deletes = np.array([request.deletes for request in requests])
+    for name in np.unique(sets):
+        out = sets == name
+        if deletes[out].sum() >= FEWEST:
+            weights = fit(vectors[~out], deletes[~out])
+            below = vectors[out] @ weights[:-1] + weights[-1] < LIMIT
+            lost, kept = below[deletes[out]].mean(), below[~deletes[out]].mean()
+            print(f"{name}: below the limit {lost:.1%} that delete, {kept:.1%} of the others")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="holds labelled sets")
+    folder = parser.parse_args().folder
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marketplace.config.settings")
+    django.setup()
+    from catalog.embedding.multilingual_embedder import shipped_map
+    from catalog.embedding.multilingual_model import MultilingualEncoder, prepare_multilingual
+    from catalog.embedding.onnx_embedder import OnnxEmbedder
+    from catalog.embedding.shipped_model import prepare_model
+    from discovery.select.asks_to_delete import WEIGHTS_FILE
+
+    requests = read_requests(folder)
+    with TemporaryDirectory(prefix="pegboard-deletes-") as temporary:
+        root = Path(temporary)
+        shipped = OnnxEmbedder(prepare_model(root))
+        prepare_multilingual(root)
+        encoder = MultilingualEncoder(root)
+        rows = [
+            shipped_map().apply(encoder.embed([request.message]))[0]
+            if request.foreign
+            else shipped.embed([request.message])[0]
+            for request in requests
+        ]
+    vectors = np.array(rows, float)
+    _measure(vectors, requests)
+    weights = fit(vectors, np.array([request.deletes for request in requests]))
+    save_file({"weights": weights.astype(np.float32)}, WEIGHTS_FILE, {"model": shipped.name})
+    print(f"{WEIGHTS_FILE}: {len(requests)} requests")
+
+
+if __name__ == "__main__":
+    main()
