@@ -78,7 +78,9 @@ def create_key(
         acts_for_users=acts_for_users, expires_at=expires_at,
     )  # fmt: skip
     key, raw = _store(by, name=name, wanted=requested, rank=rank, groups=covered)
-    record(by=by, action="key.created", target=str(key), details=_details(key))
+    record(
+        by=by, action="key.created", target=str(key), details=_details(key), groups=_groups_of(key)
+    )
     return key, raw
 
 
@@ -113,7 +115,7 @@ def rotate_key(
         "successor": successor.prefix,
         "overlap_minutes": overlap // timedelta(minutes=1),
     }
-    record(by=by, action="key.rotated", target=str(key), details=details)
+    record(by=by, action="key.rotated", target=str(key), details=details, groups=_groups_of(key))
     return successor, raw
 
 
@@ -129,7 +131,7 @@ def revoke_key(*, by: Actor, key: ApiKey) -> None:
         withdrawn_at=Now()
     )
     details = {**_details(key), **({"made_with_it": ended} if ended else {})}
-    record(by=by, action="key.revoked", target=str(key), details=details)
+    record(by=by, action="key.revoked", target=str(key), details=details, groups=_groups_of(key))
 
 
 def _lock_valid(key: ApiKey) -> ApiKey:
@@ -360,6 +362,17 @@ _KNOWN = """
 SELECT id, name, prefix, owner_id, acts_for_users, scopes, groups, all_groups, rank, expires_at
 FROM known WHERE groups IS NULL OR cardinality(groups) > 0
 """
+
+
+def _groups_of(key: ApiKey) -> set[int]:
+    """Return the groups that the key works in."""
+    if not key.all_groups:
+        groups = key.groups.all()
+    elif key.owner is None or key.acts_for_users:
+        groups = Group.objects.all()
+    else:
+        groups = key.owner.groups.all()
+    return set(groups.values_list("pk", flat=True))
 
 
 def _details(key: ApiKey) -> dict[str, object]:

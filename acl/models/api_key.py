@@ -4,6 +4,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractUser, Group
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models.functions import Now
 
 # Ranks of people and credentials, from the least power to the most.
 
@@ -106,3 +107,11 @@ class ApiKey(models.Model):
         if self.all_groups:
             return "all groups"
         return ", ".join(sorted(group.name for group in self.groups.all())) or "no group"
+
+
+def hold_key(key_id: int) -> bool:
+    """Lock a key until the end of the transaction, so that its revocation finds what is made with
+    it meanwhile; return False if it has ended since the request came."""
+    valid = models.Q(expires_at=None) | models.Q(expires_at__gt=Now())
+    rows = ApiKey.objects.select_for_update(no_key=True).filter(valid, revoked_at=None)
+    return rows.filter(pk=key_id).exists()

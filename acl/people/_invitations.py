@@ -61,7 +61,10 @@ def invite(
         expires_at=database_now() + timedelta(days=settings.PEGBOARD_INVITATION_DAYS),
     )
     invitation.groups.set(chosen)
-    record(by=by, action="person.invited", target=email, details=_details(invitation))
+    record(
+        by=by, action="person.invited", target=email, details=_details(invitation),
+        groups=[group.pk for group in chosen],
+    )  # fmt: skip
     return invitation, raw
 
 
@@ -69,7 +72,8 @@ def invite(
 def withdraw(*, by: Actor, invitation: Invitation) -> None:
     """End an invitation, so that its link no longer works."""
     if Invitation.objects.filter(OPEN, pk=invitation.pk).update(withdrawn_at=Now()):
-        record(by=by, action="invitation.withdrawn", target=invitation.email)
+        groups = list(invitation.groups.values_list("pk", flat=True))
+        record(by=by, action="invitation.withdrawn", target=invitation.email, groups=groups)
 
 
 def list_open() -> QuerySet[Invitation]:

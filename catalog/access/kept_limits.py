@@ -139,7 +139,8 @@ def lift(*, by: User | None, limit: KeptLimit) -> None:
     """Delete a limit that waits: what comes back under its name is free of it."""
     target, details = str(limit), _details(limit)
     if KeptLimit.objects.filter(pk=limit.pk).delete()[0]:
-        record(by=by, action="rule.lift", target=target, details=details)
+        groups = [limit.space.group_id] if limit.space else None
+        record(by=by, action="rule.lift", target=target, details=details, groups=groups)
 
 
 def _give_policy(row: KeptLimit, to: Capability) -> None:

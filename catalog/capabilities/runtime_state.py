@@ -107,7 +107,8 @@ def retire(
         integration=row.integration_id, name=row.name, standing__in=Definition.WAITING
     ).delete()
     action = "capability.expire" if reason == EXPIRED else "capability.retire"
-    record(by=by, action=action, target=row.full_name)
+    groups = None if withdrawn else [row.group_id]
+    record(by=by, action=action, target=row.full_name, groups=groups)
     return True
 
 

@@ -65,7 +65,8 @@ def propose_server(
     if open_ones.filter(user=by).count() >= MOST_OPEN:
         raise ProposalRefusedError("", f"You already have {MOST_OPEN} open proposals.")
     details = {"endpoint": word_addresses(endpoint or pasted[:200])}
-    record(by=by, action="server.propose", target=name, details=details)
+    groups = [caller.group_id]
+    record(by=by, action="server.propose", target=name, details=details, groups=groups)
     return ServerProposal.objects.create(
         name=name,
         endpoint=endpoint,
