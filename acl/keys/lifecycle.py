@@ -14,14 +14,15 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.db import connection, transaction
-from django.db.models import F, Q
+from django.db.models import F
 from django.db.models.functions import Coalesce, Least, Now
+from django.dispatch import Signal
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_variables  # for reports of errors
 
 from acl.audit.recorder import record
 from acl.models import ApiKey, Invitation
-from acl.models.api_key import Rank
+from acl.models.api_key import IN_FORCE, Rank
 from acl.platform.clock import database_now
 from acl.platform.database_failures import write_if_room
 from acl.platform.prepared_statements import rows_of
@@ -44,6 +45,7 @@ PREFIX = "pb_"
 TOKEN_PREFIX = "pbo_"  # of access tokens, which `acl.oauth` gives to connected clients  # noqa: S105
 SHOWN_CHARACTERS = 11  # of the raw key: enough to tell keys apart, useless for guessing the rest
 OVERLAP = timedelta(hours=24)
+keys_ended = Signal()  # with `keys`, the revoked ones, in the transaction of their revocation
 
 
 class KeyRefused(Exception):
@@ -130,6 +132,7 @@ def revoke_key(*, by: Actor, key: ApiKey) -> None:
     Invitation.objects.filter(made_with__in=ending, accepted_at=None, withdrawn_at=None).update(
         withdrawn_at=Now()
     )
+    keys_ended.send(sender=ApiKey, keys=ending)
     details = {**_details(key), **({"made_with_it": ended} if ended else {})}
     record(by=by, action="key.revoked", target=str(key), details=details, groups=_groups_of(key))
 
@@ -282,9 +285,7 @@ def may_still_act(principal: KeyHolder | User) -> bool:
     """
     if not isinstance(principal, KeyHolder):
         return User.objects.filter(pk=principal.pk, is_active=True).exists()
-    active = Q(owner=None) | Q(owner__is_active=True)
-    valid = Q(expires_at=None) | Q(expires_at__gt=Now())
-    return ApiKey.objects.filter(active, valid, pk=principal.key_id, revoked_at=None).exists()
+    return ApiKey.objects.filter(IN_FORCE, pk=principal.key_id).exists()
 
 
 @sensitive_variables("raw")

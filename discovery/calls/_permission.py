@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.utils import translation
 
 from acl.actor.request_context import current_chain
+from acl.models.api_key import in_force_sql
 from acl.platform.prepared_statements import columns_of, made, rows_of
 from acl.rights.caller_lookup import Caller
 from acl.rights.delegation import acts_for_others
@@ -27,8 +28,7 @@ from discovery.models import Call
 @cache
 def _usable_sql(*, to_be_sent: bool, united: bool) -> str:
     """Build the statement that reads a usable capability, its integration, and its call's needs."""
-    # An expired key was valid when it asked. A revoked one may never have been its owner's, and a
-    # deactivated actor may call nothing more: both are checked again.
+    # A key that ended meanwhile, and a deactivated actor, call nothing more.
     needs, join = call_needs_sql("i.id", "c.action") if to_be_sent else ("NULL", "")
     facts = facts_sql(mode="usable.mode", user="%(account)s::bigint")
     group = "usable.group_id" if united else "%(group)s::bigint"
@@ -39,11 +39,8 @@ WITH RECURSIVE {rights_sql(TABLES, united=united)}
 SELECT {facts}, {group}, {quotas}, {columns}
 FROM usable JOIN catalog_capability c ON c.id = usable.id
 JOIN catalog_integration i ON i.id = c.integration_id {join}
-WHERE c.full_name = %(name)s::text AND (%(key)s::bigint IS NULL OR EXISTS (
-  SELECT 1 FROM acl_apikey k
-  WHERE k.id = %(key)s::bigint AND k.revoked_at IS NULL AND (k.all_groups OR EXISTS (
-    SELECT 1 FROM acl_apikey_groups g
-    WHERE g.apikey_id = k.id AND g.group_id = ANY (%(groups)s::bigint[])))))
+WHERE c.full_name = %(name)s::text AND (%(key)s::bigint IS NULL OR
+  {in_force_sql("%(key)s::bigint", "%(groups)s::bigint[]")})
   AND (%(actor)s::bigint IS NULL OR EXISTS (
   SELECT 1 FROM auth_user a WHERE a.id = %(actor)s::bigint AND a.is_active))
 """  # noqa: S608 - the names of our own tables and columns
