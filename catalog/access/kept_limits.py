@@ -104,6 +104,11 @@ def list_kept_settings() -> QuerySet[KeptLimit]:
     return list_kept().filter(settings)
 
 
+def list_kept_quotas() -> QuerySet[KeptLimit]:
+    """Return the quotas that wait for their tools."""
+    return list_kept().filter(kind="quotas")
+
+
 def kept_texts(integration: Integration) -> dict[str, JSONObject]:
     """Return the texts of an integration's tools whose limits wait, by their names."""
     rows = KeptLimit.objects.filter(integration=integration.slug).exclude(definition="")

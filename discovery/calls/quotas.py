@@ -160,6 +160,18 @@ def seconds_left(now: datetime) -> int:
     return max(1, -int((now - midnight).total_seconds()))
 
 
+def check_quota(
+    *, measure: str, soft: int | None, hard: int | None, user: User | None, each_person: bool
+) -> None:
+    """Raise QuotaRefusedError for a quota that limits nothing or contradicts itself."""
+    if soft is None and hard is None:
+        raise QuotaRefusedError(f"Give a soft or a hard limit of {measure}.")
+    if soft is not None and hard is not None and soft > hard:
+        raise QuotaRefusedError("The soft limit must not be above the hard one.")
+    if user is not None and each_person:
+        raise QuotaRefusedError("A quota is for one person or for each, not for both.")
+
+
 @transaction.atomic
 def set_quota(
     *,
@@ -173,12 +185,7 @@ def set_quota(
     each_person: bool = False,
 ) -> Quota:
     """Set a quota, in place of one with the same subject and measure. Raises QuotaRefusedError."""
-    if soft is None and hard is None:
-        raise QuotaRefusedError("Give a soft or a hard limit.")
-    if soft is not None and hard is not None and soft > hard:
-        raise QuotaRefusedError("The soft limit must not be above the hard one.")
-    if user is not None and each_person:
-        raise QuotaRefusedError("A quota is for one person or for each, not for both.")
+    check_quota(measure=measure, soft=soft, hard=hard, user=user, each_person=each_person)
     quota, is_new = Quota.objects.update_or_create(
         user=user,
         group=group,

@@ -1,4 +1,4 @@
-"""A server's 429, or 503 with an end, holds for the next calls by the same credential, as it says."""
+"""A server's 429, or 503 with an end, holds for the next calls by the same credential."""
 
 import asyncio
 import time
