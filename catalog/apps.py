@@ -23,9 +23,11 @@ class CatalogConfig(AppConfig):
             keep_rule,
         )
         from catalog.capabilities.runtime_state import retire_of_keys
+        from catalog.formats.secret_redaction import word_addresses
         from catalog.models import Capability, Integration, OAuthConnection, Rule
         from catalog.servers.oauth.accounts import store_revocation
 
+        extensions.word = word_addresses
         keys_ended.connect(retire_of_keys, dispatch_uid="pegboard-retire")
         pre_delete.connect(store_revocation, sender=OAuthConnection, dispatch_uid="pegboard-revoke")
         for sender, keep in (
