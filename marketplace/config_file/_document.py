@@ -18,7 +18,7 @@ from pydantic import (
 
 from catalog.formats.names import RESERVED, SLUG
 from catalog.readiness.obstacles import OWN_INTEGRATIONS
-from discovery.calls.quotas import MOST_QUOTAS
+from discovery.calls.quotas import MOST_A_MINUTE, MOST_QUOTAS
 
 FORMAT = 1
 MOST = 20_000
@@ -146,6 +146,7 @@ class IntegrationEntry(Part):
     enabled: bool | None = None
     restricted: bool | None = None
     requestable: bool | None = None
+    calls_per_minute: Annotated[int, Field(ge=0, le=MOST_A_MINUTE)] | None = None  # 0: no limit
     own_secrets: bool | None = None
     network: Literal["listed", "all"] | None = None
     allowed_hosts: list[Host] | None = Field(default=None, max_length=500)

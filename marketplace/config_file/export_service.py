@@ -32,7 +32,7 @@ from catalog.models import (
     Rule,
 )
 from catalog.models.integration import ReviewState
-from discovery.calls.quotas import list_quotas
+from discovery.calls.quotas import call_limits, list_quotas
 from discovery.models import FlowRule, Quota, TrustedValue
 
 Values = dict[str, Any]
@@ -44,10 +44,14 @@ def export_document(*, people: bool = True) -> Values:
     Without `people`, what single people were granted is left out, and so are the rules for them.
     """
     document: Values = {"groups": _groups()}
+    limits = call_limits()
     if people:
         document["people"] = _people()
     return document | {
-        "integrations": [integration_entry(row) for row in exported_integrations()],
+        "integrations": [
+            integration_entry(row) | {"calls_per_minute": limits.get(row.pk, 0)}
+            for row in exported_integrations()
+        ],
         "tools": _tools(),
         "flow_rules": _flow_rules(),
         "quotas": [

@@ -22,7 +22,7 @@ from catalog.registration.admin_corrections import correct_capability
 from catalog.registration.register import register
 from catalog.servers.program_network import set_network
 from catalog.servers.secrets.store import set_own_secrets
-from discovery.calls.quotas import set_quota
+from discovery.calls.quotas import set_call_limit, set_quota
 from discovery.flow_guard.rules import set_flow_rule, trust_value
 from discovery.models import FlowRule, Quota, TrustedValue
 from marketplace.config_file.apply_service import apply_text
@@ -209,6 +209,7 @@ def _register_servers(random: Random) -> None:
         set_own_secrets(by=None, integration=row, allowed=random.random() < 0.5)
         set_restricted(by=None, integration=row, restricted=random.random() < 0.5)
         set_requestable(by=None, integration=row, requestable=random.random() < 0.5)
+        set_call_limit(by=None, integration=row, a_minute=random.choice([0, 30]))
         set_enabled(by=None, integration=row, enabled=random.random() < 0.7)
         if is_program:
             hosts = random.choice([[], ["api.example.com", "*.example.org:8443"]])
