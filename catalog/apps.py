@@ -13,6 +13,7 @@ class CatalogConfig(AppConfig):
     def ready(self) -> None:
         """Register this app's page in the navigation, and what deletions leave behind."""
         # Imported here: models are available once every app is loaded.
+        from acl.keys.lifecycle import keys_ended
         from acl.web.frame import NavigationPlace, extensions
         from catalog.access.kept_limits import (
             KEPT_TABLES,
@@ -21,9 +22,13 @@ class CatalogConfig(AppConfig):
             keep_restriction,
             keep_rule,
         )
+        from catalog.capabilities.runtime_state import retire_of_keys
+        from catalog.formats.secret_redaction import word_addresses
         from catalog.models import Capability, Integration, OAuthConnection, Rule
         from catalog.servers.oauth.accounts import store_revocation
 
+        extensions.word = word_addresses
+        keys_ended.connect(retire_of_keys, dispatch_uid="pegboard-retire")
         pre_delete.connect(store_revocation, sender=OAuthConnection, dispatch_uid="pegboard-revoke")
         for sender, keep in (
             (Rule, keep_rule),

@@ -18,6 +18,7 @@ from discovery.learning.review import forget
 from discovery.models import (
     Call,
     Called,
+    CallLimit,
     CallPolicy,
     Chat,
     ChatMessage,
@@ -194,6 +195,15 @@ class QuotaAdmin(ReadOnlyAdmin):
     list_display = ("id", "measure", "user", "group", "capability", "each_person", "soft", "hard")
     list_select_related = ("user", "group", "capability")
     list_filter = ("measure", "group")
+
+
+@admin.register(CallLimit)
+class CallLimitAdmin(ReadOnlyAdmin):
+    """Limits of integrations' calls a minute; their pages change them."""
+
+    list_display = ("integration", "a_minute")
+    list_select_related = ("integration",)
+    search_fields = ("integration__slug",)
 
 
 @admin.register(ModelPrice)

@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from marketplace.additions import api
 from marketplace.installs.api import installation_steps, installations
-from marketplace.integrations.api import confirmation, network, requestable, reviews
+from marketplace.integrations.api import call_limit, confirmation, network, requestable, reviews
 from marketplace.listings import api as listing_api
 from marketplace.sources import api as source_api
 
@@ -56,6 +56,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "integrations/<slug:slug>/network",
         network.NetworkView.as_view(),
         name="api-integration-network",
+    ),
+    path(
+        "integrations/<slug:slug>/call-limit",
+        call_limit.CallLimitView.as_view(),
+        name="api-integration-call-limit",
     ),
     path(
         "integrations/<slug:slug>/requestable",

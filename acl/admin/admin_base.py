@@ -5,14 +5,35 @@ from typing import Any, cast
 
 from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from unfold.admin import ModelAdmin
 
 from acl.audit.recorder import record
+from acl.web.frame import extensions
 
 
 class ShownColumnsAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
-    """Admin whose lists filter by no column that its pages do not show."""
+    """Admin whose lists filter by no column that its pages do not show, and whose pages show stored
+    addresses without what makes them secrets. Forms keep their fields as they are."""
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """Return the list, its rows worded."""
+        changes = super().get_changelist_instance(request)
+        for row in changes.result_list:
+            _word_columns(row)
+        return changes
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Render the page of a row, worded. Its form has read its fields already."""
+        forms = [form for of in context["inline_admin_formsets"] for form in of.formset.forms]
+        for row in [context["original"], *(form.instance for form in forms)]:
+            if row is not None:
+                _word_columns(row)
+        context["subtitle"] = str(context["original"] or "") or None
+        response: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
+        return response
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Refuse hidden columns: how many rows match would tell them letter by letter."""
@@ -68,6 +89,22 @@ class AuditedAdmin(ShownColumnsAdmin):
             target=str(obj),
             details={"changes": _plain(message)},
         )
+
+
+def _word_columns(row: Model) -> None:
+    """Word the texts of a row that is shown, and never saved."""
+    for field in row._meta.concrete_fields:
+        value = vars(row).get(field.attname)
+        if isinstance(value, str | list | tuple | dict):
+            setattr(row, field.attname, _worded(value))
+
+
+def _worded(value: Any) -> Any:
+    if isinstance(value, str):
+        return extensions.word(value)
+    if isinstance(value, dict):
+        return {name: _worded(part) for name, part in value.items()}
+    return [_worded(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _plain(message: Any) -> Any:

@@ -1,5 +1,6 @@
 """Writing audit entries, of changes and of looks at what another person may use."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -9,13 +10,19 @@ from django.db import transaction
 
 from acl.actor.chain import Actor, ActorKind, Chain, CredentialKind, Subject
 from acl.actor.request_context import ShownKey, current_chain, current_context, note_subject
-from acl.audit._installation_actions import check_credential
+from acl.audit._acting_key import check_key
 from acl.models import AuditEntry, Look, ServiceAccount
 from acl.platform.clock import database_now
 
 
 def record(
-    *, by: User | ShownKey | None, action: str, target: str, details: dict[str, Any] | None = None
+    *,
+    by: User | ShownKey | None,
+    action: str,
+    target: str,
+    details: dict[str, Any] | None = None,
+    groups: Collection[int] | None = None,
+    person: int | None = None,
 ) -> AuditEntry:
     """Write one entry with its chain, in the transaction of the change.
 
@@ -23,12 +30,14 @@ def record(
     key's owner for a key: outside of requests the actor, otherwise, where it is someone else, the
     subject. None stands for a command or for Pegboard itself.
 
+    `groups` are those that the change concerns, `person` is whose own it is; without either it
+    concerns everybody. A request's key is compared with that, and PermissionDenied undoes the
+    change if it may not do it.
+
     The entry's number and its digest come at commit, from the database: whoever records early in a
     long transaction keeps nobody waiting.
-
-    Raises PermissionDenied, so that the change is undone, if the request's key may not do this.
     """
-    check_credential(action, current_context().key)
+    check_key(action, current_context().key, groups=groups, person=person)
     context, chain = current_context(), _chain(_person_of(by))
     actor, credential, subject = chain.actor, chain.credential, chain.subject
     return AuditEntry.objects.create(

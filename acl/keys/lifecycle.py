@@ -14,14 +14,15 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.db import connection, transaction
-from django.db.models import F, Q
+from django.db.models import F
 from django.db.models.functions import Coalesce, Least, Now
+from django.dispatch import Signal
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_variables  # for reports of errors
 
 from acl.audit.recorder import record
 from acl.models import ApiKey, Invitation
-from acl.models.api_key import Rank
+from acl.models.api_key import IN_FORCE, Rank
 from acl.platform.clock import database_now
 from acl.platform.database_failures import write_if_room
 from acl.platform.prepared_statements import rows_of
@@ -44,6 +45,7 @@ PREFIX = "pb_"
 TOKEN_PREFIX = "pbo_"  # of access tokens, which `acl.oauth` gives to connected clients  # noqa: S105
 SHOWN_CHARACTERS = 11  # of the raw key: enough to tell keys apart, useless for guessing the rest
 OVERLAP = timedelta(hours=24)
+keys_ended = Signal()  # with `keys`, the revoked ones, in the transaction of their revocation
 
 
 class KeyRefused(Exception):
@@ -78,7 +80,9 @@ def create_key(
         acts_for_users=acts_for_users, expires_at=expires_at,
     )  # fmt: skip
     key, raw = _store(by, name=name, wanted=requested, rank=rank, groups=covered)
-    record(by=by, action="key.created", target=str(key), details=_details(key))
+    record(
+        by=by, action="key.created", target=str(key), details=_details(key), groups=_groups_of(key)
+    )
     return key, raw
 
 
@@ -113,7 +117,7 @@ def rotate_key(
         "successor": successor.prefix,
         "overlap_minutes": overlap // timedelta(minutes=1),
     }
-    record(by=by, action="key.rotated", target=str(key), details=details)
+    record(by=by, action="key.rotated", target=str(key), details=details, groups=_groups_of(key))
     return successor, raw
 
 
@@ -128,8 +132,9 @@ def revoke_key(*, by: Actor, key: ApiKey) -> None:
     Invitation.objects.filter(made_with__in=ending, accepted_at=None, withdrawn_at=None).update(
         withdrawn_at=Now()
     )
+    keys_ended.send(sender=ApiKey, keys=ending)
     details = {**_details(key), **({"made_with_it": ended} if ended else {})}
-    record(by=by, action="key.revoked", target=str(key), details=details)
+    record(by=by, action="key.revoked", target=str(key), details=details, groups=_groups_of(key))
 
 
 def _lock_valid(key: ApiKey) -> ApiKey:
@@ -280,9 +285,7 @@ def may_still_act(principal: KeyHolder | User) -> bool:
     """
     if not isinstance(principal, KeyHolder):
         return User.objects.filter(pk=principal.pk, is_active=True).exists()
-    active = Q(owner=None) | Q(owner__is_active=True)
-    valid = Q(expires_at=None) | Q(expires_at__gt=Now())
-    return ApiKey.objects.filter(active, valid, pk=principal.key_id, revoked_at=None).exists()
+    return ApiKey.objects.filter(IN_FORCE, pk=principal.key_id).exists()
 
 
 @sensitive_variables("raw")
@@ -360,6 +363,17 @@ _KNOWN = """
 SELECT id, name, prefix, owner_id, acts_for_users, scopes, groups, all_groups, rank, expires_at
 FROM known WHERE groups IS NULL OR cardinality(groups) > 0
 """
+
+
+def _groups_of(key: ApiKey) -> set[int]:
+    """Return the groups that the key works in."""
+    if not key.all_groups:
+        groups = key.groups.all()
+    elif key.owner is None or key.acts_for_users:
+        groups = Group.objects.all()
+    else:
+        groups = key.owner.groups.all()
+    return set(groups.values_list("pk", flat=True))
 
 
 def _details(key: ApiKey) -> dict[str, object]:

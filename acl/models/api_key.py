@@ -4,6 +4,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractUser, Group
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models.functions import Now
 
 # Ranks of people and credentials, from the least power to the most.
 
@@ -106,3 +107,36 @@ class ApiKey(models.Model):
         if self.all_groups:
             return "all groups"
         return ", ".join(sorted(group.name for group in self.groups.all())) or "no group"
+
+
+# What a key makes (another key, an invitation, a call or a proposal that waits, a capability that
+# nobody has approved) ends when the key does. What was decided meanwhile stays: it was compared
+# with the key as it was decided.
+IN_FORCE = models.Q(
+    models.Q(expires_at=None) | models.Q(expires_at__gt=Now()),
+    models.Q(owner=None) | models.Q(owner__is_active=True),
+    models.Q(rank=Rank.MEMBER) | models.Q(owner__is_staff=True),
+    revoked_at=None,
+)
+_IN_FORCE_SQL = """EXISTS (
+  SELECT FROM acl_apikey k LEFT JOIN auth_user o ON o.id = k.owner_id
+  WHERE k.id = {key} AND k.revoked_at IS NULL
+    AND (k.expires_at IS NULL OR k.expires_at > statement_timestamp())
+    AND COALESCE(o.is_active, true) AND (k.rank = 0 OR o.is_staff)
+    AND (k.all_groups AND k.acts_for_users OR (
+      (k.all_groups OR EXISTS (SELECT FROM acl_apikey_groups g
+        WHERE g.apikey_id = k.id AND g.group_id = ANY ({groups})))
+      AND (k.owner_id IS NULL OR EXISTS (SELECT FROM auth_user_groups m
+        WHERE m.user_id = o.id AND m.group_id = ANY ({groups}))))))"""
+
+
+def in_force_sql(key: str, groups: str) -> str:
+    """Return the condition, in SQL, that a key works now, in one of these groups."""
+    return _IN_FORCE_SQL.format(key=key, groups=groups)
+
+
+def hold_key(key_id: int) -> bool:
+    """Lock a key until the end of the transaction, so that its revocation finds what is made with
+    it meanwhile; return False if it has ended since the request came."""
+    rows = ApiKey.objects.select_for_update(no_key=True, of=["self"]).filter(IN_FORCE)
+    return bool(rows.filter(pk=key_id))  # Django forgets `of` where it only asks for existence

@@ -1,7 +1,7 @@
 """The authorization server: Authlib knows the grammar of OAuth, the rows and rules are ours.
 
 Clients are public, so PKCE by S256 proves who began. Codes and refresh tokens work once: showing
-one again ends the connection that it made.
+one again ends the connection that it made, a refresh token's second use at once excepted.
 """
 
 from datetime import timedelta
@@ -151,8 +151,12 @@ class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
         """Keep the used code for a while, to notice its replay."""
 
 
+REUSED_WITHIN = timedelta(seconds=10)
+
+
 class RefreshGrant(RefreshTokenGrant):  # type: ignore[misc]
-    """Refresh with rotation. A used refresh token was copied: nobody keeps access."""
+    """Refresh with rotation. A used refresh token that comes again after a moment was copied:
+    nobody keeps access. Within it, a client refreshed twice at once, or lost the answer."""
 
     TOKEN_ENDPOINT_AUTH_METHODS = _PUBLIC
     INCLUDE_NEW_REFRESH_TOKEN = True
@@ -169,10 +173,11 @@ class RefreshGrant(RefreshTokenGrant):  # type: ignore[misc]
         ).first()
         if row is None:
             return None
-        if row.used_at is not None:
+        now = database_now()
+        if row.used_at is not None and row.used_at < now - REUSED_WITHIN:
             end_connection(by=None, connection=row.connection, reason="refresh token used twice")
             return None
-        if row.expires_at < database_now():
+        if row.expires_at < now:
             return None
         _check_same_resource(self.request, row.connection.resource)
         return IssuedToken(row)
@@ -185,7 +190,8 @@ class RefreshGrant(RefreshTokenGrant):  # type: ignore[misc]
         return new_tokens(scope=refresh_token.get_scope())
 
     def revoke_old_credential(self, refresh_token: IssuedToken) -> None:
-        ClientToken.objects.filter(pk=refresh_token.row.pk).update(used_at=Now())
+        unused = ClientToken.objects.filter(pk=refresh_token.row.pk, used_at=None)
+        unused.update(used_at=Now())  # the first use counts
 
 
 class Revocation(RevocationEndpoint):  # type: ignore[misc]

@@ -19,7 +19,8 @@ from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
 from acl.keys.lifecycle import current_holder, digest_of
-from acl.models import Invitation
+from acl.models import ApiKey, Invitation
+from acl.models.api_key import IN_FORCE
 from acl.people.groups import join_default_groups
 from acl.people.people import PeopleRefused, is_address_taken
 from acl.platform.clock import database_now
@@ -61,7 +62,10 @@ def invite(
         expires_at=database_now() + timedelta(days=settings.PEGBOARD_INVITATION_DAYS),
     )
     invitation.groups.set(chosen)
-    record(by=by, action="person.invited", target=email, details=_details(invitation))
+    record(
+        by=by, action="person.invited", target=email, details=_details(invitation),
+        groups=[group.pk for group in chosen],
+    )  # fmt: skip
     return invitation, raw
 
 
@@ -69,7 +73,8 @@ def invite(
 def withdraw(*, by: Actor, invitation: Invitation) -> None:
     """End an invitation, so that its link no longer works."""
     if Invitation.objects.filter(OPEN, pk=invitation.pk).update(withdrawn_at=Now()):
-        record(by=by, action="invitation.withdrawn", target=invitation.email)
+        groups = list(invitation.groups.values_list("pk", flat=True))
+        record(by=by, action="invitation.withdrawn", target=invitation.email, groups=groups)
 
 
 def list_open() -> QuerySet[Invitation]:
@@ -125,9 +130,7 @@ def _acceptable() -> QuerySet[Invitation]:
     """Match open invitations whose sender may still invite with that role."""
     sender = Q(by__is_active=True, by__is_staff=True)
     may = Q(role=Invitation.Role.MEMBER) | Q(by__is_superuser=True)
-    valid_maker = Q(made_with=None) | Q(made_with__revoked_at=None) & (
-        Q(made_with__expires_at=None) | Q(made_with__expires_at__gt=Now())
-    )
+    valid_maker = Q(made_with=None) | Q(made_with__in=ApiKey.objects.filter(IN_FORCE))
     return Invitation.objects.filter(OPEN, sender, may, valid_maker, expires_at__gt=Now())
 
 

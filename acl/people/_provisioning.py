@@ -19,7 +19,7 @@ from acl.audit.recorder import record
 from acl.keys.lifecycle import revoke_key
 from acl.models import ApiKey
 from acl.people.groups import join_default_groups
-from acl.people.people import PeopleRefused, deactivate, is_name_taken
+from acl.people.people import PeopleRefused, deactivate, groups_of, is_name_taken
 from acl.rights.delegation import (
     Actor,
     DelegationRefused,
@@ -100,7 +100,8 @@ def change_person(
     _check_fields(person)
     person.save(update_fields=["username", "email", "first_name", "last_name"])
     details = {"before": before[0], "emails": [address.email for address in checked]}
-    record(by=by, action="person.changed", target=person.username, details=details)
+    groups = groups_of(person)
+    record(by=by, action="person.changed", target=person.username, details=details, groups=groups)
     return True
 
 
@@ -110,10 +111,12 @@ def deprovision_person(*, by: Actor, person: User) -> None:
     deactivate(by=by, person=person)
     for key in ApiKey.objects.filter(owner=person, revoked_at=None).order_by("pk"):
         revoke_key(by=by, key=key)
-    groups = sorted(person.groups.values_list("name", flat=True))
+    groups = dict(person.groups.order_by("name").values_list("pk", "name"))
     person.groups.clear()
-    details = {"groups": groups}
-    record(by=by, action="person.deprovisioned", target=person.username, details=details)
+    record(
+        by=by, action="person.deprovisioned", target=person.username,
+        details={"groups": list(groups.values())}, groups=groups.keys(),
+    )  # fmt: skip
 
 
 def _addresses_of(person: User) -> list[ProvisionedAddress]:

@@ -177,4 +177,7 @@ def join_default_groups(*, person: User) -> None:
     for group in missing:
         person.groups.add(group)
         details = {"group": group.name, "by_default": True}
-        record(by=None, action="person.joined_group", target=person.username, details=details)
+        record(
+            by=None, action="person.joined_group", target=person.username, details=details,
+            groups=[group.pk],
+        )  # fmt: skip

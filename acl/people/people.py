@@ -113,7 +113,10 @@ def deactivate(*, by: Actor, person: User) -> None:
     sessions = end_sessions(person)
     sent = Invitation.objects.filter(by=person, accepted_at=None, withdrawn_at=None)
     details = {"sessions": sessions, "invitations": sent.update(withdrawn_at=Now())}
-    record(by=by, action="person.deactivated", target=person.username, details=details)
+    record(
+        by=by, action="person.deactivated", target=person.username, details=details,
+        groups=groups_of(person),
+    )  # fmt: skip
 
 
 @transaction.atomic
@@ -121,7 +124,8 @@ def reactivate(*, by: Actor, person: User) -> None:
     """Reactivate a person, with the groups that they had."""
     _check_power(by, person)
     if User.objects.filter(pk=person.pk, is_active=False).update(is_active=True):
-        record(by=by, action="person.reactivated", target=person.username)
+        groups = groups_of(person)
+        record(by=by, action="person.reactivated", target=person.username, groups=groups)
 
 
 @transaction.atomic
@@ -163,6 +167,11 @@ def turn_codes_off(*, by: User | None, person: User) -> None:
         record(by=by, action="person.two_factor_off", target=person.username)
 
 
+def groups_of(person: User) -> set[int]:
+    """Return the groups that administer the person; none is the installation."""
+    return set(person.groups.values_list("pk", flat=True))
+
+
 def end_sessions(person: User) -> int:
     """Delete all sessions of a person, end their connected clients, and return the number of
     sessions.
@@ -190,7 +199,8 @@ def _check_power(by: Actor, person: User, *, joins: Iterable[Group] = ()) -> Non
 
 
 def _record_group(by: Actor, action: str, person: User, group: Group) -> None:
-    record(by=by, action=action, target=person.username, details={"group": group.name})
+    details = {"group": group.name}
+    record(by=by, action=action, target=person.username, details=details, groups=[group.pk])
 
 
 def _any(conditions: Iterable[Q]) -> Q:

@@ -47,6 +47,7 @@ def create_service_account(
         action="service_account.created",
         target=name,
         details={"groups": [group.name for group in groups], "description": description},
+        groups=[group.pk for group in groups],
     )
     return user
 

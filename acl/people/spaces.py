@@ -43,7 +43,8 @@ def create_space(
     space = Space.objects.create(
         group=group, parent=parent, name=name, slug=_chosen(group, slug) or _free_slug(group, name)
     )
-    record(by=by, action="space.created", target=str(space), details={"parent": parent.slug})
+    details = {"parent": parent.slug}
+    record(by=by, action="space.created", target=str(space), details=details, groups=[group.pk])
     return space
 
 
@@ -55,7 +56,10 @@ def rename_space(*, by: Actor, space: Space, name: str) -> Space:
     if before != space.name:
         space.save(update_fields=["name"])
         details = {"before": before, "after": space.name}
-        record(by=by, action="space.renamed", target=str(space), details=details)
+        record(
+            by=by, action="space.renamed", target=str(space), details=details,
+            groups=[space.group_id],
+        )  # fmt: skip
     return space
 
 

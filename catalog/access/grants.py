@@ -71,6 +71,7 @@ def revoke(
         action="grant.remove",
         target=_subject_label(user, group),
         details=_target_details(target),
+        groups=[group.pk] if group else None,
     )
     return True
 
@@ -109,7 +110,12 @@ def grant_integrations(
     )
     if new:
         slugs = sorted(integration.slug for integration in new)
-        record(by=by, action="grant.add", target=f"group {group}", details={"integrations": slugs})
+        # A group's own was made by its members, who need no admin to have it.
+        is_own = all(target.source_ref.get("group") == group.pk for target in new)
+        record(
+            by=by, action="grant.add", target=f"group {group}", details={"integrations": slugs},
+            groups=[group.pk] if is_own else None,
+        )  # fmt: skip
     return len(new)
 
 

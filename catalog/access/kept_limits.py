@@ -104,6 +104,11 @@ def list_kept_settings() -> QuerySet[KeptLimit]:
     return list_kept().filter(settings)
 
 
+def list_kept_quotas() -> QuerySet[KeptLimit]:
+    """Return the quotas that wait for their tools."""
+    return list_kept().filter(kind="quotas")
+
+
 def kept_texts(integration: Integration) -> dict[str, JSONObject]:
     """Return the texts of an integration's tools whose limits wait, by their names."""
     rows = KeptLimit.objects.filter(integration=integration.slug).exclude(definition="")
@@ -139,7 +144,8 @@ def lift(*, by: User | None, limit: KeptLimit) -> None:
     """Delete a limit that waits: what comes back under its name is free of it."""
     target, details = str(limit), _details(limit)
     if KeptLimit.objects.filter(pk=limit.pk).delete()[0]:
-        record(by=by, action="rule.lift", target=target, details=details)
+        groups = [limit.space.group_id] if limit.space else None
+        record(by=by, action="rule.lift", target=target, details=details, groups=groups)
 
 
 def _give_policy(row: KeptLimit, to: Capability) -> None:

@@ -45,7 +45,8 @@ def add_rule(
         group=group,
     )
     if is_new:
-        record(by=by, action="rule.add", target=str(rule), details=_details(rule))
+        groups = [space.group_id]
+        record(by=by, action="rule.add", target=str(rule), details=_details(rule), groups=groups)
     return rule
 
 
@@ -54,7 +55,8 @@ def remove_rule(*, by: User | None, rule: Rule) -> None:
     """Delete a rule; rules further up, grants and defaults decide again."""
     target, details = str(rule), _details(rule)
     if Rule.objects.filter(pk=rule.pk).delete()[0]:
-        record(by=by, action="rule.remove", target=target, details=details)
+        groups = [rule.space.group_id]
+        record(by=by, action="rule.remove", target=target, details=details, groups=groups)
 
 
 def write_rule(

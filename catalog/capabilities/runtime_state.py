@@ -13,6 +13,8 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
+from acl.models import ApiKey
+from acl.models.api_key import IN_FORCE
 from catalog.access.grants import grant
 from catalog.locks import lock_definitions
 from catalog.models import (
@@ -36,8 +38,13 @@ _FROM: dict[State, tuple[State, ...]] = {
     State.RETIRED: LIVE,
 }
 # By the clock of the statement; a sweep retires the others.
-NOT_OVER = Q(expires_at__gt=Now()) | Q(expires_at=None)
-IS_OVER = Q(expires_at__lte=Now())
+_OF_ENDED_KEY = Q(
+    ~Exists(ApiKey.objects.filter(IN_FORCE, pk=OuterRef("key"))),
+    state__in=(State.PROPOSED, State.TRIED),
+    key__isnull=False,
+)
+IS_OVER = Q(expires_at__lte=Now()) | _OF_ENDED_KEY
+NOT_OVER = (Q(expires_at__gt=Now()) | Q(expires_at=None)) & ~_OF_ENDED_KEY
 _MOST_AT_ONCE = 500
 RETIRED = gettext_noop("It was retired.")
 EXPIRED = RuntimeCapability.EXPIRED
@@ -107,7 +114,8 @@ def retire(
         integration=row.integration_id, name=row.name, standing__in=Definition.WAITING
     ).delete()
     action = "capability.expire" if reason == EXPIRED else "capability.retire"
-    record(by=by, action=action, target=row.full_name)
+    groups = None if withdrawn else [row.group_id]
+    record(by=by, action=action, target=row.full_name, groups=groups)
     return True
 
 
@@ -116,8 +124,14 @@ def expire(row: RuntimeCapability) -> bool:
     return retire(by=None, row=row, reason=EXPIRED, only_if=IS_OVER)
 
 
+def retire_of_keys(keys: Collection[int], **_: object) -> None:
+    """Retire what these keys proposed and nobody has approved: they have ended."""
+    for row in RuntimeCapability.objects.filter(IS_OVER, key__in=keys, state__in=LIVE):
+        expire(row)
+
+
 def retire_expired() -> int:
-    """Retire capabilities whose time is over; return how many. Safe to run twice."""
+    """Retire capabilities whose time, or whose key, is over; return how many. Safe to run twice."""
     rows = RuntimeCapability.objects.filter(IS_OVER, state__in=LIVE).order_by("expires_at", "pk")
     # `expire` checks again: its owner may have extended it in the meantime.
     return sum(expire(row) for row in list(rows[:_MOST_AT_ONCE]))

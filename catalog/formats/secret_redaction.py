@@ -5,6 +5,7 @@ In command lines and addresses, everything that looks like a key, token or passw
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from urllib.parse import urlsplit, urlunsplit
 
 REDACTED = "[redacted]"
@@ -201,11 +202,12 @@ def redact_url(url: str) -> str:
     return urlunsplit((parts.scheme, f"{user}@{host}" if user else host, path, query, fragment))
 
 
-def word_address(address: str) -> str:
+def word_address(address: str, *, deciding: bool = False) -> str:
     """Return an address as it may be written anywhere: in logs, the audit log, answers and pages.
 
     What could be a secret is redacted, known form or not: the user, each value of the query, the
     fragment, and each part of the path that looks drawn at random. Text that is no address stays.
+    Whoever is `deciding` about it reads values of the query, too, unless they look like that.
     """
     if "://" not in address:
         return address
@@ -214,14 +216,17 @@ def word_address(address: str) -> str:
     except ValueError:
         return REDACTED
     path = _OPAQUE.sub(_redact_opaque, parts.path)
-    query = "&".join(_hide_value(part) for part in parts.query.split("&"))
+    hide = partial(_OPAQUE.sub, _redact_opaque) if deciding else _hide_value
+    query = "&".join(map(hide, parts.query.split("&")))
     fragment = REDACTED if parts.fragment else ""
     return urlunsplit((parts.scheme, parts.netloc, path, query, fragment))
 
 
-def word_addresses(text: str) -> str:
+def word_addresses(text: str, *, deciding: bool = False) -> str:
     """Return a text in which each address is worded without its secrets."""
-    return _ADDRESS.sub(lambda match: word_address(match.group()), text) if "://" in text else text
+    if "://" not in text:
+        return text
+    return _ADDRESS.sub(lambda match: word_address(match.group(), deciding=deciding), text)
 
 
 def _redact_opaque(match: re.Match[str]) -> str:

@@ -170,7 +170,7 @@ class ApiDocument(models.Model):
         ordering = ["-created_at", "-pk"]
 
     def __str__(self) -> str:
-        return self.address or str(self.public_id)
+        return str(self.public_id)  # its address may be a secret
 
     @classmethod
     def of(cls, text: str, *, address: str = "", by: User | None = None) -> Self:

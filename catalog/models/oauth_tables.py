@@ -108,7 +108,7 @@ class OAuthRevocation(models.Model):
         ordering = ["pk"]
 
     def __str__(self) -> str:
-        return self.endpoint
+        return f"revocation {self.pk}"  # the address may be a secret
 
 
 class OAuthSignIn(models.Model):

@@ -60,7 +60,8 @@ def relate(
         defaults={"weight": weight},
     )
     details = {**_details(target, kind, group), "weight": weight}
-    record(by=by, action="edge.add", target=str(source), details=details)
+    groups = [group.pk] if group else None
+    record(by=by, action="edge.add", target=str(source), details=details, groups=groups)
     return edge, is_new
 
 
@@ -98,7 +99,10 @@ def unrelate(
         )
     else:
         decisions.filter(group=group).delete()
-    record(by=by, action="edge.remove", target=str(source), details=_details(target, kind, group))
+    record(
+        by=by, action="edge.remove", target=str(source), details=_details(target, kind, group),
+        groups=[group.pk] if group else None,
+    )  # fmt: skip
     return True
 
 

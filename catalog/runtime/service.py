@@ -246,7 +246,7 @@ def kind_of(integration: Integration) -> str:
 
 def _record(action: str, by: User | None, row: RuntimeCapability, descriptor: Descriptor) -> None:
     details = {"group": row.group.name, "definition": descriptor.definition_hash}
-    record(by=by, action=action, target=row.full_name, details=details)
+    record(by=by, action=action, target=row.full_name, details=details, groups=[row.group_id])
 
 
 # Runtime capabilities as their owners and admins see them, with status and review.

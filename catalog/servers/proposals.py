@@ -9,11 +9,13 @@ from urllib.parse import urlsplit
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from acl.actor.chain import CredentialKind
 from acl.audit.recorder import record
-from acl.models import chain_columns
+from acl.models import ApiKey, chain_columns
+from acl.models.api_key import IN_FORCE
 from acl.rights.caller_lookup import Caller
 from catalog.formats.secret_redaction import redact_text, word_address, word_addresses
 from catalog.formats.text_cleanup import clean_name
@@ -58,14 +60,15 @@ def propose_server(
         check_address(endpoint, AllowedHosts.from_settings())
     # Locked, so that nobody exceeds MOST_OPEN by proposing concurrently.
     by = User.objects.select_for_update().get(pk=caller.user_id)
-    open_ones = ServerProposal.objects.filter(state=State.OPEN)
+    open_ones = list_open_proposals()
     same = open_ones.filter(group=caller.group_id, endpoint=endpoint, wanted=pasted).first()
     if same is not None:
         return same
     if open_ones.filter(user=by).count() >= MOST_OPEN:
         raise ProposalRefusedError("", f"You already have {MOST_OPEN} open proposals.")
     details = {"endpoint": word_addresses(endpoint or pasted[:200])}
-    record(by=by, action="server.propose", target=name, details=details)
+    groups = [caller.group_id]
+    record(by=by, action="server.propose", target=name, details=details, groups=groups)
     return ServerProposal.objects.create(
         name=name,
         endpoint=endpoint,
@@ -78,8 +81,12 @@ def propose_server(
 
 
 def list_open_proposals() -> QuerySet[ServerProposal]:
-    """List open proposals, oldest first."""
-    return ServerProposal.objects.filter(state=State.OPEN).select_related("user", "group", "actor")
+    """List open proposals, oldest first, without those of keys that have ended since."""
+    lasting = ~Q(credential=CredentialKind.KEY) | Exists(
+        ApiKey.objects.filter(IN_FORCE, pk=OuterRef("key"))
+    )
+    rows = ServerProposal.objects.filter(lasting, state=State.OPEN)
+    return rows.select_related("user", "group", "actor")
 
 
 def list_answered_proposals() -> QuerySet[ServerProposal]:
@@ -93,8 +100,8 @@ def answer_proposal(
     *, by: User, proposal: ServerProposal, approve: bool, note: str = ""
 ) -> ServerProposal:
     """Approve or reject a proposal, once. The caller installs within the same transaction."""
-    row = ServerProposal.objects.select_for_update().get(pk=proposal.pk)
-    if row.state != State.OPEN:
+    row = list_open_proposals().select_for_update(of=["self"]).filter(pk=proposal.pk).first()
+    if row is None:
         raise AnsweredError
     row.state = State.APPROVED if approve else State.REJECTED
     row.note, row.answered_by, row.answered_at = note[:500], by, timezone.now()

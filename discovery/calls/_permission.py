@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.utils import translation
 
 from acl.actor.request_context import current_chain
+from acl.models.api_key import in_force_sql
 from acl.platform.prepared_statements import columns_of, made, rows_of
 from acl.rights.caller_lookup import Caller
 from acl.rights.delegation import acts_for_others
@@ -27,12 +28,11 @@ from discovery.models import Call
 @cache
 def _usable_sql(*, to_be_sent: bool, united: bool) -> str:
     """Build the statement that reads a usable capability, its integration, and its call's needs."""
-    # An expired key was valid when it asked. A revoked one may never have been its owner's, and a
-    # deactivated actor may call nothing more: both are checked again.
+    # A key that ended meanwhile, and a deactivated actor, call nothing more.
     needs, join = call_needs_sql("i.id", "c.action") if to_be_sent else ("NULL", "")
     facts = facts_sql(mode="usable.mode", user="%(account)s::bigint")
     group = "usable.group_id" if united else "%(group)s::bigint"
-    quotas = "NULL" if to_be_sent else _QUOTAS.format(group=group)
+    quotas = "NULL, NULL" if to_be_sent else _QUOTAS.format(group=group)
     columns = f"{columns_of(Capability, 'c')}, {columns_of(Integration, 'i')}, {needs}"
     return f"""
 WITH RECURSIVE {_ASKED},
@@ -40,11 +40,8 @@ WITH RECURSIVE {_ASKED},
 SELECT {facts}, {group}, {quotas}, {columns}
 FROM usable JOIN catalog_capability c ON c.id = usable.id
 JOIN catalog_integration i ON i.id = c.integration_id {join}
-WHERE (%(key)s::bigint IS NULL OR EXISTS (
-  SELECT 1 FROM acl_apikey k
-  WHERE k.id = %(key)s::bigint AND k.revoked_at IS NULL AND (k.all_groups OR EXISTS (
-    SELECT 1 FROM acl_apikey_groups g
-    WHERE g.apikey_id = k.id AND g.group_id = ANY (%(groups)s::bigint[])))))
+WHERE (%(key)s::bigint IS NULL OR
+  {in_force_sql("%(key)s::bigint", "%(groups)s::bigint[]")})
   AND (%(actor)s::bigint IS NULL OR EXISTS (
   SELECT 1 FROM auth_user a WHERE a.id = %(actor)s::bigint AND a.is_active))
 """  # noqa: S608 - the names of our own tables and columns
@@ -59,7 +56,8 @@ ARRAY(SELECT q.id FROM discovery_quota q
   WHERE (q.user_id IS NULL OR q.user_id = %(user)s::bigint)
     AND (q.group_id IS NULL OR q.group_id = {group})
     AND (q.capability_id IS NULL OR q.capability_id = c.id)
-  ORDER BY q.id)
+  ORDER BY q.id),
+(SELECT l.a_minute FROM discovery_calllimit l WHERE l.integration_id = i.id)
 """
 
 
@@ -92,10 +90,11 @@ def permitted(call: Call) -> Capability | None:
 
 
 def find_usable_capability(caller: Caller, *, full_name: str) -> Capability | None:
-    """Return the usable capability of that name, with `readiness`, `given_in` and `quotas`, or
-    None.
+    """Return the usable capability of that name, with `readiness`, `given_in`, `quotas` and
+    `a_minute`, or None.
 
-    `given_in` is the id of the group that grants it, `quotas` those of the quotas on its calls.
+    `given_in` is the id of the group that grants it, `quotas` those of the quotas on its calls, and
+    `a_minute` the limit of its integration.
     """
     return _read_capability(caller, full_name, None, to_be_sent=False)
 
@@ -121,14 +120,15 @@ def _read_capability(
     rows = rows_of(_usable_sql(to_be_sent=to_be_sent, united=caller.is_united), parameters)
     if not rows:
         return None
-    split = len(COLUMNS) + 2
-    [(*facts, group_id, quotas), values] = rows[0][:split], rows[0][split:]
+    split = len(COLUMNS) + 3
+    [(*facts, group_id, quotas, a_minute), values] = rows[0][:split], rows[0][split:]
     first, second = len(Capability._meta.concrete_fields), len(Integration._meta.concrete_fields)
     capability = made(Capability, values[:first])
     capability.integration = made(Integration, values[first : first + second])
     capability.readiness = readiness_from(facts)  # type: ignore[attr-defined]
     capability.given_in = group_id  # type: ignore[attr-defined]
     capability.quotas = quotas or []  # type: ignore[attr-defined]
+    capability.a_minute = a_minute  # type: ignore[attr-defined]
     capability.needs = CallNeeds(*values[first + second :]) if to_be_sent else None  # type: ignore[attr-defined]
     return capability
 

@@ -16,6 +16,7 @@ from django.db.models import Q
 
 from acl.actor.chain import CredentialKind
 from acl.audit.recorder import record
+from acl.models.api_key import in_force_sql
 from acl.platform.prepared_statements import rows_of
 from acl.rights.delegation.authority import ACT_FOR_OTHERS
 from acl.rights.statement import rights_sql
@@ -103,14 +104,7 @@ SELECT w.id, w.user_id, w.actor_id, w.key_id, CASE
         OR EXISTS (SELECT FROM auth_group_permissions g JOIN auth_user_groups m
           ON m.group_id = g.group_id WHERE g.permission_id = p.id AND m.user_id = a.id)))), false)
     THEN 'acting_right_lost'
-  WHEN w.credential = 'key' AND NOT EXISTS (
-    SELECT FROM acl_apikey k LEFT JOIN auth_user o ON o.id = k.owner_id
-    WHERE k.id = w.key_id AND k.revoked_at IS NULL AND COALESCE(o.is_active, true)
-      AND (k.all_groups AND k.acts_for_users OR (
-        (k.all_groups OR EXISTS (SELECT FROM acl_apikey_groups g
-          WHERE g.apikey_id = k.id AND g.group_id = w.group_id))
-        AND (k.owner_id IS NULL OR EXISTS (SELECT FROM auth_user_groups m
-          WHERE m.user_id = o.id AND m.group_id = w.group_id)))))
+  WHEN w.credential = 'key' AND NOT {in_force_sql("w.key_id", "ARRAY[w.group_id]")}
     THEN 'key_revoked'
   WHEN c.id IS NOT NULL AND c.definition_hash <> w.definition_hash THEN 'changed'
   WHEN NOT EXISTS (SELECT FROM allowed WHERE allowed.id = w.capability_id

@@ -168,5 +168,6 @@ def _decide(call: Call, to: Call.State, *, by: User | None, note: str, **values:
         )
     verdict = "call.reject" if to == State.REJECTED else "call.approve"
     details = {"call": str(call.pk), "arguments": call.arguments_hash, "note": note}
-    record(by=by, action=verdict, target=target_of(call), details=details)
+    groups = [call.group_id]
+    record(by=by, action=verdict, target=target_of(call), details=details, groups=groups)
     call.refresh_from_db()

@@ -4,7 +4,6 @@ The web process contacts no server. A call is stored before anything else happen
 holds the connections sends it.
 """
 
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -31,7 +30,7 @@ from discovery.calls.argument_check import check_arguments, leave_out_nulls
 from discovery.calls.arguments import accept_former_names, hash_of, serialize_arguments
 from discovery.calls.near_names import near_names
 from discovery.calls.queries import target_of
-from discovery.calls.quotas import check_quotas
+from discovery.calls.quotas import check_call_limit, check_quotas
 from discovery.calls.state import FLOW_REFUSED, NOT_THERE, queue, send_on_commit
 from discovery.calls.view import MOST_CONTENT, Execution, describe_call, way_of
 from discovery.calls.waiting import wait_for_end
@@ -169,7 +168,7 @@ def begin(
     call = _new_call(caller, capability, arguments, turn_id, idempotency_key)
     # Of a call that waits for a person, the client is gone when it is sent.
     call.dialogue = dialogue if call.state == State.QUEUED else None
-    call, is_new, notice = _store(call, caller, getattr(capability, "quotas", []))
+    call, is_new, notice = _store(call, caller, capability)
     return BegunCall(caller, call, capability, is_new, notice)
 
 
@@ -274,21 +273,25 @@ def _own_turn(call: Call, caller: Caller, turn_id: UUID | None) -> UUID | None:
     return turns.values_list("pk", flat=True).first()
 
 
-def _store(call: Call, caller: Caller, quotas: Sequence[int]) -> tuple[Call, bool, str]:
+def _store(call: Call, caller: Caller, capability: Capability) -> tuple[Call, bool, str]:
     """Store the call; return the row, False if its idempotency key was used before, and a notice
     of quotas near their end, or ""."""
     # Another group may grant the tool by now, and the unique constraint covers one group only.
     if caller.is_united and (earlier_call := _find_earlier(call, caller)):
         return earlier_call, False, ""
-    notice = ""
+    notice, quotas = "", getattr(capability, "quotas", [])
+    a_minute = getattr(capability, "a_minute", None)
     try:
         # Without an idempotency key no earlier call can exist: one statement needs no transaction.
         plain = not (call.idempotency_key or call.state == State.WAITING or call.acts_for_other)
-        with nullcontext() if plain and not quotas else transaction.atomic():
+        is_limited = bool(quotas or a_minute)
+        with nullcontext() if plain and not is_limited else transaction.atomic():
+            if is_limited and (earlier := _find_earlier(call, caller)) is not None:
+                return earlier, False, ""
             if quotas:
-                if (earlier := _find_earlier(call, caller)) is not None:
-                    return earlier, False, ""
                 notice = check_quotas(call, quotas)
+            if a_minute:
+                check_call_limit(capability.integration, a_minute)
             if call.state == State.WAITING:
                 people = lock_queue_of(call)
                 if (earlier := _find_earlier(call, caller)) is not None:

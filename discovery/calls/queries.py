@@ -183,7 +183,9 @@ def cancel_call(*, by: User | None, call: Call) -> Call:
     if call.state not in (State.WAITING, State.QUEUED) or not move(call, State.CANCELLED):
         call.refresh_from_db()
         raise TooLateError(call)
-    record(by=by, action="call.cancel", target=target_of(call), details={"call": str(call.pk)})
+    details = {"call": str(call.pk)}
+    groups = [call.group_id]
+    record(by=by, action="call.cancel", target=target_of(call), details=details, groups=groups)
     return call
 
 

@@ -8,6 +8,7 @@ is stored, so that concurrent calls count each other, and one statement counts f
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from math import ceil
 from typing import Any
 
 from django.contrib.auth.models import Group, User
@@ -17,11 +18,12 @@ from django.db.models import Q, QuerySet
 from acl.audit.recorder import record
 from acl.platform.clock import database_now
 from acl.rights.caller_lookup import Caller
-from catalog.models import Capability
+from catalog.models import Capability, Integration
 from discovery.calls.approval_queue import TooManyWaitingError
-from discovery.models import Call, Quota
+from discovery.models import Call, CallLimit, Quota
 
 MOST_QUOTAS = 500
+MOST_A_MINUTE = 1_000_000
 # Unless they were sent: what a server got counts, however the call ended.
 _NOT_COUNTED = ("rejected", "expired", "cancelled")
 _NAMED = ("user", "group", "capability")
@@ -35,6 +37,18 @@ class QuotaExceededError(TooManyWaitingError):
             self,
             f"The quota “{quota.text}” is used up ({used:,} today). Nothing has been run. It "
             "begins anew at 00:00 UTC.",
+        )
+        self.seconds = seconds
+
+
+class CallLimitReachedError(QuotaExceededError):
+    """Refusal of a call beyond its integration's limit of a minute."""
+
+    def __init__(self, a_minute: int, seconds: int) -> None:
+        Exception.__init__(
+            self,
+            f"This integration takes {a_minute:,} calls a minute, and had as many. Nothing has "
+            f"been run. It may be called again in {seconds:,} s.",
         )
         self.seconds = seconds
 
@@ -77,6 +91,50 @@ def check_quotas(call: Call, keys: Sequence[int]) -> str:
         if after >= quota.notice_at:
             notices.append(f"{after:,} used today of the quota “{quota.text}”.")
     return " ".join(notices)
+
+
+def check_call_limit(integration: Integration, a_minute: int) -> None:
+    """Raise CallLimitReachedError if the integration has had its calls of this minute. Its limit is
+    locked until the call is stored, so that concurrent calls count each other."""
+    list(CallLimit.objects.select_for_update(no_key=True).filter(integration=integration))
+    with connection.cursor() as cursor:
+        cursor.execute(_OF_THIS_MINUTE, [integration.pk, list(_NOT_COUNTED), a_minute])
+        number, seconds = cursor.fetchone()
+    if number >= a_minute:
+        raise CallLimitReachedError(a_minute, max(1, ceil(seconds)))
+
+
+# The newest calls, as many as are allowed: once the oldest of them is a minute old, there is room.
+_OF_THIS_MINUTE = """
+SELECT count(*), EXTRACT(EPOCH FROM min(created_at) + interval '1 minute' - clock_timestamp())
+FROM (
+  SELECT c.created_at FROM discovery_call c
+  WHERE c.capability_id IN (SELECT k.id FROM catalog_capability k WHERE k.integration_id = %s)
+    AND c.created_at > clock_timestamp() - interval '1 minute'
+    AND (c.state <> ALL (%s) OR c.started_at IS NOT NULL)
+  ORDER BY c.created_at DESC LIMIT %s) recent
+"""
+
+
+@transaction.atomic
+def set_call_limit(*, by: User | None, integration: Integration, a_minute: int) -> bool:
+    """Limit the calls of an integration in a minute; 0 is no limit. False if nothing changes."""
+    row = CallLimit.objects.filter(integration=integration).first()
+    before = row.a_minute if row else 0
+    if before == a_minute:
+        return False
+    if a_minute:
+        CallLimit.objects.update_or_create(integration=integration, defaults={"a_minute": a_minute})
+    else:
+        CallLimit.objects.filter(integration=integration).delete()
+    details = {"before": before, "after": a_minute}
+    record(by=by, action="integration.call_limit", target=integration.slug, details=details)
+    return True
+
+
+def call_limits() -> dict[int, int]:
+    """Return the limits a minute, by integration."""
+    return dict(CallLimit.objects.values_list("integration", "a_minute"))
 
 
 def count_use(quotas: Sequence[Quota], *, user_id: int | None) -> list[QuotaUse]:
@@ -160,6 +218,18 @@ def seconds_left(now: datetime) -> int:
     return max(1, -int((now - midnight).total_seconds()))
 
 
+def check_quota(
+    *, measure: str, soft: int | None, hard: int | None, user: User | None, each_person: bool
+) -> None:
+    """Raise QuotaRefusedError for a quota that limits nothing or contradicts itself."""
+    if soft is None and hard is None:
+        raise QuotaRefusedError(f"Give a soft or a hard limit of {measure}.")
+    if soft is not None and hard is not None and soft > hard:
+        raise QuotaRefusedError("The soft limit must not be above the hard one.")
+    if user is not None and each_person:
+        raise QuotaRefusedError("A quota is for one person or for each, not for both.")
+
+
 @transaction.atomic
 def set_quota(
     *,
@@ -173,12 +243,7 @@ def set_quota(
     each_person: bool = False,
 ) -> Quota:
     """Set a quota, in place of one with the same subject and measure. Raises QuotaRefusedError."""
-    if soft is None and hard is None:
-        raise QuotaRefusedError("Give a soft or a hard limit.")
-    if soft is not None and hard is not None and soft > hard:
-        raise QuotaRefusedError("The soft limit must not be above the hard one.")
-    if user is not None and each_person:
-        raise QuotaRefusedError("A quota is for one person or for each, not for both.")
+    check_quota(measure=measure, soft=soft, hard=hard, user=user, each_person=each_person)
     quota, is_new = Quota.objects.update_or_create(
         user=user,
         group=group,

@@ -35,7 +35,7 @@ LEFT_QUEUE = {
     "actor_deactivated": gettext_noop("The account of the requester is deactivated."),
     "acting_right_lost": gettext_noop("The requester may no longer act for other people."),
     "key_revoked": gettext_noop(
-        "The key that made this call is revoked, or its owner may no longer use it."
+        "The key that made this call has ended, or its owner may no longer use it."
     ),
     "changed": gettext_noop("The tool has changed since the call was requested."),
     "right_lost": gettext_noop("The user of this call may no longer use the tool."),

@@ -93,7 +93,8 @@ def reset(*, by: User | None, group: Group) -> int:
     """Delete all experiences of a group, and what it was taught; return the experiences' number."""
     number, _ = Experience.objects.filter(group=group).delete()
     TaughtMessage.objects.filter(group=group).delete()
-    record(by=by, action="learning.reset", target=group.name, details={"experiences": number})
+    details = {"experiences": number}
+    record(by=by, action="learning.reset", target=group.name, details=details, groups=[group.pk])
     return number
 
 

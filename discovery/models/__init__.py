@@ -1,7 +1,7 @@
 """Tables of discovery."""
 
 from discovery.models.call import Call
-from discovery.models.call_policy import CallPolicy, Quota, ToolExample
+from discovery.models.call_policy import CallLimit, CallPolicy, Quota, ToolExample
 from discovery.models.chat import Chat, ChatMessage, ChatModel, ChatUse, ModelPrice, ModelRequest
 from discovery.models.flow import FlowMode, FlowRule, TrustedValue, TurnReading
 from discovery.models.outcome import Called, Outcome, OutcomeAlert
@@ -11,6 +11,7 @@ from discovery.models.turn import FirstRun, Turn
 
 __all__ = [
     "Call",
+    "CallLimit",
     "CallPolicy",
     "Called",
     "Chat",

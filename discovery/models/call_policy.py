@@ -11,7 +11,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy
 
 from acl.platform.database_triggers import DatabaseTrigger, Triggers
-from catalog.models import Capability
+from catalog.models import Capability, Integration
 from discovery.models.call import Content
 
 LONGEST_DAYS = 3650
@@ -139,6 +139,18 @@ class Quota(models.Model):
     def notice_at(self) -> int:
         """Return from where on there is a notice: the soft limit, or four fifths of the hard."""
         return self.soft if self.soft is not None else (self.hard or 0) * 4 // 5
+
+
+class CallLimit(models.Model):
+    """Limit on the calls of an integration's tools in any minute, of all callers together."""
+
+    integration = models.OneToOneField(
+        Integration, models.CASCADE, primary_key=True, related_name="+"
+    )
+    a_minute = models.PositiveIntegerField(validators=[MinValueValidator(1)])
+
+    def __str__(self) -> str:
+        return f"{self.a_minute:,} a minute at {self.integration_id}"
 
 
 # Examples of arguments that admins saved for a tool.

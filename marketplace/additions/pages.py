@@ -14,7 +14,7 @@ from acl.web.frame import PageRequest, frame_of, render_page
 from acl.web.staff_pages import admins_only, posted
 from catalog.models import ServerProposal
 from catalog.servers.net.address_check import EndpointNotAllowedError
-from catalog.servers.proposals import AnsweredError, ProposalRefusedError
+from catalog.servers.proposals import AnsweredError, ProposalRefusedError, list_open_proposals
 from marketplace.additions.recognition import (
     LONGEST_DOCUMENT,
     NotRecognisedError,
@@ -134,4 +134,4 @@ def _proposal(request: PageRequest) -> ServerProposal | None:
     pk = request.GET.get("proposal", "") or request.POST.get("proposal", "")
     if not _is_key(pk):
         return None
-    return ServerProposal.objects.filter(pk=int(pk), state=ServerProposal.State.OPEN).first()
+    return list_open_proposals().filter(pk=int(pk)).first()

@@ -14,13 +14,22 @@ from acl.rights.delegation import DelegationRefused
 from catalog.access.rules import RuleRefused
 from catalog.models import Capability, Integration
 from catalog.servers.cell.allowed_hosts import NotAHostError
-from marketplace.config_file._document import ConfigDocument, GroupEntry, PersonEntry, TargetedRule
-from marketplace.config_file.export_service import Values, flow_rule_key
+from discovery.calls.quotas import QuotaRefusedError
+from marketplace.config_file._document import (
+    ConfigDocument,
+    FlowRuleEntry,
+    GroupEntry,
+    PersonEntry,
+    QuotaEntry,
+    TargetedRule,
+)
+from marketplace.config_file.export_service import Values, flow_rule_key, quota_key
 from marketplace.config_file.text import Path, Problem, ReadDocument, written
 
 # The plan: how the configuration differs before and after a file is applied, entry by entry.
 
 Key = tuple[str, str]
+QUOTA_SUBJECT = ("measure", "tool", "group", "user", "each_person")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +121,9 @@ def _entries(document: Values) -> Iterator[tuple[Key, Values]]:
     for flow in document["flow_rules"]:
         words = ", ".join(word for word in _flow_words(flow) if word)
         yield ("flow rule", words), {"mode": flow["mode"]}
+    for quota in document["quotas"]:
+        words = " ".join(word for word in quota_key(quota) if word)
+        yield ("quota", words), _besides(quota, *QUOTA_SUBJECT)
     for trusted in document["trusted_values"]:
         yield ("trusted value", trusted["value"]), _besides(trusted, "value")
 
@@ -139,7 +151,17 @@ def _besides(entry: Values, *names: str) -> Values:
     return {name: value for name, value in entry.items() if name not in names}
 
 
-_KINDS = ("group", "space", "integration", "tool", "grant", "rule", "flow rule", "trusted value")
+_KINDS = (
+    "group",
+    "space",
+    "integration",
+    "tool",
+    "grant",
+    "rule",
+    "flow rule",
+    "quota",
+    "trusted value",
+)
 
 
 def _place(key: Key) -> tuple[int, str]:
@@ -155,7 +177,8 @@ def _shown(value: Any) -> str:
 
 
 _REFUSALS = (
-    *(DelegationRefused, GroupRefused, NotAHostError, PeopleRefused, RuleRefused, SpaceRefused),
+    *(DelegationRefused, GroupRefused, NotAHostError, PeopleRefused),
+    *(QuotaRefusedError, RuleRefused, SpaceRefused),
 )
 
 
@@ -183,7 +206,9 @@ class Application:
         """Read everything that the file may name. Called again when rows have come."""
         document = self.document
         tool_names = {item.name for item in document.tools or []}
-        tool_names |= {item.tool for item in document.flow_rules or [] if item.tool}
+        limits: list[FlowRuleEntry | QuotaEntry] = [*(document.flow_rules or [])]
+        limits += document.quotas or []
+        tool_names |= {item.tool for item in limits if item.tool}
         entries: list[GroupEntry | PersonEntry] = []
         entries += [*(document.groups or []), *(document.people or [])]
         for entry in entries:
@@ -193,9 +218,9 @@ class Application:
         self._integrations = {row.slug: row for row in Integration.objects.all()}
         tools = Capability.objects.filter(full_name__in=tool_names).defer("input_schema", "content")
         self._tools = {row.full_name: row for row in tools}
-        people = User.objects.filter(
-            username__in=[item.user for item in self.document.people or []]
-        )
+        usernames = {item.user for item in document.people or []}
+        usernames |= {item.user for item in document.quotas or [] if item.user}
+        people = User.objects.filter(username__in=usernames)
         self._people = {person.username: person for person in people}
 
     def refuse(self, path: Path, reason: str) -> None:

@@ -18,6 +18,7 @@ from pydantic import (
 
 from catalog.formats.names import RESERVED, SLUG
 from catalog.readiness.obstacles import OWN_INTEGRATIONS
+from discovery.calls.quotas import MOST_A_MINUTE, MOST_QUOTAS
 
 FORMAT = 1
 MOST = 20_000
@@ -53,6 +54,7 @@ Tag = Annotated[str, Field(max_length=80), _PLAIN]
 Slug = Annotated[str, AfterValidator(_free_slug)]
 # A space's slug is Django's.
 SpaceSlug = Annotated[str, Field(pattern=r"^[-a-zA-Z0-9_]{1,60}$")]
+Limit = Annotated[int, Field(ge=0, le=10**12)]
 Effect = Literal["deny", "propose", "allow"]
 
 
@@ -144,6 +146,7 @@ class IntegrationEntry(Part):
     enabled: bool | None = None
     restricted: bool | None = None
     requestable: bool | None = None
+    calls_per_minute: Annotated[int, Field(ge=0, le=MOST_A_MINUTE)] | None = None  # 0: no limit
     own_secrets: bool | None = None
     network: Literal["listed", "all"] | None = None
     allowed_hosts: list[Host] | None = Field(default=None, max_length=500)
@@ -194,6 +197,25 @@ class FlowRuleEntry(Part):
         return self
 
 
+class QuotaEntry(Part):
+    """A quota on calls or tokens a day. One of a tool that is gone waits for it."""
+
+    measure: Literal["calls", "tokens"]
+    soft: Limit | None = None
+    hard: Limit | None = None
+    tool: Tool | None = None
+    group: Name | None = None
+    user: Name | None = None
+    each_person: bool = False
+    waits: bool = False
+
+    @model_validator(mode="after")
+    def _one_subject(self) -> Self:
+        if self.waits and self.tool is None:
+            raise ValueError("waits, which takes a tool")
+        return self
+
+
 class WaitingEntry(Part):
     """Limit that waits for an integration or a tool that is gone.
 
@@ -236,5 +258,6 @@ class ConfigDocument(Part):
     integrations: list[IntegrationEntry] | None = Field(default=None, max_length=MOST)
     tools: list[ToolEntry] | None = Field(default=None, max_length=MOST)
     flow_rules: list[FlowRuleEntry] | None = Field(default=None, max_length=MOST)
+    quotas: list[QuotaEntry] | None = Field(default=None, max_length=MOST_QUOTAS)
     trusted_values: list[TrustedValueEntry] | None = Field(default=None, max_length=MOST)
     waiting: list[WaitingEntry] | None = Field(default=None, max_length=MOST)

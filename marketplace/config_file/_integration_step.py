@@ -15,6 +15,7 @@ from catalog.readiness.obstacles import OWN_INTEGRATIONS
 from catalog.registration.register import register
 from catalog.servers.program_network import set_network
 from catalog.servers.secrets.store import set_own_secrets
+from discovery.calls.quotas import set_call_limit
 from marketplace.config_file._application import Application
 from marketplace.config_file._document import IntegrationEntry
 from marketplace.config_file.export_service import (
@@ -178,6 +179,8 @@ def _apply_settings(
         set_restricted(by=work.by, integration=row, restricted=entry.restricted)
     if entry.requestable is not None:
         set_requestable(by=work.by, integration=row, requestable=entry.requestable)
+    if entry.calls_per_minute is not None:
+        set_call_limit(by=work.by, integration=row, a_minute=entry.calls_per_minute)
     if entry.own_secrets is not None:
         set_own_secrets(by=work.by, integration=row, allowed=entry.own_secrets)
     if entry.network is not None or entry.allowed_hosts is not None:

@@ -17,6 +17,7 @@ from catalog.models import Integration
 from marketplace.config_file._application import Application, EntryChange, Waiting, compare
 from marketplace.config_file._integration_step import apply_integrations
 from marketplace.config_file._policy_step import apply_policies
+from marketplace.config_file._quota_step import apply_quotas
 from marketplace.config_file._rights_step import apply_groups, apply_rights
 from marketplace.config_file._waiting_step import apply_waiting
 from marketplace.config_file.export_service import Values, export_document
@@ -87,6 +88,7 @@ def _apply(by: User | None, document: ReadDocument, *, prune: bool) -> Applied:
     apply_integrations(work)
     work.load_names()
     apply_policies(work)
+    apply_quotas(work)
     apply_waiting(work)
     apply_rights(work)
     if work.problems:

@@ -6,13 +6,14 @@ that look as if they held one are redacted.
 
 from collections import defaultdict
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
 from django.contrib.auth.models import Group, User
 from django.db.models import F, Model
 
 from acl.models import GroupPolicy, Space
-from catalog.access.kept_limits import list_kept_rules, list_kept_settings
+from catalog.access.kept_limits import list_kept_quotas, list_kept_rules, list_kept_settings
 from catalog.effects.assessment import corrected_columns
 from catalog.formats.secret_redaction import (
     REDACTED,
@@ -31,7 +32,8 @@ from catalog.models import (
     Rule,
 )
 from catalog.models.integration import ReviewState
-from discovery.models import FlowRule, TrustedValue
+from discovery.calls.quotas import call_limits, list_quotas
+from discovery.models import FlowRule, Quota, TrustedValue
 
 Values = dict[str, Any]
 
@@ -42,12 +44,21 @@ def export_document(*, people: bool = True) -> Values:
     Without `people`, what single people were granted is left out, and so are the rules for them.
     """
     document: Values = {"groups": _groups()}
+    limits = call_limits()
     if people:
         document["people"] = _people()
     return document | {
-        "integrations": [integration_entry(row) for row in exported_integrations()],
+        "integrations": [
+            integration_entry(row) | {"calls_per_minute": limits.get(row.pk, 0)}
+            for row in exported_integrations()
+        ],
         "tools": _tools(),
         "flow_rules": _flow_rules(),
+        "quotas": [
+            entry
+            for _key, (row, entry) in sorted(stored_quotas().items(), key=itemgetter(0))
+            if people or row.user is None
+        ],
         "trusted_values": list(TrustedValue.objects.order_by("value").values("value", "note")),
         "waiting": sorted(map(waiting_entry, list_kept_settings()), key=waiting_key),
     }
@@ -219,19 +230,53 @@ def tool_entry(row: Capability) -> Values:
 
 def _flow_rules() -> list[Values]:
     rows = FlowRule.objects.select_related("capability", "space__group", "group")
-    entries = [_flow_rule_entry(row) for row in rows]
+    entries = [
+        {"mode": row.mode, **({"tool": row.capability.full_name} if row.capability else {})}
+        | _where(row)
+        for row in rows
+    ]
     return sorted(entries, key=flow_rule_key)
 
 
-def _flow_rule_entry(row: FlowRule) -> Values:
-    entry: Values = {"mode": row.mode}
-    if row.capability is not None:
-        entry["tool"] = row.capability.full_name
-    if row.group is not None:
-        entry["group"] = row.group.name
+def _where(row: FlowRule | KeptLimit) -> Values:
+    entry: Values = {"group": row.group.name} if row.group is not None else {}
     if row.space is not None:
         entry["space"] = {"group": row.space.group.name, "slug": row.space.slug}
     return entry
+
+
+def stored_quotas() -> dict[tuple[str, ...], tuple[Quota | KeptLimit, Values]]:
+    """Return all quotas and those that wait, each with its entry, by what they are about."""
+    rows: list[Quota | KeptLimit] = [*list_kept_quotas(), *list_quotas()]
+    entries = ((row, quota_entry(row)) for row in rows)
+    return {quota_key(entry): (row, entry) for row, entry in entries}
+
+
+def quota_entry(row: Quota | KeptLimit) -> Values:
+    """Return a quota, or one that waits for its tool, as the file has it."""
+    waits = isinstance(row, KeptLimit)
+    terms = row.terms if isinstance(row, KeptLimit) else vars(row)
+    named = row if isinstance(row, KeptLimit) else row.capability
+    tool = named.full_name if named else ""
+    entry: Values = {"measure": terms["measure"]}
+    entry |= {name: terms[name] for name in ("soft", "hard") if terms[name] is not None}
+    if tool:
+        entry["tool"] = tool
+    if row.group is not None:
+        entry["group"] = row.group.name
+    if row.user is not None:
+        entry["user"] = row.user.get_username()
+    return (
+        entry
+        | ({"each_person": True} if terms["each_person"] else {})
+        | ({"waits": True} if waits else {})
+    )
+
+
+def quota_key(entry: Values) -> tuple[str, ...]:
+    """Return what a quota is about, by which it is the same one."""
+    names = (entry.get(name) or "" for name in ("tool", "group", "user", "measure"))
+    return (*names, "for each person" if entry.get("each_person") else "")
 
 
 def waiting_entry(row: KeptLimit) -> Values:
@@ -239,15 +284,9 @@ def waiting_entry(row: KeptLimit) -> Values:
     if not row.full_name:
         return {"integration": row.integration}
     if row.kind:
-        entry: Values = {"tool": row.full_name, "mode": row.terms["mode"]}
-    else:
-        blocked = row.effect == Rule.Effect.DENY
-        return {"tool": row.full_name, "access": "blocked" if blocked else "propose"}
-    if row.group is not None:
-        entry["group"] = row.group.name
-    if row.space is not None:
-        entry["space"] = {"group": row.space.group.name, "slug": row.space.slug}
-    return entry
+        return {"tool": row.full_name, "mode": row.terms["mode"]} | _where(row)
+    blocked = row.effect == Rule.Effect.DENY
+    return {"tool": row.full_name, "access": "blocked" if blocked else "propose"}
 
 
 def waiting_key(entry: Values) -> tuple[str, ...]:

@@ -1,4 +1,7 @@
-"""A connection as it is shown before it is confirmed: each fact that its digest covers, in full."""
+"""A connection as it is shown before it is confirmed: each fact that its digest covers.
+
+Of addresses that are secrets, only the secret is not shown; the digest covers it all the same.
+"""
 
 import json
 import shlex
@@ -9,6 +12,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from acl.visible_text.pieces import show_text
+from catalog.formats.secret_redaction import word_addresses
 from catalog.registration.integration_identity import connection_facts
 
 # A list shows so many changes, each of at most so many characters; others have their own page.
@@ -94,8 +98,9 @@ def _text(path: _Path, value: Any) -> str:
         return ""
     if isinstance(value, list) and len(path) == 1:
         quoted = [shlex.quote(str(part)) if path == ("command",) else str(part) for part in value]
-        return (" " if path == ("command",) else ", ").join(quoted)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return word_addresses((" " if path == ("command",) else ", ").join(quoted), deciding=True)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return word_addresses(text, deciding=True)
 
 
 def _label(path: _Path) -> str:

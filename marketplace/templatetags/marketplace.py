@@ -8,6 +8,7 @@ from django import template
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
+from catalog.formats.secret_redaction import word_addresses
 from catalog.servers.client.server_problems import label_problem
 from marketplace.notifications.kinds.registry import label_kind
 
@@ -18,8 +19,8 @@ register.filter("channel_kind", label_kind)
 
 @register.filter
 def command_line(parts: Iterable[str]) -> str:
-    """Quote a command for a shell, with invisible characters escaped."""
-    return " ".join(_visible(shlex.quote(part)) for part in parts)
+    """Quote a command for a shell, with invisible characters escaped, and addresses worded."""
+    return " ".join(_visible(shlex.quote(word_addresses(part))) for part in parts)
 
 
 def _visible(text: str) -> str:

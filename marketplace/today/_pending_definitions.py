@@ -12,9 +12,10 @@ from django.utils.translation import ngettext
 
 from catalog.capabilities.runtime_state import NOT_OVER
 from catalog.icons.declarations import face_of
-from catalog.models import Capability, Definition, Integration, RuntimeCapability, ServerProposal
+from catalog.models import Capability, Definition, Integration, RuntimeCapability
 from catalog.models.integration import ReviewState
 from catalog.registration.definition_review import ChangedSinceError, NotReadableError
+from catalog.servers.proposals import list_open_proposals
 from marketplace.integrations import review_decisions
 from marketplace.integrations.review_decisions import DefinitionChange, change_of
 from marketplace.models import Installation
@@ -45,7 +46,7 @@ def list_reviews() -> Section:
     definitions = _definitions_of([integration.pk for integration in first_integrations])
     rows = [_row(integration, definitions[integration.pk]) for integration in first_integrations]
     installs = Installation.objects.filter(state=Installation.State.NEEDS_APPROVAL)
-    proposals = ServerProposal.objects.filter(state=ServerProposal.State.OPEN)
+    proposals = list_open_proposals()
     ready = Capability.objects.filter(full_name=OuterRef("full_name"), state=ReviewState.APPROVED)
     runtime_tools = RuntimeCapability.objects.filter(NOT_OVER, Exists(ready), state__in=_UNDECIDED)
     others = (

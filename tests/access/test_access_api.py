@@ -1,5 +1,6 @@
 """The access API: answers and permissions."""
 
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry, GroupPolicy, Space
 from acl.people.spaces import create_space
+from catalog.access.grants import list_grants
 from catalog.models import Rule
 from tests.access.people import People, client_of
 from tests.access.worlds import usable
@@ -18,6 +20,7 @@ from tests.factories import UserFactory, give, lay_down
 
 EXPLAIN, REACH = "/api/v1/access/explain", "/api/v1/access/reach"
 HOLDERS, RULES = "/api/v1/access/holders", "/api/v1/access/rules"
+GRANTS = "/api/v1/grants"
 SEND = "gmail__send_email"
 
 
@@ -421,3 +424,28 @@ def test_rules_are_paged(people: People, key: Client) -> None:
 
     assert [rule["effect"] for rule in page["items"]] == ["propose", "allow"]
     assert (page["total"], page["has_more"]) == (3, False)
+
+
+# Grants
+
+
+@pytest.mark.parametrize("kind", ["integration", "capability"])
+def test_a_key_revokes_what_its_own_group_was_granted(
+    people: People, key: Client, kind: str
+) -> None:
+    target = (
+        people.gmail if kind == "integration" else people.gmail.capabilities.get(full_name=SEND)
+    )
+    for group in (people.support, people.finance):
+        give(target, group)
+
+    def revoked(group: str, name: str = str(target), client: Client = key) -> int:
+        return client.delete(GRANTS, query_params={"group": group, kind: name}).status_code
+
+    assert revoked("finance") == revoked("nowhere") == 403
+    assert key.delete(GRANTS, query_params={"user": "alice", kind: str(target)}).status_code == 403
+    assert key.post(GRANTS, {"group": "support", kind: str(target)}).status_code == 403
+    assert (revoked("support"), revoked("support", "unknown")) == (204, 400)
+    assert str(target) not in chain(*list_grants(group=people.support))
+    assert str(target) in chain(*list_grants(group=people.finance))
+    assert AuditEntry.objects.filter(action="grant.remove").count() == 1

@@ -95,5 +95,5 @@ def test_an_admin_is_named_in_the_audit_log(file: Path) -> None:
     run("apply", str(file), "--as", "root")
 
     assert AuditEntry.objects.get(action="configuration.apply").by_name == "root"
-    with pytest.raises(CommandError, match="no active user called nobody"):
+    with pytest.raises(CommandError, match="no active admin called nobody"):
         call_command("apply", str(file), "--as", "nobody")

@@ -22,8 +22,9 @@ from catalog.registration.admin_corrections import correct_capability
 from catalog.registration.register import register
 from catalog.servers.program_network import set_network
 from catalog.servers.secrets.store import set_own_secrets
+from discovery.calls.quotas import set_call_limit, set_quota
 from discovery.flow_guard.rules import set_flow_rule, trust_value
-from discovery.models import FlowRule, TrustedValue
+from discovery.models import FlowRule, Quota, TrustedValue
 from marketplace.config_file.apply_service import apply_text
 from marketplace.config_file.export_service import export_document
 from marketplace.config_file.text import write_document
@@ -175,6 +176,7 @@ def _leave_limits(random: Random, groups: list[Group], people: list[User]) -> No
         space = random.choice([None, random.choice(list(Space.objects.order_by("pk")))])
         mode = random.choice(["off", "ask", "refuse"])
         set_flow_rule(by=None, mode=mode, capability=tool, space=space, group=group)
+        _limit(random, tool, groups)
     server.delete()
 
 
@@ -207,6 +209,7 @@ def _register_servers(random: Random) -> None:
         set_own_secrets(by=None, integration=row, allowed=random.random() < 0.5)
         set_restricted(by=None, integration=row, restricted=random.random() < 0.5)
         set_requestable(by=None, integration=row, requestable=random.random() < 0.5)
+        set_call_limit(by=None, integration=row, a_minute=random.choice([0, 30]))
         set_enabled(by=None, integration=row, enabled=random.random() < 0.7)
         if is_program:
             hosts = random.choice([[], ["api.example.com", "*.example.org:8443"]])
@@ -250,12 +253,25 @@ def _set_policies(random: Random, tools: list[Capability], groups: list[Group]) 
     mode = random.choice(["off", "advise", "ask", "refuse"])
     set_flow_rule(by=None, mode=mode, capability=tool, space=space, group=group)
     trust_value(by=None, value=random.choice(["@example.org", "no"]), note="")
+    _limit(random, tool, groups)
+
+
+def _limit(random: Random, tool: Capability | None, groups: list[Group]) -> None:
+    user = random.choice([None, *User.objects.order_by("pk")])
+    hard = random.choice([None, random.randrange(1000)])
+    soft = random.randrange(hard + 1) if hard is not None else random.randrange(1000)
+    set_quota(
+        by=None, measure=random.choice(["calls", "tokens"]), soft=soft,
+        hard=hard, user=user, group=random.choice([None, *groups]), capability=tool,
+        each_person=user is None and random.random() < 0.5,
+    )  # fmt: skip
 
 
 def _wipe(tools: list[Capability]) -> None:
     """Remove all that a new installation lacks. Known servers keep their tools, as listed."""
     Group.objects.all().delete()
     FlowRule.objects.all().delete()
+    Quota.objects.all().delete()
     TrustedValue.objects.all().delete()
     Rule.objects.all().delete()
     known = {tool.integration_id for tool in tools}

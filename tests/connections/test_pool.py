@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 from acl.platform.redis_circuit import CircuitBreaker
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ServerLimits
-from catalog.servers.connections._policy import BackOff, Policy
+from catalog.servers.connections._policy import Policy
 from catalog.servers.connections._session_pool import ConnectionPool, close_idle_forever
 from tests.connections.evil_server import QUICK, server, text_of
 
@@ -257,17 +257,6 @@ def test_breaker_by_the_clock() -> None:
     assert [breaker.allows(moment) for moment in (60, 69, 70, 70.1)] == [False, False, True, False]
     breaker.succeeded()
     assert breaker.allows(71)
-
-
-def test_pauses_grow_up_to_a_limit() -> None:
-    back_off = BackOff(Policy(first_pause=1, longest_pause=8))
-    for _ in range(10):
-        back_off.failed(100)
-
-    assert not back_off.allows(103.9)
-    assert back_off.allows(108)
-    back_off.succeeded()
-    assert back_off.allows(0)
 
 
 def test_surroundings_of_two_servers_are_apart() -> None:

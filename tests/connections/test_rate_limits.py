@@ -1,4 +1,4 @@
-"""A server's 429 holds for the next calls by the same credential, for as long as it says."""
+"""A server's 429, or 503 with an end, holds for the next calls by the same credential."""
 
 import asyncio
 import time
@@ -38,6 +38,7 @@ class Limiter:
         self.methods = methods or ("tools/call",)
         self.limited: dict[str, str | None] = {}
         self.sent: list[str] = []
+        self.status = 429
 
     def __call__(self, server: ScriptedServer, message: Message) -> Reply | None:
         caller = server.headers.get("authorization", "")
@@ -47,7 +48,7 @@ class Limiter:
         if caller not in self.limited:
             return None
         wait = self.limited[caller]
-        return Reply(429, b"slow down", "text/plain", {"Retry-After": wait} if wait else {})
+        return Reply(self.status, b"slow down", "text/plain", {"Retry-After": wait} if wait else {})
 
 
 def in_pool(ask: Callable[[ConnectionPool], Awaitable[Any]], **policy: float) -> Any:
@@ -80,6 +81,8 @@ def test_limit_of_one_credential_holds_for_its_calls_and_for_nobody_elses(seed: 
     credentials = {key: f"{key} {random.random()}" for key in KEYS}
     waits = {key: random.choice([None, "30", "90", "100000"]) for key in KEYS}
     blocked: set[str] = set()
+    limiter.status = random.choice([429, 503])
+    reason = Reason.RATE_LIMITED if limiter.status == 429 else Reason.ASKS_TO_WAIT
 
     async def ask(pool: ConnectionPool) -> None:
         for _ in range(12):
@@ -92,7 +95,7 @@ def test_limit_of_one_credential_holds_for_its_calls_and_for_nobody_elses(seed: 
             problem = await problem_of(pool.call(lane, target(server, caller), "echo", {}))
             if caller in limiter.limited:
                 assert problem is not None
-                assert problem.reason is Reason.RATE_LIMITED
+                assert problem.reason is reason
                 assert problem.retry_after is not None
                 assert wait is not None
                 assert 25 < problem.retry_after <= float(wait)
@@ -162,9 +165,11 @@ def test_limit_without_a_time_holds_back_the_next_call_for_a_moment(said: str | 
     assert Policy().unsaid_limit <= 1
 
 
+@pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("method", ["initialize", "tools/list"])
-def test_limit_is_met_by_opening_and_by_listing_too(method: str) -> None:
+def test_limit_is_met_by_opening_and_by_listing_too(method: str, status: int) -> None:
     limiter = Limiter(*({"server/discover", "initialize"} if method == "initialize" else {method}))
+    limiter.status = status
     limiter.limited["me"] = "60"
 
     async def ask(pool: ConnectionPool) -> list[ServerProblemError | None]:
@@ -179,7 +184,8 @@ def test_limit_is_met_by_opening_and_by_listing_too(method: str) -> None:
 
     with scripted_server(limiter) as server:
         problems = in_pool(ask)
-    assert [problem and problem.reason for problem in problems] == [Reason.RATE_LIMITED] * 4
+    reason = Reason.RATE_LIMITED if status == 429 else Reason.ASKS_TO_WAIT
+    assert [problem and problem.reason for problem in problems] == [reason] * 4
     assert all(problem.retry_after > 50 for problem in problems)
     assert len(set(limiter.sent)) == 1
     assert server.asked.count(method) <= 1

@@ -6,17 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from marketplace.operate.embedded import supervisor as supervisor_module
 from marketplace.operate.embedded._child_processes import start_child, stop_child
 from marketplace.operate.embedded.data_folder import CannotRun
 from marketplace.operate.embedded.disk_guard import read_broken_parts
 from marketplace.operate.embedded.supervisor import (
-    LONGEST_DELAY,
     Supervisor,
-    delay_after,
     describe_exit,
 )
 
@@ -130,15 +126,6 @@ def test_stopping_while_a_part_is_restarted_leaves_no_process(
 
     assert all(part.process is not None and part.process.poll() is not None for part in sleepers)
     assert read_broken_parts(tmp_path) == {}
-
-
-@given(st.integers(min_value=0, max_value=1000))
-def test_delays_grow_to_a_minute_and_no_further(failures: int) -> None:
-    delay = delay_after(failures)
-
-    assert 0 <= delay <= LONGEST_DELAY
-    assert delay <= delay_after(failures + 1)
-    assert (delay == 0) == (failures == 0)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """Clients that sign in by OAuth get exactly the person's rights, until somebody ends it."""
 
 from datetime import timedelta
+from random import Random
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -12,6 +14,7 @@ from pytest_django.fixtures import Settings
 
 from acl.models import ApiKey, AuditEntry, AuthorizationCode, ClientToken, RegisteredClient
 from acl.oauth import _registration
+from acl.oauth.authorization_server import REUSED_WITHIN
 from acl.people.people import deactivate, reactivate
 from discovery.metatools.registry import META_TOOLS
 from tests.access.people import People
@@ -277,12 +280,30 @@ def test_refresh_rotates_and_a_used_one_ends_all(people: People, tokens: Tokens)
     renewed = refresh(tokens).json()
     assert works(renewed["access_token"])
     assert renewed["refresh_token"] != tokens.refresh
+    ClientToken.objects.exclude(used_at=None).update(used_at=F("used_at") - 2 * REUSED_WITHIN)
 
     assert refused(refresh(tokens)) == (400, "invalid_grant")
 
     assert not works(renewed["access_token"])
     later = Tokens(tokens.client_id, "", renewed["refresh_token"])
     assert refused(refresh(later)) == (400, "invalid_grant")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_refresh_that_comes_again_within_a_moment_ends_nothing(
+    people: People, tokens: Tokens, seed: int
+) -> None:
+    """Two tabs refresh at once, or an answer is lost: each random one of them goes on."""
+    chance, held = Random(seed), [tokens]
+    for _ in range(6):
+        using = chance.choice(held)
+        renewed = refresh(using).json()
+        assert works(renewed["access_token"])
+        held = [using, Tokens(tokens.client_id, "", renewed["refresh_token"])]
+
+    ClientToken.objects.exclude(used_at=None).update(used_at=F("used_at") - 2 * REUSED_WITHIN)
+    assert refused(refresh(tokens)) == (400, "invalid_grant")
+    assert not works(renewed["access_token"])
 
 
 def test_tokens_are_stored_as_digests(people: People, tokens: Tokens) -> None:

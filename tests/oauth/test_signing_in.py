@@ -304,7 +304,7 @@ def test_passing_failure_of_a_token_endpoint_ends_no_account(
     failure: tuple[int, bytes, str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tokens, "_renewals", tokens._Renewals())
+    monkeypatch.setattr(tokens, "_pauses", {})
     sign_in(browser_of(root))
     OAuthConnection.objects.update(expires_at=timezone.now() - timedelta(minutes=5))
     server.fails = failure
@@ -316,7 +316,7 @@ def test_passing_failure_of_a_token_endpoint_ends_no_account(
         assert problem.value.reason is Reason.TOKEN_UNAVAILABLE
     asked = len(server.sent)
     server.fails = None
-    monkeypatch.setattr(tokens, "_renewals", tokens._Renewals())  # the pause is over
+    monkeypatch.setattr(tokens, "_pauses", {})  # the pause is over
 
     assert asked == 1  # calls within the pause do not ask again
     assert told(mail) == "[hidden]"

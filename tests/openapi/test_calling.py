@@ -203,16 +203,26 @@ def test_account_is_refused_where_several_operations_in_a_row_are() -> None:
     assert everywhere == [Reason.NOT_PERMITTED, Reason.SIGN_IN_NEEDED]
 
 
-@pytest.mark.parametrize(("value", "seconds"), [("30", 30.0), ("soon", None), ("", None)])
+@pytest.mark.parametrize(
+    ("status", "value", "seconds"),
+    [(429, "30", 30.0), (429, "soon", None), (429, "", None), (503, "30", 30.0)],
+)
 def test_limit_of_the_api_says_when_to_try_again(
-    api: MockApi, value: str, seconds: float | None
+    api: MockApi, status: int, value: str, seconds: float | None
 ) -> None:
-    api.answers = [Answer(429, headers={"Retry-After": value})]
+    api.answers = [Answer(status, headers={"Retry-After": value})]
 
     with pytest.raises(ServerProblemError) as problem:
         call(api, "list_books")
 
-    assert (problem.value.reason, problem.value.retry_after) == (Reason.RATE_LIMITED, seconds)
+    reason = Reason.RATE_LIMITED if status == 429 else Reason.ASKS_TO_WAIT
+    assert (problem.value.reason, problem.value.retry_after) == (reason, seconds)
+
+
+def test_outage_of_the_api_without_an_end_is_its_answer(api: MockApi) -> None:
+    api.answers = [Answer(503, headers={"Retry-After": "soon"})]
+
+    assert call(api, "list_books").is_error
 
 
 def test_redirect_of_a_write_is_not_followed(api: MockApi) -> None:

@@ -483,7 +483,7 @@ def test_tasks_do_reach_it_once_it_is_confirmed(
     confirm(world, kind)
     reaching = {name for name in REACHING if kind == "address" or name not in OF_ACCOUNTS}
     for name in reaching:
-        tokens._renewals = tokens._Renewals()  # each is the first after a pause
+        tokens._pauses.clear()  # each is the first after a pause
         with undone(), doors.asked_by(name):
             run_everywhere(name, TASKS[name][0])
             work_off(queue, set())

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import Group, User
-from django.db.models import Q
-from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from acl.models import ApiKey, Invitation, ServiceAccount
-from acl.models.api_key import Rank, rank_of
+from acl.models.api_key import Rank, hold_key, rank_of
 from acl.rights.delegation.authority import (
     EVERY_SCOPE,
     OWN_SCOPES,
@@ -204,13 +202,9 @@ def check_invitation(actor: Actor, role: str, groups: Iterable[Group]) -> None:
 
 
 def hold_credential(actor: Actor) -> None:
-    """Lock the actor's key until the end of the transaction, so that its revocation finds what is
-    made with it meanwhile. Raise DelegationRefused if it has ended since the request came."""
-    if not isinstance(actor, KeyHolder):
-        return
-    valid = Q(expires_at=None) | Q(expires_at__gt=Now())
-    rows = ApiKey.objects.select_for_update(no_key=True).filter(valid, revoked_at=None)
-    if not rows.filter(pk=actor.key_id).exists():
+    """Lock the actor's key until the end of the transaction. Raise DelegationRefused if it has
+    ended since the request came."""
+    if isinstance(actor, KeyHolder) and not hold_key(actor.key_id):
         raise DelegationRefused("key", _("Your own key has ended."))
 
 

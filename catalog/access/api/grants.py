@@ -1,19 +1,25 @@
-"""API of grants, for admins: who was given which integration or capability."""
+"""API of grants, for admins: who was given which integration or capability.
+
+A key of some groups gives nothing, and takes from its own groups what they were given.
+"""
 
 from typing import Any
 
 from django.contrib.auth.models import Group, User
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
-from acl.web.api_views import AdminView
-from acl.web.request_callers import installation_admin
+from acl.models import ApiKey
+from acl.rights.caller_lookup import CallerRefused
+from acl.web.request_callers import administers_all, groups_known, installation_admin, person_of
 from acl.web.strict_serializer import StrictSerializer, Text
 from catalog.access.grants import grant, list_grants, revoke
+from catalog.access.group_scope import capabilities_of, integrations_of
 from catalog.models import Capability, Integration
 
 _NAMES: dict[str, tuple[type[Model], str]] = {
@@ -57,8 +63,10 @@ class GrantsSerializer(serializers.Serializer[Any]):
     capabilities = serializers.ListField(child=serializers.CharField())
 
 
-class GrantsView(AdminView):
+class GrantsView(APIView):
     """Grants: list, grant and revoke."""
+
+    required_scope = ApiKey.Scope.ADMIN
 
     @extend_schema(
         operation_id="list_grants",
@@ -69,12 +77,13 @@ class GrantsView(AdminView):
     )
     def get(self, request: Request) -> Response:
         """Return what was granted to a user, in all their groups, or to a group."""
+        installation_admin(request)
         query = GrantsQuerySerializer(data=request.query_params.dict())
         query.is_valid(raise_exception=True)
         if len(query.validated_data) != 1:
             raise ValidationError({"user": "Name either user or group."})
         [(kind, name)] = query.validated_data.items()
-        subject: dict[str, Any] = {kind: _find(kind, name)}
+        subject: dict[str, Any] = {kind: _find(kind, name, _NAMES[kind][0]._default_manager.all())}
         integrations, capabilities = list_grants(**subject)
         return Response({"integrations": integrations, "capabilities": capabilities})
 
@@ -87,8 +96,8 @@ class GrantsView(AdminView):
     )
     def post(self, request: Request) -> Response:
         """Grant it, with effect from the next request. 200 if it was granted already."""
-        fields = _validated(request.data)
-        is_new = grant(by=installation_admin(request), **_resolve(fields))
+        by, fields = installation_admin(request), _validated(request.data)
+        is_new = grant(by=by, **_resolve(request, fields))
         return Response(fields, status=201 if is_new else 200)
 
     @extend_schema(
@@ -99,9 +108,15 @@ class GrantsView(AdminView):
         responses={204: None},
     )
     def delete(self, request: Request) -> Response:
-        """Revoke it, with effect from the next request. 204 also if there was none."""
+        """Revoke it, with effect from the next request. 204 also if there was none.
+
+        A key of some groups revokes what these were granted.
+        """
+        by = (
+            person_of(request) if request.query_params.get("group") else installation_admin(request)
+        )
         query = _validated(request.query_params.dict())
-        revoke(by=installation_admin(request), **_resolve(query))
+        revoke(by=by, **_resolve(request, query))
         return Response(status=204)
 
 
@@ -117,17 +132,27 @@ def _validated(data: Any) -> dict[str, str]:
     return dict(serializer.validated_data)
 
 
-def _resolve(fields: dict[str, str]) -> dict[str, Any]:
-    """Return the arguments of `grant` and `revoke`."""
-    whom, what = ({n: fields[n] for n in names if n in fields} for names in (_WHOM, _WHAT))
-    [(kind, name)] = what.items()
-    subjects = {subject: _find(subject, subject_name) for subject, subject_name in whom.items()}
-    return {"target": _find(kind, name), **subjects}
+def _resolve(request: Request, fields: dict[str, str]) -> dict[str, Any]:
+    """Return the arguments of `grant` and `revoke`. To a key of some groups, the rest of the people
+    and of the catalogue does not exist."""
+    rows: dict[str, QuerySet] = {
+        kind: table._default_manager.all() for kind, (table, _) in _NAMES.items()
+    }
+    if not administers_all(request):
+        group = Group.objects.filter(groups_known(request, "pk"), name=fields["group"]).first()
+        if group is None:
+            raise CallerRefused
+        rows["integration"], rows["capability"] = (
+            integrations_of(group.pk),
+            capabilities_of(group.pk),
+        )
+    named = {kind: _find(kind, fields[kind], rows[kind]) for kind in _NAMES if kind in fields}
+    target = named.pop("integration", None) or named.pop("capability")
+    return {"target": target, **named}
 
 
-def _find(kind: str, name: str) -> Model:
-    table, column = _NAMES[kind]
-    row = table._default_manager.filter(**{column: name}).first()
+def _find(kind: str, name: str, rows: QuerySet) -> Model:
+    row: Model | None = rows.filter(**{_NAMES[kind][1]: name}).first()
     if row is None:
         raise ValidationError({kind: "There is none of that name."})
     return row

@@ -14,6 +14,7 @@ from mcp_types import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCResponse
 from mcp_types import jsonrpc_message_adapter as adapter
 from mcp_types.jsonrpc import PARSE_ERROR
 
+from acl.platform.back_off import BackOff
 from acl.platform.strict_json import StrictJSONError, check_value, parse_json
 from catalog.formats.charsets import charset_of, decode_text
 
@@ -110,7 +111,7 @@ class ReadableTransport(httpx2.AsyncBaseTransport):
         self._opened_at = [at for at in self._opened_at if now - at < _PACING_SECONDS]
         again, at = len(self._opened_at), now
         if again:  # after those that wait already, too
-            pause = min(_LONGEST_PAUSE, self._pause * 2.0 ** (again - 1))
+            pause = BackOff(self._pause, _LONGEST_PAUSE, failures=again).pause
             at = max(now, self._opened_at[-1]) + pause
         self._opened_at.append(at)
         await anyio.sleep_until(at)

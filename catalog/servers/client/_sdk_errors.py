@@ -7,7 +7,7 @@ from mcp import MCPError
 
 from catalog.formats.descriptors import JSONObject
 from catalog.servers.client._traffic import RequestRefusal, Traffic
-from catalog.servers.client.server_problems import Reason, ServerProblemError, rate_limited
+from catalog.servers.client.server_problems import LIMITS, Reason, ServerProblemError, limited
 from catalog.servers.net.address_check import (
     AnswerTooLargeError,
     CompressedAnswerError,
@@ -49,8 +49,8 @@ def explain(problem: BaseException | None, traffic: Traffic) -> ServerProblemErr
         if isinstance(cause, OutgoingError):
             return ServerProblemError(_OUTGOING.get(type(cause), Reason.NOT_REACHABLE))
     if (refusal := refusal_of(problem) or traffic.refusal) is not None:
-        if refusal.reason is Reason.RATE_LIMITED:
-            return rate_limited(refusal.retry_after)
+        if refusal.reason in LIMITS:
+            return limited(refusal.reason, refusal.retry_after)
         return ServerProblemError(refusal.reason, refusal.detail)
     for cause in _flatten(problem):
         if isinstance(cause, TimeoutError):

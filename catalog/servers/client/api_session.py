@@ -28,9 +28,9 @@ from catalog.formats.openapi.api_requests import (
 from catalog.formats.openapi.api_security import CredentialsMissingError, credentials_for
 from catalog.servers.client._sdk_errors import explain_compressed
 from catalog.servers.client.api_reader import read_api_text
-from catalog.servers.client.http_transport import read_retry_after
+from catalog.servers.client.http_transport import read_limit, read_retry_after
 from catalog.servers.client.mcp_session import ToolResult, Tools
-from catalog.servers.client.server_problems import Reason, ServerProblemError, rate_limited
+from catalog.servers.client.server_problems import Reason, ServerProblemError, limited
 from catalog.servers.client.targets import DEFAULT_LIMITS, ApiServer, ServerLimits
 from catalog.servers.net.address_check import (
     AllowedHosts,
@@ -173,8 +173,8 @@ class ApiSession:
         One operation's refusal is that operation's. The credential is refused only where several
         are, one after the other.
         """
-        if response.status_code == 429:
-            raise rate_limited(read_retry_after(response)).after_sending()
+        if (limit := read_limit(response)) is not None:
+            raise limited(limit, read_retry_after(response)).after_sending()
         if response.status_code != 401:
             self._refused.clear()
             return

@@ -69,6 +69,7 @@ FAILURES: dict[Reason, FailureClass] = {
     Reason.REFUSED: _ANSWER,
     Reason.NOT_PERMITTED: _ANSWER,
     Reason.RATE_LIMITED: FailureClass(Owner.SERVER, unsent=True, answered=True, tells=True),
+    Reason.ASKS_TO_WAIT: FailureClass(Owner.SERVER, of_check=True, repeated=True, tells=True),
     Reason.TOO_LARGE: FailureClass(Owner.CALLER, of_check=True),
     Reason.FLOODING: _DOWN,
     Reason.TOO_MUCH_MEMORY: _DOWN,

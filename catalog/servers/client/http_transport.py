@@ -102,11 +102,19 @@ async def _read_refusal(response: httpx2.Response, method: str) -> RequestRefusa
         return RequestRefusal(Reason.NOT_PERMITTED)  # of this tool, by this person
     if status in (401, 403):
         return RequestRefusal(Reason.SIGN_IN_NEEDED)
-    if status == 429:
-        return RequestRefusal(Reason.RATE_LIMITED, retry_after=read_retry_after(response))
+    if (limit := read_limit(response)) is not None:
+        return RequestRefusal(limit, retry_after=read_retry_after(response))
     if status in (502, 503, 504):
         return RequestRefusal(Reason.NOT_REACHABLE, f"It answers with status {status}.")
     return None
+
+
+def read_limit(response: httpx2.Response) -> Reason | None:
+    """Return the limit that an answer tells: a 429, or a 503 that says its end."""
+    if response.status_code == 429:
+        return Reason.RATE_LIMITED
+    says_end = response.status_code == 503 and read_retry_after(response) is not None
+    return Reason.ASKS_TO_WAIT if says_end else None
 
 
 def read_retry_after(response: httpx2.Response) -> float | None:

@@ -28,6 +28,7 @@ class Reason(StrEnum):
     REFUSED = "refused"
     NOT_PERMITTED = "not_permitted"
     RATE_LIMITED = "rate_limited"
+    ASKS_TO_WAIT = "asks_to_wait"
     TOO_LARGE = "too_large"
     FLOODING = "flooding"
     TOO_MUCH_MEMORY = "too_much_memory"
@@ -90,6 +91,9 @@ WORDS = {
     ),
     Reason.RATE_LIMITED: gettext_noop(
         "The server limits how often it is called. Nothing has been run. Try again later."
+    ),
+    Reason.ASKS_TO_WAIT: gettext_noop(
+        "The server is not available at the moment, and says when it will be. Try again then."
     ),
     Reason.TOO_LARGE: gettext_noop("The response is too large. Request less data."),
     Reason.FLOODING: gettext_noop(
@@ -157,12 +161,18 @@ class StillLimitedError(ServerProblemError):
     """Refusal of a request, unsent, because of a limit that an earlier one met."""
 
 
-def rate_limited(
-    retry_after: float | None, kind: type[ServerProblemError] = ServerProblemError
+# Problems after which nothing is sent until the time that the server said.
+LIMITS = frozenset({Reason.RATE_LIMITED, Reason.ASKS_TO_WAIT})
+
+
+def limited(
+    reason: Reason,
+    retry_after: float | None,
+    kind: type[ServerProblemError] = ServerProblemError,
 ) -> ServerProblemError:
     """Return a problem that says when the server may be called again."""
     detail = "" if retry_after is None else f"It may be called again in {ceil(retry_after):,} s."
-    return kind(Reason.RATE_LIMITED, detail, retry_after=retry_after)
+    return kind(reason, detail, retry_after=retry_after)
 
 
 def _redact_detail(detail: str) -> str:
@@ -190,6 +200,7 @@ LABELS = {
     Reason.REFUSED: gettext_noop("Refused by the server"),
     Reason.NOT_PERMITTED: gettext_noop("Not permitted"),
     Reason.RATE_LIMITED: gettext_noop("Rate limited"),
+    Reason.ASKS_TO_WAIT: gettext_noop("Asked to wait"),
     Reason.TOO_LARGE: gettext_noop("Response too large"),
     Reason.FLOODING: gettext_noop("Too many messages"),
     Reason.TOO_MUCH_MEMORY: gettext_noop("Too much memory"),

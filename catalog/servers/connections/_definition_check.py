@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from django.conf import settings
 
+from acl.platform.back_off import BackOff
 from acl.platform.jobs.task_names import SYNC_INTEGRATION, send_now
 from catalog.models import Sync
 from catalog.servers.client.mcp_session import Tools
@@ -37,8 +38,7 @@ class SyncDebouncer:
     def __init__(self, wait_seconds: float = WAIT_SECONDS) -> None:
         self._wait_seconds = wait_seconds
         self._scheduled: set[int] = set()
-        # The last wait of each integration, and when it ended.
-        self._waited: dict[int, tuple[float, float]] = {}
+        self._pauses: dict[int, BackOff] = {}
 
     def __call__(self, key: str, cause: str = "announced") -> None:
         """Schedule a sync of a connection's server."""
@@ -47,17 +47,11 @@ class SyncDebouncer:
             return
         self._scheduled.add(integration)
         loop = asyncio.get_running_loop()
-        wait = self._next_wait(integration, loop.time())
-        self._waited[integration] = wait, loop.time() + wait
-        loop.call_later(wait, self._send, integration, cause)
-
-    def _next_wait(self, integration: int, now: float) -> float:
-        """Return the wait: doubled if the last one has hardly ended, the shortest after a quiet
-        time."""
-        waited, ended_at = self._waited.get(integration, (0.0, 0.0))
-        if waited and now - ended_at < 2 * waited:
-            return min(MOST_WAIT_SECONDS, 2 * waited)
-        return self._wait_seconds
+        pause = self._pauses.setdefault(integration, BackOff(self._wait_seconds, MOST_WAIT_SECONDS))
+        if loop.time() - pause.until >= 2 * pause.pause:  # quiet for so long
+            pause.succeeded()
+        pause.failed(loop.time())
+        loop.call_later(pause.pause, self._send, integration, cause)
 
     def _send(self, integration: int, cause: str) -> None:
         self._scheduled.discard(integration)

@@ -1,14 +1,14 @@
-"""Limits per server: Pegboard's own, those that it tells by a 429, and the back-off between
-attempts to connect. Pure: callers pass the time."""
+"""Limits per server: Pegboard's own, and those that it tells by a 429 or a 503. Pure: callers pass
+the time."""
 
-import random
 from dataclasses import dataclass, field
 
 from catalog.servers.client.server_problems import (
+    LIMITS,
     Reason,
     ServerProblemError,
     StillLimitedError,
-    rate_limited,
+    limited,
 )
 from catalog.servers.client.targets import Server
 
@@ -30,46 +30,24 @@ class Policy:
     # Exponential back-off between attempts to connect.
     first_pause: float = 0.5
     longest_pause: float = 60.0
-    # After a 429: how long at most, whatever `Retry-After` says, and where it says nothing.
+    # After a 429 or 503: how long at most, whatever `Retry-After` says, and where it says nothing.
     longest_limit: float = 300.0
     unsaid_limit: float = 0.5
     # Connections of one process, for all servers together.
     connections: int = 50
 
 
-@dataclass(slots=True)
-class BackOff:
-    """Exponential back-off between attempts to connect."""
-
-    policy: Policy
-    _attempts: int = 0
-    _not_before: float = 0.0
-
-    def allows(self, now: float) -> bool:
-        """Return True if an attempt to connect is due."""
-        return now >= self._not_before
-
-    def failed(self, now: float) -> None:
-        """Double the pause. Jitter keeps servers of a lost network from reconnecting at once."""
-        pause = min(self.policy.longest_pause, self.policy.first_pause * 2.0**self._attempts)
-        self._attempts = min(self._attempts + 1, 20)
-        self._not_before = now + pause * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
-
-    def succeeded(self) -> None:
-        """Reset the pause."""
-        self._attempts, self._not_before = 0, 0.0
-
-
 @dataclass(frozen=True, slots=True)
 class _Limit:
     server: Server
     until: float
+    reason: Reason
     is_said: bool
 
 
 @dataclass(slots=True)
 class RateLimits:
-    """Limits that servers told by a 429, each for the credential that met it.
+    """Limits that servers told by a 429, or a 503 with an end, each for the credential that met it.
 
     Of an API it is that operation's: most count each apart. Another credential, also a new one of
     the same person, is another target, and never waits.
@@ -87,20 +65,20 @@ class RateLimits:
         if limit is None or limit.server != server or now >= limit.until:
             return 0.0
         if limit.is_said:
-            raise rate_limited(limit.until - now, StillLimitedError)
+            raise limited(limit.reason, limit.until - now, StillLimitedError)
         return limit.until - now
 
     def note(
         self, whose: str, operation: str, server: Server, problem: ServerProblemError, now: float
     ) -> None:
         """Remember a limit that a request met."""
-        if problem.reason is not Reason.RATE_LIMITED:
+        if problem.reason not in LIMITS:
             return
         said = problem.retry_after
         wait = self.policy.unsaid_limit if said is None else said
         until = now + min(wait, self.policy.longest_limit)
         self._limits = {key: limit for key, limit in self._limits.items() if limit.until > now}
-        self._limits[whose, operation] = _Limit(server, until, said is not None)
+        self._limits[whose, operation] = _Limit(server, until, problem.reason, said is not None)
 
     def forget(self, whose: str) -> None:
         """Forget the limits of a credential."""

@@ -11,15 +11,21 @@ from typing import Any, TypeVar
 
 import anyio
 
+from acl.platform.back_off import BackOff
 from acl.platform.redis_circuit import CircuitBreaker
 from catalog.servers.client.api_session import ApiSession
 from catalog.servers.client.conversation import SILENT, Dialogue
 from catalog.servers.client.failure_classes import failure_class
 from catalog.servers.client.mcp_session import Session, ToolResult, Tools
 from catalog.servers.client.resource_watchers import Hear
-from catalog.servers.client.server_problems import Reason, ServerProblemError, StillLimitedError
+from catalog.servers.client.server_problems import (
+    LIMITS,
+    Reason,
+    ServerProblemError,
+    StillLimitedError,
+)
 from catalog.servers.client.targets import DEFAULT_LIMITS, ApiServer, Server, ServerLimits
-from catalog.servers.connections._policy import BackOff, Policy, RateLimits
+from catalog.servers.connections._policy import Policy, RateLimits
 from catalog.servers.net.address_check import AllowedHosts
 
 T = TypeVar("T")
@@ -283,7 +289,7 @@ class _PoolEntry:
         self._breaker = CircuitBreaker(
             policy.failures, policy.rest_seconds, within_seconds=policy.within_seconds
         )
-        self._back_off = BackOff(policy)
+        self._back_off = BackOff(policy.first_pause, policy.longest_pause, jitter=0.5)
         self._last_problem: ServerProblemError | None = None
 
     @property
@@ -365,7 +371,7 @@ class _PoolEntry:
             try:
                 await session.open()
             except ServerProblemError as problem:
-                if problem.reason is not Reason.RATE_LIMITED:  # which says itself for how long
+                if problem.reason not in LIMITS:  # which say themselves for how long
                     self._last_problem = problem
                     self._back_off.failed(anyio.current_time())
                 raise

@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 
+from acl.platform.back_off import BackOff
 from acl.platform.jobs.task_names import CHECK_INTEGRATION, send_now
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.icon_choice import icon_address
@@ -196,9 +197,8 @@ async def _call_with_retry(
 ) -> ToolResult:
     """Call, and retry up to `again` times after transient problems."""
     seconds = seconds or DEFAULT_LIMITS.call_seconds
-    deadline, pause = anyio.current_time() + seconds, FIRST_PAUSE
+    deadline, pauses = anyio.current_time() + seconds, BackOff(FIRST_PAUSE)
     while True:
-        is_first = pause == FIRST_PAUSE
         seconds_left = deadline - anyio.current_time()
         try:
             return await pool.call(
@@ -212,15 +212,15 @@ async def _call_with_retry(
             )
         except ServerProblemError as problem:
             failure = failure_class(problem.reason)
-            wait = max(pause, problem.retry_after or 0)
+            pauses.failed(anyio.current_time())
+            wait = max(pauses.pause, problem.retry_after or 0)
             may_repeat = failure.unsent or (again > 0 and failure.repeated)
             # Who comes while a limit holds is told when it ends; who met it waits for that.
-            is_held = is_first and isinstance(problem, StillLimitedError)
+            is_held = pauses.failures == 1 and isinstance(problem, StillLimitedError)
             if is_held or not may_repeat or anyio.current_time() + wait >= deadline:
                 raise
         again -= 1
         await asyncio.sleep(wait)
-        pause *= 2
 
 
 def _load_sending(integration: Integration, name: str) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
+from acl.platform.back_off import BackOff
 from acl.platform.jobs.rows import GAVE_UP_MESSAGE, lock_unless_taken
 from catalog.formats.files import RefusedError
 from catalog.models import IconImage, IconSource, Integration
@@ -127,8 +128,7 @@ def _store(row: IconSource, content: bytes) -> None:
 
 def _fail(row: IconSource, *, message: str) -> None:
     """Store why, and when it is tried again. A picture of an earlier time stays."""
-    days = min(2 ** (row.attempts - 1), _LONGEST_WAIT_DAYS)
-    wait = timedelta(days=days)
+    wait = timedelta(days=BackOff(longest=_LONGEST_WAIT_DAYS, failures=row.attempts).pause)
     _update(row, state=State.FAILED, problem=message[:300], due_at=Now() + wait)
 
 

@@ -6,6 +6,7 @@ from secrets import token_urlsafe
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import F, Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -31,6 +32,8 @@ from catalog.servers.secrets.sealed_values import seal
 State = OAuthSignIn.State
 # Per person and lifetime of a sign-in, because each one sends requests to third parties.
 MAX_CONCURRENT = 20
+# Whoever began it may finish it: the shared account is an admin's to give.
+OF_ITS_BEGINNER = Q(by__is_active=True) & (Q(user=F("by")) | Q(by__is_staff=True))
 _MOST_OF_CODE = 8_000
 
 
@@ -78,8 +81,8 @@ def accept_callback(
 
     A `state` is valid once, and only for the person who began.
     """
-    rows = OAuthSignIn.objects.select_for_update().filter(by=by, ticket_digest=_digest(state))
-    sign_in = rows.filter(state=State.WAITING).first()
+    rows = OAuthSignIn.objects.select_for_update(of=["self"]).filter(OF_ITS_BEGINNER, by=by)
+    sign_in = rows.filter(ticket_digest=_digest(state), state=State.WAITING).first()
     if sign_in is None or sign_in.is_over:
         return None
     if error or not code or len(code) > _MOST_OF_CODE:

@@ -15,6 +15,7 @@ from catalog.servers.net.address_check import OutgoingError
 from catalog.servers.oauth._api_endpoints import discover_api
 from catalog.servers.oauth._client_registration import Client, client_at, client_for
 from catalog.servers.oauth._endpoint_discovery import OAuthEndpoints, discover
+from catalog.servers.oauth.accounts import OF_ITS_BEGINNER
 from catalog.servers.oauth.authorization_client import OAuthHttp
 from catalog.servers.oauth.sign_in_error import SignInError
 from catalog.servers.oauth.tokens import exchange_code, scope_to_ask, store_token
@@ -108,7 +109,7 @@ def _require_confirmed(row: OAuthSignIn) -> None:
 @transaction.atomic
 def _claim_code(pk: int) -> tuple[OAuthSignIn | None, bytes]:
     rows = OAuthSignIn.objects.select_for_update(of=("self",)).select_related("integration", "by")
-    row = rows.filter(pk=pk, state=State.FINISHING).first()
+    row = rows.filter(OF_ITS_BEGINNER, pk=pk, state=State.FINISHING).first()
     if row is None or row.is_over or not row.sealed_code:
         return None, b""
     sealed_code = bytes(row.sealed_code)

@@ -9,6 +9,7 @@ import httpx2
 from django.db import transaction
 from mcp.shared.auth import OAuthToken
 
+from acl.platform.back_off import BackOff
 from acl.platform.clock import database_now
 from acl.platform.strict_json import parse_json
 from catalog.models import Integration, OAuthConnection, OAuthRevocation, Secret
@@ -29,8 +30,8 @@ from catalog.servers.secrets.sealed_values import unseal
 
 # A call may take a minute, so a token that expires sooner is renewed first.
 SOON = timedelta(minutes=1)
-_LONGEST_PAUSE = 60.0
 _WITHOUT_END = timedelta(days=365)
+_pauses: dict[int, BackOff] = {}  # of this process, between renewals of an account that failed
 
 
 def find_connection(
@@ -93,41 +94,22 @@ def renew_token(pk: int, *, within: timedelta, http: OAuthHttp) -> OAuthConnecti
         row = rows.select_related("integration").get(pk=pk)
         if row.integration.unconfirmed or not row.can_refresh or row.problem:
             return row
-        if not ends_before(row, within) or not _renewals.allows(pk):
+        if not ends_before(row, within) or not _pauses.get(pk, BackOff()).allows(time.monotonic()):
             return row
         try:
             _renew(row, http)
-            _renewals.succeeded(pk)
+            _pauses.pop(pk, None)
         except SignInError as refusal:
             if refusal.ends_account:
                 row.problem = str(refusal)[:300]
                 row.save(update_fields=["problem"])
             else:
-                _renewals.failed(pk)
+                _pauses.setdefault(pk, BackOff()).failed(time.monotonic())
         except OutgoingError:
-            _renewals.failed(pk)  # the token may still be valid
+            _pauses.setdefault(pk, BackOff()).failed(
+                time.monotonic()
+            )  # the token may still be valid
         return row
-
-
-class _Renewals:
-    """Pauses between renewals that failed, of this process: doubling from a second to a minute."""
-
-    def __init__(self) -> None:
-        self._failed: dict[int, tuple[int, float]] = {}
-
-    def allows(self, pk: int) -> bool:
-        return time.monotonic() >= self._failed.get(pk, (0, 0.0))[1]
-
-    def failed(self, pk: int) -> None:
-        times = self._failed.get(pk, (0, 0.0))[0]
-        pause = min(_LONGEST_PAUSE, 2.0**times)
-        self._failed[pk] = (min(times + 1, 10), time.monotonic() + pause)
-
-    def succeeded(self, pk: int) -> None:
-        self._failed.pop(pk, None)
-
-
-_renewals = _Renewals()
 
 
 def _renew(row: OAuthConnection, http: OAuthHttp) -> None:

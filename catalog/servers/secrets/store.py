@@ -118,7 +118,8 @@ def _check(name: str, value: str) -> None:
 
 def _record(action: str, integration: Integration, name: str, by: User, user: User | None) -> None:
     details = {"name": name, "for": user.get_username() if user else "everyone"}
-    record(by=by, action=action, target=integration.slug, details=details)
+    person = user.pk if user else None
+    record(by=by, action=action, target=integration.slug, details=details, person=person)
 
 
 # Integrations where a person may use personal secrets or accounts.

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from acl.actor.chain import CredentialKind
 from acl.models import ApiKey
+from acl.models.api_key import IN_FORCE
 from catalog.access.servers import may_use_server
 from catalog.formats.descriptors import JSONObject
 from discovery.models import ServerRequest
@@ -44,6 +46,7 @@ def is_permitted(request: ServerRequest) -> bool:
     """Return True if the whole chain may still ask this server."""
     if request.acts_for_other or request.integration.unconfirmed:
         return False
-    if request.key_id and not ApiKey.objects.filter(pk=request.key_id, revoked_at=None).exists():
+    of_key = ApiKey.objects.filter(IN_FORCE, pk=request.key_id or 0)
+    if request.credential == CredentialKind.KEY and not of_key.exists():
         return False
     return may_use_server(request.caller, request.integration_id)

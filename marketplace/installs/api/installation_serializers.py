@@ -18,6 +18,7 @@ from acl.web.strict_serializer import Flag, Number, ProblemSerializer, StrictSer
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.openapi.api_choice import FIRST_LIMIT, LONGEST
 from catalog.formats.openapi.api_choice import MOST as MOST_CHOSEN
+from catalog.formats.secret_redaction import word_addresses
 from catalog.servers.cell.allowed_hosts import MOST_CHARACTERS, MOST_HOSTS, NotAHostError
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.address_check import EndpointNotAllowedError
@@ -138,14 +139,24 @@ class ConnectionLineSerializer(serializers.Serializer[Any]):
     is_changed = serializers.BooleanField()
 
 
+class WordedField(serializers.CharField):
+    """A text whose addresses are told without what makes them secrets."""
+
+    def to_representation(self, value: Any) -> str:
+        """Return the text, worded."""
+        return word_addresses(str(value))
+
+
 class PreviewSerializer(serializers.Serializer[Any]):
     """Preview of an installation, for confirmation."""
 
     integration = serializers.CharField()
     version = serializers.CharField()
     transport = serializers.CharField()
-    endpoint = serializers.CharField()
-    command = serializers.ListField(child=serializers.CharField(), help_text="All of it, as it is.")
+    endpoint = WordedField()
+    command = serializers.ListField(
+        child=WordedField(), help_text="All of it; secrets in addresses are redacted."
+    )
     digest = serializers.CharField(
         help_text="Send it back as `confirmed`. Empty where nothing is started or reached, or "
         "the exact version of a program is not known: that is looked up first, and confirmed then."
@@ -181,7 +192,7 @@ class InstallationSerializer(serializers.ModelSerializer[Installation]):
     enabled = serializers.BooleanField(source="integration.enabled")
     by = serializers.CharField(source="by.username", default=None, allow_null=True)
     version = serializers.CharField()
-    command = serializers.ListField(child=serializers.CharField())
+    command = serializers.ListField(child=WordedField())
     constraints = serializers.ListField(child=serializers.CharField())
     offered = serializers.ListField(
         child=serializers.CharField(), help_text="Bounds that may help; see retry."

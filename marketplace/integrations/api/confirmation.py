@@ -16,7 +16,7 @@ from acl.web.strict_serializer import ProblemSerializer, StrictSerializer, Text
 from catalog.models import Integration
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.address_check import EndpointNotAllowedError
-from marketplace.installs.api.installation_serializers import ConnectionLineSerializer
+from marketplace.installs.api.installation_serializers import ConnectionLineSerializer, WordedField
 from marketplace.installs.requests import NotPermittedError
 from marketplace.integrations._import_confirmation import (
     OtherTargetError,
@@ -33,10 +33,10 @@ class TargetSerializer(serializers.Serializer[Any]):
     integration = serializers.CharField()
     confirmed = serializers.BooleanField(help_text="Whether an admin has confirmed it.")
     transport = serializers.CharField()
-    endpoint = serializers.CharField()
-    command = serializers.ListField(child=serializers.CharField())
+    endpoint = WordedField()
+    command = serializers.ListField(child=WordedField())
     required_secrets = serializers.ListField(child=serializers.CharField())
-    headers = serializers.DictField(child=serializers.CharField())
+    headers = serializers.DictField(child=WordedField())
     came_from = serializers.CharField(help_text="The source that declared it.")
     connection = ConnectionLineSerializer(
         many=True, help_text="All that the digest covers, by its place."

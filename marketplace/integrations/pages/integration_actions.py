@@ -18,6 +18,7 @@ from catalog.access.grants import set_requestable
 from catalog.models import Integration
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.address_check import EndpointNotAllowedError
+from discovery.calls.quotas import MOST_A_MINUTE, set_call_limit
 from discovery.insights.integration_use import list_people_using
 from marketplace.installs import integration_management
 from marketplace.installs.requests import (
@@ -95,6 +96,19 @@ def switch(request: PageRequest, slug: str) -> HttpResponse:
         )
         messages.success(request, done % {"title": row.title})
     return redirect("integration", slug)
+
+
+@admins_only
+@require_POST
+def call_limit(request: PageRequest, slug: str) -> HttpResponse:
+    """Limit its calls in a minute; an empty field is no limit."""
+    row, text = get_object_or_404(Integration, slug=slug), request.POST.get("calls_per_minute", "")
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    if (text.strip() and not number) or number > MOST_A_MINUTE:
+        messages.warning(request, _("Enter a whole number of calls, or nothing for no limit."))
+    elif set_call_limit(by=request.user, integration=row, a_minute=number):
+        messages.success(request, _("The limit of calls is changed."))
+    return redirect(f"{reverse('integration', args=[slug])}#access")
 
 
 @admins_only

@@ -36,6 +36,11 @@ urlpatterns = [
         name="integration-uninstall",
     ),
     path(
+        "integrations/<slug:slug>/call-limit/",
+        integration_actions.call_limit,
+        name="integration-call-limit",
+    ),
+    path(
         "integrations/<slug:slug>/requestable/",
         integration_actions.requestable,
         name="integration-requestable",

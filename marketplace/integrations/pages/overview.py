@@ -13,6 +13,7 @@ from acl.web.frame import PageRequest, frame_of, render_page
 from acl.web.staff_pages import admins_only
 from catalog.embedding.configured_embedder import chosen_embedder_problem
 from catalog.models import Integration
+from discovery.calls.quotas import call_limits
 from discovery.insights.integration_use import list_people_using
 from marketplace.integrations._details import IntegrationDetails, integration_details
 from marketplace.integrations.listing import IntegrationFilters, list_integrations, rows_of
@@ -82,7 +83,8 @@ def show(
 ) -> HttpResponse:
     """Render the page of an integration, with the errors of a form on it."""
     details = details_or_404(slug, request)
-    context = {"details": details, "integration": details.integration, **more}
+    limit = call_limits().get(details.integration.pk)
+    context = {"details": details, "integration": details.integration, "call_limit": limit, **more}
     if not part or not request.htmx:
         context["people_using"] = list_people_using(details.integration.pk)
     context["callback_address"] = request.build_absolute_uri(reverse("account-callback"))

@@ -79,9 +79,9 @@ class Command(BaseCommand):
 def _person(name: str | None) -> User | None:
     if name is None:
         return None
-    person = User.objects.filter(username=name, is_active=True).first()
+    person = User.objects.filter(username=name, is_active=True, is_staff=True).first()
     if person is None:
-        raise CommandError(f"There is no active user called {name}.")
+        raise CommandError(f"There is no active admin called {name}.")
     return person
 
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from acl.platform.back_off import BackOff
 from marketplace.operate.embedded.disk_guard import BrokenPart, write_broken_parts
 
 TICK_SECONDS = 0.5
@@ -113,26 +114,26 @@ class Supervisor:
 
     def _keep(self, part: SupervisedPart) -> None:
         """Restart one part whenever it ends, until the supervisor stops."""
-        failures, started = 0, time.monotonic()
+        back_off, started = BackOff(longest=LONGEST_DELAY), time.monotonic()
         while not self._stopping.wait(TICK_SECONDS):
             if part.process is not None and part.process.poll() is None:
                 continue
             if time.monotonic() - started > SETTLED_SECONDS:
-                failures = 0
+                back_off.succeeded()
             ending = describe_exit(part.process.returncode) if part.process else "did not start"
-            self.say(f"{part.name} {ending}; starting it again{_in(delay_after(failures))}.")
-            self._note_broken(part.name, BrokenPart(failures + 1, f"{part.name} {ending}"))
-            self._wait(delay_after(failures))
+            self.say(f"{part.name} {ending}; starting it again{_in(back_off.pause)}.")
+            self._note_broken(part.name, BrokenPart(back_off.failures + 1, f"{part.name} {ending}"))
+            self._wait(back_off.pause)
             if self._stopping.is_set():
                 return
-            failures += 1
             started = time.monotonic()
+            back_off.failed(started)
             problem = self._start_again(part)
             if self._stopping.is_set():
                 part.stop()  # `stop` may have come before the new process
             elif problem:
                 self.say(f"{part.name} … {problem}")
-                self._note_broken(part.name, BrokenPart(failures, problem))
+                self._note_broken(part.name, BrokenPart(back_off.failures, problem))
             else:
                 self.say(f"{part.name} … ready in {time.monotonic() - started:.1f} s")
                 self._note_broken(part.name, None)
@@ -162,11 +163,6 @@ class Supervisor:
                 self._broken.pop(name, None)
             if self._data is not None:
                 write_broken_parts(self._data, self._broken)
-
-
-def delay_after(failures: int) -> float:
-    """Return the seconds to wait before the next start: none, then 1, 2, 4 … up to a minute."""
-    return min(2.0 ** min(failures - 1, 30), LONGEST_DELAY) if failures else 0.0
 
 
 def _in(delay: float) -> str:
