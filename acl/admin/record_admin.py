@@ -13,6 +13,7 @@ from acl.models import (
     Look,
     PersonLanguage,
     ReplicaBeat,
+    RightsChange,
     ScimRecord,
 )
 
@@ -83,3 +84,12 @@ class ScimRecordAdmin(ReadOnlyAdmin):
     list_display = ("external_id", "user", "group", "modified_at", "deleted_at")
     list_select_related = ("user", "group")
     search_fields = ("external_id", "user__username", "group__name")
+
+
+@admin.register(RightsChange)
+class RightsChangeAdmin(ReadOnlyAdmin):
+    """Read-only admin: the database's triggers write these rows."""
+
+    list_display = ("subject", "key", "number")
+    list_filter = ("subject",)
+    search_fields = ("key",)

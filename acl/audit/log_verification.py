@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db import connection, transaction
 from django.utils.translation import gettext as _
@@ -174,11 +174,7 @@ def _links(most: int | None) -> Generator[ChainLink]:
     with connection.chunked_cursor() as cursor:
         cursor.execute(_CHAIN, {"most": most})
         while rows := cursor.fetchmany(AT_ONCE):
-            yield from (_link(row) for row in rows)
-
-
-def _link(row: tuple[Any, ...]) -> ChainLink:
-    return ChainLink(*row)
+            yield from (ChainLink(*row) for row in rows)
 
 
 # One statement, so one snapshot: entries that are added meanwhile are in neither half.

@@ -100,7 +100,7 @@ def describe_capability(
 
     `groups` is the number of the caller's groups that have it, for `full_schema`.
     """
-    body = _identity(entry)
+    body: dict[str, Any] = {"id": entry.identifier, "full_name": entry.full_name}
     if detail != "name_only":
         body |= _outline(entry, readiness=readiness, detail=detail)
     if row:
@@ -116,10 +116,6 @@ def describe_capability(
 def needs_row(detail: Detail, *, examples: bool) -> bool:
     """Return True if `describe_capability` needs the capability's row."""
     return examples or detail in WITH_DEFINITION
-
-
-def _identity(entry: ListingEntry) -> dict[str, Any]:
-    return {"id": entry.identifier, "full_name": entry.full_name}
 
 
 def _outline(entry: ListingEntry, *, readiness: ToolReadiness, detail: Detail) -> dict[str, Any]:

