@@ -113,12 +113,12 @@ def document_vector(capability: Describable) -> dict[int, float]:
     """Return a capability's BM25 vector.
 
     What only its examples say counts by the length of both, so that many examples weigh no more
-    than a few, and its own words as much as without them.
+    than a few, and its tool_terms words as much as without them.
     """
-    own = terms(ranked_text(capability))
+    tool_terms = terms(ranked_text(capability))
     examples = terms(" ".join(capability.examples[:MOST_EXAMPLES])[:MAX_RANKED_CHARACTERS])
-    vector = _weigh(examples, own.total() + examples.total())
-    return vector | _weigh(own, own.total())
+    vector = _weigh(examples, tool_terms.total() + examples.total())
+    return vector | _weigh(tool_terms, tool_terms.total())
 
 
 def _weigh(counts: Counter[int], words: int) -> dict[int, float]:

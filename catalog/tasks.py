@@ -8,7 +8,7 @@ from acl.platform.jobs.task_names import (
     SWEEP_EMBEDDINGS,
     send_now,
 )
-from acl.rights.rights_version import merge_changes
+from acl.rights.version import merge_changes
 from catalog.capabilities.runtime_state import retire_expired
 from catalog.embedding import jobs
 from catalog.registration.embedding_models import (

@@ -1,4 +1,4 @@
-"""Changes of what rights depend on, counted by the database (`acl/rights/rights_version.py`)."""
+"""Changes of what rights depend on, counted by the database (`acl/rights/version.py`)."""
 
 from django.db import migrations, models
 

@@ -15,14 +15,14 @@ class RightsChange(models.Model):
     rights is made from the random numbers of all rows that concern a caller (`rights_version`).
     """
 
-    class Subject(models.IntegerChoices):
+    class Concern(models.IntegerChoices):
         EVERYONE = 0
         PERSON = 1
         GROUP = 2
         # What can be called: secrets and accounts, of a person or, with the key 0, of all.
         READINESS = 3
 
-    subject = models.SmallIntegerField(choices=Subject.choices)
+    subject = models.SmallIntegerField(choices=Concern.choices)
     key = models.BigIntegerField(default=0)
     number = models.BigIntegerField(help_text="At random.")
 
@@ -44,7 +44,7 @@ _ROWS = {
 }
 
 
-def counted_rows(table: str, subject: RightsChange.Subject, key: str) -> Triggers:
+def counted_rows(table: str, subject: RightsChange.Concern, key: str) -> Triggers:
     """Declare the triggers of a table whose rows each concern a subject.
 
     `key` is the subject's key as SQL over a row `r`; NULL concerns nobody. Emptying the table
@@ -62,12 +62,12 @@ def counted_rows(table: str, subject: RightsChange.Subject, key: str) -> Trigger
         )
         for event, rows in _ROWS.items()
     )
-    everyone = RightsChange.Subject.EVERYONE
+    everyone = RightsChange.Concern.EVERYONE
     emptied = counted_event(f"{table}_rights_truncate", table, "TRUNCATE", "STATEMENT", everyone)
     return (*by_row, emptied)
 
 
-def counted_columns(table: str, subject: RightsChange.Subject, columns: Sequence[str]) -> Triggers:
+def counted_columns(table: str, subject: RightsChange.Concern, columns: Sequence[str]) -> Triggers:
     """Declare the trigger of columns that concern everybody, or what anybody can call."""
     changed = " OR ".join(f"old.{column} IS DISTINCT FROM new.{column}" for column in columns)
     name = f"{table}_{subject.name.lower()}_columns"
@@ -75,16 +75,16 @@ def counted_columns(table: str, subject: RightsChange.Subject, columns: Sequence
 
 
 def counted_event(
-    name: str, table: str, event: str, each: str, subject: RightsChange.Subject
+    name: str, table: str, event: str, scope: str, subject: RightsChange.Concern
 ) -> DatabaseTrigger:
     """Declare a trigger that counts a change for all, whatever the rows say."""
     return DatabaseTrigger(
-        name, f"AFTER {event}", each, "acl_count_change", table=table, arguments=f"'{subject}'"
+        name, f"AFTER {event}", scope, "acl_count_change", table=table, arguments=f"'{subject}'"
     )
 
 
-_EVERYONE = RightsChange.Subject.EVERYONE
-_PERSON, _GROUP = RightsChange.Subject.PERSON, RightsChange.Subject.GROUP
+_EVERYONE = RightsChange.Concern.EVERYONE
+_PERSON, _GROUP = RightsChange.Concern.PERSON, RightsChange.Concern.GROUP
 # Permissions have no model of ours: whoever changes what a codename means concerns everybody.
 RightsChange.triggers = (
     *counted_rows("auth_user", _PERSON, "r.id"),

@@ -342,10 +342,10 @@ def rights_sql(
     }
     names["decided"] = (_DECIDED_AMONG if among else _DECIDED).format(**names)
     answer = f"{_RULES.rstrip()},{_VERDICTS}"
-    asked = f"{_ASKED_ROWS.format(**names)},\n" if among else ""
+    narrowing = f"{_ASKED_ROWS.format(**names)},\n" if among else ""
     if not united:
-        return asked + answer.format(**_ONE, **names)
-    return asked + _UNITED.format(
+        return narrowing + answer.format(**_ONE, **names)
+    return narrowing + _UNITED.format(
         rules=_RULES.format(**_OF_THE_SPACE, **names),
         answer=answer.format(**_EACH, **names),
         **names,
@@ -478,7 +478,7 @@ class UsableQuerySet(models.QuerySet):
             return self.none()
         rights = rights_sql(tables, united=caller.is_united, among=True)
         return self.filter(
-            pk__in=self._usable(rights, caller, unavailable=unavailable, asked=chosen)
+            pk__in=self._usable(rights, caller, unavailable=unavailable, chosen=chosen)
         )
 
     def reachable_by(self, caller: Caller, *, unavailable: bool = False) -> Self:
@@ -492,17 +492,16 @@ class UsableQuerySet(models.QuerySet):
         caller: Caller,
         *,
         unavailable: bool,
-        asked: tuple[str, Sequence[Any]] | None = None,
+        chosen: tuple[str, Sequence[Any]] | None = None,
     ) -> RawSQL:
         """Return the ids as a subquery. It does not look at the row outside, so it runs once."""
         # The names in it are our own.
         statement = f"{rights} SELECT id FROM usable"  # noqa: S608
         sql, values = _positional(statement, rights_parameters(caller, unavailable=unavailable))
-        before, chosen = "", ()
-        if asked:
-            before, chosen = f"asked (id) AS MATERIALIZED ({asked[0]}), ", tuple(asked[1])
+        before = f"asked (id) AS MATERIALIZED ({chosen[0]}), " if chosen else ""
+        values = [*chosen[1], *values] if chosen else values
         # Every value is a parameter.
-        return RawSQL(f"WITH RECURSIVE {before}{sql}", [*chosen, *values])  # noqa: S611
+        return RawSQL(f"WITH RECURSIVE {before}{sql}", values)  # noqa: S611
 
 
 def _positional(sql: str, parameters: dict[str, Any]) -> tuple[str, list[Any]]:

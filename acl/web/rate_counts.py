@@ -70,14 +70,14 @@ class SharedCounts:
         """Add to the count of `who`; return it for the previous window and for this one, or None
         without Redis."""
         with self._lock:
-            seen = self._seen.get(who)
-            if seen and seen.window == window and seen.is_recent:
-                seen.untold += amount
-                if seen.before + seen.now + seen.untold <= limit * _FAR_BELOW:
-                    return seen.before, seen.now + seen.untold
-                amount, seen.untold = seen.untold, 0
-            elif seen and seen.window == window:
-                amount, seen.untold = amount + seen.untold, 0
+            count = self._seen.get(who)
+            if count and count.window == window and count.is_recent:
+                count.untold += amount
+                if count.before + count.now + count.untold <= limit * _FAR_BELOW:
+                    return count.before, count.now + count.untold
+                amount, count.untold = count.untold, 0
+            elif count and count.window == window:
+                amount, count.untold = amount + count.untold, 0
         counts = attempt(partial(_add, self._prefix + who, window, amount=amount), default=None)
         if counts:
             with self._lock:

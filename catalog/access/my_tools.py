@@ -28,9 +28,9 @@ from catalog.readiness.readiness import MendLink, Readiness, ToolReadiness, mend
 
 @cache
 def _readiness_sql(*, united: bool, among: bool) -> str:
-    asked = "asked (id) AS MATERIALIZED (SELECT unnest(%(only)s::bigint[])), " if among else ""
+    few = "asked (id) AS MATERIALIZED (SELECT unnest(%(only)s::bigint[])), " if among else ""
     return f"""
-WITH RECURSIVE {asked}{rights_sql(TABLES, united=united, among=among)}
+WITH RECURSIVE {few}{rights_sql(TABLES, united=united, among=among)}
 SELECT c.id, {facts_sql(mode="usable.mode")}
 FROM usable JOIN catalog_capability c ON c.id = usable.id
 JOIN catalog_integration i ON i.id = c.integration_id
@@ -180,8 +180,8 @@ def list_my_tools(*, caller: Caller, filters: ToolFilters) -> MyTools:
 def find_my_tool(*, caller: Caller, full_name: str) -> MyTool | None:
     """Return a tool of the caller; None if it does not exist or is not theirs."""
     # Unavailable tools are included: the page shows what they lack.
-    named = Capability.objects.filter(full_name=full_name)
-    usable = Capability.objects.usable_by(caller, unavailable=True, among=named)
+    tool = Capability.objects.filter(full_name=full_name)
+    usable = Capability.objects.usable_by(caller, unavailable=True, among=tool)
     usable = usable.select_related("integration").annotate(picture=F("integration__icon__image"))
     tools = _with_grounds(caller, list(usable))
     return tools[0] if tools else None

@@ -16,8 +16,8 @@ from django.db import connection
 
 from acl.platform.prepared_statements import rows_of
 from acl.rights.caller_lookup import Caller
-from acl.rights.rights_version import version_sql
 from acl.rights.statement import rights_parameters, rights_sql
+from acl.rights.version import version_sql
 from catalog.querysets import TABLES
 from catalog.readiness.facts import (
     asks_first_sql,
@@ -85,7 +85,7 @@ class Usable:
     """Keys of usable capabilities with their readiness, and the catalogue version they belong
     to."""
 
-    kept: UsableSet
+    keys: UsableSet
     # Of the integrations that provide them, by slug: the obstacle, since when it fails, how often.
     obstacles: Mapping[str, tuple[Obstacle, datetime | None, int]]
     for_staff: bool
@@ -93,17 +93,17 @@ class Usable:
     @property
     def ids(self) -> frozenset[int]:
         """Return the keys."""
-        return self.kept.ids
+        return self.keys.ids
 
     @property
     def version(self) -> str:
         """Return the catalogue's version."""
-        return self.kept.version
+        return self.keys.version
 
     def readiness_of(self, pk: int, integration: str) -> ToolReadiness:
         """Return the readiness of a usable capability."""
         obstacle, since, failures = self.obstacles.get(integration, (Obstacle.NONE, None, 0))
-        asks_first, runs_here = pk in self.kept.asks_first, pk not in self.kept.described
+        asks_first, runs_here = pk in self.keys.asks_first, pk not in self.keys.described
         return ToolReadiness(
             asks_first, obstacle, runs_here, since, failures, for_staff=self.for_staff
         )
@@ -128,9 +128,9 @@ def usable_ids(caller: Caller) -> Usable:
     """
     key = (caller, repr(policy_parameters()))
     with _lock:
-        kept = _sets.get(key)
-    kept = kept or _read_set(caller, key)
-    usable, is_same = _look(caller, kept)
+        keys = _sets.get(key)
+    keys = keys or _read_set(caller, key)
+    usable, is_same = _look(caller, keys)
     for _ in range(_ATTEMPTS):
         if is_same:
             break
@@ -146,7 +146,7 @@ def _read_set(caller: Caller, key: Hashable) -> UsableSet:
     [(rights_version, version, ids, asks_first, described, integrations)] = rows_of(
         _all_ids(united=caller.is_united), parameters, binary=True
     )
-    kept = UsableSet(
+    keys = UsableSet(
         rights_version,
         version,
         frozenset(ids),
@@ -155,17 +155,17 @@ def _read_set(caller: Caller, key: Hashable) -> UsableSet:
         integrations,
     )
     with _lock:
-        _sets[key] = kept
-    return kept
+        _sets[key] = keys
+    return keys
 
 
-def _look(caller: Caller, kept: UsableSet) -> tuple[Usable, bool]:
+def _look(caller: Caller, keys: UsableSet) -> tuple[Usable, bool]:
     """Return the set with what hinders calls now, and whether the versions are still the same."""
-    parameters = {**rights_parameters(caller), "integrations": kept.integrations}
+    parameters = {**rights_parameters(caller), "integrations": keys.integrations}
     [(rights_version, version, for_staff, obstacles)] = rows_of(_PROVIDERS, parameters)
     by_slug = {slug: _obstacle(*values) for slug, values in json.loads(obstacles or "{}").items()}
-    is_same = (rights_version, version) == (kept.rights_version, kept.version)
-    return Usable(kept, by_slug, for_staff), is_same
+    is_same = (rights_version, version) == (keys.rights_version, keys.version)
+    return Usable(keys, by_slug, for_staff), is_same
 
 
 def _obstacle(

@@ -168,7 +168,7 @@ def list_capabilities(
 def list_runnable(*, caller: Caller) -> list[ListingEntry]:
     """Return the connected ones whose calls end here, not in the application that asked."""
     view = _view(caller)
-    described = view.usable.kept.described
+    described = view.usable.keys.described
     return [
         entry
         for entry in view.entries
@@ -281,7 +281,7 @@ def describe_disconnected(disconnected: Iterable[_OfIntegration]) -> str:
 
 def _view(caller: Caller) -> _View:
     usable = usable_ids(caller)
-    entries = _entries(usable.kept)
+    entries = _entries(usable.keys)
     if not usable.disconnected:
         return _View(caller, usable, entries, ())
     return _View(
@@ -292,15 +292,15 @@ def _view(caller: Caller) -> _View:
     )
 
 
-def _entries(kept: UsableSet) -> Sequence[ListingEntry]:
+def _entries(keys: UsableSet) -> Sequence[ListingEntry]:
     """Return the entries by full name, made once for a set and a listing."""
-    listing = listing_cache.at(kept.version)
-    made_of, entries = kept.entries
+    listing = listing_cache.at(keys.version)
+    made_of, entries = keys.entries
     if made_of is not listing:
         # A listing newer than the rights may lack capabilities uninstalled meanwhile.
-        usable = (listing.entries[pk] for pk in kept.ids if pk in listing.entries)
+        usable = (listing.entries[pk] for pk in keys.ids if pk in listing.entries)
         entries = sorted(usable, key=attrgetter("full_name"))
-        kept.entries = listing, entries
+        keys.entries = listing, entries
     return entries
 
 

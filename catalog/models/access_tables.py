@@ -15,7 +15,7 @@ from acl.platform.stored_json import StoredJSONField
 from catalog.models.capability import Capability
 from catalog.models.integration import Integration
 
-_PERSON, _GROUP = RightsChange.Subject.PERSON, RightsChange.Subject.GROUP
+_PERSON, _GROUP = RightsChange.Concern.PERSON, RightsChange.Concern.GROUP
 # A space that went with its rules was counted by itself.
 _GROUP_OF_SPACE = "(SELECT s.group_id FROM acl_space s WHERE s.id = r.space_id)"
 

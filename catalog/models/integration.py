@@ -43,8 +43,8 @@ class Integration(models.Model):
         DatabaseTrigger(
             "catalog_integration_limits", "AFTER INSERT", "ROW", "catalog_return_limits"
         ),
-        *counted_columns("catalog_integration", RightsChange.Subject.EVERYONE, _DECIDING),
-        *counted_columns("catalog_integration", RightsChange.Subject.READINESS, _NEEDED_TO_CALL),
+        *counted_columns("catalog_integration", RightsChange.Concern.EVERYONE, _DECIDING),
+        *counted_columns("catalog_integration", RightsChange.Concern.READINESS, _NEEDED_TO_CALL),
     )
 
     class Kind(models.TextChoices):

@@ -20,7 +20,7 @@ from catalog.models.integration import Integration
 from catalog.readiness.own_values import steers_sql, still_needed
 
 # A secret or an account of one person, or shared by all.
-_READINESS, _PERSON = RightsChange.Subject.READINESS, "COALESCE(r.user_id, 0)"
+_READINESS, _PERSON = RightsChange.Concern.READINESS, "COALESCE(r.user_id, 0)"
 # Longer sign-ins count as abandoned.
 SIGN_IN_LASTS = timedelta(minutes=10)
 

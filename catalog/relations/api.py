@@ -193,8 +193,8 @@ class GraphView(DecidingView):
         """Return both ends and the group decided for, or 404 unless the caller can use both."""
         caller, group, fields = self.read_decision(request, data, form)
         names = (full_name, fields["target"])
-        named = Capability.objects.filter(full_name__in=names)
-        rows = Capability.objects.usable_by(caller, among=named)
+        ends = Capability.objects.filter(full_name__in=names)
+        rows = Capability.objects.usable_by(caller, among=ends)
         by_name = {row.full_name: row for row in rows}
         if any(name not in by_name for name in names):
             raise Http404

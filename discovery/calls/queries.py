@@ -113,8 +113,8 @@ def _find_readable(calls: QuerySet[Call], pk: UUID) -> Call | None:
         call = calls.filter(pk=pk).first()
     if call is None:
         return None
-    asked = Capability.objects.filter(pk=call.capability_id or 0)
-    tools = Capability.objects.usable_by(call.caller, unavailable=True, among=asked)
+    tool = Capability.objects.filter(pk=call.capability_id or 0)
+    tools = Capability.objects.usable_by(call.caller, unavailable=True, among=tool)
     call.capability = tools.select_related("integration").first()
     if call.capability is None and not (
         call.state == State.CANCELLED and call.reason in LEFT_QUEUE

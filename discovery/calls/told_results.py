@@ -55,8 +55,8 @@ def tell_results(*, turn: Turn, caller: Caller, results: Sequence[ToldResult]) -
 
 
 def _find_tools(caller: Caller, names: set[str]) -> dict[str, ToolFacts]:
-    named = Capability.objects.filter(full_name__in=names)
-    usable = Capability.objects.usable_by(caller, unavailable=True, among=named)
+    tools = Capability.objects.filter(full_name__in=names)
+    usable = Capability.objects.usable_by(caller, unavailable=True, among=tools)
     capabilities = usable.select_related("integration")
     return {capability.full_name: facts_of(capability) for capability in capabilities}
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from acl.platform.prepared_statements import rows_of
 from acl.platform.read_replica import read_replica
-from acl.rights.rights_version import version_sql
+from acl.rights.version import version_sql
 from catalog.querysets import TABLES
 from catalog.readiness.facts import COLUMNS, facts_sql
 from catalog.search_index.cache import index_cache
@@ -78,9 +78,9 @@ def find_by_index(query: CandidateQuery) -> Candidates | None:
         rows, definitions = _read(index, use, usable, draft, query)
         is_current, is_fresh = rows[0][:2]
         if is_fresh:
-            read = [row[_DEFINITION] for row in rows if row[_DEFINITION.start] is not None]
-            use.keep(read)
-            definitions |= {definition[0]: definition for definition in read}
+            new = [row[_DEFINITION] for row in rows if row[_DEFINITION.start] is not None]
+            use.keep(new)
+            definitions |= {definition[0]: definition for definition in new}
             return _candidates(index, definitions, usable, draft, query, rows)
         if not is_current:
             break
@@ -122,10 +122,10 @@ def _read(
     """Return the rows, and the definitions that were kept before, which the rows do not have."""
     places = sorted(draft.hits | draft.around)
     ids = index.ids[places]
-    known = use.definitions(ids.tolist())
+    definitions = use.definitions(ids.tolist())
     parameters = query.parameters() | {
         "ids": sent_ids(ids),
-        "kept": sent_ids(list(known)),
+        "kept": sent_ids(list(definitions)),
         "usable": usable.sent if query.experiences else None,
         "rights_version": usable.version,
         **index.label._asdict(),
@@ -134,8 +134,8 @@ def _read(
     lagging = read_replica.table_of(statement, parameters) if query.may_lag else None
     # A replica may be behind the index and the rows. Only the primary says that these are outdated.
     if lagging is not None and lagging.rows[0][_IS_FRESH]:
-        return lagging.rows, known
-    return rows_of(statement, parameters, binary=True), known
+        return lagging.rows, definitions
+    return rows_of(statement, parameters, binary=True), definitions
 
 
 def _candidates(
@@ -158,9 +158,9 @@ def _candidates(
             if turns:
                 hits.add(row[_KEY])
                 experiences += map(PastCall, repeat(row[_KEY]), turns, likenesses, worths)
-    found = _made(index, definitions, usable, query, rows)
-    hit_candidates = [candidate for candidate in found if candidate.pk in hits]
-    outside = [candidate for candidate in found if candidate.pk not in hits]
+    candidates = _made(index, definitions, usable, query, rows)
+    hit_candidates = [candidate for candidate in candidates if candidate.pk in hits]
+    outside = [candidate for candidate in candidates if candidate.pk not in hits]
     embedded = any(
         cosine is not None for candidate in hit_candidates for cosine in candidate.cosines
     )
@@ -170,7 +170,7 @@ def _candidates(
         usable.tokens,
         embedded,
         outside,
-        _links(index, usable, draft, query, found),
+        _links(index, usable, draft, query, candidates),
         experiences,
         checked,
         _servers(index, draft, hit_candidates),

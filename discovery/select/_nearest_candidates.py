@@ -15,8 +15,8 @@ from cachetools import TTLCache
 from django.conf import settings
 
 from acl.platform.prepared_statements import rows_of
-from acl.rights.rights_version import version_sql
 from acl.rights.statement import rights_sql
+from acl.rights.version import version_sql
 from catalog.embedding.vector_index import VectorIndex, find_index
 from catalog.querysets import TABLES
 from discovery.select._candidate_rows import CandidateQuery, Candidates

@@ -11,8 +11,8 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
-from acl.rights.rights_version import version_sql
 from acl.rights.statement import rights_sql, row_rights_sql
+from acl.rights.version import version_sql
 from catalog.embedding.vector_index import VectorIndex
 from catalog.querysets import TABLES
 from discovery.learning import memory

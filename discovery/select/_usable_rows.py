@@ -15,8 +15,8 @@ import numpy.typing as npt
 from cachetools import LRUCache
 
 from acl.platform.prepared_statements import BinaryValue, rows_of
-from acl.rights.rights_version import version_sql
 from acl.rights.statement import rights_sql
+from acl.rights.version import version_sql
 from catalog.querysets import TABLES
 from catalog.search_index.relations import Mask
 from catalog.search_index.rows import LABEL_SQL, IndexLabel, Lengths, SearchIndex, lengths_of_sums
@@ -88,14 +88,14 @@ class IndexUse:
         ids = np.frombuffer(sent or b"", ">i8").astype(np.int64)
         rows = self.index.rows_of(ids)
         core = self.index.rows_of(np.array(always, dtype=np.int64))
-        asked = self.index.rows_of(np.array(asking, dtype=np.int64))
-        if rows is None or core is None or asked is None:
+        asking_rows = self.index.rows_of(np.array(asking, dtype=np.int64))
+        if rows is None or core is None or asking_rows is None:
             return None
         return UsableRows(
             version,
             rows,
             self._mask(rows),
-            self._mask(asked),
+            self._mask(asking_rows),
             tuple(core.tolist()),
             int(tokens or 0),
             lengths_of_sums(self.index, rows),

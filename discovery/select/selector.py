@@ -253,7 +253,9 @@ def _explain_all(
 
 def _tell_approvers(selected: Sequence[Selected], caller: Caller) -> tuple[Selected, ...]:
     readinesses = tell_approvers([item.readiness for item in selected], caller.user_id)
-    if all(item.readiness is told for item, told in zip(selected, readinesses, strict=True)):
+    if all(
+        item.readiness is readiness for item, readiness in zip(selected, readinesses, strict=True)
+    ):
         return tuple(selected)
     return tuple(
         replace(item, readiness=readiness_told)

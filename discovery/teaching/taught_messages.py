@@ -110,8 +110,8 @@ def find_tools(caller: Caller, pk: UUID, names: Sequence[str]) -> list[Capabilit
     if len(names) > MOST_TOOLS:
         reason = _("At most %(number)s tools serve one message.") % {"number": MOST_TOOLS}
         raise TeachingRefusedError(pk, "tools", reason)
-    named = Capability.objects.filter(full_name__in=names)
-    tools = list(Capability.objects.usable_by(caller, among=named))
+    rows = Capability.objects.filter(full_name__in=names)
+    tools = list(Capability.objects.usable_by(caller, among=rows))
     missing = sorted(set(names) - {tool.full_name for tool in tools})
     if missing:
         reason = _("You cannot use a tool called “%(name)s”.") % {"name": missing[0]}

@@ -178,8 +178,8 @@ def _known_calls(turn: Turn, names: Sequence[str]) -> list[Called]:
     """
     if not names:
         return []
-    named = Capability.objects.filter(full_name__in=names)
-    usable = Capability.objects.usable_by(caller_of_turn(turn), unavailable=True, among=named)
+    rows = Capability.objects.filter(full_name__in=names)
+    usable = Capability.objects.usable_by(caller_of_turn(turn), unavailable=True, among=rows)
     capabilities = usable.order_by("full_name")
     selected = {identifier for identifier, _ in turn.selected}
     everything = turn.mode == Turn.Mode.ALL

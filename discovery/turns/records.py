@@ -220,6 +220,6 @@ def _count_verdicts(turn: Turn) -> dict[str, int]:
 
 def _filter_usable(turn: Turn, identifiers: Collection[str]) -> set[str]:
     """Return those of the identifiers that the turn's caller may use now."""
-    asked = Capability.objects.filter(identifier__in=identifiers)
-    matching = Capability.objects.usable_by(caller_of_turn(turn), unavailable=True, among=asked)
+    rows = Capability.objects.filter(identifier__in=identifiers)
+    matching = Capability.objects.usable_by(caller_of_turn(turn), unavailable=True, among=rows)
     return set(matching.values_list("identifier", flat=True))

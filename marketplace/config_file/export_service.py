@@ -256,8 +256,8 @@ def quota_entry(row: Quota | KeptLimit) -> Values:
     """Return a quota, or one that waits for its tool, as the file has it."""
     waits = isinstance(row, KeptLimit)
     terms = row.terms if isinstance(row, KeptLimit) else vars(row)
-    named = row if isinstance(row, KeptLimit) else row.capability
-    tool = named.full_name if named else ""
+    target = row if isinstance(row, KeptLimit) else row.capability
+    tool = target.full_name if target else ""
     entry: Values = {"measure": terms["measure"]}
     entry |= {name: terms[name] for name in ("soft", "hard") if terms[name] is not None}
     if tool:

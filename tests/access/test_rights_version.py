@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from acl.platform.prepared_statements import rows_of
 from acl.rights.caller_lookup import Caller
-from acl.rights.rights_version import merge_changes, version_sql
 from acl.rights.statement import rights_parameters
+from acl.rights.version import merge_changes, version_sql
 from catalog.access.usable_ids import VERSION_SQL, usable_ids
 from catalog.querysets import TABLES
 from tests.access.random_worlds import (

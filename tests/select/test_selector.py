@@ -50,7 +50,7 @@ def test_turn_costs_one_statement_more(shop: Shop) -> None:
     shop.ask("warm up the connection")
 
     with CaptureQueriesContext(connection) as statements:
-        selection = select_for_turn(SelectRequest("list my open tasks", shop.alice))
+        selection = select_for_turn(SelectRequest("what is the weather in Lisbon?", shop.alice))
 
     assert len(statements) == 2
     turn = Turn.objects.get(pk=str(selection.turn_id))

@@ -146,9 +146,9 @@ def _resolve(request: Request, fields: dict[str, str]) -> dict[str, Any]:
             integrations_of(group.pk),
             capabilities_of(group.pk),
         )
-    named = {kind: _find(kind, fields[kind], rows[kind]) for kind in _NAMES if kind in fields}
-    target = named.pop("integration", None) or named.pop("capability")
-    return {"target": target, **named}
+    subjects = {kind: _find(kind, fields[kind], rows[kind]) for kind in _NAMES if kind in fields}
+    target = subjects.pop("integration", None) or subjects.pop("capability")
+    return {"target": target, **subjects}
 
 
 def _find(kind: str, name: str, rows: QuerySet) -> Model:

@@ -340,8 +340,8 @@ class _OperationReader:
         taken = {*self._properties, FIELDS, PAGES}
         argument = unique_name(plain, taken, LONGEST_ARGUMENT, place)
         if is_binary(schema):
-            each = " Each in base64." if schema.get("type") == "array" else " In base64."
-            described = f"{schema.get('description', '')}{each}".strip()
+            encoding_note = " Each in base64." if schema.get("type") == "array" else " In base64."
+            described = f"{schema.get('description', '')}{encoding_note}".strip()
             schema = {**schema, "description": described}
         self._properties[argument] = schema
         if required:

@@ -15,8 +15,8 @@ from cachetools import LRUCache
 
 from acl.platform.prepared_statements import rows_of
 from acl.rights.caller_lookup import Caller
-from acl.rights.rights_version import version_sql
 from acl.rights.statement import rights_parameters, rights_sql
+from acl.rights.version import version_sql
 from catalog.access.usable_ids import VERSION_SQL
 from catalog.capabilities.listing_cache import listing_cache
 from catalog.querysets import TABLES

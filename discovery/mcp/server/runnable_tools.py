@@ -32,7 +32,8 @@ def runnable_tools(caller: Caller, among: CapabilityQuerySet | None = None) -> C
 def tools_of_integration(caller: Caller, slug: str) -> list[Capability]:
     """Return the integration's runnable tools, by the names that its server gives them."""
     tools = runnable_tools(caller, Capability.objects.filter(integration__slug=slug))
-    return _with_readiness(caller, tools.order_by("action", "pk"))
+    rows = tools.order_by("action", "pk").select_related("integration").defer(*_NOT_LISTED)
+    return attach_readiness(caller, list(rows))
 
 
 def listed_tools(caller: Caller, last_names: Sequence[str]) -> tuple[list[Capability], bool]:
@@ -64,8 +65,3 @@ def _used_names(caller: Caller, usable: Collection[str], most: int) -> list[str]
         .order_by("-mine", "-all", "full_name")
     )
     return [name for name, *_ in called if name in usable][:most]
-
-
-def _with_readiness(caller: Caller, tools: CapabilityQuerySet) -> list[Capability]:
-    rows = tools.select_related("integration").defer(*_NOT_LISTED)
-    return attach_readiness(caller, list(rows))

@@ -148,8 +148,8 @@ def default_data_folder(project: Path, files: Path) -> Path:
     """Return the folder in the project, or the person's own where Pegboard is a package."""
     if files == project:
         return project / ".pegboard"
-    own = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share"
-    return Path(own) / "pegboard"
+    folder = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share"
+    return Path(folder) / "pegboard"
 
 
 def known_database_url(data: Path, role: str) -> str:

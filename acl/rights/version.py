@@ -11,7 +11,7 @@ from django.db import connection
 
 from acl.models.rights_change import RightsChange
 
-EVERYONE, PERSON, GROUP, READINESS = RightsChange.Subject.values
+EVERYONE, PERSON, GROUP, READINESS = RightsChange.Concern.values
 # Rows of one subject that are merged into one.
 _MOST_ROWS = 16
 
