@@ -35,12 +35,13 @@ def start_missing() -> None:
     os.environ.setdefault("PEGBOARD_CELL", "off")
     # On a busy machine Redis is slow but not down; tests of its absence stop it.
     os.environ.setdefault("PEGBOARD_REDIS_TIMEOUT_MS", "1000")
-    # Before anything asks for the model, since its absence would be cached for a while.
-    prepare_model(data / "model")
     if "DATABASE_URL" not in os.environ:
         _start_postgres(data)
     if "REDIS_URL" not in os.environ:
         _start_redis(data)
+    # Before anything asks for the model, since its absence would be cached for a while. After the
+    # servers, since it reads the settings, which would not have their addresses.
+    prepare_model(data / "model")
 
 
 def _start_postgres(data: Path) -> None:

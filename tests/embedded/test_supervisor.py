@@ -4,13 +4,14 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from marketplace.operate.embedded import supervisor as supervisor_module
 from marketplace.operate.embedded._child_processes import start_child, stop_child
 from marketplace.operate.embedded.data_folder import CannotRun
-from marketplace.operate.embedded.disk_guard import read_broken_parts
+from marketplace.operate.embedded.disk_guard import BrokenPart, read_broken_parts
 from marketplace.operate.embedded.supervisor import (
     Supervisor,
     describe_exit,
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.processes
 
 
 class Sleeper:
-    """A part whose process lives for `seconds`, and whose first `failing` starts fail."""
+    """A part whose process lives for `seconds`, and whose first `failing` restarts fail."""
 
     def __init__(
         self, folder: Path, seconds: str, *, name: str = "Sleeper", failing: int = 0
@@ -96,11 +97,67 @@ def test_part_that_does_not_come_back_keeps_no_other_from_it(
         are_started = all(part.starts == 2 for part in others)
         return are_started and set(read_broken_parts(tmp_path)) == {"Lost"}
 
-    watched.watch_until(lambda: lost.starts > 3 and others_are_back())
+    watched.watch_until(lambda: lost.starts > 4 and others_are_back())
 
     broken = read_broken_parts(tmp_path)
     assert broken["Lost"].attempts >= 3
     assert broken["Lost"].reason == "Lost was not ready."
+
+
+class Moody(Sleeper):
+    """A part whose starts go as `moods` say; `noted` has its state in the file as each began.
+
+    A mood is the reason of a failure, or "" for a start whose process ends at once. A failure
+    leaves the process before it, none, or a new one, as a server does that is never ready.
+    """
+
+    def __init__(self, folder: Path, random: Random) -> None:
+        super().__init__(folder, "0", name="Moody")
+        reasons = ["", "The disk is full.", "Moody was not ready.", "No such program."]
+        self.moods = ["", *random.choices(reasons, k=10)]
+        self.noted: list[BrokenPart | None] = []
+        self._random = random
+
+    def start(self) -> None:
+        self.noted.append(read_broken_parts(self.log.parent).get(self.name))
+        mood = self.moods[self.starts]
+        self.starts += 1
+        left = self._random.choice(["earlier", "none", "new"]) if mood else "new"
+        if left != "earlier":
+            command = ["sleep", "600" if mood else "0"]
+            self.process = start_child(command, log=self.log) if left == "new" else None
+        if mood:
+            raise CannotRun(mood)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("settled_seconds", [0.0, 60.0])
+def test_reason_of_a_failed_start_stands_until_a_later_one_succeeds(
+    watched: Watched,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    seed: int,
+    settled_seconds: float,
+) -> None:
+    monkeypatch.setattr(supervisor_module, "SETTLED_SECONDS", settled_seconds)
+    monkeypatch.setattr(supervisor_module, "LONGEST_DELAY", 0.0)
+    part = Moody(tmp_path, Random(seed))
+    watched.supervisor.start(part)
+    expected_notes, expected_lines, failures = list[BrokenPart | None]([None]), [], 0
+    for mood in part.moods[:-1]:
+        if not mood and settled_seconds == 0:
+            failures = 0
+        ended = BrokenPart(failures + 1, "Moody ended with code 0")
+        expected_notes.append(BrokenPart(failures, mood) if mood else ended)
+        ending = "did not start" if mood else "ended with code 0"
+        expected_lines.append(f"Moody {ending}; starting it again.\n")
+        failures += 1
+
+    watched.watch_until(lambda: part.starts >= len(part.moods))
+
+    assert part.noted[: len(part.moods)] == expected_notes
+    lines = [line for line in watched.output if "starting it again" in line]
+    assert lines[: len(expected_lines)] == expected_lines
 
 
 def test_part_that_is_back_is_no_longer_broken(watched: Watched, tmp_path: Path) -> None:

@@ -113,29 +113,37 @@ class Supervisor:
         self._note_broken()
 
     def _keep(self, part: SupervisedPart) -> None:
-        """Restart one part whenever it ends, until the supervisor stops."""
-        back_off, started = BackOff(longest=LONGEST_DELAY), time.monotonic()
+        """Restart one part whenever it ends, until the supervisor stops.
+
+        The reason of a failed start stands until a later one succeeds: how the process before it
+        ended, or the one it left behind, would tell nobody what to mend.
+        """
+        back_off, problem, ready_at = BackOff(longest=LONGEST_DELAY), "", time.monotonic()
         while not self._stopping.wait(TICK_SECONDS):
-            if part.process is not None and part.process.poll() is None:
+            if not problem and part.process is not None and part.process.poll() is None:
                 continue
-            if time.monotonic() - started > SETTLED_SECONDS:
-                back_off.succeeded()
-            ending = describe_exit(part.process.returncode) if part.process else "did not start"
+            ending = "did not start"
+            if not problem:
+                if time.monotonic() - ready_at > SETTLED_SECONDS:
+                    back_off.succeeded()
+                ending = describe_exit(part.process.returncode) if part.process else ending
+                reason = f"{part.name} {ending}"
+                self._note_broken(part.name, BrokenPart(back_off.failures + 1, reason))
             self.say(f"{part.name} {ending}; starting it again{_in(back_off.pause)}.")
-            self._note_broken(part.name, BrokenPart(back_off.failures + 1, f"{part.name} {ending}"))
             self._wait(back_off.pause)
             if self._stopping.is_set():
                 return
-            started = time.monotonic()
-            back_off.failed(started)
+            tried_at = time.monotonic()
+            back_off.failed(tried_at)
             problem = self._start_again(part)
+            ready_at = time.monotonic()
             if self._stopping.is_set():
                 part.stop()  # `stop` may have come before the new process
             elif problem:
                 self.say(f"{part.name} … {problem}")
                 self._note_broken(part.name, BrokenPart(back_off.failures, problem))
             else:
-                self.say(f"{part.name} … ready in {time.monotonic() - started:.1f} s")
+                self.say(f"{part.name} … ready in {ready_at - tried_at:.1f} s")
                 self._note_broken(part.name, None)
 
     def _wait(self, delay: float) -> None:
