@@ -46,6 +46,7 @@ def load_index(model: str, most: int) -> SearchIndex | None:
     ids = np.array([pk for pk, *_ in names], dtype=np.int64)
     places = {pk: place for place, (pk, *_) in enumerate(names)}
     matrix, embedded = _matrix(model, places)
+    servers = np.unique([server for *_, server in names], return_inverse=True)[1]
     words = [(places[pk], sent) for pk, sent in _rows(_WORDS) if pk in places]
     return SearchIndex(
         label=label,
