@@ -55,9 +55,7 @@ def load_index(model: str, most: int) -> SearchIndex | None:
         rows_by_name={name: place for place, (_, name, _) in enumerate(names)},
         matrix=matrix,
         embedded=embedded,
-        servers=np.unique([server for *_, server in names], return_inverse=True)[1].astype(
-            np.int32
-        ),
+        servers=servers.astype(np.int32),
         words=build_word_index(len(ids), words),
         relations=_relations(places),
     )
