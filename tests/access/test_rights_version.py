@@ -161,6 +161,7 @@ def test_transactions_that_end_in_any_order_leave_nothing_remembered_too_long(
         with connection.cursor() as cursor:
             cursor.execute("SET lock_timeout = '50ms'")
             _changed(cursor.execute, random)
+            cursor.execute("RESET lock_timeout")  # later tests have this connection too
         memory.look()
         other.rollback() if random.random() < 0.3 else other.commit()
         other.set_autocommit(True)
