@@ -159,15 +159,21 @@ def made(model: type[Row], values: Sequence[Any]) -> Row:
     names, readers = _reading(model)
     converted = list(values)
     for place, reader in readers:
-        converted[place] = reader(converted[place], None, connection)
+        converted[place] = reader(converted[place], connection)
     return model.from_db(DEFAULT_DB_ALIAS, names, converted)
+
+
+def _reader(field: Any) -> Any:
+    read = getattr(field, "from_db_value", None)
+    return read and (lambda value, place: read(value, field.cached_col, place))
 
 
 @cache
 def _reading(model: type[Model]) -> tuple[list[str], list[tuple[int, Any]]]:
     """Return the names of the fields, and converters such as for JSON, by position."""
     fields = model._meta.concrete_fields
-    readers = [(place, getattr(field, "from_db_value", None)) for place, field in enumerate(fields)]
+    # By the column, as the ORM does: a field reads its own stored values with more suspicion.
+    readers = [(place, _reader(field)) for place, field in enumerate(fields)]
     return [field.attname for field in fields], [
         (place, reader) for place, reader in readers if reader
     ]

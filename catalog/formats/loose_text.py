@@ -10,7 +10,7 @@ from catalog.formats.read_limits import Limits
 
 TOML = ".toml"
 # A fence, and in it the text. Sources are untrusted, so the quantifiers are possessive.
-_FENCE = re.compile(r"(`{3,}|~{3,})[^\n`]*+\n(.*?)\n[ \t]*+\1", re.DOTALL)
+_FENCE = re.compile(r"\A(`{3,}+|~{3,}+)[^\n`]*+\n(.*?)\n[ \t]*+\1", re.DOTALL)
 _STRING = r'"(?:[^"\\\n]++|\\.)*+"?+'
 _COMMENT = re.compile(rf"{_STRING}|//[^\n]*+|/\*.*?(?:\*/|\Z)|#[^\n]*+", re.DOTALL)
 _LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*+[}}\]])")
@@ -72,13 +72,21 @@ def find_line(text: str, at: str) -> int:
     for part in re.split(r"\.|(?=\[)", at):
         if not part or part.startswith("["):
             continue
-        key = re.compile(rf"(?<![\w-])[\"']?{re.escape(part)}[\"']?\s*(?:[:=\].]|$)", re.MULTILINE)
-        match = key.search(text, place)
-        if match is None:
+        start = text.find(part, place)
+        while start >= 0 and not _is_key(text, start, start + len(part)):
+            start = text.find(part, start + len(part))
+        if start < 0:
             break
-        place, line = match.start(), text.count("\n", 0, match.start()) + 1
-        place = match.end() - 1
+        place, line = start + len(part), text.count("\n", 0, start) + 1
     return line
+
+
+def _is_key(text: str, start: int, end: int) -> bool:
+    """Return True if a whole word stands there that a sign or the end of the line follows."""
+    before, after = text[max(0, start - 1) : start], text[end : end + 60].lstrip("\"'")
+    if before.isalnum() or before in ("_", "-"):
+        return False
+    return after[:1] in ("", "\n") or after.lstrip()[:1] in tuple(":=].")
 
 
 def _blank(match: re.Match[str]) -> str:

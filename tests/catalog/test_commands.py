@@ -57,7 +57,7 @@ def test_import_loads_what_it_can_and_names_what_it_cannot(folder: Path) -> None
     assert Capability.objects.get().kind == "skill"
     assert Listing.objects.get().description == "Keeps notes."
     (defect,) = report["defects"]
-    assert (defect["file"], set(defect)) == ("tools.json", {"file", "field", "reason"})
+    assert (defect["file"], set(defect)) == ("tools.json", {"file", "line", "field", "reason"})
 
 
 def test_import_of_nothing_fails(tmp_path: Path) -> None:

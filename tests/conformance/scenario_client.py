@@ -129,7 +129,7 @@ class Scenario:
 
 def open_scenario(name: str, server: str, context: dict[str, Any]) -> Scenario:
     """Add the suite's server, with the client that its context brings."""
-    person = UserFactory.create()
+    person = UserFactory.create(is_staff=True)  # a shared account is an admin's to give
     integration = IntegrationFactory.create(transport="http", endpoint=server)
     if name == "auth/pre-registration":
         set_client(

@@ -25,7 +25,7 @@ from discovery.select.clauses import MOST_CLAUSES, split
             "Envoie un message à Paul et réserve une table pour demain",
             ["Envoie un message à Paul", "réserve une table pour demain"],
         ),
-        ("打开日历文件。发送邮件给团队", []),
+        ("打开日历文件。发送邮件给团队", ["打开日历文件", "发送邮件给团队"]),
     ],
 )
 def test_message_is_cut_between_its_tasks(message: str, clauses: list[str]) -> None:

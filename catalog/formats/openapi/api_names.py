@@ -17,11 +17,12 @@ _VERBS = {
     "head": "check",
 }
 # Ids that generators make up: a method, a counter, a hash, a controller's class.
-_POOR = re.compile(
-    r"(?:(?:get|post|put|patch|delete|head|query|operation|op|api|v|call|method|endpoint|handler|index"
-    r"|default|root|route|request|using|action|execute|id|no_name|unnamed|undefined|null)?_?\d*_?)+"
-    r"|[0-9a-f]{8,}(?:_[0-9a-f]{3,})*"
+_POOR_WORDS = frozenset(
+    """get post put patch delete head query operation op api v call method endpoint handler index
+    default root route request using action execute id unnamed undefined null""".split()  # noqa: SIM905
 )
+_BETWEEN_WORDS = re.compile(r"[_\d]++")
+_AT_RANDOM = re.compile(r"[0-9a-f]{8,}+(?:_[0-9a-f]{3,}+)*+")
 _THING = re.compile(r"[A-Za-z]{2}")
 _MOST_WORDS = 6
 _VERSION = re.compile(r"v\d+(?:[a-z]+\d*)?|api|rest")
@@ -37,10 +38,11 @@ def action_for(method: str, path: str, operation_id: str, summary: str = "") -> 
     suffix = f"_{_snake(path)}_{method}"
     if name.endswith(suffix) and len(name) > len(suffix):
         name = name.removesuffix(suffix)
-    if not name or _POOR.fullmatch(name):
+    words = _BETWEEN_WORDS.split(name.replace("no_name", ""))
+    if _AT_RANDOM.fullmatch(name) or _POOR_WORDS.issuperset(filter(None, words)):
         has_things = any("{" not in step and _THING.search(step) for step in path.split("/"))
-        words = "_".join(_snake(summary).split("_")[:_MOST_WORDS])
-        name = _name_of_path(method, path) if has_things or not words else words
+        summed_up = "_".join(_snake(summary).split("_")[:_MOST_WORDS])
+        name = _name_of_path(method, path) if has_things or not summed_up else summed_up
     return _cut(name, LONGEST_ACTION)
 
 

@@ -173,7 +173,7 @@ def _mend_result(result: JSONObject, protocol: str) -> JSONObject:
     elif not isinstance(structured, dict | None):
         # MCP's structured content was an object until 2026; the model reads another one as text.
         del mended["structuredContent"]
-        blocks.append(_text_of(structured))
+        blocks.append({"type": "text", "text": write_json(structured, ensure_ascii=False)})
     if not isinstance(result.get("isError", False), bool):
         mended["isError"] = str(result["isError"]).lower() in ("true", "1")
     return _without_faults(mended, _result_type("tools/call", protocol), {"content"})
@@ -213,10 +213,6 @@ def _reason(error: Any) -> str:
 
 def _left_out(what: str) -> JSONObject:
     return {"type": "text", "text": f"[Left out: a part of the answer {what}.]"}
-
-
-def _text_of(structured: Any) -> JSONObject:
-    return {"type": "text", "text": write_json(structured, ensure_ascii=False)}
 
 
 _BLOCK: TypeAdapter[Any] = TypeAdapter(types.ContentBlock)

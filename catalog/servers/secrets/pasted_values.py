@@ -24,12 +24,12 @@ class UnsendableValueError(Exception):
 def as_pasted(integration: Integration, name: str, value: str) -> str:
     """Return the secret that was pasted, as the request has it. Raises UnsendableValueError."""
     value = value.strip()
-    value = re.sub(rf"\A(?:export\s+)?{re.escape(name)}\s*=\s*(?=\S)", "", value)
+    value = _without(value, "=", name, f"export {name}")
     for header, before in header_places(integration, name):
-        value = re.sub(rf"\A{re.escape(header)}\s*:\s*", "", value, flags=re.IGNORECASE)
+        value = _without(value, ":", header)
         is_account = header.lower() == _AUTHORIZATION.lower()
         if is_account:
-            value = re.sub(r"\AAuthorization\s*:\s*", "", value, flags=re.IGNORECASE)
+            value = _without(value, ":", _AUTHORIZATION)
         if before.strip() and (scheme := _SCHEME.match(value)):
             value = value[scheme.end() :]
         elif is_account and not before and value and integration.transport in ("http", "sse"):
@@ -63,3 +63,11 @@ def header_places(integration: Integration, name: str) -> Iterator[tuple[str, st
             yield name, ""
         elif integration.required_secrets in ([], [name]):
             yield _AUTHORIZATION, "Bearer "
+
+
+def _without(value: str, sign: str, *names: str) -> str:
+    """Return what follows one of the names and the sign, where the value begins with them."""
+    before, found_sign, after = value.partition(sign)
+    words = " ".join(before.split()).lower()
+    is_named = found_sign and words in {name.lower() for name in names}
+    return after.strip() if is_named and after.strip() else value
