@@ -81,7 +81,10 @@ class SharedCounts:
         counts = attempt(partial(_add, self._prefix + who, window, amount=amount), default=None)
         if counts:
             with self._lock:
-                self._seen[who] = _Seen(window, *counts)
+                # What other threads have added meanwhile is told with the next.
+                before = self._seen.get(who)
+                untold = before.untold if before and before.window == window else 0
+                self._seen[who] = _Seen(window, *counts, untold)
         return counts
 
     def take_back(self, who: str, window: int) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from django.db.models import Count, F
 
@@ -52,16 +53,28 @@ def load_readiness(
     return dict(zip((pk for pk, *_ in rows), readinesses, strict=True))
 
 
+def row_columns() -> str:
+    """Return the columns of a capability `c` and its integration `i`, as `row_from` expects."""
+    return f"{columns_of(Capability, 'c')}, {columns_of(Integration, 'i')}"
+
+
+def row_from(values: Sequence[Any]) -> Capability:
+    """Return the capability with its integration from the values of `row_columns`."""
+    end = len(Capability._meta.concrete_fields)
+    capability = made(Capability, values[:end])
+    capability.integration = made(Integration, values[end:])
+    return capability
+
+
 @cache
 def _rows_sql(*, united: bool) -> str:
-    columns = f"{columns_of(Capability, 'c')}, {columns_of(Integration, 'i')}"
     return f"""
 WITH RECURSIVE asked (id) AS MATERIALIZED (
   SELECT id FROM catalog_capability WHERE full_name = ANY (%(names)s::text[])
   UNION SELECT unnest(%(keys)s::bigint[])
 ),
 {rights_sql(TABLES, united=united, among=True)}
-SELECT {facts_sql(mode="usable.mode")}, {columns}
+SELECT {facts_sql(mode="usable.mode")}, {row_columns()}
 FROM usable JOIN catalog_capability c ON c.id = usable.id
 JOIN catalog_integration i ON i.id = c.integration_id
 """  # noqa: S608 - the names of our own tables and columns
@@ -76,14 +89,11 @@ def read_usable(
     rows = rows_of(
         _rows_sql(united=caller.is_united), {**parameters, "names": list(names), "keys": list(keys)}
     )
-    facts, end = len(COLUMNS), len(COLUMNS) + len(Capability._meta.concrete_fields)
+    facts = len(COLUMNS)
     ready = tell_approvers([readiness_from(row[:facts]) for row in rows], caller.user_id)
-    capabilities = []
-    for row, readiness in zip(rows, ready, strict=True):
-        capability = made(Capability, row[facts:end])
-        capability.integration = made(Integration, row[end:])
+    capabilities = [row_from(row[facts:]) for row in rows]
+    for capability, readiness in zip(capabilities, ready, strict=True):
         capability.readiness = readiness  # type: ignore[attr-defined]
-        capabilities.append(capability)
     return capabilities
 
 

@@ -154,8 +154,9 @@ def _read_set(caller: Caller, key: Hashable) -> UsableSet:
         frozenset(described),
         integrations,
     )
-    with _lock:
-        _sets[key] = keys
+    if version:  # a scratch catalogue has no triggers, so its changes are not counted
+        with _lock:
+            _sets[key] = keys
     return keys
 
 

@@ -10,10 +10,11 @@ from django.utils import translation
 
 from acl.actor.request_context import current_chain
 from acl.models.api_key import in_force_sql
-from acl.platform.prepared_statements import columns_of, made, rows_of
+from acl.platform.prepared_statements import rows_of
 from acl.rights.caller_lookup import Caller
 from acl.rights.delegation import acts_for_others
 from acl.rights.statement import rights_parameters, rights_sql
+from catalog.access.my_tools import row_columns, row_from
 from catalog.models import Capability, Integration, Secret
 from catalog.querysets import TABLES
 from catalog.readiness.facts import COLUMNS, facts_parameters, facts_sql, readiness_from
@@ -33,7 +34,7 @@ def _usable_sql(*, to_be_sent: bool, united: bool) -> str:
     facts = facts_sql(mode="usable.mode", user="%(account)s::bigint")
     group = "usable.group_id" if united else "%(group)s::bigint"
     quotas = "NULL, NULL" if to_be_sent else _QUOTAS.format(group=group)
-    columns = f"{columns_of(Capability, 'c')}, {columns_of(Integration, 'i')}, {needs}"
+    columns = f"{row_columns()}, {needs}"
     return f"""
 WITH RECURSIVE {_ASKED},
 {rights_sql(TABLES, united=united, among=True)}
@@ -122,14 +123,13 @@ def _read_capability(
         return None
     split = len(COLUMNS) + 3
     [(*facts, group_id, quotas, a_minute), values] = rows[0][:split], rows[0][split:]
-    first, second = len(Capability._meta.concrete_fields), len(Integration._meta.concrete_fields)
-    capability = made(Capability, values[:first])
-    capability.integration = made(Integration, values[first : first + second])
+    width = len(Capability._meta.concrete_fields) + len(Integration._meta.concrete_fields)
+    capability = row_from(values[:width])
     capability.readiness = readiness_from(facts)  # type: ignore[attr-defined]
     capability.given_in = group_id  # type: ignore[attr-defined]
     capability.quotas = quotas or []  # type: ignore[attr-defined]
     capability.a_minute = a_minute  # type: ignore[attr-defined]
-    capability.needs = CallNeeds(*values[first + second :]) if to_be_sent else None  # type: ignore[attr-defined]
+    capability.needs = CallNeeds(*values[width:]) if to_be_sent else None  # type: ignore[attr-defined]
     return capability
 
 

@@ -20,6 +20,7 @@ from acl.rights.statement import rights_parameters
 from acl.rights.version import merge_changes, version_sql
 from catalog.access.usable_ids import VERSION_SQL, usable_ids
 from catalog.querysets import TABLES
+from catalog.registration.scratch_catalog import scratch_catalog
 from tests.access.random_worlds import (
     CAPABILITIES,
     GROUPS,
@@ -33,6 +34,7 @@ from tests.access.random_worlds import (
 from tests.access.worlds import store, usable
 from tests.databases import as_superuser, check_what_was_deferred
 from tests.examples import EXAMPLES_OF_STORIES
+from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, World
 
 GRANTS = {
     f"catalog_{thing}{holder}permission": (thing, holder)
@@ -177,3 +179,30 @@ def _changed(execute: Callable[[str], object], random: Random) -> None:
         execute(statement)
     except OperationalError:
         return
+
+
+@pytest.mark.django_db
+def test_nothing_is_remembered_of_a_scratch_catalogue_which_counts_no_changes() -> None:
+    caller = Caller(1, 1)
+    world = first_world(caller)
+
+    with scratch_catalog():
+        store(world)
+        before = usable_ids(caller).ids
+        connection.cursor().execute("DELETE FROM catalog_integrationgrouppermission")
+        after = usable_ids(caller).ids
+
+    assert (before, after) == (frozenset({1}), frozenset())
+
+
+def first_world(caller: Caller) -> World:
+    user, group = caller.user_id, caller.group_id
+    return World(
+        users={user: True},
+        groups={group: False},
+        members={(user, group)},
+        spaces={1: (group, None)},
+        integrations={1: IntegrationFacts()},
+        capabilities={1: CapabilityFacts(1)},
+        grants={GrantFacts(group=group, integration=1)},
+    )

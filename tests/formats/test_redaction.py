@@ -123,11 +123,11 @@ def test_secret_of_an_environment_gives_its_name_only(
 def test_setting_of_an_environment_keeps_its_value(name: str, value: str | int) -> None:
     server = {"command": "uvx", "args": ["a"], "env": {name: value, "API_KEY": "canary"}}
 
-    found = integration(load_value({"mcpServers": {"a": server}}, file="mcp.json"))
+    loaded = integration(load_value({"mcpServers": {"a": server}}, file="mcp.json"))
 
-    shown = str(value).lower() if isinstance(value, bool) else str(value)
-    assert found.required_secrets == ("API_KEY",)
-    assert found.source_ref["variables"][0]["default"] == shown
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    assert loaded.required_secrets == ("API_KEY",)
+    assert loaded.source_ref["variables"][0]["default"] == text
 
 
 @settings(max_examples=EXAMPLES_OF_TEXTS * 2)

@@ -115,8 +115,9 @@ def categories_at(key: Key, caller: Caller) -> tuple[Category, ...]:
         categories = _categories.get((caller, key))
     if categories is None:
         key, categories = read_categories(caller)
-        with _lock:
-            _categories[caller, key] = categories
+        if key[0]:  # a scratch catalogue counts no changes
+            with _lock:
+                _categories[caller, key] = categories
     return categories
 
 
