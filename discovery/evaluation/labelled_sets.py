@@ -97,6 +97,7 @@ def _labelled(row: dict[str, Any], place: str) -> Labelled:
                 stored_id(key): tuple(map(stored_id, ids))
                 for key, ids in (row.get("alternatives") or {}).items()
             },
+            not_relevant=tuple(map(stored_id, row.get("not_relevant") or ())),
         )
     except KeyError as missing:
         raise BadSet(f"{place}: {missing.args[0]} is missing") from missing

@@ -19,7 +19,8 @@ DEPTHS = (1, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A message of a labelled set. `alternatives` lists ids that serve as well as a right one."""
+    """A message of a labelled set. `alternatives` lists ids that serve as well as a right one,
+    `not_relevant` those that do not fit by the set's makers' word."""
 
     qid: str
     query: str
@@ -29,6 +30,7 @@ class Labelled:
     part: str = ""
     language: str = ""
     alternatives: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    not_relevant: tuple[str, ...] = ()
 
     def gains(self, ids: Iterable[str]) -> list[int]:
         """Return 1 for each first occurrence of a right id, otherwise 0."""

@@ -2,7 +2,8 @@
 
 The default model knows English best. A message in German, French, Spanish, Portuguese, Italian,
 Dutch or Polish gets the English of its plainest words appended, which does little harm to models
-that know these languages.
+that know these languages. An English one gets what tools call everyday things: a ticket that is
+opened is an issue.
 """
 
 import csv
@@ -30,6 +31,19 @@ _COMMON_IN_ENGLISH = frozenset(
 _threads = threading.local()
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _QUOTED = re.compile('["\u201c\u201e\u00ab].*?["\u201c\u201d\u00bb]')
+# What people say for what tools call otherwise. "Open a ticket" buys none.
+_EVERYDAY = (
+    (
+        re.compile(
+            r"\b(?:open|raise|file|submit|log|create|make|write) (?:an? |another |the )?(?:new )?"
+            r"(?:support |service |help ?desk |it )?tickets?\b",
+            re.IGNORECASE,
+        ),
+        "create an issue",
+    ),
+    (re.compile(r"\b(?:slides|slide ?decks?|slideshows?)\b", re.IGNORECASE), "presentation"),
+    (re.compile(r"\bto-?dos?\b", re.IGNORECASE), "tasks"),
+)
 _FUNCTION_WORDS = """
 english: the a an is are was of to in on for and or i you it my me can what how with this that
   please do have at be from your
@@ -62,9 +76,16 @@ class Glossary:
 
 
 def add_english(texts: Sequence[str]) -> tuple[str, ...]:
-    """Append English to the message and its clauses; an English message stays as it is."""
+    """Append English to the message and its clauses, to an English one for everyday words only."""
     language = language_of(texts[0]) if texts else ""
-    return tuple(_with_english(text, language) for text in texts) if language else tuple(texts)
+    if not language:
+        return tuple(map(_with_words_of_tools, texts))
+    return tuple(_with_english(text, language) for text in texts)
+
+
+def _with_words_of_tools(text: str) -> str:
+    added = " ".join(words for phrase, words in _EVERYDAY if phrase.search(text))
+    return f"{text} ({added})" if added else text
 
 
 def _with_english(text: str, language: str) -> str:

@@ -4,7 +4,6 @@ reasons."""
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -18,11 +17,11 @@ from acl.rights.caller_lookup import Caller
 from catalog import lexical
 from catalog.embedding.embedder import EmbedderLoading, EmbedderUnavailable
 from catalog.embedding.query_vectors import EmbeddedTexts, embed_queries
-from catalog.models.relation_kinds import Kind
 from catalog.readiness.facts import tell_approvers
 from discovery.learning.experience_store import Note, write_note
 from discovery.learning.past_use import Vote, bonuses, choose_level, count_votes, gains_by_level
 from discovery.select._candidate_rows import Candidate, CandidateQuery, Candidates
+from discovery.select._direct import find_direct
 from discovery.select._indexed_candidates import find_by_index
 from discovery.select._nearest_candidates import find_in_postgres
 from discovery.select._selection_reasons import (
@@ -49,7 +48,7 @@ from discovery.select.ranking.competition import (
     rerank,
     support_of,
 )
-from discovery.select.ranking.thresholds import Fit, cut, is_direct
+from discovery.select.ranking.thresholds import Fit
 from discovery.select.selection import Selected, Selection, SelectRequest, Workings
 from discovery.select.small_talk import CLEARLY_FITS, is_small_talk
 
@@ -89,11 +88,11 @@ def select_capabilities(request: SelectRequest) -> Selection:
         deletes=asks_to_delete(embedded),
     )
     noted = _note(embedded, ranked, votes)
-    support = support_of(ranked, use, background, model, words=len(words[0]))
+    support = support_of(
+        ranked, use, background, embedded, words=len(words[0]), foreign=bool(reading.foreign)
+    )
     fit = _fit(request, reading, embedded, ranked, support)
-    scores = [item.judged.score for item in ranked]
-    worth = partial(cut, scores, by_words=support.by_words, share=support.share)
-    least = worth(fit)
+    least, worth = support.least(ranked, fit), support.least(ranked)
     boost = settings.PEGBOARD_GRAPH_BOOST
     ranked = rerank(ranked, candidates.links, least=least, boost=boost)
     placed, needed = give_places(
@@ -105,10 +104,12 @@ def select_capabilities(request: SelectRequest) -> Selection:
     degraded = _degradations(problem, candidates)
     fit = "nothing_fits" if fit == "fits" and not _fitting(selected, least) else fit
     answer = _answer(ranked, selected, candidates, degraded, fit)
+    direct = find_direct(request.message, ranked, selected, candidates) if fit == "fits" else None
     selection = replace(
         answer,
+        direct=direct,
         noted=noted,
-        workings=Workings(texts, reading.own > 0, ranked, placed, worth()),
+        workings=Workings(texts, reading.own > 0, ranked, placed, worth),
     )
     if fit == "nothing_fits":
         unmet = Unmet(request.message, request.caller, texts, embedded, background)
@@ -311,7 +312,7 @@ def _answer(
         excluded_count=excluded,
         reason=_summary(selected, excluded, fit),
         discovery_suggested=excluded > 0,
-        direct=_direct(ranked, selected, candidates) if fit == "fits" else None,
+        direct=None,
         degraded=degraded,
         tokens_all=candidates.tokens,
         tokens_selected=sum(item.tokens for item in selected),
@@ -320,33 +321,6 @@ def _answer(
         fit=fit,
         question=_question() if fit == "needs_clarification" else "",
     )
-
-
-def _direct(
-    ranked: Sequence[Ranked], selected: Sequence[Selected], candidates: Candidates
-) -> str | None:
-    """Return the capability that is far ahead, if it runs without approval and needs no arguments.
-
-    Experiences do not count, since no model checks this choice.
-    """
-    if not selected or not is_direct([item.judged.by_itself for item in ranked]):
-        return None
-    best = max(ranked, key=lambda item: item.judged.by_itself).candidate
-    if best.pk != selected[0].pk:
-        return None
-    links = (link for link in candidates.links if link.kind == Kind.DEPENDS_ON and link.weight > 0)
-    needs = _needs_arguments(best.input_schema) or any(link.source == best.pk for link in links)
-    runs = best.readiness.runs_unasked and best.side_effect == "read"
-    return best.full_name if runs and not needs else None
-
-
-def _needs_arguments(schema: Mapping[str, Any] | None) -> bool:
-    """Return True if an argument is required and has no default."""
-    schema = schema or {}
-    required, properties = schema.get("required"), schema.get("properties")
-    if not isinstance(required, list) or not isinstance(properties, dict):
-        return bool(required)
-    return any("default" not in (properties.get(name) or {}) for name in required)
 
 
 def _summary(selected: Sequence[Selected], excluded: int, fit: Fit) -> str:

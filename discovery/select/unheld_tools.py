@@ -16,7 +16,6 @@ from discovery.select.candidates import find_requestable, find_unheld
 from discovery.select.example_texts import nearness
 from discovery.select.message import read
 from discovery.select.ranking.competition import names_in, rank, support_of
-from discovery.select.ranking.thresholds import cut
 
 MOST = 8
 
@@ -80,11 +79,10 @@ def _fitting(
         model=query.model,
         deletes=asks_to_delete(embedded),
     )
-    support = support_of(ranked, {}, background, query.model, words=len(query.words[0]))
+    support = support_of(ranked, {}, background, embedded, words=len(query.words[0]))
     if not support.enough:
         return []
-    scores = [item.score for item in ranked]
-    least = cut(scores, by_words=support.by_words, share=support.share)
+    least = support.least(ranked)
     return [item.candidate for item in ranked if item.score >= least]
 
 

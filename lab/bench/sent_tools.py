@@ -145,7 +145,9 @@ def sent_with(message: Message, scale: "Scale") -> Sent:
     scores = [row.score for row in judged]
     words = len(lexical.query_vector(read(labelled.query, labelled.history).texts[0]))
     fits = is_enough(margin(question.cosines.tolist(), near), least=scale.limit(words))
-    least = cut(scores, "fits" if fits else "nothing_fits", share=scale.share(len(near) - 1))
+    clauses = len(near) - 1
+    share, growth = scale.share(clauses), scale.growth(clauses)
+    least = cut(scores, "fits" if fits else "nothing_fits", share=share, growth=growth)
     before = max(FLOOR, OLD_CUT * max(scores))
     best = np.argsort(-np.array(scores), kind="stable")[:5]
     counts = [_share(labelled, [identifiers[place] for place in best])]

@@ -98,12 +98,17 @@ def find_evidence(
     embedder: Embedder,
     *,
     readings: int = 2,
+    vectors: Vectors | None = None,
 ) -> Iterator[LabelledQuestion]:
-    """Yield each message with the candidates that the selector would find."""
-    texts = [
-        "\n".join(embedding_text(capability).split("\n")[:readings]) for capability in capabilities
-    ]
-    vectors, documents = embed_documents(embedder, texts), _documents(capabilities)
+    """Yield each message with the candidates that the selector would find.
+
+    `vectors` are the capabilities', where they were embedded before.
+    """
+    if vectors is None:
+        whole = map(embedding_text, capabilities)
+        texts = ["\n".join(text.split("\n")[:readings]) for text in whole]
+        vectors = embed_documents(embedder, texts)
+    documents = _documents(capabilities)
     means = _server_means(capabilities, vectors)
     identifiers = np.array([capability.identifier for capability in capabilities])
     for message, relevant, history in messages:

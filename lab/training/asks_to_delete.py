@@ -68,11 +68,14 @@ def read_requests(folder: Path) -> list[Request]:
     return requests
 
 
-def fit(vectors: Any, deletes: Any) -> Any:
-    """Return the weights of the vector's numbers, then the constant."""
+def fit(vectors: Any, deletes: Any, weight: Any = None) -> Any:
+    """Return the weights of the vector's numbers, then the constant. Without weights, both sides
+    weigh the same."""
     from scipy.optimize import minimize
 
-    weight = np.where(deletes, 0.5 / deletes.sum(), 0.5 / (~deletes).sum())
+    if weight is None:
+        weight = np.where(deletes, 0.5 / deletes.sum(), 0.5 / (~deletes).sum())
+    weight = weight / weight.sum()
 
     def loss(values: Any) -> tuple[float, Any]:
         chance = 1 / (1 + np.exp(-(vectors @ values[:-1] + values[-1])))

@@ -13,13 +13,15 @@ from catalog import lexical
 from catalog.embedding.embedder import Vectors
 from catalog.embedding.multilingual_embedder import embed_documents
 from catalog.embedding.onnx_embedder import OnnxEmbedder
+from catalog.embedding.query_vectors import EmbeddedTexts
 from catalog.embedding.texts import embedding_text
 from catalog.formats.loader import load_path
 from discovery.select.example_texts import nearness_to, read_abilities
 from discovery.select.message import read
+from discovery.select.ranking.fit import need_of_tools, something_fits
 from discovery.select.ranking.fusion import MatchEvidence, MessageFeatures, judge
-from discovery.select.ranking.scales import scale_of
-from discovery.select.ranking.thresholds import cut, is_enough, margin
+from discovery.select.ranking.scales import scale_of, shipped_scale
+from discovery.select.ranking.thresholds import cut, margin
 
 PLACES = 10
 MESSAGES = Path(__file__).parent / "nothing_fits"
@@ -46,7 +48,7 @@ class Verdict:
 class _Found(NamedTuple):
     margin: float
     cosine: float
-    share: float  # of the best's odds that is worth a place
+    clauses: int
 
 
 @cache
@@ -67,10 +69,18 @@ def read_verdicts(name: str, catalog: Path, embedder: OnnxEmbedder) -> list[Verd
         features = MessageFeatures(tuple(lexical.max_score(query) for query in queries))
         words = [tuple(_score(document, query) for query in queries) for document in documents]
         evidence = [MatchEvidence(tuple(c), w) for c, w in zip(cosines, words, strict=True)]
-        scores = [one.score for one in judge(evidence, features, scale)]
+        judged = judge(evidence, features, scale)
         ahead = margin(cosines, nearness_to(abilities, embedded)) or 0.0
-        found = _Found(ahead, max(map(max, cosines)), scale.share(len(texts) - 1))
-        fits = is_enough(ahead, least=scale.limit(len(queries[0])))
+        found = _Found(ahead, max(map(max, cosines)), len(texts) - 1)
+        fits = something_fits(
+            judged,
+            list(map(max, words)),
+            ahead,
+            scale,
+            words=len(queries[0]),
+            need=need_of_tools(EmbeddedTexts(embedder.name, embedded)),
+        )
+        scores = [item.score for item in judged]
         verdicts.append(_verdict(row, identifiers, scores, found, fits=fits))
     return verdicts
 
@@ -99,7 +109,9 @@ def _verdict(
 ) -> Verdict:
     right = {*row["relevant"], *(o for each in row.get("alternatives", {}).values() for o in each)}
     best = np.argsort(-np.array(scores), kind="stable")[:PLACES]
-    least = cut(scores, share=found.share) if fits else 2.0
+    scale = shipped_scale()
+    share, growth = scale.share(found.clauses), scale.growth(found.clauses)
+    least = cut(scores, share=share, growth=growth) if fits else 2.0
     sent = [identifiers[place] for place in best if scores[place] >= least]
     return Verdict(
         wanted=bool(row["relevant"]),

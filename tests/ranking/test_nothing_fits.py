@@ -11,11 +11,11 @@ from tests.ranking.fit_evidence import Verdict, read_verdicts
 
 # Share of messages without a tool that get none, at least, and of messages with one that lose it,
 # at most: some points below and above the figures of lab/choosing.md.
-FLOORS = {"starter": (0.85, 0.03), "metatool": (0.88, 0.03), "toollinkos": (0.75, 0.02)}
+FLOORS = {"starter": (0.85, 0.035), "metatool": (0.88, 0.035), "toollinkos": (0.75, 0.02)}
 # The aim for all of them.
-AIM = (0.85, 0.02)
+AIM = (0.85, 0.025)
 # The same for messages that were written after the thresholds were chosen.
-FLOORS_AFTERWARDS = (0.4, 0.05)
+FLOORS_AFTERWARDS = (0.45, 0.05)
 
 
 def _catalog(name: str) -> Path:

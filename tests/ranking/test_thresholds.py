@@ -1,9 +1,11 @@
 """Thresholds of relevance."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from discovery.select.ranking.scales import GENERAL, TRAINED
-from discovery.select.ranking.thresholds import Fit, cut, is_direct, is_enough, margin
+from discovery.select.ranking.thresholds import FLOOR, Fit, cut, is_direct, is_enough, margin
 
 
 def test_weak_best_still_gives_an_answer() -> None:
@@ -26,6 +28,29 @@ def test_more_clauses_leave_fewer_places_beside_their_best() -> None:
     assert cut([0.9], share=TRAINED.share(0)) == cut([0.9], share=TRAINED.share(1))
     assert GENERAL.share(4) == GENERAL.share(1)
     assert TRAINED.share(50) < 1
+
+
+@given(
+    st.lists(st.floats(0.0, 0.99), min_size=1, max_size=30),
+    st.floats(0.05, 0.5),
+    st.floats(1.0, 1.5),
+)
+def test_each_place_that_is_given_makes_the_next_dearer(
+    scores: list[float], share: float, growth: float
+) -> None:
+    least = cut(scores, share=share, growth=growth)
+    best = max(scores)
+
+    assert cut(scores, share=share) <= least <= max(best, FLOOR)
+
+
+def test_scores_alike_get_places_until_what_comes_next_is_seldom_right() -> None:
+    alike = [0.6 - 0.01 * place for place in range(20)]
+    clear = [0.8, *(0.45 - 0.01 * place for place in range(20))]
+
+    assert sum(score >= cut(alike, share=0.12, growth=1.25) for score in alike) >= 8
+    assert sum(score >= cut(clear, share=0.12, growth=1.25) for score in clear) <= 5
+    assert TRAINED.growth(0) > TRAINED.growth(2) > GENERAL.growth(0) == 1
 
 
 def test_words_alone_keep_more_places() -> None:

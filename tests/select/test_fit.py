@@ -14,6 +14,7 @@ from catalog.embedding.jobs import embed_pending
 from catalog.models import Capability, Integration
 from catalog.relations.relations import relate
 from discovery.select.selection import SelectRequest
+from discovery.select.selector import select_capabilities
 from discovery.turns._plan import Plan, Wanted, plan_turn
 from marketplace.listings.search_index import embed_listings
 from marketplace.listings.store import store_listings
@@ -63,6 +64,38 @@ def test_chat_about_music_is_no_request_for_it(shop: Shop) -> None:
     _add_tool("play_music", "Play music, songs and playlists.")
 
     assert shop.ask("Do you like music?").fit == "small_talk"
+
+
+OF_ONESELF = {
+    "accounts__get_me": ["who am i", "Who am I signed in as?", "show me my own profile"],
+    "memories__remember": [
+        "remember that I like tea",
+        "please remember that Ines is allergic to nuts",
+    ],
+    "news_web__search": ["find recent news about solar panels online"],
+    "": ["what is 3 plus 4?", "who are you", "thanks, see you tomorrow"],
+}
+
+
+def test_orders_about_oneself_are_no_small_talk(shop: Shop) -> None:
+    group = Group.objects.get(name="finance")
+    for slug, action, description in (
+        ("accounts", "get_me", "get my user profile"),
+        ("memories", "remember", "Stores and recalls memories"),
+        ("news_web", "search", "Search the web"),
+    ):
+        integration = IntegrationFactory.create(slug=slug)
+        assign_perm("catalog.use_integration", group, integration)
+        CapabilityFactory.create(integration=integration, action=action, description=description)
+    embed_pending()
+
+    first = {
+        message: (names(select_capabilities(SelectRequest(message, shop.charlie))) or [""])[0]
+        for messages in OF_ONESELF.values()
+        for message in messages
+    }
+
+    assert first == {message: tool for tool, messages in OF_ONESELF.items() for message in messages}
 
 
 def test_calendar_is_read_and_nothing_is_deleted(shop: Shop) -> None:
@@ -120,6 +153,34 @@ def test_one_tool_that_answers_is_named_directly(
 
     assert names(selection)[0] == "weather__get_current_time"
     assert (selection.fit, selection.direct) == ("fits", direct)
+
+
+@pytest.mark.parametrize(
+    ("properties", "message", "is_direct"),
+    [
+        ({"zone": {"type": "string"}}, "get the current time in Lima", True),
+        ({"zone": {"enum": ["Lima", "Oslo"]}}, "get the current time in Lima", True),
+        ({"zone": {"enum": ["Quito", "Oslo"]}}, "get the current time in Lima", False),
+        ({"hours": {"type": "integer"}}, "get the current time plus 3 hours", True),
+        ({"hours": {"type": "integer"}}, "get the current time for Lima", False),
+        ({"day": {"type": "string", "format": "date"}}, "get the current time on Monday", True),
+        ({"day": {"type": "string", "format": "date"}}, "get the current time for Lima", False),
+        (
+            {"names": {"type": "array", "items": {"type": "string"}}},
+            "get the current time in Lima",
+            True,
+        ),
+        ({"a": {"type": "string"}, "b": {"type": "string"}}, "get the current time in Lima", False),
+        ({"options": {"type": "object"}}, "get the current time in Lima", False),
+    ],
+)
+def test_direct_holds_its_required_arguments_in_the_message(
+    shop: Shop, properties: dict[str, Any], message: str, is_direct: bool
+) -> None:
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    _add_tool("get_current_time", "Get the current time.", input_schema=schema, side_effect="read")
+
+    assert shop.ask(message).direct == ("weather__get_current_time" if is_direct else None)
 
 
 def test_help_takes_a_fixed_number_of_statements(shop: Shop) -> None:

@@ -4,14 +4,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from catalog.embedding.query_vectors import EmbeddedTexts
 from catalog.models import Capability
 from catalog.models.relation_kinds import Kind
 from catalog.readiness.obstacles import Obstacle
 from discovery.select._candidate_rows import Candidate, Candidates
 from discovery.select.ranking import relation_gains, thresholds
+from discovery.select.ranking.fit import need_of_tools, something_fits
 from discovery.select.ranking.fusion import NAMED, Judged, MatchEvidence, MessageFeatures, judge
 from discovery.select.ranking.scales import scale_of
-from discovery.select.ranking.thresholds import is_enough, margin
+from discovery.select.ranking.thresholds import margin
 
 # Capabilities that need evidence of their own: those that delete or pay.
 # A wrong one does harm that cannot be undone, so no relation brings it into an answer.
@@ -118,24 +120,37 @@ def rank(
 class Support(NamedTuple):
     """Evidence for the best candidates as a whole.
 
-    `enough` is False if they are far behind the common abilities. `by_words` is True if only words
-    speak for them. `share` of the best's odds is worth a place.
+    `enough` is False if nothing fits. `by_words` is True if only words speak for them. `share` of
+    the best's odds is worth a place, and grows with each that is given.
     """
 
     enough: bool
     by_words: bool
     share: float
+    growth: float
+
+    def least(self, ranked: Sequence[Ranked], fit: thresholds.Fit = "fits") -> float:
+        """Return the lowest score that is worth a place. Twins count once."""
+        twins = {item.candidate.fingerprint: item.judged.score for item in reversed(ranked)}
+        return thresholds.cut(
+            list(twins.values()),
+            fit,
+            by_words=self.by_words,
+            share=self.share,
+            growth=self.growth,
+        )
 
 
 def support_of(
     ranked: Sequence[Ranked],
     use: Mapping[int, float],
     background: Sequence[float] | None,
-    model: str,
+    embedded: EmbeddedTexts | None,
     *,
     words: int,
+    foreign: bool = False,
 ) -> Support:
-    """Compare the best candidates with the background; the message has so many informative words.
+    """Judge the best candidates; the message has so many informative words.
 
     A name in the message is enough, and so is a call that went well for a similar message.
     """
@@ -143,10 +158,18 @@ def support_of(
     # The best may be there by its words alone, not embedded yet; then nothing is known about it.
     distance = margin(rows, background) if rows and None not in rows[0] else None
     has_evidence = any(item.exact_name for item in ranked) or any(gain > 0 for gain in use.values())
-    scale = scale_of(model)
+    scale = scale_of(embedded.model if embedded else "")
     clauses = len(ranked[0].judged.clause_scores) if ranked else 0
-    enough = has_evidence or is_enough(distance, least=scale.limit(words))
-    return Support(enough, distance is None, scale.share(clauses))
+    enough = has_evidence or something_fits(
+        [item.judged for item in ranked],
+        [max(item.candidate.words) for item in ranked],
+        distance,
+        scale,
+        words=words,
+        need=need_of_tools(embedded),
+        foreign=foreign,
+    )
+    return Support(enough, distance is None, scale.share(clauses), scale.growth(clauses))
 
 
 def rerank(

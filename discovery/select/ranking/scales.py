@@ -4,9 +4,8 @@ from functools import cache
 from typing import NamedTuple
 
 from catalog.embedding.shipped_model import read_provenance
-from discovery.select.ranking.thresholds import SHARE_OF_ODDS
+from discovery.select.ranking.thresholds import LARGEST_SHARE, SHARE_OF_ODDS
 
-_LARGEST_SHARE = 0.7
 _MOST_WORDS = 15  # longer messages are no further from a short text
 
 
@@ -36,8 +35,11 @@ class Scale(NamedTuple):  # one per model, since cosines of different models are
     server_share: float = 0.3
     # Share of the best's odds that is worth a place, and its growth with each clause after the
     # first: each clause's best has a place anyway, so the rest is worth less.
-    share_of_odds: float = 0.176
+    share_of_odds: float = 0.12
     share_growth: float = 1.21
+    # Its growth with each place that is given, of a message with one clause and with several.
+    growth_by_place: float = 1.25
+    growth_of_several: float = 1.1
 
     def limit(self, words: int) -> float:
         """Return the lowest margin at which a message with so many informative words fits."""
@@ -45,7 +47,11 @@ class Scale(NamedTuple):  # one per model, since cosines of different models are
 
     def share(self, clauses: int) -> float:
         """Return the share of the best's odds that is worth a place."""
-        return min(_LARGEST_SHARE, self.share_of_odds * self.share_growth ** max(0, clauses - 1))
+        return min(LARGEST_SHARE, self.share_of_odds * self.share_growth ** max(0, clauses - 1))
+
+    def growth(self, clauses: int) -> float:
+        """Return how much that share grows with each place that is given."""
+        return self.growth_of_several if clauses else self.growth_by_place
 
 
 # With untrained weights, clauses are no reason to send less: on seal-tools it cost six points.
@@ -59,6 +65,8 @@ GENERAL = Scale(
     margin_by_word=0.0,
     share_of_odds=SHARE_OF_ODDS,
     share_growth=1.0,
+    growth_by_place=1.0,
+    growth_of_several=1.0,
 )
 # Models trained to choose tools need words less, and understand clauses better by themselves. Only
 # the logistic curve is fitted to each such model. The weighing was chosen on messages that the
@@ -68,8 +76,10 @@ TRAINED = GENERAL._replace(
     whole=1.5,
     least_margin=-0.126,
     margin_by_word=0.003,
-    share_of_odds=0.176,
+    share_of_odds=0.12,
     share_growth=1.21,
+    growth_by_place=1.25,
+    growth_of_several=1.1,
 )
 
 

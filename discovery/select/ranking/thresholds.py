@@ -17,6 +17,8 @@ FLOOR = 0.05
 # (`Scale.share`). So a clear message gets one to three tools, and an open one, whose candidates
 # score alike, up to all places.
 SHARE_OF_ODDS = 0.25
+# The share that a place takes at most, however many others have been given before.
+LARGEST_SHARE = 0.7
 # Without vectors, scores say less: then all that reach this share of the best's score get places.
 SHARE_OF_BEST = 0.2
 NOTHING = 2.0  # above every score
@@ -61,15 +63,24 @@ def cut(
     *,
     by_words: bool = False,
     share: float = SHARE_OF_ODDS,
+    growth: float = 1.0,
 ) -> float:
-    """Return the lowest score that is worth a place; above all scores if nothing fits."""
+    """Return the lowest score that is worth a place; above all scores if nothing fits.
+
+    The share grows with each place that is given: what comes tenth is seldom right.
+    """
     if fit != "fits":
         return NOTHING
-    best = max(scores, default=0.0)
+    ranked = sorted(scores, reverse=True) or [0.0]
     if by_words:
-        return max(FLOOR, best * SHARE_OF_BEST)
-    least = share * _odds(best)
-    return max(FLOOR, least / (1 + least))
+        return max(FLOOR, ranked[0] * SHARE_OF_BEST)
+    best, given = _odds(ranked[0]), ranked[0]
+    for score in ranked[1:]:
+        if _odds(score) < share * best:
+            break
+        given, share = score, max(share, min(share * growth, LARGEST_SHARE))
+    least = share * best
+    return max(FLOOR, min(given, least / (1 + least)))
 
 
 def is_direct(scores: Sequence[float]) -> bool:
