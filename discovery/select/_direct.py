@@ -1,4 +1,4 @@
-"""The one tool that needs no model to choose it, if there is one."""
+"""Choice of the one tool that needs no model to choose it, if there is one."""
 
 import re
 from collections.abc import Mapping, Sequence

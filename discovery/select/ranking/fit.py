@@ -27,7 +27,7 @@ _MOST_WORDS = 15  # longer messages are no further from a short text
 
 
 class FitEvidence(NamedTuple):
-    """What speaks for the best candidates, and against them."""
+    """Evidence for the best candidates, and against them."""
 
     margin: float  # how much nearer the best one is than the common abilities
     strength: float  # of the best match
