@@ -25,9 +25,10 @@ NAMES = {
     "AccessEnum": "Access",
     "SideEffectEnum": "SideEffect",
     "OutcomeStatus": "Status",
+    "FormatEnum": "Format",
 }
-ALIASES = ("AccessEnum", "Kind", "SideEffectEnum", "InjectionMode", "FitEnum", "TurnState",
-           "OutcomeStatus", "CallStatus", "SelectionMode")  # fmt: skip
+ALIASES = ("AccessEnum", "FormatEnum", "Kind", "SideEffectEnum", "InjectionMode", "FitEnum",
+           "TurnState", "OutcomeStatus", "CallStatus", "SelectionMode")  # fmt: skip
 ROOTS = ("OneCapability", "Page", "SelectionInMode", "Plan", "Discovery", "Execution", "Turn",
          "Reported", "MetaTools", "MetaAnswer")  # fmt: skip
 # A tool's own answer may have more than OpenAPI says.
