@@ -20,6 +20,7 @@ from discovery.chats.models import (
     delete_model,
     set_model,
 )
+from discovery.chats.providers.registry import APIS
 from discovery.models import ChatModel
 from discovery.models.chat import LONGEST_ADDRESS, LONGEST_ID, LONGEST_NAME
 
@@ -30,7 +31,7 @@ class SetChatModelSerializer(StrictSerializer):
     """Chat model to store, in place of one with its name."""
 
     name = Text(max_length=LONGEST_NAME)
-    provider = serializers.ChoiceField(choices=ChatModel.Provider.values)
+    provider = serializers.ChoiceField(choices=list(APIS))
     model = Text(max_length=LONGEST_ID, help_text="Its name at the provider.")
     address = Text(
         max_length=LONGEST_ADDRESS,
@@ -59,7 +60,7 @@ class ChatModelSerializer(serializers.Serializer[Any]):
 
     id = serializers.IntegerField(source="pk")
     name = serializers.CharField()
-    provider = serializers.ChoiceField(choices=ChatModel.Provider.values)
+    provider = serializers.ChoiceField(choices=list(APIS))
     model = serializers.CharField(source="model_id")
     address = serializers.CharField(
         source="worded_address", help_text="Whatever in it could be a secret is redacted."
