@@ -24,7 +24,7 @@ from catalog.formats.files import RefusedError
 from catalog.formats.icon_choice import choose_icon, icon_address
 from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.package_names import Package
-from catalog.formats.tools_list import normalize_tools
+from catalog.formats.readers.tools_list import normalize_tools
 
 # Python servers of MCP bundles: what their manifests start, and by which Python. Pure.
 # `python` bundles bring their libraries; `uv` bundles name them in a pyproject.toml. Both may

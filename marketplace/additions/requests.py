@@ -23,8 +23,8 @@ from marketplace.additions.recognition import (
     is_package,
     recognise,
 )
-from marketplace.listings.package_test import ADDED, FINDINGS
 from marketplace.models import Addition, Listing, Source
+from marketplace.offers.package_test import ADDED, FINDINGS
 
 # Knowledge about pasted packages: what the starter collection's listing of the same package says.
 # The listing is the only place that has it. Whoever pastes the name of a package gets its bounds,
@@ -79,7 +79,7 @@ def _find_listing(package: Package) -> Listing | None:
     package_key = f"{package.index}:{package.name}"
     if package.index == "pypi":
         package_key = f"pypi:{canonicalize_name(package.name)}"
-    rows = Listing.objects.filter(source__kind=Source.Kind.STARTER, details__has_key=FINDINGS)
+    rows = Listing.objects.filter(source__kind=Source.STARTER, details__has_key=FINDINGS)
     return rows.filter(details__tested__package=package_key).order_by("pk").first()
 
 

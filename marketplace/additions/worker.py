@@ -27,8 +27,8 @@ from catalog.formats.mcpb import (
 )
 from catalog.formats.names import RESERVED, display_name_for, slug_for
 from catalog.formats.openapi.api_document import LIMITS, looks_like_document
-from catalog.formats.openapi.document_format import ReadApi
-from catalog.formats.tools_list import normalize_tools
+from catalog.formats.readers.openapi import ReadApi
+from catalog.formats.readers.tools_list import normalize_tools
 from catalog.models import ApiDocument, Integration
 from catalog.servers.client.api_reader import read_api_text
 from catalog.servers.client.archive_reader import read_archive

@@ -7,7 +7,8 @@ from rest_framework import serializers
 from acl.web.api_views import CallerSerializer
 from acl.web.strict_serializer import StrictSerializer
 from catalog.models import Capability, Integration
-from marketplace.models import Listing, ListingVersion, Source
+from marketplace.models import Listing, ListingVersion
+from marketplace.offers.kinds.registry import CHOICES
 
 
 class FindingSerializer(serializers.Serializer[Any]):
@@ -192,7 +193,7 @@ class OneListingSerializer(ListingSerializer):
         help_text="Why it cannot be installed: it requires a variable that Pegboard never sets."
     )
     files = serializers.ListField(child=serializers.CharField(), help_text="Of a skill.")
-    source_kind = serializers.ChoiceField(Source.Kind.choices, allow_null=True)
+    source_kind = serializers.ChoiceField(CHOICES, allow_null=True)
     command = serializers.ListField(
         child=serializers.CharField(), allow_null=True, help_text="For admins."
     )

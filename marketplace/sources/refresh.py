@@ -21,16 +21,16 @@ from catalog.formats.files import RefusedError
 from catalog.models import Integration
 from catalog.servers.net.address_check import OutgoingError
 from catalog.servers.net.guarded_requests import fetch as guarded_fetch
-from marketplace.listings.offers import Offer
 from marketplace.listings.store import StoredListings, store_offers
 from marketplace.models import Listing, Source
-from marketplace.sources._location import (
+from marketplace.offers.kinds.registry import KINDS
+from marketplace.offers.location import (
     LocationNotAllowedError,
     NotModifiedError,
     SourceProblemError,
 )
+from marketplace.offers.offer import Offer
 from marketplace.sources._reader import Fetch, SourceReading
-from marketplace.sources.kinds.registry import READERS
 
 # Listings that their source removed or renamed.
 
@@ -140,7 +140,11 @@ class _Pass:
     def run(self) -> None:
         """Read and store in batches: a crash loses only the last batch."""
         reading, source = self._reading, self._source
-        for batch in _batches(self._without_repeats(READERS[source.kind].offers(reading))):
+        kind = KINDS.get(source.kind)
+        if kind is None:
+            words = f"This version of Pegboard has no sources of {source.kind}."
+            raise SourceProblemError("unknown_kind", words)
+        for batch in _batches(self._without_repeats(kind.offers(reading))):
             with transaction.atomic():
                 self._lock()
                 follow_renames(source, reading.renames)

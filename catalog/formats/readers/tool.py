@@ -23,6 +23,7 @@ from catalog.formats.names import display_name_for, full_name_for, identifier_fo
 from catalog.formats.text_cleanup import clean_name, clean_text
 
 OF_SERVERS = False
+IS_LOOSE = True
 
 _TITLE_LENGTH = 200
 SCHEMA_KEYS = ("inputSchema", "parameters", "schema")

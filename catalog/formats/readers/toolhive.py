@@ -8,10 +8,11 @@ from catalog.formats._variables import read_variable
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.names import display_name_for, slug_for
+from catalog.formats.readers.tool import read_tools
 from catalog.formats.secret_redaction import normalize_placeholders
-from catalog.formats.tool import read_tools
 
 OF_SERVERS = True
+IS_LOOSE = False
 
 
 def recognises(value: Any) -> bool:

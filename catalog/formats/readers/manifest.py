@@ -14,6 +14,7 @@ from catalog.formats.skill import FILE_NAME as SKILL_FILE
 from catalog.formats.skill import skill_content, split_front_matter
 
 OF_SERVERS = False
+IS_LOOSE = False
 
 FILE_NAMES = ("CAPABILITY.yaml", "CAPABILITY.yml")
 SCHEMA_FILE = "schema.json"
