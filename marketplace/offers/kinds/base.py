@@ -23,7 +23,7 @@ ARCHIVE_HINT = _("An archive, a repository on a supported Git host, or a folder.
 _READMES = ("README.md", "readme.md", "Readme.md")
 
 
-class Reading(Protocol):
+class SourceAccess(Protocol):
     """A pass over a source, as a kind sees it: its documents and folder, and where defects go.
 
     `complete` is False if the end was not reached: then unseen listings do not count as removed.
@@ -58,11 +58,11 @@ class SourceKind(Protocol):
     PLACE: Literal["document", "archive", "archive or document"]
     SUGGESTED: tuple[tuple[str, str], ...]
 
-    def offers(self, reading: Reading) -> Iterator[Offer]: ...
+    def offers(self, reading: SourceAccess) -> Iterator[Offer]: ...
 
 
 def load_files(
-    root: Path, reading: Reading, *, is_wanted: Callable[[str], bool] = bool
+    root: Path, reading: SourceAccess, *, is_wanted: Callable[[str], bool] = bool
 ) -> Iterator[tuple[Path, Loaded]]:
     """Load each file below the folder, optionally only those whose names are wanted.
 
@@ -76,7 +76,7 @@ def load_files(
         yield path, load_file(path, sources.root, reading)
 
 
-def load_file(path: Path, root: Path, reading: Reading) -> Loaded:
+def load_file(path: Path, root: Path, reading: SourceAccess) -> Loaded:
     """Load one file and report its defects; no kind of source keeps OpenAPI documents."""
     loaded = load_path(path, read_api=refuse_api)
     name = display_path(path, root)
@@ -86,7 +86,9 @@ def load_file(path: Path, root: Path, reading: Reading) -> Loaded:
     return loaded
 
 
-def keep_formats(loaded: Loaded, formats: frozenset[str], name: str, reading: Reading) -> Loaded:
+def keep_formats(
+    loaded: Loaded, formats: frozenset[str], name: str, reading: SourceAccess
+) -> Loaded:
     """Drop and report entries whose format this kind of source does not read."""
     supported = tuple(
         integration

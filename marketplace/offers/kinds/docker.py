@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from catalog.formats.source_folders import display_path
 from marketplace.offers.kinds.base import (
     ARCHIVE_HINT,
-    Reading,
+    SourceAccess,
     keep_formats,
     load_files,
     read_readme,
@@ -22,7 +22,7 @@ SUGGESTED = (("Docker's MCP catalogue", "https://github.com/docker/mcp-registry"
 _FORMATS = frozenset({"docker", "toolhive", "obot"})
 
 
-def offers(reading: Reading) -> Iterator[Offer]:
+def offers(reading: SourceAccess) -> Iterator[Offer]:
     """Yield the servers of the catalogue with their declared tools."""
     with reading.folder() as root:
         for path, loaded in load_files(root, reading):

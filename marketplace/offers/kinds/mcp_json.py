@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from catalog.formats.loader import load_value
 from catalog.formats.source_folders import display_path
-from marketplace.offers.kinds.base import Reading, keep_formats, load_files, parse_source_text
+from marketplace.offers.kinds.base import SourceAccess, keep_formats, load_files, parse_source_text
 from marketplace.offers.location import resolve_allowed_path
 from marketplace.offers.offer import Offer, offer_of
 
@@ -19,7 +19,7 @@ SUGGESTED = ()
 _FORMATS = frozenset({"mcp.json"})
 
 
-def offers(reading: Reading) -> Iterator[Offer]:
+def offers(reading: SourceAccess) -> Iterator[Offer]:
     """Yield the servers of every configuration, without any secret values."""
     location = reading.source.location
     if not reading.source.is_local:

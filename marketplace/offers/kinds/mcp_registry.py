@@ -17,7 +17,7 @@ from catalog.formats.files import RefusedError, parse_json, read_text
 from catalog.formats.loader import load_value
 from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.source_folders import display_path, find_sources
-from marketplace.offers.kinds.base import Reading, parse_source_json
+from marketplace.offers.kinds.base import SourceAccess, parse_source_json
 from marketplace.offers.location import SourceProblemError, resolve_allowed_path
 from marketplace.offers.offer import Offer, offer_of
 
@@ -37,14 +37,14 @@ _LONGEST_CURSOR = 1_000
 Page = tuple[str, Any]
 
 
-def offers(reading: Reading) -> Iterator[Offer]:
+def offers(reading: SourceAccess) -> Iterator[Offer]:
     """Yield every version of every server."""
     for name, value in _pages(reading):
         for wrapper in _entries(value, name, reading):
             yield from _offer(wrapper, name, reading)
 
 
-def _pages(reading: Reading) -> Iterator[Page]:
+def _pages(reading: SourceAccess) -> Iterator[Page]:
     location = reading.source.location
     if reading.source.is_local:
         yield from _file_pages(reading)
@@ -54,7 +54,7 @@ def _pages(reading: Reading) -> Iterator[Page]:
         yield from _api_pages(reading, location)
 
 
-def _file_pages(reading: Reading) -> Iterator[Page]:
+def _file_pages(reading: SourceAccess) -> Iterator[Page]:
     sources = find_sources(resolve_allowed_path(reading.source.location), DEFAULT_LIMITS)
     reading.report(*sources.defects)
     for path in sources.files:
@@ -66,7 +66,7 @@ def _file_pages(reading: Reading) -> Iterator[Page]:
             reading.report(Defect(name, refused.field, refused.reason))
 
 
-def _api_pages(reading: Reading, location: str) -> Iterator[Page]:
+def _api_pages(reading: SourceAccess, location: str) -> Iterator[Page]:
     """Yield the pages of the API. Stop at a cursor that repeats, and after several empty pages."""
     base = _base_url(location)
     address, cursor, cursors, empty = _api_url(base), "", set[str](), 0
@@ -94,7 +94,7 @@ def _api_url(base: str) -> str:
     return versioned or f"{base}/{_VERSIONS[0]}"
 
 
-def _fetch_page(reading: Reading, base: str, address: str, more: str) -> tuple[Any, str]:
+def _fetch_page(reading: SourceAccess, base: str, address: str, more: str) -> tuple[Any, str]:
     """Fetch a page. On 404 for the first page, fall back to the API's older version."""
     try:
         return reading.fetch_json(f"{address}/servers?limit={_PER_PAGE}{more}"), address
@@ -113,7 +113,7 @@ def _cursor(value: Any) -> str:
     return cursor if isinstance(cursor, str) else ""
 
 
-def _entries(value: Any, name: str, reading: Reading) -> list[Any]:
+def _entries(value: Any, name: str, reading: SourceAccess) -> list[Any]:
     servers = value.get("servers") if isinstance(value, dict) else value
     if isinstance(servers, list):
         limit = DEFAULT_LIMITS.entries_per_file
@@ -126,7 +126,7 @@ def _entries(value: Any, name: str, reading: Reading) -> list[Any]:
     return []
 
 
-def _offer(wrapper: Any, page: str, reading: Reading) -> Iterator[Offer]:
+def _offer(wrapper: Any, page: str, reading: SourceAccess) -> Iterator[Offer]:
     name, official = _metadata(wrapper)
     status = str(official.get("status") or "active").lower()
     loaded = load_value(_without_deletion(wrapper), file=name or page)

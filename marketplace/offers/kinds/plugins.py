@@ -22,7 +22,7 @@ from catalog.servers.net.address_check import OutgoingError
 from marketplace.models import Listing
 from marketplace.offers.kinds._plugin_parts import plugin_parts, unsupported_parts
 from marketplace.offers.kinds.base import (
-    Reading,
+    SourceAccess,
     keep_formats,
     load_files,
     parse_source_json,
@@ -76,7 +76,7 @@ class _Plugin:
         return bool(self.origin.get("sha")) and self.known.get("read") == self.origin
 
 
-def offers(reading: Reading) -> Iterator[Offer]:
+def offers(reading: SourceAccess) -> Iterator[Offer]:
     """Yield every plugin and its parts."""
     source = reading.source
     if not source.is_local and source.location.partition("?")[0].endswith(".json"):
@@ -92,7 +92,7 @@ def offers(reading: Reading) -> Iterator[Offer]:
             yield from _read_folder(root, reading)
 
 
-def _read_folder(root: Path, reading: Reading) -> Iterator[Offer]:
+def _read_folder(root: Path, reading: SourceAccess) -> Iterator[Offer]:
     """Read the marketplace at a usual path; otherwise every marketplace file in the folder."""
     expected = next((root / name for name in MARKETPLACE_FILES if (root / name).is_file()), None)
     if expected is not None:
@@ -105,7 +105,7 @@ def _read_folder(root: Path, reading: Reading) -> Iterator[Offer]:
             yield offer_of(integration)
 
 
-def _read_file(path: Path, root: Path, reading: Reading) -> Iterator[Offer]:
+def _read_file(path: Path, root: Path, reading: SourceAccess) -> Iterator[Offer]:
     value = _parse_file(path, path.parent)
     yield from _read_marketplace(value, display_path(path, root), root, reading)
 
@@ -119,7 +119,7 @@ def _parse_file(path: Path, root: Path) -> Any:
 
 
 def _read_marketplace(
-    value: Any, name: str, root: Path | None, reading: Reading
+    value: Any, name: str, root: Path | None, reading: SourceAccess
 ) -> Iterator[Offer]:
     loaded = load_value(value, file=name)
     reading.report(*loaded.defects)
@@ -164,7 +164,7 @@ def _to_fetch(plugins: list[_Plugin]) -> list[_Plugin]:
 
 
 def _from_marketplace_folder(
-    plugin: _Plugin, root: Path | None, base: str, reading: Reading
+    plugin: _Plugin, root: Path | None, base: str, reading: SourceAccess
 ) -> Iterator[Offer]:
     """Yield a plugin whose files are in the marketplace's own folder."""
     if root is None:
@@ -190,7 +190,7 @@ def _joined(root: Path, base: str, path: str) -> Path:
     return root / path if path.startswith(".") or (root / path).is_dir() else root / base / path
 
 
-def _from_own_repository(plugin: _Plugin, reading: Reading) -> Iterator[Offer]:
+def _from_own_repository(plugin: _Plugin, reading: SourceAccess) -> Iterator[Offer]:
     """Fetch a plugin's own repository and yield its parts."""
     origin = plugin.origin
     address = str(origin.get("url") or f"https://github.com/{origin.get('repo')}")
@@ -214,7 +214,7 @@ def _repository_folder(origin: JSONObject) -> str:
     return "" if path == "." else path
 
 
-def _unchanged_offer(plugin: _Plugin, reading: Reading, *, tried: int = 0) -> Offer:
+def _unchanged_offer(plugin: _Plugin, reading: SourceAccess, *, tried: int = 0) -> Offer:
     """Return the plugin with what earlier readings knew of its files."""
     if not plugin.is_known and not tried:
         words = f"its files are read later: each refresh reads {MOST_ARCHIVES} repositories"
@@ -226,7 +226,7 @@ def _unchanged_offer(plugin: _Plugin, reading: Reading, *, tried: int = 0) -> Of
 
 
 def _plugin_with_parts(
-    plugin: _Plugin, folder: Path, origin_details: JSONObject, reading: Reading
+    plugin: _Plugin, folder: Path, origin_details: JSONObject, reading: SourceAccess
 ) -> Iterator[Offer]:
     plugin_offer = offer_of(plugin.integration)
     parts = list(plugin_parts(folder, plugin.key, reading))

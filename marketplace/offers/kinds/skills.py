@@ -16,7 +16,7 @@ from catalog.formats.descriptors import Defect, Loaded
 from catalog.formats.files import RefusedError, read_bytes
 from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.source_folders import SKIPPED_FOLDERS, display_path, find_sources
-from marketplace.offers.kinds.base import ARCHIVE_HINT, Reading, load_files
+from marketplace.offers.kinds.base import ARCHIVE_HINT, SourceAccess, load_files
 from marketplace.offers.offer import Offer, OfferedFile, offer_of
 
 LABEL = _("Folder of skills")
@@ -31,7 +31,7 @@ _MOST_OF_FILE = 1 * MB
 _DEPTH = 6
 
 
-def offers(reading: Reading) -> Iterator[Offer]:
+def offers(reading: SourceAccess) -> Iterator[Offer]:
     """Yield every skill below the folder."""
     with reading.folder() as root:
         for path, loaded in load_files(root, reading, is_wanted=skill.is_skill_file):
@@ -41,7 +41,7 @@ def offers(reading: Reading) -> Iterator[Offer]:
                 yield from archived_offers(archive, root, reading)
 
 
-def archived_offers(archive: Path, root: Path, reading: Reading) -> Iterator[Offer]:
+def archived_offers(archive: Path, root: Path, reading: SourceAccess) -> Iterator[Offer]:
     """Yield the skill of a `.skill` archive, named by its folder there or by the archive."""
     try:
         body = read_bytes(archive, root, limit=MOST_BYTES)
@@ -54,7 +54,7 @@ def archived_offers(archive: Path, root: Path, reading: Reading) -> Iterator[Off
         reading.report(Defect(display_path(archive, root), "file", refused.reason))
 
 
-def skill_offers(path: Path, root: Path, loaded: Loaded, reading: Reading) -> Iterator[Offer]:
+def skill_offers(path: Path, root: Path, loaded: Loaded, reading: SourceAccess) -> Iterator[Offer]:
     """Yield the skill of a SKILL.md, with the files in its folder."""
     for capability in loaded.capabilities:
         integration = next(
@@ -77,7 +77,7 @@ def skill_offers(path: Path, root: Path, loaded: Loaded, reading: Reading) -> It
         )
 
 
-def _files(folder: Path, reading: Reading, root: Path) -> Iterator[OfferedFile]:
+def _files(folder: Path, reading: SourceAccess, root: Path) -> Iterator[OfferedFile]:
     """Yield the folder's regular files; RefusedError if they exceed the limits."""
     number = total = 0
     for path in _walk(folder, _DEPTH):

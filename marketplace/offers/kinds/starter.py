@@ -25,7 +25,7 @@ from catalog.formats.descriptors import (
 from catalog.formats.names import display_name_for, full_name_for, identifier_for
 from catalog.formats.package_names import Index, Package
 from discovery.metatools.registry import META_TOOLS
-from marketplace.offers.kinds.base import Reading
+from marketplace.offers.kinds.base import SourceAccess
 from marketplace.offers.offer import Offer, offer_of
 from marketplace.offers.package_test import FINDINGS, WORKING
 
@@ -67,7 +67,7 @@ def read_findings() -> dict[str, JSONObject]:
     return findings
 
 
-def offers(reading: Reading) -> Iterator[Offer]:
+def offers(reading: SourceAccess) -> Iterator[Offer]:
     """Yield the starter listings, like any other source."""
     listings = starter_listings()
     reading.total = len(listings)
