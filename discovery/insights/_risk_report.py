@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from acl.models import AuditEntry
+from acl.platform.answer_model import Answer, Shown
 from acl.platform.prepared_statements import rows_of
 from catalog.access.flow_exposure import ExposureReport, find_exposures
 from catalog.models import Integration, OutgoingHost
@@ -34,7 +35,7 @@ class RiskyProgram:
 
 
 @dataclass(frozen=True, slots=True)
-class GuardedCall:
+class GuardedCall(Answer):
     """Call with an objection of the guard."""
 
     at: datetime
@@ -42,7 +43,7 @@ class GuardedCall:
     user: str
     group: str
     cause: str
-    outcome: GuardOutcome
+    outcome: Annotated[GuardOutcome, Shown(choices=OUTCOMES)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
@@ -15,6 +15,7 @@ from acl.actor.chain import CredentialKind
 from acl.actor.request_context import current_chain
 from acl.keys.lifecycle import KeyHolder
 from acl.models import chain_columns
+from acl.platform.answer_model import Answer, Shown
 from acl.platform.database_failures import write_if_room
 from acl.platform.prepared_statements import insert_row
 from acl.rights.caller_lookup import Caller
@@ -51,10 +52,11 @@ _TIMES = {
 }
 
 
-class TurnStep(NamedTuple):
-    """A state and the time it was entered."""
+@dataclass(frozen=True, slots=True)
+class TurnStep(Answer):
+    """A state of a turn, and the time it was entered."""
 
-    state: State
+    state: Annotated[State, Shown(choices=State.choices)]
     at: datetime
 
 

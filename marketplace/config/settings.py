@@ -477,7 +477,7 @@ SPECTACULAR_SETTINGS = {
         "SelectionMode": "discovery.models.Turn.Mode",
         "Effect": "acl.rights.precedence_sql.EFFECTS",
         "Decision": "acl.rights.precedence_sql.DECISIONS",
-        "StepKind": "catalog.access.api.access_serializers.KINDS",
+        "StepKind": "catalog.access._explanation_steps.KINDS",
     },
 }
 
