@@ -147,7 +147,11 @@ def replace_capability(
             return row
         RuntimeCapability.objects.filter(pk=row.pk).update(expires_at=end, changed_at=Now())
     else:
-        _check_unshared(row)
+        if row.state == State.PROMOTED or is_shared(row):
+            raise ConflictError(
+                "Others use it as it was approved: create one of another name, or ask an admin to"
+                " retire this one."
+            )
         _register(row.owner, row.group, loaded)
         move(row, State.PROPOSED, expires_at=end)
     _record("capability.replace", row.owner, row, descriptor)
@@ -218,14 +222,6 @@ def _check_free(row: RuntimeCapability) -> None:
         raise ConflictError("An admin retired the capability of this name: choose another.")
     if is_shared(row):
         raise ConflictError("Rights of other groups name this capability: choose another name.")
-
-
-def _check_unshared(row: RuntimeCapability) -> None:
-    if row.state == State.PROMOTED or is_shared(row):
-        raise ConflictError(
-            "Others use it as it was approved: create one of another name, or ask an admin to"
-            " retire this one."
-        )
 
 
 def _is_stored(row: RuntimeCapability, descriptor: Descriptor) -> bool:

@@ -101,7 +101,12 @@ class ChatModelsView(AdminView):
         body = SetChatModelSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         values = dict(body.validated_data)
-        values["groups"] = _find_groups(values["groups"])
+        names = values["groups"]
+        groups = {group.name: group for group in Group.objects.filter(name__in=names)}
+        unknown = [name for name in names if name not in groups]
+        if unknown:
+            raise ValidationError({"groups": [f"There is no group “{unknown[0]}”."]})
+        values["groups"] = list(groups.values())
         values["model_id"] = values.pop("model")
         try:
             model = set_model(by=installation_admin(request), values=WantedModel(**values))
@@ -124,11 +129,3 @@ class ChatModelView(AdminView):
         model = get_object_or_404(ChatModel.objects.all(), pk=pk)
         delete_model(by=installation_admin(request), model=model)
         return Response(status=204)
-
-
-def _find_groups(names: list[str]) -> list[Group]:
-    groups = {group.name: group for group in Group.objects.filter(name__in=names)}
-    unknown = [name for name in names if name not in groups]
-    if unknown:
-        raise ValidationError({"groups": [f"There is no group “{unknown[0]}”."]})
-    return list(groups.values())

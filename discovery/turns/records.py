@@ -1,6 +1,6 @@
 """Turns as stored: the request and the answer, for reporting outcomes and measuring savings."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
@@ -194,7 +194,11 @@ def describe_turn(turn: Turn) -> TurnDescription:
     outcome = getattr(turn, "outcome", None)
     calls = list(outcome.known_calls.select_related("capability")) if outcome else []
     called = {call.capability.identifier: call for call in calls if call.capability}
-    usable = _filter_usable(turn, {identifier for identifier, _ in turn.selected} | called.keys())
+    # Those of the identifiers that the turn's caller may use now.
+    identifiers = {identifier for identifier, _ in turn.selected} | called.keys()
+    rows = Capability.objects.filter(identifier__in=identifiers)
+    matching = Capability.objects.usable_by(caller_of_turn(turn), unavailable=True, among=rows)
+    usable = set(matching.values_list("identifier", flat=True))
     return TurnDescription(
         turn=turn,
         lifecycle=tuple(list_steps(turn)),
@@ -218,10 +222,3 @@ def _count_verdicts(turn: Turn) -> dict[str, int]:
         approved=Count("pk", filter=asks & Q(decided_at__isnull=False) & ~Q(state="rejected")),
         refused=Count("pk", filter=asks & (Q(flow__mode="refuse") | Q(state="rejected"))),
     )
-
-
-def _filter_usable(turn: Turn, identifiers: Collection[str]) -> set[str]:
-    """Return those of the identifiers that the turn's caller may use now."""
-    rows = Capability.objects.filter(identifier__in=identifiers)
-    matching = Capability.objects.usable_by(caller_of_turn(turn), unavailable=True, among=rows)
-    return set(matching.values_list("identifier", flat=True))

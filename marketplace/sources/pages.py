@@ -126,7 +126,8 @@ def refresh(request: PageRequest, slug: str) -> HttpResponse:
     except NotRefreshableError as refused:
         messages.error(request, str(refused))
     return redirect(
-        "sources" if "list" in request.POST else "source", *_url_arguments(request, slug)
+        "sources" if "list" in request.POST else "source",
+        *(() if "list" in request.POST else (slug,)),
     )
 
 
@@ -143,7 +144,3 @@ def remove(request: PageRequest, slug: str) -> HttpResponse:
         return redirect("sources")
     context = {"details": details, "source": details.source}
     return render_page(request, f"{TEMPLATES}remove.html", context, frame=frame_of(request))
-
-
-def _url_arguments(request: PageRequest, slug: str) -> tuple[str, ...]:
-    return () if "list" in request.POST else (slug,)

@@ -178,7 +178,9 @@ class _Pass:
         """Yield each version once; report versions that come again with different content."""
         for offer in offers:
             at = (offer.key, offer.descriptor.version)
-            digest = _digest(offer)
+            # `source_ref` names the file that it was read from: equal offers may differ in it.
+            content = canonical_json(asdict(replace(offer.descriptor, source_ref={})))
+            digest = sha256(content.encode()).digest()
             self._done += 1
             if at not in self._seen:
                 self._seen[at] = digest
@@ -235,13 +237,6 @@ def _batches(offers: Iterator[Offer]) -> Iterator[list[Offer]]:
         yield batch
 
 
-def _digest(offer: Offer) -> bytes:
-    """Hash what an offer says of itself."""
-    # `source_ref` names the file that it was read from, which may differ between equal offers.
-    content = canonical_json(asdict(replace(offer.descriptor, source_ref={})))
-    return sha256(content.encode()).digest()
-
-
 def _finish(source: Source, message: str, **columns: object) -> None:
     """Record that the source was read to its end."""
     _end(source, State.READY, message=message, reason="", refreshed_at=Now(), **columns)
@@ -256,12 +251,10 @@ def _end(source: Source, state: State, **columns: object) -> None:
 
 def due_sources() -> QuerySet[Source]:
     """Return sources that are due by their schedule, or whose task or worker was lost."""
-    return Source.objects.filter(_lost() | _due()).order_by("pk")
-
-
-def _lost() -> Q:
     reading = Q(state=State.REFRESHING) & overdue(at_least=STEP_SECONDS)
-    return (Q(state=State.QUEUED) & overdue()) | reading
+    return Source.objects.filter(((Q(state=State.QUEUED) & overdue()) | reading) | _due()).order_by(
+        "pk"
+    )
 
 
 def _due() -> Q:

@@ -94,11 +94,12 @@ def source_details(*, slug: str, page: str = "") -> SourceDetails | None:
         vanished=Count("pk", filter=~Q(vanished_at=None)),
     )
     defects = Paginator(source.report.get("defects", []), _DEFECTS_ON_A_PAGE).get_page(page)
-    return SourceDetails(source, installed=_count_installed(listings), defects=defects, **figures)
-
-
-def _count_installed(listings: QuerySet[Listing]) -> int:
-    return Integration.objects.filter(listing__in=listings.values("slug")).count()
+    return SourceDetails(
+        source,
+        installed=Integration.objects.filter(listing__in=listings.values("slug")).count(),
+        defects=defects,
+        **figures,
+    )
 
 
 @transaction.atomic

@@ -68,8 +68,9 @@ def _file_pages(reading: SourceAccess) -> Iterator[Page]:
 
 def _api_pages(reading: SourceAccess, location: str) -> Iterator[Page]:
     """Yield the pages of the API. Stop at a cursor that repeats, and after several empty pages."""
-    base = _base_url(location)
-    address, cursor, cursors, empty = _api_url(base), "", set[str](), 0
+    base = location.rstrip("/").removesuffix("/servers")
+    versioned = base if base.endswith(tuple(f"/{version}" for version in _VERSIONS)) else ""
+    address, cursor, cursors, empty = (versioned or f"{base}/{_VERSIONS[0]}"), "", set[str](), 0
     for number in range(1, MOST_PAGES + 1):
         more = f"&cursor={quote(cursor, safe='')}" if cursor else ""
         value, address = _fetch_page(reading, base, address, more)
@@ -83,15 +84,6 @@ def _api_pages(reading: SourceAccess, location: str) -> Iterator[Page]:
             return
         cursors.add(cursor)
     reading.cut_short(f"has more than {MOST_PAGES:,} pages")
-
-
-def _base_url(location: str) -> str:
-    return location.rstrip("/").removesuffix("/servers")
-
-
-def _api_url(base: str) -> str:
-    versioned = base if base.endswith(tuple(f"/{version}" for version in _VERSIONS)) else ""
-    return versioned or f"{base}/{_VERSIONS[0]}"
 
 
 def _fetch_page(reading: SourceAccess, base: str, address: str, more: str) -> tuple[Any, str]:

@@ -196,7 +196,10 @@ def _from_own_repository(plugin: _Plugin, reading: SourceAccess) -> Iterator[Off
     address = str(origin.get("url") or f"https://github.com/{origin.get('repo')}")
     try:
         archive = archive_url(address, ref=str(origin.get("sha") or origin.get("ref") or ""))
-        within = _repository_folder(origin)
+        path = str(origin.get("path") or "").removeprefix("./").strip("/")
+        if ".." in path.split("/"):
+            raise RefusedError("leads out of the repository")
+        within = "" if path == "." else path
         body = reading.fetch_part(archive)
         with reading.unpacked(body, folder=within) as folder:
             origin_details = {"read": origin, "read_in": reading.source.run}
@@ -205,13 +208,6 @@ def _from_own_repository(plugin: _Plugin, reading: SourceAccess) -> Iterator[Off
         reading.report(Defect(plugin.key, "source", str(problem)))
         # This was its turn: others are fetched before it next time.
         yield _unchanged_offer(plugin, reading, tried=reading.source.run)
-
-
-def _repository_folder(origin: JSONObject) -> str:
-    path = str(origin.get("path") or "").removeprefix("./").strip("/")
-    if ".." in path.split("/"):
-        raise RefusedError("leads out of the repository")
-    return "" if path == "." else path
 
 
 def _unchanged_offer(plugin: _Plugin, reading: SourceAccess, *, tried: int = 0) -> Offer:
