@@ -45,7 +45,12 @@ class TokenizerFile:
         self._tokenizer.no_truncation()
 
     def count(self, text: str) -> int:
-        return len(self._tokenizer.encode(_replace_surrogates(text), add_special_tokens=False).ids)
+        # Replace half surrogate pairs: JSON may contain them, but the library rejects them.
+        return len(
+            self._tokenizer.encode(
+                text.encode(errors="replace").decode(), add_special_tokens=False
+            ).ids
+        )
 
 
 def estimate_tokens(value: Any) -> int:
@@ -68,8 +73,3 @@ def _counter(path: str) -> TokenCounter:
         # A rough estimate is better than a failed request.
         log.warning("tokenizer unavailable, counting characters", reason=str(problem))
         return FourCharacters()
-
-
-def _replace_surrogates(text: str) -> str:
-    """Replace half surrogate pairs: JSON may contain them, but the library rejects them."""
-    return text.encode(errors="replace").decode()

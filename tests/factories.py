@@ -87,7 +87,7 @@ class SourceFactory(DjangoModelFactory[Source]):
 
     slug = Sequence(lambda number: f"source-{number}")
     title = LazyAttribute(lambda source: source.slug.replace("-", " ").title())
-    kind = Source.Kind.REGISTRY
+    kind = "registry"
     location = LazyAttribute(lambda source: f"https://{source.slug}.example")
     state = Source.State.READY
 

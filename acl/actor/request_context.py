@@ -65,7 +65,13 @@ def current_chain() -> Chain:
     """Return the chain of the current request."""
     context = _context.get()
     if context.key is not None:
-        return Chain(_owner(context.key), _credential(context.key), context.subject)
+        return Chain(
+            _owner(context.key),
+            Credential(
+                CredentialKind.KEY, context.key.key_id, context.key.prefix, context.key.name
+            ),
+            context.subject,
+        )
     person = context.person()
     # Imported here, because manage.py imports this module before the apps are loaded.
     from django.contrib.auth.models import User
@@ -112,7 +118,3 @@ def _owner(key: ShownKey) -> Actor:
     if key.owner_id is None:
         return Actor(ActorKind.KEY)
     return Actor(ActorKind.PERSON, key.owner_id)
-
-
-def _credential(key: ShownKey) -> Credential:
-    return Credential(CredentialKind.KEY, key.key_id, key.prefix, key.name)

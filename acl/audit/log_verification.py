@@ -112,7 +112,7 @@ def _fault_of(link: ChainLink, number: int, digest: str) -> Fault | None:
             else _("Entries %(first)s to %(last)s are missing.")
         ) % {"first": expected, "last": link.number - 1}
         return Fault(expected, None, "missing", gap)
-    if link.digest != _digest_of(link):
+    if link.digest != sha256(f"{link.previous}\n{link.content}".encode()).hexdigest():
         return Fault(
             expected, link.pk, "changed", _("Entry %(number)s was changed.") % {"number": expected}
         )
@@ -163,10 +163,6 @@ def _unknown(expect: str) -> Fault:
         _("No entry has the digest %(digest)s: the log was cut off before it, or rewritten.")
         % {"digest": expect},
     )
-
-
-def _digest_of(link: ChainLink) -> str:
-    return sha256(f"{link.previous}\n{link.content}".encode()).hexdigest()
 
 
 def _links(most: int | None) -> Generator[ChainLink]:

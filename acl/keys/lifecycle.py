@@ -73,7 +73,11 @@ def create_key(
     more than `by`.
     """
     hold_credential(by)
-    _check_name(name)
+    # Raise KeyRefused for a name that imitates another: approvals show it.
+    try:
+        check_plain_name(name)
+    except ValidationError as problem:
+        raise KeyRefused(problem.message) from problem
     covered = [candidate for candidate in (group, *groups) if candidate is not None]
     requested, rank = check_new_key(
         by=by, scopes=scopes, groups=covered, all_groups=all_groups, owner=owner,
@@ -102,7 +106,11 @@ def rotate_key(
     DelegationRefused otherwise.
     """
     hold_credential(by)
-    key = _lock_valid(key)
+    # The key, locked. Raise KeyRefused if it was revoked meanwhile.
+    locked = ApiKey.objects.select_for_update(no_key=True).filter(pk=key.pk, revoked_at=None)
+    if (current := locked.first()) is None:
+        raise KeyRefused(_("This key has been revoked."))
+    key = current
     end = database_now() + lifetime if lifetime else key.expires_at
     groups = {group.pk: group for group in key.groups.all()}
     reach = None if key.all_groups else frozenset(groups)
@@ -135,14 +143,6 @@ def revoke_key(*, by: Actor, key: ApiKey) -> None:
     keys_ended.send(sender=ApiKey, keys=ending)
     details = {**_details(key), **({"made_with_it": ended} if ended else {})}
     record(by=by, action="key.revoked", target=str(key), details=details, groups=_groups_of(key))
-
-
-def _lock_valid(key: ApiKey) -> ApiKey:
-    """Return the key, locked. Raise KeyRefused if it was revoked meanwhile."""
-    locked = ApiKey.objects.select_for_update(no_key=True).filter(pk=key.pk, revoked_at=None)
-    if (current := locked.first()) is None:
-        raise KeyRefused(_("This key has been revoked."))
-    return current
 
 
 def _lock_with_descendants(key: ApiKey) -> set[int]:
@@ -190,14 +190,6 @@ def check_new_key(
     reach = None if all_groups else frozenset(covered)
     requested = RequestedKey(frozenset(scopes), reach, owner, acts_for_users, end)
     return requested, check_key_authority(by, requested)
-
-
-def _check_name(name: str) -> None:
-    """Raise KeyRefused for a name that imitates another: approvals show it."""
-    try:
-        check_plain_name(name)
-    except ValidationError as problem:
-        raise KeyRefused(problem.message) from problem
 
 
 def check_key(*, scopes: Iterable[str], owner: User | None, acts_for_users: bool) -> None:

@@ -64,7 +64,15 @@ def new_key(request: PageRequest) -> HttpResponse:
             form.add_error("groups", str(problem))
         else:
             return _shown_once(request, key, raw, _("Your new key"))
-    context = {"form": form, "whom": WHOM, "scopes": SCOPES, "chosen": _chosen(form)}
+    # The selected values: those submitted, or the defaults.
+    names = ("scopes", "whom", "lifetime", "all_groups")
+    groups = {str(pk) for pk in form["groups"].value() or ()}
+    context = {
+        "form": form,
+        "whom": WHOM,
+        "scopes": SCOPES,
+        "chosen": {**{name: form[name].value() for name in names}, "groups": groups},
+    }
     status = 422 if form.errors else 200
     return render_page(request, "keys/new.html", context, frame=frame, status=status)
 
@@ -114,10 +122,3 @@ def _shown_once(request: PageRequest, key: ApiKey, raw: str, title: str) -> Http
     response = render_page(request, "keys/shown.html", context, frame=frame_of(request))
     patch_cache_control(response, no_store=True)
     return response
-
-
-def _chosen(form: NewKeyForm) -> dict[str, object]:
-    """Return the selected values: those submitted, or the defaults."""
-    names = ("scopes", "whom", "lifetime", "all_groups")
-    groups = {str(pk) for pk in form["groups"].value() or ()}
-    return {**{name: form[name].value() for name in names}, "groups": groups}

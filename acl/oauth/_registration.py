@@ -44,7 +44,11 @@ def register_client(*, name: str, redirect_uris: Sequence[str]) -> RegisteredCli
         raise RegistrationRefused("invalid_redirect_uri", f"Name one to {MOST_URIS} redirect_uris.")
     for uri in redirect_uris:
         check_redirect_uri(uri)
-    _make_room()
+    # Forget clients that nobody connected; refuse more where many still wait.
+    unconnected = RegisteredClient.objects.filter(connections=None, document=None)
+    unconnected.filter(created_at__lt=Now() - UNCONNECTED_LIFETIME).delete()
+    if unconnected.count() >= MOST_UNCONNECTED:
+        raise RegistrationRefused("temporarily_unavailable", "Too many clients wait. Try later.")
     return RegisteredClient.objects.create(
         client_id=secrets.token_urlsafe(_ID_BYTES),
         name=checked_name(name or host_of(redirect_uris[0])),
@@ -143,11 +147,3 @@ def checked_name(name: str) -> str:
             "invalid_client_metadata", "client_name has hidden or imitating characters."
         ) from problem
     return plain
-
-
-def _make_room() -> None:
-    """Forget clients that nobody connected; refuse more where many still wait."""
-    unconnected = RegisteredClient.objects.filter(connections=None, document=None)
-    unconnected.filter(created_at__lt=Now() - UNCONNECTED_LIFETIME).delete()
-    if unconnected.count() >= MOST_UNCONNECTED:
-        raise RegistrationRefused("temporarily_unavailable", "Too many clients wait. Try later.")

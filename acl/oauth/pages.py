@@ -79,7 +79,11 @@ def _read_document_first(request: PageRequest) -> HttpResponse | None:
         return _explain(request, "invalid_client", document.problem)
     if request.method == "POST":  # what was agreed to has been read anew since
         return redirect(request.get_full_path())
-    return _wait(request, document)
+    late = is_late(document)
+    context = {"host": host_of(document.address), "late": late}
+    response = render(request, "oauth/reading.html", context)
+    response["Refresh"] = str(_SECONDS_IF_LATE if late else _SECONDS)  # needs no script
+    return response
 
 
 def _limited(request: PageRequest) -> HttpResponse | None:
@@ -92,14 +96,6 @@ def _limited(request: PageRequest) -> HttpResponse | None:
         return None
     response = render(request, "429.html", status=429)
     response["Retry-After"] = str(ceil(wait))
-    return response
-
-
-def _wait(request: PageRequest, document: ClientDocument) -> HttpResponse:
-    late = is_late(document)
-    context = {"host": host_of(document.address), "late": late}
-    response = render(request, "oauth/reading.html", context)
-    response["Refresh"] = str(_SECONDS_IF_LATE if late else _SECONDS)  # needs no script
     return response
 
 

@@ -16,6 +16,7 @@ from acl.people._invitations import invite
 from acl.people.languages import language_of
 from acl.people.people import PeopleFilter, PeopleRefused, deactivate, list_people, reactivate
 from acl.rights.delegation.authority import KeyHolder
+from acl.web.answer_serializer import page_serializer
 from acl.web.api_views import GroupAdminView
 from acl.web.problems import Conflict, Refusals, refusals_as_problems
 from acl.web.request_callers import acting_admin, groups_known, people_known, principal_of
@@ -80,14 +81,9 @@ class PersonSerializer(serializers.ModelSerializer[User]):
         return sorted(group.name for group in groups)
 
 
-class PeoplePageSerializer(serializers.Serializer[Any]):
-    """A page of people by user name."""
-
-    items = PersonSerializer(many=True)
-    total = serializers.IntegerField()
-    has_more = serializers.BooleanField()
-    limit = serializers.IntegerField()
-    offset = serializers.IntegerField()
+PeoplePageSerializer = page_serializer(
+    PersonSerializer, "PeoplePage", "A page of people by user name."
+)
 
 
 class ChangePersonSerializer(StrictSerializer):

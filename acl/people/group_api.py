@@ -24,6 +24,7 @@ from acl.people.groups import (
 )
 from acl.people.people import PeopleRefused, take_out_of_group
 from acl.people.spaces import set_open
+from acl.web.answer_serializer import page_serializer
 from acl.web.api_views import GroupAdminView
 from acl.web.problems import Conflict, Refusals, Unprocessable, refusals_as_problems
 from acl.web.request_callers import acting_admin, groups_known, people_known
@@ -53,14 +54,7 @@ class GroupSerializer(serializers.ModelSerializer[Group]):
         fields = ("id", "name", "open", "joined_by_default", "members", "spaces")
 
 
-class GroupPageSerializer(serializers.Serializer[Any]):
-    """A page of groups by name."""
-
-    items = GroupSerializer(many=True)
-    total = serializers.IntegerField()
-    has_more = serializers.BooleanField()
-    limit = serializers.IntegerField()
-    offset = serializers.IntegerField()
+GroupPageSerializer = page_serializer(GroupSerializer, "GroupPage", "A page of groups by name.")
 
 
 class CreateGroupSerializer(StrictSerializer):
@@ -91,14 +85,7 @@ class GroupDeletionSerializer(serializers.Serializer[Any]):
     )
 
 
-class MembersSerializer(serializers.Serializer[Any]):
-    """A page of members by name."""
-
-    items = PersonSerializer(many=True)
-    total = serializers.IntegerField()
-    has_more = serializers.BooleanField()
-    limit = serializers.IntegerField()
-    offset = serializers.IntegerField()
+MembersSerializer = page_serializer(PersonSerializer, "Members", "A page of members by name.")
 
 
 class AddMembersSerializer(StrictSerializer):

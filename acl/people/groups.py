@@ -95,10 +95,12 @@ def deletion_of(group: Group) -> GroupDeletion:
     """Return what goes with the group if it is deleted."""
     members = User.objects.filter(groups=group, is_active=True)
     in_others = User.objects.filter(groups__in=Group.objects.exclude(pk=group.pk))
+    others = ApiKey.objects.filter(groups__in=Group.objects.exclude(pk=group.pk))
+    keys = ApiKey.objects.filter(groups=group, revoked_at=None, all_groups=False)
     return GroupDeletion(
         members=members.count(),
         without_group=members.exclude(pk__in=in_others.values("pk")).count(),
-        keys=tuple(_keys_of_it_alone(group)),
+        keys=tuple(keys.exclude(pk__in=others.values("pk")).order_by("name", "pk")),
         rows=dict(_rows_about(group)),
     )
 
@@ -107,12 +109,6 @@ def is_group_name_taken(name: str, *, besides: Group | None = None) -> bool:
     """Return True if another group has the name, in any case."""
     others = Group.objects.exclude(pk=besides.pk) if besides else Group.objects.all()
     return others.filter(name__iexact=" ".join(name.split())).exists()
-
-
-def _keys_of_it_alone(group: Group) -> Iterable[ApiKey]:
-    others = ApiKey.objects.filter(groups__in=Group.objects.exclude(pk=group.pk))
-    keys = ApiKey.objects.filter(groups=group, revoked_at=None, all_groups=False)
-    return keys.exclude(pk__in=others.values("pk")).order_by("name", "pk")
 
 
 def _rows_about(group: Group) -> Iterable[tuple[str, int]]:

@@ -53,7 +53,10 @@ def list_people(filters: PeopleFilter) -> QuerySet[User]:
     if filters.words:
         fields = ("username", "first_name", "last_name", "email")
         likes = (Q(**{f"{field}__icontains": filters.words}) for field in fields)
-        people = people.filter(_any(likes))
+        combined = Q()
+        for condition in likes:
+            combined |= condition
+        people = people.filter(combined)
     if filters.group:
         people = people.filter(groups__name=filters.group)
     if filters.show:
@@ -201,10 +204,3 @@ def _check_power(by: Actor, person: User, *, joins: Iterable[Group] = ()) -> Non
 def _record_group(by: Actor, action: str, person: User, group: Group) -> None:
     details = {"group": group.name}
     record(by=by, action=action, target=person.username, details=details, groups=[group.pk])
-
-
-def _any(conditions: Iterable[Q]) -> Q:
-    combined = Q()
-    for condition in conditions:
-        combined |= condition
-    return combined

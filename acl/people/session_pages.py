@@ -98,7 +98,11 @@ def choose_group(request: PageRequest) -> HttpResponse:
     if name is None:
         raise Http404
     request.session[SESSION_GROUP] = name
-    return HttpResponseRedirect(_way_back(request))
+    url = request.POST.get("next", "")
+    safe = url_has_allowed_host_and_scheme(
+        url, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return HttpResponseRedirect(url if safe else resolve_url("my-tools"))
 
 
 @login_required
@@ -122,11 +126,3 @@ def _keep_choice(request: PageRequest, chosen: str) -> None:
         forget_choice(person=request.user)
         code = browser_language(request)
         keep_language(person=request.user, code=code, origin=Origin.BROWSER)
-
-
-def _way_back(request: HttpRequest) -> str:
-    url = request.POST.get("next", "")
-    safe = url_has_allowed_host_and_scheme(
-        url, allowed_hosts={request.get_host()}, require_https=request.is_secure()
-    )
-    return url if safe else resolve_url("my-tools")

@@ -77,7 +77,12 @@ def move_space(*, by: Actor, space: Space, parent: Space) -> Space:
         raise SpaceRefused(_("The root space cannot be moved: all other spaces are below it."))
     if space.pk in _up_from(parent):
         raise SpaceRefused(_("%(space)s cannot be moved below itself.") % {"space": space.name})
-    _check_depth(parent, below=_height(space))
+    # The height of the subtree, including the space.
+    levels, row = 0, [space.pk]
+    while row and levels <= DEEPEST:
+        levels += 1
+        row = list(Space.objects.filter(parent__in=row).values_list("pk", flat=True))
+    _check_depth(parent, below=levels)
     before, space.parent = space.parent, parent
     if before != parent:
         space.save(update_fields=["parent"])
@@ -156,15 +161,6 @@ def _up_from(space: Space) -> list[int]:
         above.append(place)
         place = parents.get(place)
     return above
-
-
-def _height(space: Space) -> int:
-    """Return the height of the subtree, including the space."""
-    levels, row = 0, [space.pk]
-    while row and levels <= DEEPEST:
-        levels += 1
-        row = list(Space.objects.filter(parent__in=row).values_list("pk", flat=True))
-    return levels
 
 
 def _check_depth(parent: Space, *, below: int) -> None:

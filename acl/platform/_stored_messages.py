@@ -177,6 +177,7 @@ MESSAGES = (
     gettext_noop("The text stands word for word inside another: %(first)s."),
     gettext_noop("There is no package %(first)s."),
     gettext_noop("This version of Pegboard has no channels of %(first)s."),
+    gettext_noop("This version of Pegboard has no sources of %(first)s."),
     gettext_noop(
         "Unknown: the connections process has not reported whether programs run in cells."
     ),
@@ -285,6 +286,7 @@ MESSAGES = (
     gettext_noop("is not valid YAML: %(first)s"),
     gettext_noop("is not valid YAML: a key is not a plain text"),
     gettext_noop("is not written as base64"),
+    gettext_noop("is of a kind that nobody adds"),
     gettext_noop("is packed in another way than zip files commonly are"),
     gettext_noop("is past the limit of %(first)s files"),
     gettext_noop("is past the limit of %(first)s lines"),

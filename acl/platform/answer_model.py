@@ -39,6 +39,8 @@ class Shown:
 
 # The fields of the dataclass inside stand among those of the one around it.
 SPREAD = object()
+# The field stays inside Pegboard, in an `Answer` too.
+HIDDEN: Any = object()
 
 
 class Field(NamedTuple):
@@ -52,7 +54,10 @@ class Field(NamedTuple):
 
 @lru_cache(maxsize=256)
 def fields_of(model: type) -> tuple[Field, ...]:
-    """Return a model's fields in the order of the answer, those of every part included."""
+    """Return a model's fields in the order of the answer, those of every part included.
+
+    A property is one as well if its type is annotated with `Shown`.
+    """
     hints = get_type_hints(model, include_extras=True)
     answer_fields: list[Field] = []
     for field in fields(model):
@@ -63,12 +68,19 @@ def fields_of(model: type) -> tuple[Field, ...]:
                 part._replace(source=f"{field.name}.{part.source}") for part in inside
             ]
             continue
-        ways = [mark for mark in marks if isinstance(mark, Shown)]
-        ways = ways or ([Shown()] if issubclass(model, Answer) else [])
-        answer_fields += [
-            Field(field.name, way.name or field.name, way.type or kind, way) for way in ways
-        ]
+        answer_fields += _ways(field.name, kind, marks, default=issubclass(model, Answer))
+    for name, member in vars(model).items():
+        if isinstance(member, property) and member.fget:
+            hint = get_type_hints(member.fget, include_extras=True).get("return")
+            answer_fields += _ways(name, *_annotated(hint), default=False)
     return tuple(answer_fields)
+
+
+def _ways(source: str, kind: Any, marks: tuple[Any, ...], *, default: bool) -> list[Field]:
+    ways = [mark for mark in marks if isinstance(mark, Shown)]
+    if not ways and default and HIDDEN not in marks:
+        ways = [Shown()]
+    return [Field(source, way.name or source, way.type or kind, way) for way in ways]
 
 
 def write_answer(answer: object, parts: frozenset[str] = frozenset()) -> dict[str, Any]:

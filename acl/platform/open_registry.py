@@ -12,14 +12,18 @@ _SHARED = {"base", "registry"}
 
 
 def modules_of(package: str) -> dict[str, ModuleType]:
-    """Import the members of a package; return them by name, in the order of their names.
+    """Import the members of a package; return them by name, in the order of their files.
 
-    Modules that begin with an underscore are no members.
+    A member is named after its file, unless it has a `NAME`. Modules that begin with an underscore
+    are no members.
     """
     [folder] = import_module(package).__path__
     names = sorted(path.stem for path in Path(folder).glob("*.py"))
-    return {
-        name: import_module(f"{package}.{name}")
+    members = [
+        import_module(f"{package}.{name}")
         for name in names
         if not name.startswith("_") and name not in _SHARED
+    ]
+    return {
+        getattr(member, "NAME", member.__name__.rpartition(".")[2]): member for member in members
     }

@@ -100,7 +100,11 @@ class Piece:
 def split_into_pieces(text: str) -> list[Piece]:
     """Return the text as pieces. Lines end in a `line` piece, which has the line feed in it."""
     if _ORDINARY.fullmatch(text) and not _SUSPECT.search(text):
-        return _lines(text)
+        first, *others = text.split("\n")
+        pieces = [Piece(first)]
+        for line in others:
+            pieces += [Piece(SIGNS["\n"] + "\n", "line"), Piece(line)]
+        return [piece for piece in pieces if piece.text]
     return list(_merged(_pieces(text)))
 
 
@@ -112,14 +116,6 @@ def join_pieces(pieces: list[Piece]) -> str:
 def show_text(text: str) -> str:
     """Return the text with marks in it."""
     return join_pieces(split_into_pieces(text))
-
-
-def _lines(text: str) -> list[Piece]:
-    first, *others = text.split("\n")
-    pieces = [Piece(first)]
-    for line in others:
-        pieces += [Piece(SIGNS["\n"] + "\n", "line"), Piece(line)]
-    return [piece for piece in pieces if piece.text]
 
 
 def _pieces(text: str) -> Iterator[Piece]:

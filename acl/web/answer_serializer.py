@@ -1,7 +1,7 @@
-"""OpenAPI descriptions of answers, from the dataclasses that write them (`answer_model`)."""
+"""Serializers of answers, made of the dataclasses that they answer (`answer_model`)."""
 
 from dataclasses import is_dataclass
-from datetime import datetime
+from datetime import date, datetime
 from functools import lru_cache
 from typing import Any, Literal, get_args, get_origin
 from uuid import UUID
@@ -17,22 +17,37 @@ _PLAIN: dict[Any, type[serializers.Field[Any, Any, Any, Any]]] = {
     bool: serializers.BooleanField,
     UUID: serializers.UUIDField,
     datetime: serializers.DateTimeField,
+    date: serializers.DateField,
     Any: serializers.JSONField,
 }
 
 
 @lru_cache(maxsize=256)
 def serializer_for(model: type) -> Any:
-    """Return the serializer class that describes a model; OpenAPI calls it by its `component`."""
+    """Return the serializer class of a model, which OpenAPI calls by its `component`."""
     name = model.__dict__.get("component") or model.__name__
     attributes = {field.name: _field(field) for field in fields_of(model)}
     about = {"__doc__": model.__doc__, "__module__": model.__module__}
     return type(f"{name}Serializer", (serializers.Serializer,), attributes | about)
 
 
+def page_serializer(item: Any, name: str, about: str) -> Any:
+    """Return the serializer class of a page of a list, with how far the list goes."""
+    attributes = {
+        "__doc__": about,
+        "__module__": item.__module__,
+        "items": item(many=True),
+        "total": serializers.IntegerField(),
+        "has_more": serializers.BooleanField(),
+        "limit": serializers.IntegerField(),
+        "offset": serializers.IntegerField(),
+    }
+    return type(f"{name}Serializer", (serializers.Serializer,), attributes)
+
+
 def _field(field: Field) -> Any:
     display, kind = field.shown, without_none(field.type)
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {} if field.source == field.name else {"source": field.source}
     if kind is not field.type:
         options["allow_null"] = True
     if display.optional or display.parts is not None:

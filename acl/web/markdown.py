@@ -79,13 +79,9 @@ def document_html(markdown: str, *, link: Callable[[str], str | None]) -> SafeSt
         url_schemes={"https", "mailto"},
         link_rel="noopener noreferrer",
     )
-    return mark_safe(_in_boxes(cleaned))  # noqa: S308 - cleaned just now
-
-
-def _in_boxes(html: str) -> str:
-    """Put tables into boxes that scroll, also by keyboard."""
-    opened = html.replace("<table>", '<div class="wide-table" tabindex="0"><table>')
-    return opened.replace("</table>", "</table></div>")
+    # Put tables into boxes that scroll, also by keyboard.
+    opened = cleaned.replace("<table>", '<div class="wide-table" tabindex="0"><table>')
+    return mark_safe(opened.replace("</table>", "</table></div>"))  # noqa: S308 - cleaned just now
 
 
 def heading_id(heading: str) -> str:

@@ -59,27 +59,21 @@ class RequestIdMiddleware:
             ),
         ):
             response = self._get_response(request)
+            # The path without secrets, and without the query, which may hold private text. Links of
+            # invitations, password resets and address confirmations let in whoever has them.
+            match, path = request.resolver_match, request.path
+            for name, value in (match.kwargs if match else {}).items():
+                if name in _LETS_IN:
+                    path = path.replace(str(value), "…")
             logger.info(
                 "request",
                 method=request.method,
-                path=_redacted_path(request),
+                path=path,
                 status=response.status_code,
                 milliseconds=round((time.perf_counter() - started) * 1000, 1),
             )
         response[HEADER] = request_id
         return response
-
-
-def _redacted_path(request: HttpRequest) -> str:
-    """Return the path without secrets, and without the query, which may hold private text.
-
-    Links of invitations, password resets and address confirmations let in whoever has them.
-    """
-    match, path = request.resolver_match, request.path
-    for name, value in (match.kwargs if match else {}).items():
-        if name in _LETS_IN:
-            path = path.replace(str(value), "…")
-    return path
 
 
 def current_request_id() -> str:

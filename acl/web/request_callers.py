@@ -89,7 +89,10 @@ def caller_of(
         check_acting(principal, user=user)
     usual = None if isinstance(principal, KeyHolder) else request.session.get(SESSION_GROUP)
     caller = caller_for(principal, user=user, group=group, space=space, usual_group=usual)
-    note_subject(caller.user_id, user or _own_name(principal))
+    note_subject(
+        caller.user_id,
+        user or ("" if isinstance(principal, KeyHolder) else principal.get_username()),
+    )
     if isinstance(principal, User) and not acting:
         kind = _kind_of(request)
         record_look(by=principal, subject=caller.user_id, name=user or "", kind=kind)
@@ -199,10 +202,6 @@ def _kind_of(request: Request) -> str:
     """Return the kind of a look: the name of the route without its beginning."""
     match = request.resolver_match
     return str(match.url_name if match else "").removeprefix("api-")
-
-
-def _own_name(principal: KeyHolder | User) -> str:
-    return "" if isinstance(principal, KeyHolder) else principal.get_username()
 
 
 def _person(request: Request, name: str) -> User | None:

@@ -5,11 +5,12 @@ Which of it decides comes from `acl.rights.decision`; this module only words it.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal, get_args
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from acl.platform.answer_model import Answer, Shown
 from acl.platform.stored_texts import translate_stored
 from acl.rights.decision import (
     Ground,
@@ -32,22 +33,31 @@ _RULE_SENTENCES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ExplanationStep:
-    """A rule, grant, default or setting that bears on the answer, and the `effect` it alone has."""
+KINDS: tuple[str, ...] = get_args(Ground)
 
-    kind: Ground
-    sentence: str
-    effect: Decision
-    decides: bool = False
-    space: str = ""  # of a rule: slug and name
+
+@dataclass(frozen=True, slots=True)
+class ExplanationStep(Answer):
+    """A rule, grant or default considered for the decision."""
+
+    component = "Step"
+
+    kind: Annotated[Ground, Shown(choices=KINDS)]
+    sentence: Annotated[str, Shown("The same as text.")]
+    effect: Annotated[Decision, Shown("Its own decision.", choices=DECISIONS)]
+    decides: Annotated[bool, Shown("True for the step that decides.")] = False
+    space: Annotated[str, Shown("The slug of a rule's space.")] = ""
     space_name: str = ""
-    distance: int = 0  # of a rule's space, from the caller's upwards
-    subject: str = ""  # everyone, or the name of the user or group
-    subject_kind: SubjectKind | Literal[""] = ""
-    target: str = ""  # an integration's slug or a capability's full name
-    target_kind: TargetKind | Literal[""] = ""
-    rule: int | None = None  # its key
+    distance: Annotated[int, Shown("How many levels a rule's space is above the caller's.")] = 0
+    subject: Annotated[str, Shown("`everyone`, or the name of the user or group.")] = ""
+    subject_kind: Annotated[
+        SubjectKind | Literal[""], Shown(type=str, choices=("everyone", "user", "group", ""))
+    ] = ""
+    target: Annotated[str, Shown("An integration's slug or a full name.")] = ""
+    target_kind: Annotated[
+        TargetKind | Literal[""], Shown(type=str, choices=("integration", "capability", ""))
+    ] = ""
+    rule: Annotated[int | None, Shown("Its id.")] = None
 
 
 def resolve(facts: CallerFacts) -> Resolution:

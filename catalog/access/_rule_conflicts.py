@@ -5,10 +5,12 @@ The cases are those of `docs/access-cases.md`. Which rule wins comes from `acl.r
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from acl.platform.answer_model import Answer, Shown
 from acl.rights.decision import SubjectKind, TargetKind, beats, first_difference, place_of
 from acl.rights.precedence_sql import EFFECTS, NO, SUBJECT, TARGET, Criterion
 
@@ -26,10 +28,12 @@ _FOR_SOME = {
 
 
 @dataclass(frozen=True, slots=True)
-class RuleConflict:  # Python has a Warning of its own
-    """A surprising conflict and an alternative. `case` is the number in docs/access-cases.md."""
+class RuleConflict(Answer):  # Python has a Warning of its own
+    """A warning about a surprising decision, and an alternative."""
 
-    case: int
+    component = "Advice"
+
+    case: Annotated[int, Shown("Its number among the cases in the documentation.")]
     sentence: str
     instead: str
 

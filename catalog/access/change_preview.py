@@ -4,13 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 
 from acl.models import GroupPolicy, Space
 from acl.people.spaces import set_open
+from acl.platform.answer_model import HIDDEN, Answer, Shown
 from acl.rights.precedence_sql import DECISIONS, Decision
 from catalog.access._change_impact import Impact, MemberClass, find_member_classes
 from catalog.access.grants import (
@@ -54,18 +55,19 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
-    """People of a group who would gain or lose the same capabilities in a space."""
+class Shift(Answer):
+    """People who would gain or lose the same tools."""
 
     group: str
-    space: str  # slug; spaces below without rules of their own follow
-    space_name: str
-    people: tuple[str, ...]  # the first names of them
+    # Spaces below it without rules of their own follow.
+    space: Annotated[str, Shown("Its slug; empty where the group has no spaces.")]
+    space_name: Annotated[str, HIDDEN]
+    people: Annotated[tuple[str, ...], Shown("The first twelve.")]
     people_count: int
-    capabilities: tuple[str, ...]  # the first full names
+    capabilities: Annotated[tuple[str, ...], Shown("The first twelve.")]
     capability_count: int
-    before: Decision
-    after: Decision
+    before: Annotated[Decision, HIDDEN]
+    after: Annotated[Decision, HIDDEN]
 
     @property
     def more_people(self) -> int:

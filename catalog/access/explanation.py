@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from django.contrib.auth.models import Group
 from django.db import connection
 
+from acl.platform.answer_model import HIDDEN, Answer, Shown
 from acl.rights.caller_lookup import Caller
 from acl.rights.decision import RightsFacts, RuleFact, decide
 from acl.rights.holders import holders_sql
@@ -99,8 +100,10 @@ PAGE_SIZE = 50
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainedPlace:
-    """A space on the path from the caller's space to the root."""
+class ExplainedPlace(Answer):
+    """A space."""
+
+    component = "Place"
 
     slug: str
     name: str
@@ -170,19 +173,19 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
-    """A holder of a capability in one group and space, and the ground."""
+class Holder(Answer):
+    """A person in a group and a space."""
 
     user: str
     group: str
-    space: str  # slug; a space that is not listed answers as the one above it
-    space_name: str
-    decision: Decision
+    space: Annotated[str, Shown("A space that is not listed has the answer of its parent.")]
+    space_name: Annotated[str, HIDDEN]
+    decision: Annotated[Decision, Shown(choices=DECISIONS)]
     ground: ExplanationStep
 
 
 @dataclass(frozen=True, slots=True)
-class Holders:
+class Holders(Answer):
     """A page of a capability's holders."""
 
     items: tuple[Holder, ...]

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 from django.db.models import F
 
+from acl.platform.answer_model import Answer, Shown
 from acl.rights.caller_lookup import Caller
 from catalog.access.group_availability import count_groups
 from catalog.access.my_tools import read_usable
@@ -99,20 +100,17 @@ class IntegrationBranch:
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
-    """Statistics of what the caller may use.
-
-    `index_version` is derived from exactly that: the catalogue's version number would reveal
-    changes of hidden capabilities.
-    """
+class Statistics(Answer):
+    """Statistics of what the caller may use."""
 
     capabilities: int
     integrations: int
     embedded: int
-    pending: int
+    pending: Annotated[int, Shown("Not embedded yet; found by keywords.")]
     graph_nodes: int
     graph_edges: int
-    index_version: str
+    # The catalogue's own version would reveal changes of hidden capabilities.
+    index_version: Annotated[str, Shown("Changes if and only if what the caller may use changes.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from acl.web.answer_serializer import serializer_for
 from acl.web.api_views import CallerSerializer, CallerView
 from catalog.capabilities import catalog_queries, lookup_serializers
 
@@ -135,7 +136,7 @@ class StatisticsView(CallerView):
         tags=["Capabilities"],
         summary="Get statistics of the caller's catalogue",
         parameters=[CallerSerializer],
-        responses={200: lookup_serializers.StatisticsSerializer},
+        responses={200: serializer_for(catalog_queries.Statistics)},
     )
     def get(self, request: Request) -> Response:
         """Return counts of the caller's capabilities, and how many are embedded."""

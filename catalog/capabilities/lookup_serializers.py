@@ -197,17 +197,3 @@ class NamesSerializer(serializers.Serializer[Any]):
     hint = serializers.CharField(
         help_text="The capabilities left out because their integrations are not connected."
     )
-
-
-class StatisticsSerializer(serializers.Serializer[Any]):
-    """Statistics of what the caller may use."""
-
-    capabilities = serializers.IntegerField()
-    integrations = serializers.IntegerField()
-    embedded = serializers.IntegerField()
-    pending = serializers.IntegerField(help_text="Not embedded yet; found by keywords.")
-    graph_nodes = serializers.IntegerField()
-    graph_edges = serializers.IntegerField()
-    index_version = serializers.CharField(
-        help_text="Changes if and only if what the caller may use changes."
-    )

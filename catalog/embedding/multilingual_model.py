@@ -64,7 +64,10 @@ class PieceTokenizer:
         self._hashes, self._ranks, self._scores = hashes, ranks, scores
         self._longest, self._replacements = longest, dict(replacements)
         self._worst = float(scores.min()) - UNKNOWN_PENALTY
-        self._powers = _powers(MAX_CHARACTERS + len(PREFIX) + 2)
+        count = MAX_CHARACTERS + len(PREFIX) + 2
+        powers = np.full(count, _BASE, np.uint64)
+        powers[0] = 1
+        self._powers = np.multiply.accumulate(powers)
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a query, at most `MAX_TOKENS` with start and end."""
@@ -114,12 +117,6 @@ def prefix_hashes(text: str) -> Hashes:
         value = (value * int(_BASE) + ord(character) + 1) % 2**64
         hashes[place] = value
     return hashes
-
-
-def _powers(count: int) -> Hashes:
-    powers = np.full(count, _BASE, np.uint64)
-    powers[0] = 1
-    return np.multiply.accumulate(powers)
 
 
 def write_pieces(

@@ -131,7 +131,9 @@ def _with_distinct_names(capabilities: list[Descriptor]) -> list[Descriptor]:
     claims: dict[str, set[tuple[str, ...]]] = {}
     for capability in capabilities:
         # All of them change, not only the later ones, so that the order of files does not matter.
-        claims.setdefault(capability.full_name, set()).add(_identity(capability))
+        claims.setdefault(capability.full_name, set()).add(
+            (capability.kind, capability.integration, capability.action, _declared_id(capability))
+        )
     return [
         with_short_name(capability) if len(claims[capability.full_name]) > 1 else capability
         for capability in capabilities
@@ -161,10 +163,6 @@ def _cap_defects(conflicts: list[Defect]) -> list[Defect]:
         return conflicts
     more = f"{len(conflicts) - cap:,} more are declared twice"
     return [*conflicts[:cap], Defect(conflicts[cap].file, "name", more)]
-
-
-def _identity(capability: Descriptor) -> tuple[str, ...]:
-    return (capability.kind, capability.integration, capability.action, _declared_id(capability))
 
 
 def _declared_id(capability: Descriptor) -> str:

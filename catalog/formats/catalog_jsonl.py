@@ -8,7 +8,7 @@ from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONO
 from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError, decode, parse_json
 from catalog.formats.names import display_name_for, slug_for
-from catalog.formats.tool import action_name, tool_descriptor
+from catalog.formats.readers.tool import action_name, tool_descriptor
 
 SUFFIX = ".jsonl"
 

@@ -3,36 +3,23 @@
 Files are read in the order of their names, so the same folder always gives the same result.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from catalog.formats import (
-    catalog_jsonl,
-    channel,
-    docker_catalog,
-    extension,
-    manifest,
-    mcp_json,
-    obot,
-    plugins,
-    server_json,
-    skill,
-    tool,
-    toolhive,
-    tools_list,
-)
+from acl.platform.open_registry import modules_of
+from catalog.formats import catalog_jsonl, skill
 from catalog.formats._merge import merge
 from catalog.formats.descriptors import Defect, Loaded
 from catalog.formats.entry import Document
 from catalog.formats.files import RefusedError, parse_yaml, read_bytes, read_lines, read_text
 from catalog.formats.loose_text import parse_loose
 from catalog.formats.names import slug_for
-from catalog.formats.openapi import document_format
 from catalog.formats.openapi.api_document import looks_like_document
-from catalog.formats.openapi.document_format import ReadApi, parse_api
 from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
+from catalog.formats.readers import manifest, openapi
+from catalog.formats.readers.openapi import ReadApi, parse_api
 from catalog.formats.source_folders import display_path, find_sources
 
 
@@ -43,29 +30,25 @@ class ApiReader(Protocol):
 
 
 class SourceFormat(Protocol):
-    """A source format: detection and reading. `OF_SERVERS`: its entries are servers."""
+    """Interface of each module of `readers`: detection and reading.
+
+    With `OF_SERVERS`, its entries are servers. What is loose has a shape that others have as well,
+    and is recognised after them.
+    """
 
     OF_SERVERS: bool
+    IS_LOOSE: bool
 
     def recognises(self, value: Any) -> bool: ...
 
     def read(self, document: Document) -> Loaded: ...
 
 
-# More specific formats come first, because some shapes match several.
-FORMATS: tuple[SourceFormat, ...] = (
-    manifest,
-    docker_catalog,
-    obot,
-    toolhive,
-    server_json,
-    document_format,
-    tools_list,
-    extension,
-    channel,
-    mcp_json,
-    plugins,
-    tool,
+FORMATS = tuple(
+    sorted(
+        cast("Iterable[SourceFormat]", modules_of("catalog.formats.readers").values()),
+        key=lambda source_format: source_format.IS_LOOSE,
+    )
 )
 _EMPTY = "contains nothing to load"
 _UNKNOWN = "has no format that the catalogue reads"
@@ -160,7 +143,7 @@ def _read_file(
         return manifest.read(document)
     document.value = parse_loose(text, limits=limits, suffix=suffix)
     document.text = text
-    if _find_format(document.value) is document_format:
+    if _find_format(document.value) is openapi:
         return _read_api(text, document, sole=sole, read_api=read_api)
     return _read_value(document, sole=sole)
 
@@ -169,7 +152,7 @@ def _read_api(text: str, document: Document, *, sole: bool, read_api: ApiReader)
     if not sole:
         document.integration = None
     api = read_api(text, file=document.file, slug=document.integration or "")
-    return document_format.load(document, api)
+    return openapi.load(document, api)
 
 
 def _read_value(document: Document, *, sole: bool = True) -> Loaded:

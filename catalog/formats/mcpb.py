@@ -24,7 +24,7 @@ from catalog.formats.files import RefusedError
 from catalog.formats.icon_choice import choose_icon, icon_address
 from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.package_names import Package
-from catalog.formats.tools_list import normalize_tools
+from catalog.formats.readers.tools_list import normalize_tools
 
 # Python servers of MCP bundles: what their manifests start, and by which Python. Pure.
 # `python` bundles bring their libraries; `uv` bundles name them in a pyproject.toml. Both may
@@ -54,7 +54,10 @@ def python_arguments(server: Entry, command: str, arguments: Sequence[str]) -> l
     if command == "uv":
         rest = _without_uv(rest)
     elif command not in _PYTHONS:
-        _refuse_command(command)
+        if command in ("uvx", "pipx"):
+            words = f"is started by {command}: add the package that it names instead"
+            raise RefusedError(words, "server.mcp_config.command")
+        raise RefusedError("is not started by Python", "server.mcp_config.command")
     while rest and rest[0] in ("-u", "-B", "-I", "-E", "-s"):
         rest.pop(0)
     if rest[:1] == ["-m"] and len(rest) > 1 and _MODULE.fullmatch(rest[1]):
@@ -75,13 +78,6 @@ def _without_uv(rest: list[str]) -> list[str]:
     while rest[:1] and rest[0] in (*_UV_OPTIONS, "--frozen", "--no-dev"):
         del rest[: 2 if rest[0] in _UV_OPTIONS else 1]
     return rest[1:] if rest[:1] and rest[0] in _PYTHONS else rest
-
-
-def _refuse_command(command: str) -> None:
-    if command in ("uvx", "pipx"):
-        words = f"is started by {command}: add the package that it names instead"
-        raise RefusedError(words, "server.mcp_config.command")
-    raise RefusedError("is not started by Python", "server.mcp_config.command")
 
 
 def library_paths(environment: Any) -> list[str]:
@@ -157,12 +153,13 @@ def read_bundle(
     name = entry.name("name", required=True)
     variables = _variables(entry, server)
     package = Package("mcpb", address, digest)
+    author = entry.mapping("author") if isinstance(entry.raw("author"), dict) else None
     descriptor = IntegrationDescriptor(
         slug=integration or slug_for(name),
         kind="mcp",
         title=entry.name("displayName") or display_name_for(name),
         description=entry.text("description"),
-        publisher=_publisher(entry),
+        publisher=author.name("name") if author else "",
         version=entry.version("version"),
         transport="stdio",
         command=safe_command(entry, package.command()),
@@ -312,11 +309,6 @@ def _variable(entry: Entry, name: str, described: Any) -> JSONObject:
         "secret": bool(about.flag("sensitive")),
         "required": bool(about.flag("required")),
     }
-
-
-def _publisher(entry: Entry) -> str:
-    author = entry.mapping("author") if isinstance(entry.raw("author"), dict) else None
-    return author.name("name") if author else ""
 
 
 def _tools(entry: Entry) -> list[JSONObject]:

@@ -86,7 +86,7 @@ def _write_pixels(content: bytes) -> None:
 
 def _read_api(document: bytes, options: dict[str, Any]) -> dict[str, Any]:
     # Only now, so that a request that is none costs nothing.
-    from catalog.formats.openapi.document_format import parse_api
+    from catalog.formats.readers.openapi import parse_api
 
     try:
         return asdict(parse_api(decode(document), **options))

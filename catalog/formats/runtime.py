@@ -5,8 +5,8 @@ from typing import Any
 from catalog.formats.descriptors import Loaded
 from catalog.formats.entry import Document
 from catalog.formats.files import RefusedError
-from catalog.formats.manifest import read_manifest
 from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
+from catalog.formats.readers.manifest import read_manifest
 
 RUNTIME_KINDS = ("voice", "skill", "emergent-tool")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from catalog.formats.archive_members import ArchiveFile, read_members
 from catalog.formats.declared import build_declared
-from catalog.formats.descriptors import JSONObject, Loaded
+from catalog.formats.descriptors import Loaded
 from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError, decode, parse_yaml
 from catalog.formats.text_cleanup import clean_text
@@ -60,7 +60,9 @@ def read(document: Document) -> Loaded:
         integration=document.integration,
         side_effect="read",
         content=skill_content(entry, body),
-        annotations=_read_annotations(entry),
+        annotations={
+            key: entry.value(key) for key in _ANNOTATION_KEYS if entry.raw(key) is not None
+        },
         source_ref={"format": FILE_NAME, "file": document.file, "name": name},
     )
     return Loaded((declared.integration,), (declared.capability,))
@@ -129,7 +131,3 @@ def skill_content(entry: Entry, body: str) -> str:
     cleaned, hidden = clean_text(body)
     entry.count_hidden("content", hidden)
     return entry.cut("content", cleaned.strip(), entry.document.limits.content)
-
-
-def _read_annotations(entry: Entry) -> JSONObject:
-    return {key: entry.value(key) for key in _ANNOTATION_KEYS if entry.raw(key) is not None}

@@ -5,9 +5,10 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from catalog.formats import docker_catalog, manifest, skill
+from catalog.formats import skill
 from catalog.formats.descriptors import Defect
 from catalog.formats.read_limits import Limits
+from catalog.formats.readers import docker_catalog, manifest
 
 SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__", ".hg", ".svn"})
 _SUFFIXES = frozenset({".json", ".jsonc", ".jsonl", ".yaml", ".yml", skill.ARCHIVE_SUFFIX})

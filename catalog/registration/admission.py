@@ -171,7 +171,11 @@ def hold_integrations(
         if findings := examine_integration(descriptor):
             held += hold_integration(row, descriptor, findings, origin=origin)
         else:
-            _release(row)
+            # Delete the waiting texts of an integration whose texts are harmless now.
+            waiting = Definition.objects.filter(
+                integration=row, name="", standing__in=Definition.WAITING
+            )
+            waiting.delete()
     return held
 
 
@@ -199,12 +203,6 @@ def hold_integration(
     definition.findings = [finding.as_json() for finding in findings]
     definition.save()
     return [row.slug]
-
-
-def _release(row: Integration) -> None:
-    """Delete the waiting texts of an integration whose texts are harmless now."""
-    waiting = Definition.objects.filter(integration=row, name="", standing__in=Definition.WAITING)
-    waiting.delete()
 
 
 def _decide(

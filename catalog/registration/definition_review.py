@@ -148,7 +148,12 @@ def approve_definitions(
     """
     lock_definitions(integration.pk)
     rows = _load_seen(integration, digests, (*Definition.WAITING, Standing.REJECTED))
-    _check_live(integration, digests)
+    # Raise NotReadableError if one of them defines a runtime capability that was retired.
+    retired = RuntimeCapability.objects.filter(
+        integration=integration, name__in=list(digests), state=RuntimeCapability.State.RETIRED
+    )
+    if retired_names := list(retired.order_by("name").values_list("name", flat=True)):
+        raise NotReadableError("; ".join(f"{name}: it was retired" for name in retired_names))
     back = [row for row in rows if row.standing == Standing.RETURNED or not row.proposed]
     _restore(integration, back)
     forward = [row for row in rows if row not in back]
@@ -214,15 +219,6 @@ def _restore(integration: Integration, rows: Sequence[Definition]) -> None:
         clear_proposal(row)
         row.save()
     enable_capabilities(integration, [row.name for row in rows])
-
-
-def _check_live(integration: Integration, names: Iterable[str]) -> None:
-    """Raise NotReadableError if one of them defines a runtime capability that was retired."""
-    retired = RuntimeCapability.objects.filter(
-        integration=integration, name__in=list(names), state=RuntimeCapability.State.RETIRED
-    )
-    if retired_names := list(retired.order_by("name").values_list("name", flat=True)):
-        raise NotReadableError("; ".join(f"{name}: it was retired" for name in retired_names))
 
 
 def _load_seen(

@@ -114,7 +114,10 @@ def record_files(
     for defect in defects:
         problems.setdefault(defect.file, []).append(defect)
     rows = {row.path: row for row in ManifestFile.objects.all()}
-    states = {path: (holders.get(path), _join_problems(some)) for path, some in problems.items()}
+    states = {
+        path: (holders.get(path), "\n".join(f"{defect.field}: {defect.reason}" for defect in some))
+        for path, some in problems.items()
+    }
     differing = [path for path in states if _file_state(rows.get(path)) != states[path]]
     # Release first, then assign: a capability belongs to at most one file (unique constraint).
     ManifestFile.objects.filter(path__in=differing).update(capability=None)
@@ -179,10 +182,6 @@ def _file_state(row: ManifestFile | None) -> tuple[int | None, str] | None:
     return (row.capability_id, row.problems) if row else None
 
 
-def _join_problems(defects: Iterable[Defect]) -> str:
-    return "\n".join(f"{defect.field}: {defect.reason}" for defect in defects)
-
-
 SOURCE = "manifests"
 KEPT = "is kept as it was when it could last be read"
 
@@ -240,8 +239,18 @@ def reload_manifests(
         _loaded(claims), by=by, source=SOURCE, origin=Origin.MANIFEST, came_from=CAME_FROM
     )
     holders = {**claims.kept, **find_stored(claims.winners)}
-    report = ReloadReport(registered, files=len(claims.files), kept=_names(claims.kept, before))
-    _delete_waiting(claims.winners)
+    report = ReloadReport(
+        registered,
+        files=len(claims.files),
+        kept=[before.capabilities[pk].full_name for pk in claims.kept.values()],
+    )
+    # Delete waiting definitions whose file is gone.
+    waiting = Definition.objects.filter(
+        origin=Origin.MANIFEST, standing=Definition.Standing.NEW
+    ).exclude(name="")
+    waiting.exclude(
+        integration__slug__in=[winner.integration.slug for winner in claims.winners]
+    ).delete()
     report.defects = [*claims.defects, *registered.defects]
     report.new_defects = record_files(claims.files, holders, report.defects)
     restore(claims.kept.values())
@@ -322,18 +331,6 @@ def _loaded(claims: Claims) -> Loaded:
         tuple(winner.integration for winner in claims.winners),
         tuple(winner.capability for winner in claims.winners),
     )
-
-
-def _delete_waiting(winners: Sequence[Winner]) -> None:
-    """Delete waiting definitions whose file is gone."""
-    waiting = Definition.objects.filter(
-        origin=Origin.MANIFEST, standing=Definition.Standing.NEW
-    ).exclude(name="")
-    waiting.exclude(integration__slug__in=[winner.integration.slug for winner in winners]).delete()
-
-
-def _names(keys_by_path: Mapping[str, int], before: ManifestCapabilities) -> list[str]:
-    return [before.capabilities[pk].full_name for pk in keys_by_path.values()]
 
 
 def _drop_unprovided(

@@ -308,13 +308,9 @@ def _finish(report: RegistrationReport, *, by: User | None, source: str) -> None
             counts["held"] = report.held[:50]
         record(by=by, action="catalog.register", target=source, details=counts)
     if changes >= STORE_BATCH:
-        _analyze()
-
-
-def _analyze() -> None:
-    """Update statistics: selection queries need good plans before autovacuum runs."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "ANALYZE catalog_integration, catalog_capability, catalog_lexicalvector,"
-            " catalog_embedding"
-        )
+        # Update statistics: selection queries need good plans before autovacuum runs.
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "ANALYZE catalog_integration, catalog_capability, catalog_lexicalvector,"
+                " catalog_embedding"
+            )

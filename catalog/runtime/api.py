@@ -18,6 +18,7 @@ from acl.models import ApiKey
 from acl.platform.clock import database_now
 from acl.rights.caller_lookup import Caller
 from acl.rights.delegation.authority import KeyHolder
+from acl.web.answer_serializer import serializer_for
 from acl.web.problems import CONTENT_TYPE, Conflict, Refusals, refusals_as_problems
 from acl.web.request_callers import (
     caller_of,
@@ -33,7 +34,7 @@ from catalog.formats.runtime import RUNTIME_KINDS
 from catalog.models import RuntimeCapability
 from catalog.runtime import service
 from catalog.runtime import service as runtime_list
-from catalog.runtime.service import STATUSES
+from catalog.runtime.service import STATUSES, RuntimeEntry
 
 # Serializers of runtime capabilities.
 
@@ -113,34 +114,7 @@ class StateChangeSerializer(StrictSerializer):
         return attrs
 
 
-class ReviewFindingSerializer(serializers.Serializer[Any]):
-    """A finding of the scanner in the pending definition."""
-
-    code = serializers.CharField()
-    severity = serializers.CharField(help_text="`high`, `medium` or `low`.")
-    where = serializers.CharField(help_text="The place in the definition.")
-    told = serializers.CharField()
-    excerpt = serializers.CharField()
-
-
-class RuntimeCapabilitySerializer(serializers.Serializer[Any]):
-    """A runtime capability, its state and its review."""
-
-    full_name = serializers.CharField()
-    kind = serializers.ChoiceField(RUNTIME_KINDS)
-    state = serializers.ChoiceField(STATUSES, source="status")
-    definition = serializers.CharField(
-        help_text="Digest of the definition in use; empty while it waits for a review."
-    )
-    review = serializers.ChoiceField(
-        ("", "waiting", "rejected"),
-        help_text="Of the definition that was sent last: empty if it passed.",
-    )
-    findings = ReviewFindingSerializer(many=True, help_text="Why it needs a review.")
-    owner = serializers.CharField(help_text="Empty if the person was deleted.")
-    group = serializers.CharField()
-    created_at = serializers.DateTimeField()
-    expires_at = serializers.DateTimeField(allow_null=True, help_text="Null once promoted.")
+RuntimeCapabilitySerializer = serializer_for(RuntimeEntry)
 
 
 class OwnQuerySerializer(MakerSerializer):
@@ -359,4 +333,5 @@ def _maker(request: Request, caller: Caller) -> service.Maker:
 
 
 def _shown(row: RuntimeCapability) -> dict[str, Any]:
-    return RuntimeCapabilitySerializer(runtime_list.read_entry(row)).data
+    answer: dict[str, Any] = RuntimeCapabilitySerializer(runtime_list.read_entry(row)).data
+    return answer

@@ -7,7 +7,7 @@ readiness, selection and holders treat these capabilities like all others.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from django.contrib.auth.models import Group, User
 from django.db import transaction
@@ -15,6 +15,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from acl.audit.recorder import record
+from acl.platform.answer_model import HIDDEN, Answer, Shown
 from acl.platform.clock import database_now
 from acl.rights.caller_lookup import Caller
 from catalog.capabilities.runtime_state import (
@@ -28,7 +29,7 @@ from catalog.capabilities.runtime_state import (
     retire,
 )
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, IntegrationKind, Loaded
-from catalog.formats.runtime import normalize_runtime
+from catalog.formats.runtime import RUNTIME_KINDS, normalize_runtime
 from catalog.locks import lock_catalog
 from catalog.models import Capability, Definition, Integration, RuntimeCapability
 from catalog.registration.register import register
@@ -146,7 +147,11 @@ def replace_capability(
             return row
         RuntimeCapability.objects.filter(pk=row.pk).update(expires_at=end, changed_at=Now())
     else:
-        _check_unshared(row)
+        if row.state == State.PROMOTED or is_shared(row):
+            raise ConflictError(
+                "Others use it as it was approved: create one of another name, or ask an admin to"
+                " retire this one."
+            )
         _register(row.owner, row.group, loaded)
         move(row, State.PROPOSED, expires_at=end)
     _record("capability.replace", row.owner, row, descriptor)
@@ -219,14 +224,6 @@ def _check_free(row: RuntimeCapability) -> None:
         raise ConflictError("Rights of other groups name this capability: choose another name.")
 
 
-def _check_unshared(row: RuntimeCapability) -> None:
-    if row.state == State.PROMOTED or is_shared(row):
-        raise ConflictError(
-            "Others use it as it was approved: create one of another name, or ask an admin to"
-            " retire this one."
-        )
-
-
 def _is_stored(row: RuntimeCapability, descriptor: Descriptor) -> bool:
     """Return True if the last definition sent is this one, in use or waiting or rejected."""
     at = Q(integration=row.integration_id)
@@ -257,22 +254,31 @@ ReviewStatus = Literal["", "waiting", "rejected"]
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeEntry:
-    """A runtime capability with its definition's review. `definition` is the digest of the text
-    in use; "" while it waits for its first review."""
+class RuntimeEntry(Answer):
+    """A runtime capability, its state and its review."""
 
-    row: RuntimeCapability
+    component = "RuntimeCapability"
+
+    row: Annotated[RuntimeCapability, HIDDEN]
     full_name: str
-    kind: str
-    status: str
-    owner: str
+    kind: Annotated[str, Shown(choices=RUNTIME_KINDS)]
+    status: Annotated[str, Shown(name="state", choices=STATUSES)]
+    owner: Annotated[str, Shown("Empty if the person was deleted.")]
     group: str
-    definition: str
-    review: ReviewStatus
-    findings: list[Finding]
+    definition: Annotated[
+        str, Shown("Digest of the definition in use; empty while it waits for a review.")
+    ]
+    review: Annotated[
+        ReviewStatus,
+        Shown(
+            "Of the definition that was sent last: empty if it passed.",
+            choices=("", "waiting", "rejected"),
+        ),
+    ]
+    findings: Annotated[list[Finding], Shown("Why it needs a review.")]
     created_at: datetime
-    expires_at: datetime | None
-    capability: Capability | None
+    expires_at: Annotated[datetime | None, Shown("Null once promoted.")]
+    capability: Annotated[Capability | None, HIDDEN]
 
     @property
     def can_be_approved(self) -> bool:

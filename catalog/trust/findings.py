@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+from acl.platform.answer_model import Answer, Shown
 
 # A hostile definition could produce thousands of findings.
 MAX_FINDINGS = 40
@@ -19,12 +21,12 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """An observation for the reviewer. `where` is its place in the definition."""
+class Finding(Answer):
+    """A finding of the scanner: its kind, its severity and its place."""
 
     code: str
-    severity: Severity
-    where: str
+    severity: Annotated[Severity, Shown("`high`, `medium` or `low`.", type=str)]
+    where: Annotated[str, Shown("The place in the definition.")]
     told: str
     excerpt: str = ""
 

@@ -118,7 +118,12 @@ def scan_text(text: str, where: str) -> list[Finding]:
     findings = [*find_hidden(text, where), *_odd_shapes(text, where), *_instructions(text, where)]
     usual = _USUAL.get(where, frozenset())
     return [
-        replace(finding, severity=_milder(finding)) if finding.code in usual else finding
+        replace(
+            finding,
+            severity=Severity.MEDIUM if finding.severity is Severity.HIGH else finding.severity,
+        )
+        if finding.code in usual
+        else finding
         for finding in findings
     ]
 
@@ -179,10 +184,6 @@ def _comments(text: str, where: str) -> Iterator[Finding]:
     if comment is not None:
         message = "A hidden comment, which models read."
         yield Finding("comment", severity, where, message, _cut(visible(comment.group())))
-
-
-def _milder(finding: Finding) -> Severity:
-    return Severity.MEDIUM if finding.severity is Severity.HIGH else finding.severity
 
 
 def _instructions(text: str, where: str) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from catalog.formats.descriptors import (
 from catalog.formats.files import is_deeper
 from catalog.formats.names import display_name_for
 from catalog.formats.read_limits import DEFAULT_LIMITS, KB
-from catalog.formats.tools_list import normalize_tools
+from catalog.formats.readers.tools_list import normalize_tools
 from catalog.models import Capability, Integration
 from catalog.trust.findings import Finding, Severity
 

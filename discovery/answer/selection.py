@@ -101,6 +101,10 @@ def answer_selection(
     """
     started = started or time.perf_counter()
     parts = frozenset({detail, "explain"} if explain else {detail})
+    rendering = (time.perf_counter() - started) * 1000
+    timings = dict(selection.timings)
+    for part in ("rendering", "total"):
+        timings[part] = timings.get(part, 0.0) + rendering
     return SelectionAnswer(
         selected=[_entry(item, parts) for item in selection.selected],
         selection=selection,
@@ -108,7 +112,7 @@ def answer_selection(
         prompt=injection.prompt,
         tools=injection.written,
         renamed=renamed(injection.tools, provider),
-        timings=_timings(selection, (time.perf_counter() - started) * 1000),
+        timings={part: round(milliseconds, 3) for part, milliseconds in timings.items()},
     )
 
 
@@ -128,10 +132,3 @@ def _tokens(selection: Selection, injection: Injection) -> Tokens:
         saved=max(0, selection.tokens_all - after),
         injected=injection.tokens,
     )
-
-
-def _timings(selection: Selection, rendering: float) -> dict[str, float]:
-    timings = dict(selection.timings)
-    for part in ("rendering", "total"):
-        timings[part] = timings.get(part, 0.0) + rendering
-    return {part: round(milliseconds, 3) for part, milliseconds in timings.items()}

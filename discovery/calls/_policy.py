@@ -64,7 +64,12 @@ def apply_policies(*, most: int) -> None:
 
 
 def _apply(call: Call, content: int) -> None:
-    values: dict[str, Any] = {"content": content, "flow": _flow(call)}
+    # The guard's verdict without the values that it found.
+    flow = call.flow or {}
+    values: dict[str, Any] = {
+        "content": content,
+        "flow": ({"verdict": flow["verdict"]} if "verdict" in flow else {}),
+    }
     values["questions"] = without_words(call.questions or ())
     if content == Content.REDACTED:
         values["arguments_json"] = _redact_text(call.arguments_json)
@@ -76,12 +81,6 @@ def _apply(call: Call, content: int) -> None:
         unknown = call.state == Call.State.UNKNOWN
         values["message"] = UNKNOWN_OUTCOME if unknown else REMOVED_MESSAGE
     Call.objects.filter(pk=call.pk, content__lt=content).update(**values)
-
-
-def _flow(call: Call) -> dict[str, Any]:
-    """Return the guard's verdict without the values that it found."""
-    flow = call.flow or {}
-    return {"verdict": flow["verdict"]} if "verdict" in flow else {}
 
 
 def _redact_text(text: str) -> str:

@@ -23,21 +23,20 @@ _MOST_AT_ONCE = 1000
 
 def sweep() -> list[str]:
     """Run all steps; return the ids of calls to send again."""
-    _expire()
-    withdraw_calls()
-    _give_up()
-    _note_tried()
-    _delete_old()
-    apply_policies(most=_MOST_AT_ONCE)
-    forget_old_turns()
-    return _claim_overdue()
-
-
-def _expire() -> None:
     for call in _list_calls(Q(state__in=(State.WAITING, State.QUEUED)) & ~unexpired()):
         waited = call.state == State.WAITING
         why = "Nobody approved it in time." if waited else "It could not be started in time."
         move(call, State.EXPIRED, reason=NOT_BEGUN, message=f"{why} Nothing has been run.")
+    withdraw_calls()
+    _give_up()
+    _note_tried()
+    days = timedelta(days=settings.PEGBOARD_CALL_DAYS)
+    old = Call.objects.filter(ended_at__lt=Now() - days).values("pk")[:_MOST_AT_ONCE]
+    Call.objects.filter(pk__in=list(old.values_list("pk", flat=True))).delete()
+    apply_policies(most=_MOST_AT_ONCE)
+    forget_old_turns()
+    queued = Call.objects.filter(overdue(), state=State.QUEUED).order_by("sent_at")
+    return [str(key) for key in claim_overdue(queued[:_MOST_AT_ONCE])]
 
 
 def _give_up() -> None:
@@ -57,11 +56,6 @@ def _give_up() -> None:
             move(call, State.FAILED, reason=GAVE_UP, message=GAVE_UP_MESSAGE)
 
 
-def _claim_overdue() -> list[str]:
-    queued = Call.objects.filter(overdue(), state=State.QUEUED).order_by("sent_at")
-    return [str(key) for key in claim_overdue(queued[:_MOST_AT_ONCE])]
-
-
 def _note_tried() -> None:
     """Mark runtime capabilities as tried once a call of their present definition completed."""
     completed = Call.objects.filter(
@@ -70,12 +64,6 @@ def _note_tried() -> None:
         state=State.COMPLETED,
     )
     note_tried(Exists(completed))
-
-
-def _delete_old() -> None:
-    days = timedelta(days=settings.PEGBOARD_CALL_DAYS)
-    old = Call.objects.filter(ended_at__lt=Now() - days).values("pk")[:_MOST_AT_ONCE]
-    Call.objects.filter(pk__in=list(old.values_list("pk", flat=True))).delete()
 
 
 def _list_calls(which: Q) -> list[Call]:

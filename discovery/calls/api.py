@@ -69,12 +69,16 @@ class ExecuteView(APIView):
         caller, body = asked_for(request, bodies.ExecuteRequestSerializer, acting=True)
         with refusals_as_problems(REFUSALS):
             try:
+                key = request.headers.get("Idempotency-Key", "")
+                if key and not _KEY.fullmatch(key):
+                    reason = "At most 255 visible ASCII characters."
+                    raise exceptions.ValidationError({"Idempotency-Key": [reason]})
                 done = execute(
                     caller=caller,
                     full_name=body["name"],
                     arguments=body["arguments"],
                     turn_id=body.get("turn_id"),
-                    idempotency_key=_idempotency_key(request),
+                    idempotency_key=str(key),
                 )
             except KeyUsedError as used:
                 raise Unprocessable(str(used)) from None
@@ -182,11 +186,3 @@ def _answer(done: Execution) -> Response:
         status=202 if done.is_waiting else 200,
         headers=headers if done.is_waiting else None,
     )
-
-
-def _idempotency_key(request: Request) -> str:
-    key = request.headers.get("Idempotency-Key", "")
-    if key and not _KEY.fullmatch(key):
-        reason = "At most 255 visible ASCII characters."
-        raise exceptions.ValidationError({"Idempotency-Key": [reason]})
-    return str(key)

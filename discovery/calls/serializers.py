@@ -5,13 +5,14 @@ from typing import Any, get_args
 from rest_framework import serializers
 
 from acl.models import ApiKey
+from acl.web.answer_serializer import serializer_for
 from acl.web.api_views import CallerSerializer
 from acl.web.strict_serializer import StrictSerializer, Text
 from catalog.models import Capability
 from discovery.calls._questions import KINDS, STATES
 from discovery.calls.arguments import TwoNamesError, rename_arguments
 from discovery.calls.view import Status
-from discovery.flow_guard.flow_guard import Cause, Source
+from discovery.flow_guard.flow_guard import Cause, Source, ValueOrigin
 from discovery.models import FlowMode
 
 STATUSES = get_args(Status)
@@ -99,20 +100,6 @@ class ResultSerializer(serializers.Serializer[Any]):
     is_error = serializers.BooleanField(help_text="True if the tool reported an error.")
 
 
-class FlowValueSerializer(serializers.Serializer[Any]):
-    """Origin of a value that decides what the call touches."""
-
-    path = serializers.CharField(help_text="The argument.")
-    value = serializers.CharField()
-    source = serializers.ChoiceField(  # type: ignore[assignment]  # the class's own is a name
-        FLOW_SOURCES,
-        help_text="`read` and `model` may not decide: an answer that strangers may have written, "
-        "and no place that the guard knows.",
-    )
-    tool = serializers.CharField(required=False, help_text="The tool whose answer has it.")
-    where = serializers.CharField(required=False, help_text="The page or file, or the record.")
-
-
 class FlowSerializer(serializers.Serializer[Any]):
     """The guard's verdict on a call."""
 
@@ -121,7 +108,7 @@ class FlowSerializer(serializers.Serializer[Any]):
     cause = serializers.ChoiceField([one for one in get_args(Cause) if one], required=False)
     reason = serializers.CharField(required=False, help_text="Why it asks, in a sentence.")
     advice = serializers.CharField(required=False, help_text="How the model may go on.")
-    values = FlowValueSerializer(many=True, required=False)
+    values = serializer_for(ValueOrigin)(many=True, required=False)
     blind = serializers.ListField(
         child=serializers.CharField(),
         required=False,

@@ -48,7 +48,12 @@ def tell_results(*, turn: Turn, caller: Caller, results: Sequence[ToldResult]) -
         raise TurnForgottenError from None
     tools = _find_tools(caller, {result.name for result in results})
     for result in results:
-        call = _find_call(turn, result)
+        # The call that the application was to carry out, unless its result was told before.
+        mine = Call.objects.filter(turn=turn, way=Call.Way.CLIENT, reading__isnull=True)
+        matching = (
+            mine.filter(pk=result.call_id) if result.call_id else mine.filter(full_name=result.name)
+        )
+        call = matching.order_by("created_at", "pk").first()
         tool = tools.get(result.name, ToolFacts(result.name, "unknown", _UNKNOWN))
         add_answer(memory, tool, dict(result.arguments), _texts(result.result), call=call)
     return len(results)
@@ -59,15 +64,6 @@ def _find_tools(caller: Caller, names: set[str]) -> dict[str, ToolFacts]:
     usable = Capability.objects.usable_by(caller, unavailable=True, among=tools)
     capabilities = usable.select_related("integration")
     return {capability.full_name: facts_of(capability) for capability in capabilities}
-
-
-def _find_call(turn: Turn, result: ToldResult) -> Call | None:
-    """Return the call that the application was to carry out, unless its result was told before."""
-    mine = Call.objects.filter(turn=turn, way=Call.Way.CLIENT, reading__isnull=True)
-    matching = (
-        mine.filter(pk=result.call_id) if result.call_id else mine.filter(full_name=result.name)
-    )
-    return matching.order_by("created_at", "pk").first()
 
 
 def _texts(result: Any) -> list[str]:

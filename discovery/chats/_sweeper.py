@@ -21,7 +21,10 @@ def sweep() -> None:
     """Do all steps."""
     _resolve_lost()
     send_again(ASK_MODEL, ModelRequest.objects.filter(overdue(), state=State.QUEUED))
-    _delete_old()
+    since = Now() - timedelta(days=settings.PEGBOARD_CHAT_DAYS)
+    rows = Chat.objects.filter(created_at__lt=since).exclude(messages__created_at__gte=since)
+    old = rows.values_list("pk", flat=True)
+    Chat.objects.filter(pk__in=list(old[:_MOST_AT_ONCE])).delete()
 
 
 def _resolve_lost() -> None:
@@ -33,10 +36,3 @@ def _resolve_lost() -> None:
         else:
             ended = {"ended_at": Now(), "reason": ChatProblem.LOST, "body": ""}
             move(row, State.FAILED, unchanged=("state", "attempts"), **ended)
-
-
-def _delete_old() -> None:
-    since = Now() - timedelta(days=settings.PEGBOARD_CHAT_DAYS)
-    rows = Chat.objects.filter(created_at__lt=since).exclude(messages__created_at__gte=since)
-    old = rows.values_list("pk", flat=True)
-    Chat.objects.filter(pk__in=list(old[:_MOST_AT_ONCE])).delete()

@@ -98,6 +98,8 @@ def _check(by: User, chat: Chat, text: str) -> ChatModel:
     model = chat.model
     if model is None or not ChatModel.objects.usable_by(by).filter(pk=model.pk).exists():
         raise ChatRefusedError(_("You may not use the model of this chat. Begin a new one."))
+    if model.provider not in APIS:
+        raise ChatRefusedError(_("There is no such provider."))
     if not by.groups.filter(pk=chat.group_id).exists():
         raise ChatRefusedError(_("You have left the group of this chat. Begin a new one."))
     if not text.strip():

@@ -20,6 +20,7 @@ from discovery.chats.models import (
     delete_model,
     set_model,
 )
+from discovery.chats.providers.registry import APIS
 from discovery.models import ChatModel
 from discovery.models.chat import LONGEST_ADDRESS, LONGEST_ID, LONGEST_NAME
 
@@ -30,7 +31,7 @@ class SetChatModelSerializer(StrictSerializer):
     """Chat model to store, in place of one with its name."""
 
     name = Text(max_length=LONGEST_NAME)
-    provider = serializers.ChoiceField(choices=ChatModel.Provider.values)
+    provider = serializers.ChoiceField(choices=list(APIS))
     model = Text(max_length=LONGEST_ID, help_text="Its name at the provider.")
     address = Text(
         max_length=LONGEST_ADDRESS,
@@ -59,7 +60,7 @@ class ChatModelSerializer(serializers.Serializer[Any]):
 
     id = serializers.IntegerField(source="pk")
     name = serializers.CharField()
-    provider = serializers.ChoiceField(choices=ChatModel.Provider.values)
+    provider = serializers.ChoiceField(choices=list(APIS))
     model = serializers.CharField(source="model_id")
     address = serializers.CharField(
         source="worded_address", help_text="Whatever in it could be a secret is redacted."
@@ -100,7 +101,12 @@ class ChatModelsView(AdminView):
         body = SetChatModelSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         values = dict(body.validated_data)
-        values["groups"] = _find_groups(values["groups"])
+        names = values["groups"]
+        groups = {group.name: group for group in Group.objects.filter(name__in=names)}
+        unknown = [name for name in names if name not in groups]
+        if unknown:
+            raise ValidationError({"groups": [f"There is no group “{unknown[0]}”."]})
+        values["groups"] = list(groups.values())
         values["model_id"] = values.pop("model")
         try:
             model = set_model(by=installation_admin(request), values=WantedModel(**values))
@@ -123,11 +129,3 @@ class ChatModelView(AdminView):
         model = get_object_or_404(ChatModel.objects.all(), pk=pk)
         delete_model(by=installation_admin(request), model=model)
         return Response(status=204)
-
-
-def _find_groups(names: list[str]) -> list[Group]:
-    groups = {group.name: group for group in Group.objects.filter(name__in=names)}
-    unknown = [name for name in names if name not in groups]
-    if unknown:
-        raise ValidationError({"groups": [f"There is no group “{unknown[0]}”."]})
-    return list(groups.values())

@@ -17,6 +17,7 @@ from discovery.chats.models import (
     delete_model,
     set_model,
 )
+from discovery.chats.providers.registry import APIS
 from discovery.models import ChatModel
 from discovery.models.chat import LONGEST_ADDRESS, LONGEST_ID, LONGEST_NAME
 
@@ -25,7 +26,7 @@ class ChatModelForm(forms.Form):
     """A chat model. The key is never shown again."""
 
     name = forms.CharField(max_length=LONGEST_NAME)
-    provider = forms.ChoiceField(choices=ChatModel.Provider.choices)
+    provider = forms.ChoiceField(choices=[(name, api.LABEL) for name, api in APIS.items()])
     model_id = forms.CharField(max_length=LONGEST_ID)
     address = forms.CharField(max_length=LONGEST_ADDRESS, required=False)
     key = forms.CharField(

@@ -81,7 +81,8 @@ def _is_unwanted(row: ModelRequest) -> bool:
 
 def _ask(row: ModelRequest) -> ModelAnswer:
     model = row.message.chat.model
-    if model is None:
+    # A row may name a provider that only a later version knows.
+    if model is None or model.provider not in APIS:
         raise ModelFailedError(ChatProblem.NO_MODEL)
     try:
         key = unseal(bytes(model.sealed_key), purpose=model.key_purpose) if model.sealed_key else ""

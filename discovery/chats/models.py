@@ -69,6 +69,8 @@ def delete_model(*, by: User | None, model: ChatModel) -> None:
 
 
 def _checked_address(values: WantedModel) -> str:
+    if values.provider not in APIS:
+        raise ModelRefusedError("provider", _("There is no such provider."))
     address = (values.address.strip() or APIS[values.provider].ADDRESS).rstrip("/")
     if not address:
         raise ModelRefusedError("address", _("Enter the address of the model's server."))
@@ -90,7 +92,7 @@ def _check_key(values: WantedModel, row: ChatModel | None, address: str) -> None
     same = row is not None and (row.provider, row.address) == (values.provider, address)
     if row is not None and row.sealed_key and not same:
         raise ModelRefusedError("key", _("The address is another one, so enter the key again."))
-    if values.provider != ChatModel.Provider.COMPATIBLE and not same:
+    if APIS[values.provider].NEEDS_KEY and not same:
         raise ModelRefusedError("key", _("Enter the provider's key."))
 
 

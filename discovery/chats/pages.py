@@ -64,20 +64,16 @@ def chats(request: PageRequest) -> HttpResponse:
             status = 422
         except ChatRefusedError as refused:
             problem, status = str(refused), refused.status
+    first = ChatMessage.objects.filter(chat=OuterRef("pk")).order_by("pk").values("text")[:1]
+    rows = chats_of(request.user).annotate(first=Subquery(first))
     context = {
         "models": models,
         "form": form,
         "problem": problem,
-        "rows": _listed(request),
+        "rows": list(rows.order_by("-created_at", "pk")[:MOST_LISTED]),
         "has_group": frame.caller is not None,
     }
     return render_page(request, "chats/list.html", context, frame=frame, status=status)
-
-
-def _listed(request: PageRequest) -> list[Chat]:
-    first = ChatMessage.objects.filter(chat=OuterRef("pk")).order_by("pk").values("text")[:1]
-    rows = chats_of(request.user).annotate(first=Subquery(first))
-    return list(rows.order_by("-created_at", "pk")[:MOST_LISTED])
 
 
 @login_required

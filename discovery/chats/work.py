@@ -101,7 +101,10 @@ def _ask_again(row: ChatMessage, requests: list[ModelRequest], by: User) -> bool
     if problem := _bound_of(row, model, len(requests), by):
         return end_message(row, State.FAILED, problem)
     assert model is not None  # noqa: S101 - the bound says so
-    rounds = [Round(request.content or {}, _results(row, request)) for request in requests]
+    rounds = [
+        Round(request.content or {}, tuple(_result(row, call) for call in request.calls))
+        for request in requests
+    ]
     try:
         add_request(row, model, rounds)
     except TooLongError:
@@ -116,10 +119,6 @@ def _bound_of(row: ChatMessage, model: ChatModel | None, steps: int, by: User) -
     if steps >= settings.PEGBOARD_CHAT_STEPS:
         return ChatProblem.TOO_MANY_STEPS
     return ChatProblem.TOKENS_USED_UP if is_used_up(model, row.chat.user_id) else ""
-
-
-def _results(row: ChatMessage, request: ModelRequest) -> tuple[CallResult, ...]:
-    return tuple(_result(row, call) for call in request.calls)
 
 
 def _result(row: ChatMessage, entry: JSONObject) -> CallResult:

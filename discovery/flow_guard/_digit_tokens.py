@@ -94,7 +94,11 @@ def digit_tokens(runs: DigitRuns, words: tuple[Array, Array]) -> Found:
     """
     if not len(runs.first):
         return [], []
-    tokens = _grouped(_IBAN, _may_be_iban(runs), runs, _NEAR_ACCOUNT)
+    # The pairs of digits behind which a group of four stands between blanks.
+    end = runs.last[runs.last > runs.first]
+    blank = runs.codes.take(end + 6, mode="clip") == _BLANK
+    pairs: Array = end[blank & (runs.codes[end + 1] == _BLANK)] - 1
+    tokens = _grouped(_IBAN, pairs, runs, _NEAR_ACCOUNT)
     gaps = runs.first[1:] - runs.last[:-1]
     if not (gaps < _NEAR_MONTH).any():
         return tokens, []
@@ -159,14 +163,6 @@ def _may_be_named(runs: DigitRuns, gaps: Array) -> tuple[Array, Array]:
     behind = ((runs.kinds[before] & LETTER) != 0) | (codes[before] == _POINT)
     behind &= (codes[before + 1] == _BLANK) & (gaps[at] <= _LEAST_AROUND_MONTH)
     return last[at[gaps[at] > _LEAST_AROUND_MONTH]], last[at[behind]]
-
-
-def _may_be_iban(runs: DigitRuns) -> Array:
-    """Return the pairs of digits behind which a group of four stands between blanks."""
-    end = runs.last[runs.last > runs.first]
-    blank = runs.codes.take(end + 6, mode="clip") == _BLANK
-    pairs: Array = end[blank & (runs.codes[end + 1] == _BLANK)] - 1
-    return pairs
 
 
 def _grouped(pattern: _Pattern, at: Array, runs: DigitRuns, near: int) -> list[str]:

@@ -8,8 +8,9 @@ stranger's text has touched, or from a record that the user named.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from acl.platform.answer_model import Answer, Shown
 from catalog.words.names import argument_words, singular, tool_words
 from discovery.flow_guard._argument_roles import (
     CallArgument,
@@ -47,14 +48,22 @@ _SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
-class ValueOrigin:
-    """Origin of a value of the call; `where` is the document, if it is one."""
+class ValueOrigin(Answer):
+    """Origin of a value that decides what the call touches."""
 
-    path: str
+    component = "FlowValue"
+
+    path: Annotated[str, Shown("The argument.")]
     value: str
-    source: Source
-    tool: str = ""
-    where: str = ""
+    source: Annotated[
+        Source,
+        Shown(
+            "`read` and `model` may not decide: an answer that strangers may have written, "
+            "and no place that the guard knows."
+        ),
+    ]
+    tool: Annotated[str, Shown("The tool whose answer has it.", optional=True)] = ""
+    where: Annotated[str, Shown("The page or file, or the record.", optional=True)] = ""
 
     @property
     def decides(self) -> bool:

@@ -12,7 +12,6 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from cryptography.exceptions import InvalidTag
@@ -136,7 +135,10 @@ class TurnMemory:
         except (InvalidTag, ValueError):
             raise ForgottenError from None
         self._turn_id, self._cipher = turn_id, ReadingCipher(b64decode(key), turn_id.bytes)
-        readings = [self._cipher.open(bytes(sealed)) for [sealed] in _stored(turn_id)]
+        readings = [
+            self._cipher.open(bytes(sealed))
+            for [sealed] in list(rows_of(_STORED, {"turn": turn_id, "most": MOST_READINGS + 1}))
+        ]
         if len(readings) > MOST_READINGS:
             readings.append(UNREADABLE)
         self.turn = TurnReadings(UserWords([message], trusted), readings)
@@ -155,10 +157,6 @@ _STORED = """
 SELECT sealed FROM discovery_turnreading WHERE turn_id = %(turn)s::uuid
 ORDER BY id LIMIT %(most)s::int
 """
-
-
-def _stored(turn_id: UUID) -> list[Any]:
-    return list(rows_of(_STORED, {"turn": turn_id, "most": MOST_READINGS + 1}))
 
 
 def forget_turn(turn_id: UUID) -> None:

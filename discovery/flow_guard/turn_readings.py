@@ -173,7 +173,8 @@ def digest(
     by_itself: bool,
 ) -> Reading:
     """Digest one answer, as `TurnReadings.add` does."""
-    parsed = _parse_all(texts)
+    # Servers repeat a structured answer as text: the same record and text count once.
+    parsed = merge([parse_result(text[:MOST_CHARACTERS]) for text in texts])
     is_document = _asks_for_document(tool, arguments)
     whole = joined((*parsed.texts, *parsed.keys))
     free = None if is_document or parsed.free_texts is None else joined(parsed.free_texts)
@@ -193,11 +194,6 @@ def digest(
         if is_document
         else tuple(_granted(tool, arguments, parsed, earlier.words, by_itself=by_itself)),
     )
-
-
-def _parse_all(texts: Sequence[str]) -> ParsedResult:
-    # Servers repeat a structured answer as text: the same record and text count once.
-    return merge([parse_result(text[:MOST_CHARACTERS]) for text in texts])
 
 
 def _asks_for_document(tool: ToolFacts, arguments: Mapping[str, Any]) -> bool:

@@ -7,10 +7,11 @@ those that turns sent to models; a turn sends many tools, so only people and gro
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
+from typing import Annotated, Literal
 
 from django.db import connection
 
+from acl.platform.answer_model import Answer, Shown
 from discovery.insights._scope import InsightsScope, list_visible_ids
 from discovery.prices.model import Price
 
@@ -41,22 +42,26 @@ FROM discovery_turn t {joined} WHERE {where} GROUP BY 1 ORDER BY 3 DESC, 1 LIMIT
 
 
 @dataclass(frozen=True, slots=True)
-class CallUse:
+class CallUse(Answer):
     """Calls of a tool, person or group: all, failed, the 95th percentile of milliseconds, tokens.
 
     `turns` and the tokens of definitions, those that were sent and those of all tools, are those of
     the turns of a person or group.
     """
 
-    name: str
+    name: Annotated[str, Shown("A tool's full name, a user name or a group's name.")]
     calls: int = 0
-    failed: int = 0
-    p95_ms: float | None = None
-    argument_tokens: int = 0
-    result_tokens: int = 0
-    turns: int = 0
-    definition_tokens: int = 0
-    all_definition_tokens: int = 0
+    failed: Annotated[int, Shown("Calls that failed or whose outcome is unknown.")] = 0
+    p95_ms: Annotated[float | None, Shown("95th percentile of milliseconds.")] = None
+    argument_tokens: Annotated[int, Shown("Estimated at four characters each.")] = 0
+    result_tokens: Annotated[int, Shown("Estimated at four characters each.")] = 0
+    turns: Annotated[int, Shown("Turns of a person or group; 0 for a tool.")] = 0
+    definition_tokens: Annotated[
+        int, Shown("Tokens of definitions sent in those turns; 0 for a tool.")
+    ] = 0
+    all_definition_tokens: Annotated[
+        int, Shown("Tokens of the definitions of all tools in those turns; 0 for a tool.")
+    ] = 0
 
     def cost(self, price: Price | None) -> Decimal | None:
         """Return what it all cost at a price, in US dollars; None without a price.

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from acl.models import AuditEntry
+from acl.platform.answer_model import Answer, Shown
 from acl.platform.prepared_statements import rows_of
 from catalog.access.flow_exposure import ExposureReport, find_exposures
 from catalog.models import Integration, OutgoingHost
@@ -34,7 +35,7 @@ class RiskyProgram:
 
 
 @dataclass(frozen=True, slots=True)
-class GuardedCall:
+class GuardedCall(Answer):
     """Call with an objection of the guard."""
 
     at: datetime
@@ -42,7 +43,7 @@ class GuardedCall:
     user: str
     group: str
     cause: str
-    outcome: GuardOutcome
+    outcome: Annotated[GuardOutcome, Shown(choices=OUTCOMES)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +73,15 @@ class RiskReport:
 def read_risks(*, most: int = MOST) -> RiskReport:
     """Read everything, by at most twelve statements whatever there is."""
     cells = read_report()
+    statement = f"SELECT {_OUTCOME} AS outcome, count(*) FROM {_ASKED} GROUP BY 1"  # noqa: S608
+    counts: dict[Any, int] = dict(rows_of(statement, {"period": timedelta(days=DAYS)}))
     return RiskReport(
         exposed=find_exposures(),
         cells=cells,
         programs=tuple(_risky_programs(cells)),
         refused=_hosts(most, allowed=False),
         reached=_hosts(most, allowed=True),
-        outcomes=_count_outcomes(),
+        outcomes={outcome: counts.get(outcome, 0) for outcome in OUTCOMES},
         guarded=_guarded_calls(most),
         changed=_changed_definitions(most),
     )
@@ -116,12 +119,6 @@ _ASKED = """
 discovery_call c WHERE (c.ended_at >= statement_timestamp() - %(period)s::interval
   OR c.state IN ('waiting_approval', 'queued', 'running')) AND c.flow ->> 'verdict' = 'asks'
 """
-
-
-def _count_outcomes() -> dict[GuardOutcome, int]:
-    statement = f"SELECT {_OUTCOME} AS outcome, count(*) FROM {_ASKED} GROUP BY 1"  # noqa: S608
-    counts: dict[Any, int] = dict(rows_of(statement, {"period": timedelta(days=DAYS)}))
-    return {outcome: counts.get(outcome, 0) for outcome in OUTCOMES}
 
 
 def _guarded_calls(most: int) -> tuple[GuardedCall, ...]:

@@ -3,9 +3,11 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
 from django.db import connection
 
+from acl.platform.answer_model import Answer, Shown
 from discovery.insights._scope import InsightsScope, list_visible_ids, tools_offered
 
 MOST = 20
@@ -49,45 +51,47 @@ LIMIT %(most)s
 
 
 @dataclass(frozen=True, slots=True)
-class CalledTool:
-    """Turns with calls of a tool: all, those that had selected it, failed ones, and the last."""
+class CalledTool(Answer):
+    """Calls of a tool."""
 
     full_name: str
-    times: int
-    selected: int
-    failed: int
+    times: Annotated[int, Shown("Number of turns.")]
+    selected: Annotated[int, Shown("Number of these turns in which it had been selected.")]
+    failed: Annotated[int, Shown("Number of these turns that failed.")]
     last_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class IdleTool:
-    """A tool without calls, and the number of its selections."""
+class IdleTool(Answer):
+    """A tool without calls."""
 
     full_name: str
     display_name: str
-    selected: int
+    selected: Annotated[int, Shown("Number of turns in which it was selected.")]
 
 
 @dataclass(frozen=True, slots=True)
-class TroubledTool:
-    """A tool's finished calls through Pegboard: failed, refused, and asked about by the guard."""
+class TroubledTool(Answer):
+    """A tool with failing or refused calls through Pegboard."""
 
     full_name: str
-    calls: int
-    failed: int
-    refused: int
-    flow_asked: int
-    reason: str
+    calls: Annotated[int, Shown("Number of calls that ended.")]
+    failed: Annotated[int, Shown("Calls that failed or whose outcome is unknown.")]
+    refused: Annotated[int, Shown("Calls that were rejected or expired.")]
+    flow_asked: Annotated[
+        int, Shown("Calls about which the guard on flows would ask, in any mode.")
+    ]
+    reason: Annotated[str, Shown("The most frequent reason.")]
 
 
 @dataclass(frozen=True, slots=True)
-class ToolUse:
+class ToolUse(Answer):
     """Use of the tools in a period; the counts include what the lists cut off."""
 
-    offered: int
+    offered: Annotated[int, Shown("Number of tools that could be selected.")]
     called: tuple[CalledTool, ...]
     called_count: int
-    in_vain: tuple[IdleTool, ...]
+    in_vain: Annotated[tuple[IdleTool, ...], Shown("Selected most, never called.")]
     in_vain_count: int
     never: tuple[IdleTool, ...]
     never_count: int

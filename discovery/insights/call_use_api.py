@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.models import ApiKey
+from acl.web.answer_serializer import serializer_for
 from acl.web.strict_serializer import Text
 from discovery.insights._call_use import CallUse, read_call_use
 from discovery.insights.api import read_scope
@@ -33,22 +34,9 @@ class CallUseQuerySerializer(FiguresQuerySerializer):
     )
 
 
-class CallUseItemSerializer(serializers.Serializer[Any]):
+class CallUseItemSerializer(serializer_for(CallUse)):  # type: ignore[misc]  # a class, made there
     """Calls of a tool, a person or a group."""
 
-    name = serializers.CharField(help_text="A tool's full name, a user name or a group's name.")
-    calls = serializers.IntegerField()
-    failed = serializers.IntegerField(help_text="Calls that failed or whose outcome is unknown.")
-    p95_ms = serializers.FloatField(allow_null=True, help_text="95th percentile of milliseconds.")
-    argument_tokens = serializers.IntegerField(help_text="Estimated at four characters each.")
-    result_tokens = serializers.IntegerField(help_text="Estimated at four characters each.")
-    turns = serializers.IntegerField(help_text="Turns of a person or group; 0 for a tool.")
-    definition_tokens = serializers.IntegerField(
-        help_text="Tokens of definitions sent in those turns; 0 for a tool."
-    )
-    all_definition_tokens = serializers.IntegerField(
-        help_text="Tokens of the definitions of all tools in those turns; 0 for a tool."
-    )
     cost = serializers.SerializerMethodField(
         help_text="US dollars of definitions, arguments and results; null without a price."
     )

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from operator import ge, gt, le, lt
-from typing import Any
+from typing import Annotated, Any
 
 from django.db import connection
+
+from acl.platform.answer_model import Answer, Shown
 
 # Turns that were offered everything say nothing about the selection.
 _MEASURES = """
@@ -63,16 +65,16 @@ COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A measured value and its target; `wanted` is a key of `COMPARISONS`, `of` the sample size."""
+class Figure(Answer):
+    """A figure with its target."""
 
     value: float | None
-    wanted: str
+    wanted: Annotated[str, Shown(choices=tuple(COMPARISONS))]
     target: float | None
-    of: int
+    of: Annotated[int, Shown("Sample size, in turns, tokens or calls.")]
 
     @property
-    def met(self) -> bool | None:
+    def met(self) -> Annotated[bool | None, Shown()]:
         """Return True if the target is met; None if there is nothing to compare."""
         if self.value is None or self.target is None:
             return None

@@ -8,11 +8,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from acl.rights.precedence_sql import EFFECTS
+from acl.web.answer_serializer import serializer_for
 from acl.web.api_views import AdminView
 from acl.web.problems import CONTENT_TYPE
 from acl.web.strict_serializer import ProblemSerializer
 from catalog.access.change_preview import Change
-from discovery.insights._risk_report import OUTCOMES, read_risks
+from discovery.insights._risk_report import GuardedCall, read_risks
 
 _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (401, 403)}
 
@@ -80,17 +81,6 @@ class TriedHostSerializer(serializers.Serializer[Any]):
     last_at = serializers.DateTimeField()
 
 
-class GuardedCallSerializer(serializers.Serializer[Any]):
-    """Call with an objection of the guard."""
-
-    at = serializers.DateTimeField()
-    full_name = serializers.CharField()
-    user = serializers.CharField()
-    group = serializers.CharField()
-    cause = serializers.CharField()
-    outcome = serializers.ChoiceField(OUTCOMES)
-
-
 class ChangedKindSerializer(serializers.Serializer[Any]):
     """Tools that differ in one way."""
 
@@ -120,7 +110,7 @@ class RisksSerializer(serializers.Serializer[Any]):
     guard = serializers.DictField(
         child=serializers.IntegerField(), help_text="Number of calls by outcome."
     )
-    guarded_calls = GuardedCallSerializer(many=True)
+    guarded_calls = serializer_for(GuardedCall)(many=True)
     changed_definitions = ChangedDefinitionsSerializer(many=True)
 
 

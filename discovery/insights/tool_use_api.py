@@ -3,8 +3,6 @@
 A key sees its group's tools; staff see all, or those of the group that they name.
 """
 
-from typing import Any
-
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -12,8 +10,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.models import ApiKey
+from acl.web.answer_serializer import serializer_for
 from discovery.insights._lost_searches import list_lost_turns
-from discovery.insights._tool_use import read_tool_use
+from discovery.insights._tool_use import ToolUse, read_tool_use
 from discovery.insights.api import read_scope
 from discovery.turns.serializers import FiguresQuerySerializer
 
@@ -24,53 +23,12 @@ class ToolUseQuerySerializer(FiguresQuerySerializer):
     limit = serializers.IntegerField(default=20, min_value=1, max_value=1000)
 
 
-class CalledToolSerializer(serializers.Serializer[Any]):
-    """Calls of a tool."""
-
-    full_name = serializers.CharField()
-    times = serializers.IntegerField(help_text="Number of turns.")
-    selected = serializers.IntegerField(
-        help_text="Number of these turns in which it had been selected."
-    )
-    failed = serializers.IntegerField(help_text="Number of these turns that failed.")
-    last_at = serializers.DateTimeField()
-
-
-class IdleToolSerializer(serializers.Serializer[Any]):
-    """A tool without calls."""
-
-    full_name = serializers.CharField()
-    display_name = serializers.CharField()
-    selected = serializers.IntegerField(help_text="Number of turns in which it was selected.")
-
-
-class TroubledToolSerializer(serializers.Serializer[Any]):
-    """A tool with failing or refused calls through Pegboard."""
-
-    full_name = serializers.CharField()
-    calls = serializers.IntegerField(help_text="Number of calls that ended.")
-    failed = serializers.IntegerField(help_text="Calls that failed or whose outcome is unknown.")
-    refused = serializers.IntegerField(help_text="Calls that were rejected or expired.")
-    flow_asked = serializers.IntegerField(
-        help_text="Calls about which the guard on flows would ask, in any mode."
-    )
-    reason = serializers.CharField(help_text="The most frequent reason.")
-
-
-class ToolUseSerializer(serializers.Serializer[Any]):
+class ToolUseSerializer(serializer_for(ToolUse)):  # type: ignore[misc]  # a class, made there
     """Use of tools in a period."""
 
     since = serializers.DateTimeField()
     until = serializers.DateTimeField()
     group = serializers.CharField(allow_null=True)
-    offered = serializers.IntegerField(help_text="Number of tools that could be selected.")
-    called = CalledToolSerializer(many=True)
-    called_count = serializers.IntegerField()
-    in_vain = IdleToolSerializer(many=True, help_text="Selected most, never called.")
-    in_vain_count = serializers.IntegerField()
-    never = IdleToolSerializer(many=True)
-    never_count = serializers.IntegerField()
-    troubled = TroubledToolSerializer(many=True)
     lost_turns = serializers.IntegerField(
         help_text="Turns in which a search or the selection found nothing or failed."
     )

@@ -64,15 +64,13 @@ def choice_worth(score: float) -> float:
 
 def count_votes(near: Sequence[PastCall]) -> dict[int, Vote]:
     """Count votes by capability; a turn that called several capabilities is one message."""
-    strengths = [_strength(call.likeness) for call in near]
+    strengths = [
+        float(min(1.0, max(0.0, (call.likeness - GATE) / (1 - GATE))) ** SHARPNESS) for call in near
+    ]
     every = _shares(near, strengths, DOUBT)
     again = [float(call.likeness >= REPEATED) for call in near]
     repeated = _shares(near, again, 0.0) if any(again) else {}
     return {key: Vote(share, repeated.get(key, 0.0)) for key, share in every.items()}
-
-
-def _strength(likeness: float) -> float:
-    return float(min(1.0, max(0.0, (likeness - GATE) / (1 - GATE))) ** SHARPNESS)
 
 
 def _shares(near: Sequence[PastCall], strengths: Sequence[float], doubt: float) -> dict[int, float]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
 import numpy as np
 from django.conf import settings
@@ -11,6 +12,7 @@ from django.db import transaction
 from django.db.models import Count, Max, Min, Q, QuerySet
 
 from acl.audit.recorder import record
+from acl.platform.answer_model import Answer, Shown
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
 from discovery.learning.memory import MOST_CHECKED
@@ -21,8 +23,10 @@ MOST_NAMED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class LearnedCapability:
-    """A capability's number of calls and failures."""
+class LearnedCapability(Answer):
+    """Number of calls of a capability."""
+
+    component = "Learned"
 
     full_name: str
     times: int
@@ -31,19 +35,23 @@ class LearnedCapability:
 
 
 @dataclass(frozen=True, slots=True)
-class LevelCheck:
-    """The mean gain of votes at this weight for the capabilities called, and its standard error.
+class LevelCheck(Answer):
+    """Mean gain of votes at a weight, for the capabilities that were called."""
 
-    Gains are in the worth of a rank, from 0 to 1.
-    """
+    component = "Check"
 
-    weight: float
-    gain: float
-    error: float
+    weight: Annotated[
+        float, Shown("The limit for all votes together; 0 means repeated messages only.")
+    ]
+    gain: Annotated[
+        float,
+        Shown("The average gain in rank value: 1 for the first place, 0 after the tenth."),
+    ]
+    error: Annotated[float, Shown("The standard error of the gain.")]
 
 
 @dataclass(frozen=True, slots=True)
-class LearningReview:
+class LearningReview(Answer):
     """Review of a group's memory for a caller, with the current embedding model.
 
     `weight` is the worth of all votes together, in cosine; `repeats` that of repeated messages,
@@ -52,14 +60,16 @@ class LearningReview:
 
     on: bool
     experiences: int
-    of_other_models: int
+    of_other_models: Annotated[
+        int, Shown("Experiences with vectors of a model that is not in use.")
+    ]
     turns: int
     oldest_at: datetime | None
     newest_at: datetime | None
-    weight: float
-    repeats: float
+    weight: Annotated[float, Shown("The weight of all votes together, in cosine.")]
+    repeats: Annotated[float, Shown("The weight of votes of repeated messages.")]
     check: tuple[LevelCheck, ...]
-    capabilities: tuple[LearnedCapability, ...]
+    capabilities: Annotated[tuple[LearnedCapability, ...], Shown("The fifty most called tools.")]
 
 
 def review(*, caller: Caller) -> LearningReview:

@@ -39,14 +39,8 @@ class ChatModelQuerySet(models.QuerySet["ChatModel"]):
 class ChatModel(models.Model):
     """A model at a provider's address, with its sealed key. Without groups it is for admins."""
 
-    class Provider(models.TextChoices):
-        ANTHROPIC = "anthropic", "Anthropic"
-        OPENAI = "openai", "OpenAI"
-        GEMINI = "gemini", "Gemini"
-        COMPATIBLE = "compatible", _("OpenAI-compatible (Ollama, vLLM)")
-
     name = models.CharField(max_length=LONGEST_NAME, unique=True)
-    provider = models.CharField(max_length=10, choices=Provider.choices)
+    provider = models.CharField(max_length=20, help_text="A module of `chats/providers`.")
     address = models.CharField(max_length=LONGEST_ADDRESS)
     model_id = models.CharField(max_length=LONGEST_ID, help_text="Its name at the provider.")
     sealed_key = models.BinaryField(default=b"", help_text="Empty for a server without keys.")
@@ -61,10 +55,6 @@ class ChatModel(models.Model):
     class Meta:
         ordering = ["name"]
         constraints = [
-            models.CheckConstraint(
-                condition=Q(provider__in=["anthropic", "openai", "gemini", "compatible"]),
-                name="discovery_chatmodel_provider",
-            ),
             models.CheckConstraint(
                 condition=Q(provider="compatible") | ~Q(sealed_key=b""),
                 name="discovery_chatmodel_has_key",

@@ -1,7 +1,6 @@
 """REST API of learning: review what a group has learned, and reset it."""
 
 from dataclasses import asdict
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import Group
@@ -13,10 +12,11 @@ from rest_framework.response import Response
 
 from acl.models import ApiKey
 from acl.rights.caller_lookup import CallerRefused
+from acl.web.answer_serializer import serializer_for
 from acl.web.api_views import CallerSerializer, CallerView
 from acl.web.request_callers import own_group, person_of
 from acl.web.strict_serializer import StrictSerializer, Text
-from discovery.learning.review import reset, review
+from discovery.learning.review import LearningReview, reset, review
 
 
 class ResetQuerySerializer(StrictSerializer):
@@ -30,43 +30,10 @@ class ResetQuerySerializer(StrictSerializer):
     )
 
 
-class CheckSerializer(serializers.Serializer[Any]):
-    """Mean gain of votes at a weight, for the capabilities that were called."""
-
-    weight = serializers.FloatField(
-        help_text="The limit for all votes together; 0 means repeated messages only."
-    )
-    gain = serializers.FloatField(
-        help_text="The average gain in rank value: 1 for the first place, 0 after the tenth."
-    )
-    error = serializers.FloatField(help_text="The standard error of the gain.")
-
-
-class LearnedSerializer(serializers.Serializer[Any]):
-    """Number of calls of a capability."""
-
-    full_name = serializers.CharField()
-    times = serializers.IntegerField()
-    failed = serializers.IntegerField()
-    last_at = serializers.DateTimeField()
-
-
-class LearningSerializer(serializers.Serializer[Any]):
+class LearningSerializer(serializer_for(LearningReview)):  # type: ignore[misc]  # a class, made there
     """Learning results of a group, for the caller's capabilities."""
 
-    on = serializers.BooleanField()
-    experiences = serializers.IntegerField()
-    turns = serializers.IntegerField()
-    of_other_models = serializers.IntegerField(
-        help_text="Experiences with vectors of a model that is not in use."
-    )
-    oldest_at = serializers.DateTimeField(allow_null=True)
-    newest_at = serializers.DateTimeField(allow_null=True)
     forgotten_after_days = serializers.IntegerField()
-    weight = serializers.FloatField(help_text="The weight of all votes together, in cosine.")
-    repeats = serializers.FloatField(help_text="The weight of votes of repeated messages.")
-    check = CheckSerializer(many=True)
-    capabilities = LearnedSerializer(many=True, help_text="The fifty most called tools.")
 
 
 class LearningView(CallerView):

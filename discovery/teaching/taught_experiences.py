@@ -14,7 +14,7 @@ from pgvector import HalfVector, Vector
 
 from acl.platform.held_locks import try_lock
 from acl.rights.caller_lookup import Caller
-from catalog.models import Capability, EmbeddingModel
+from catalog.models import EmbeddingModel
 from discovery.learning.experience_store import NOTHING, Note, read_note
 from discovery.learning.past_use import choice_worth
 from discovery.models import Experience, TaughtMessage
@@ -52,12 +52,19 @@ def _learn_group(group: int, model: EmbeddingModel) -> int:
             group=group, state=TaughtMessage.State.CONFIRMED
         ).prefetch_related("tools")
     )
-    missing = [message for message in taught if not _has_experiences(message, model)]
+    missing = [
+        message for message in taught if not message.experiences.filter(model=model).exists()
+    ]
     if not all(_remember(message, model) for message in missing):
         return 0
     # Gains first: they decide the weight by which the places come about.
     for message in taught:
-        _note_gains(message)
+        note = _note(_select(message, (message.pk,)))
+        for tool in message.tools.all():
+            gains = note.gains_for(tool.pk) if note else NOTHING
+            Experience.objects.filter(taught=message, capability=tool).update(
+                gains=Vector([*gains])
+            )
     every = tuple(message.pk for message in taught)
     for message in taught:
         before, after = _places(message, every), _places(message, (message.pk,))
@@ -65,10 +72,6 @@ def _learn_group(group: int, model: EmbeddingModel) -> int:
             learned_by=model, places_before=before, places_after=after
         )
     return len(taught)
-
-
-def _has_experiences(taught: TaughtMessage, model: EmbeddingModel) -> bool:
-    return taught.experiences.filter(model=model).exists()
 
 
 def _remember(taught: TaughtMessage, model: EmbeddingModel) -> bool:
@@ -98,21 +101,13 @@ def _remember(taught: TaughtMessage, model: EmbeddingModel) -> bool:
     return True
 
 
-def _note_gains(taught: TaughtMessage) -> None:
-    note = _note(_select(taught, (taught.pk,)))
-    for tool in taught.tools.all():
-        gains = note.gains_for(tool.pk) if note else NOTHING
-        Experience.objects.filter(taught=taught, capability=tool).update(gains=Vector([*gains]))
-
-
 def _places(taught: TaughtMessage, apart: Sequence[UUID]) -> list[int]:
     ranking = _select(taught, apart).ranking
     places = {identifier: place for place, identifier in enumerate(ranking, 1)}
-    return [places.get(tool.identifier, 0) for tool in _ordered(taught)]
-
-
-def _ordered(taught: TaughtMessage) -> list[Capability]:
-    return sorted(taught.tools.all(), key=lambda tool: tool.pk)
+    return [
+        places.get(tool.identifier, 0)
+        for tool in sorted(taught.tools.all(), key=lambda tool: tool.pk)
+    ]
 
 
 def _select(taught: TaughtMessage, apart: Sequence[UUID]) -> Selection:

@@ -7,10 +7,12 @@ from django.utils.translation import gettext as _
 
 from discovery.calls.state import label_reason
 from discovery.calls.view import translate_message
+from discovery.chats.providers.registry import label_provider
 
 register = template.Library()
 register.filter("call_message", translate_message)
 register.filter("call_reason", label_reason)
+register.filter("chat_provider", label_provider)
 
 
 @register.filter

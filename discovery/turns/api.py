@@ -198,7 +198,11 @@ class PlanView(APIView):
         mode or discovery fails. `fail_closed` offers nothing: the turn is `errored` then."""
         serializer = PlanRequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        _refuse_overrides(serializer.initial_data)
+        overrides = [name for name in OVERRIDES if name in serializer.initial_data]
+        if overrides and not settings.PEGBOARD_PLAN_OVERRIDES:
+            raise ValidationError(
+                {name: ["This is fixed by the deployment's settings."] for name in overrides}
+            )
         values = serializer.validated_data
         options = _plan_options(request, values)
         plan = plan_turn(options)
@@ -232,11 +236,3 @@ def _plan_options(request: Request, values: dict[str, Any]) -> Wanted:
         provider=values["format"],
         context_window=values.get("context_window"),
     )
-
-
-def _refuse_overrides(body: Any) -> None:
-    overrides = [name for name in OVERRIDES if name in body]
-    if overrides and not settings.PEGBOARD_PLAN_OVERRIDES:
-        raise ValidationError(
-            {name: ["This is fixed by the deployment's settings."] for name in overrides}
-        )

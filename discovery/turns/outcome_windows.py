@@ -8,7 +8,7 @@ at the latest when the copy expires.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import fsum, inf
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 from django.conf import settings
 from django.db import connection
@@ -18,6 +18,7 @@ from django.db.models.functions import RowNumber
 from redis import Redis
 
 from acl.models import Space
+from acl.platform.answer_model import Answer, Shown
 from acl.platform.redis_circuit import attempt
 from discovery.models import Outcome
 
@@ -61,18 +62,21 @@ class Sample(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """Counts and rates of a scope's latest outcomes; rates are None without outcomes."""
+class Window(Answer):
+    """The latest outcomes of a place taken together."""
 
-    scope: WindowScope
+    component = "OutcomeWindow"
+
+    scope: Annotated[WindowScope, Shown(type=str)]
     samples: int
     success: int
     partial: int
     failed: int
     success_rate: float | None
     average_score: float | None
-    # A partial success counts as half a success.
-    weighted_rate: float | None
+    weighted_rate: Annotated[
+        float | None, Shown("The success rate, counting partial successes as half.")
+    ]
 
     def falls_below(self, threshold: float, *, least: int) -> bool:
         """Return True if at least `least` samples have a rate below the threshold."""

@@ -1,9 +1,9 @@
 """Turns as stored: the request and the answer, for reporting outcomes and measuring savings."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
@@ -15,6 +15,7 @@ from acl.actor.chain import CredentialKind
 from acl.actor.request_context import current_chain
 from acl.keys.lifecycle import KeyHolder
 from acl.models import chain_columns
+from acl.platform.answer_model import Answer, Shown
 from acl.platform.database_failures import write_if_room
 from acl.platform.prepared_statements import insert_row
 from acl.rights.caller_lookup import Caller
@@ -51,10 +52,11 @@ _TIMES = {
 }
 
 
-class TurnStep(NamedTuple):
-    """A state and the time it was entered."""
+@dataclass(frozen=True, slots=True)
+class TurnStep(Answer):
+    """A state of a turn, and the time it was entered."""
 
-    state: State
+    state: Annotated[State, Shown(choices=State.choices)]
     at: datetime
 
 
@@ -192,7 +194,11 @@ def describe_turn(turn: Turn) -> TurnDescription:
     outcome = getattr(turn, "outcome", None)
     calls = list(outcome.known_calls.select_related("capability")) if outcome else []
     called = {call.capability.identifier: call for call in calls if call.capability}
-    usable = _filter_usable(turn, {identifier for identifier, _ in turn.selected} | called.keys())
+    # Those of the identifiers that the turn's caller may use now.
+    identifiers = {identifier for identifier, _ in turn.selected} | called.keys()
+    rows = Capability.objects.filter(identifier__in=identifiers)
+    matching = Capability.objects.usable_by(caller_of_turn(turn), unavailable=True, among=rows)
+    usable = set(matching.values_list("identifier", flat=True))
     return TurnDescription(
         turn=turn,
         lifecycle=tuple(list_steps(turn)),
@@ -216,10 +222,3 @@ def _count_verdicts(turn: Turn) -> dict[str, int]:
         approved=Count("pk", filter=asks & Q(decided_at__isnull=False) & ~Q(state="rejected")),
         refused=Count("pk", filter=asks & (Q(flow__mode="refuse") | Q(state="rejected"))),
     )
-
-
-def _filter_usable(turn: Turn, identifiers: Collection[str]) -> set[str]:
-    """Return those of the identifiers that the turn's caller may use now."""
-    rows = Capability.objects.filter(identifier__in=identifiers)
-    matching = Capability.objects.usable_by(caller_of_turn(turn), unavailable=True, among=rows)
-    return set(matching.values_list("identifier", flat=True))

@@ -7,10 +7,11 @@ from rest_framework import serializers
 
 from acl.web.answer_serializer import serializer_for
 from acl.web.strict_serializer import Flag, Share, StrictSerializer, Text
-from discovery.insights.figures import COMPARISONS
+from discovery.insights.figures import Figure
 from discovery.models import Outcome, OutcomeAlert, Turn
 from discovery.turns._plan import POLICIES, Decided, PlanAnswer
-from discovery.turns.records import TurnDescription
+from discovery.turns.outcome_windows import Window
+from discovery.turns.records import TurnDescription, TurnStep
 from discovery.turns.select_serializers import SelectRequestSerializer, WindowSerializer
 
 MOST_CALLED = 50
@@ -34,19 +35,10 @@ class PlanRequestSerializer(WindowSerializer, SelectRequestSerializer):
     include_prompt = Flag(default=True, help_text="Whether to include `prompt`.")
 
 
-class OutcomeWindowSerializer(serializers.Serializer[Any]):
+class OutcomeWindowSerializer(serializer_for(Window)):  # type: ignore[misc]  # a class, made there
     """The latest outcomes of a place taken together."""
 
     scope = serializers.ChoiceField(SCOPES, source="scope.kind")
-    samples = serializers.IntegerField()
-    success = serializers.IntegerField()
-    partial = serializers.IntegerField()  # type: ignore[assignment]  # the class's own is a flag
-    failed = serializers.IntegerField()
-    success_rate = serializers.FloatField(allow_null=True)
-    average_score = serializers.FloatField(allow_null=True)
-    weighted_rate = serializers.FloatField(
-        allow_null=True, help_text="The success rate, counting partial successes as half."
-    )
 
 
 class OutcomePlaceSerializer(serializers.Serializer[Any]):
@@ -133,13 +125,6 @@ class TurnResultsSerializer(serializers.Serializer[Any]):
     told = serializers.IntegerField()
 
 
-class TurnStepSerializer(serializers.Serializer[Any]):
-    """A state of a turn, and the time it was entered."""
-
-    state = serializers.ChoiceField(Turn.State.choices)
-    at = serializers.DateTimeField()
-
-
 class CalledSerializer(serializers.Serializer[Any]):
     """Call of a capability in the turn."""
 
@@ -179,7 +164,7 @@ class TurnSerializer(serializers.Serializer[Any]):
     group = serializers.CharField(source="turn.group.name")
     space = serializers.CharField(source="turn.space.slug", allow_null=True, default=None)
     state = serializers.ChoiceField(Turn.State.choices, source="turn.state")
-    lifecycle = TurnStepSerializer(many=True)
+    lifecycle = serializer_for(TurnStep)(many=True)
     selection_mode = serializers.ChoiceField(Turn.Mode.choices, source="turn.mode")
     plan = serializers.SerializerMethodField()
     selected = PickedSerializer(
@@ -281,14 +266,7 @@ class FiguresByQuerySerializer(FiguresQuerySerializer):
     )
 
 
-class FigureSerializer(serializers.Serializer[Any]):
-    """A figure with its target."""
-
-    value = serializers.FloatField(allow_null=True)
-    wanted = serializers.ChoiceField(list(COMPARISONS))
-    target = serializers.FloatField(allow_null=True)
-    met = serializers.BooleanField(allow_null=True)
-    of = serializers.IntegerField(help_text="Sample size, in turns, tokens or calls.")
+FigureSerializer = serializer_for(Figure)
 
 
 class FiguresSerializer(serializers.Serializer[Any]):

@@ -38,7 +38,7 @@ def main() -> None:
     from catalog.embedding.onnx_embedder import OnnxEmbedder
     from catalog.embedding.shipped_model import prepare_model
     from catalog.formats.loader import load_path
-    from marketplace.sources.kinds.starter import FOLDER
+    from marketplace.offers.kinds.starter import FOLDER
     from tests.ranking.languages import LANGUAGES
 
     catalogues = [FOLDER / "labelled", *([folder] if folder else [])]

@@ -49,7 +49,7 @@ def _print_definitions() -> None:
 def _print_indexes(catalogues: Iterable[Path]) -> None:
     from catalog.token_counter import estimate_tokens
     from discovery.metatools.registry import EXPLORING
-    from marketplace.sources.kinds.starter import starter_collection
+    from marketplace.offers.kinds.starter import starter_collection
 
     five = sum(estimate_tokens(tool.as_tool()) for tool in EXPLORING)
     tell("| catalogue | capabilities | categories | all definitions | index | five and index |")

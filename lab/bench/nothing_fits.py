@@ -48,7 +48,7 @@ def _read(folder: Path) -> "dict[str, list[Verdict]]":
     # Imported here: they read the settings.
     from catalog.embedding.onnx_embedder import OnnxEmbedder
     from catalog.embedding.shipped_model import prepare_model
-    from marketplace.sources.kinds.starter import FOLDER
+    from marketplace.offers.kinds.starter import FOLDER
     from tests.ranking.fit_evidence import read_verdicts
 
     catalogues = {

@@ -65,7 +65,7 @@ def main() -> None:
     from catalog.embedding.shipped_model import prepare_model
     from discovery.select.example_texts import read_abilities
     from discovery.select.ranking.scales import GENERAL, scale_of
-    from marketplace.sources.kinds.starter import FOLDER
+    from marketplace.offers.kinds.starter import FOLDER
 
     with tempfile.TemporaryDirectory() as model:
         root = Path(model)

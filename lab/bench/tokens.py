@@ -123,7 +123,7 @@ def _row(descriptor: Descriptor) -> Any:
 
 def _catalogues(folder: Path) -> Iterator[tuple[str, Sequence[Descriptor]]]:
     from catalog.formats.loader import load_path
-    from marketplace.sources.kinds.starter import starter_collection
+    from marketplace.offers.kinds.starter import starter_collection
 
     for name in SETS:
         yield name, load_path(folder / name / "catalog.jsonl").capabilities

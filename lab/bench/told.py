@@ -40,7 +40,7 @@ def _fill(catalogue: str) -> tuple[Caller, Sequence[Any]]:
     from catalog.embedding.jobs import embed_pending
     from catalog.formats.loader import load_path
     from catalog.registration.register import register
-    from marketplace.sources.kinds.starter import starter_collection
+    from marketplace.offers.kinds.starter import starter_collection
 
     loaded = starter_collection() if catalogue == "starter" else load_path(Path(catalogue))
     group = Group.objects.create(name="all")

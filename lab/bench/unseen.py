@@ -81,7 +81,7 @@ def _sets(shared: Path) -> "dict[str, tuple[Sequence[Descriptor], Sequence[Label
     from catalog.formats.loader import load_path
     from discovery.evaluation.labelled_sets import read_queries
     from lab.training._evidence import LabelledRequest
-    from marketplace.sources.kinds.starter import FOLDER
+    from marketplace.offers.kinds.starter import FOLDER
     from tests.ranking.fit_evidence import MESSAGES
     from tests.ranking.languages import read_messages
     from tests.ranking.skills import read_skill_messages

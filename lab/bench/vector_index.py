@@ -23,7 +23,7 @@ def place_vectors_like_real_ones() -> None:
 
     from catalog.embedding.configured_embedder import answering_embedder
     from discovery.select.example_texts import read_abilities
-    from marketplace.sources.kinds.starter import starter_collection
+    from marketplace.offers.kinds.starter import starter_collection
 
     described = [tool.description for tool in starter_collection().capabilities]
     texts = np.asarray(answering_embedder().embed([*read_abilities(), *described]))

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from catalog.formats.files import RefusedError
 from catalog.formats.loose_text import parse_json_with_comments
-from catalog.formats.mcp_json import is_server
+from catalog.formats.readers.mcp_json import is_server
 
 Server = dict[str, Any]
 _WEB = re.compile(r"https?://\S+", re.IGNORECASE)

@@ -12,9 +12,9 @@ from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.package_names import NotAPackageError, parse_package
 from catalog.models import Integration
 from catalog.registration.integration_identity import find_target
-from marketplace.listings.offers import offer_of
 from marketplace.listings.store import built_in_source, store_offers
 from marketplace.models import Addition, Listing
+from marketplace.offers.offer import offer_of
 
 SOURCE = "added"
 State = Addition.State

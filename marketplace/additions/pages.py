@@ -21,9 +21,9 @@ from marketplace.additions.recognition import (
     WhichIndexError,
 )
 from marketplace.additions.requests import add, propose
-from marketplace.listings.package_test import read_package_test
 from marketplace.listings.viewer import Viewer, visible_listings
 from marketplace.models import Addition
+from marketplace.offers.package_test import read_package_test
 
 
 class AddForm(forms.Form):

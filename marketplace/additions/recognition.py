@@ -12,10 +12,10 @@ from catalog.formats.descriptors import Defect, IntegrationDescriptor
 from catalog.formats.files import RefusedError
 from catalog.formats.loader import load_value
 from catalog.formats.loose_text import looks_structured, parse_loose, unwrap
-from catalog.formats.mcp_json import is_server
 from catalog.formats.openapi.api_document import looks_like_document
 from catalog.formats.package_names import NotAPackageError, parse_package
 from catalog.formats.read_limits import DEFAULT_LIMITS
+from catalog.formats.readers.mcp_json import is_server
 from marketplace.additions._commands import read_client_command, read_link, split_command
 
 LONGEST_TEXT = 2_000  # of anything but a document

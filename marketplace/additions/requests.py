@@ -23,8 +23,8 @@ from marketplace.additions.recognition import (
     is_package,
     recognise,
 )
-from marketplace.listings.package_test import ADDED, FINDINGS
 from marketplace.models import Addition, Listing, Source
+from marketplace.offers.package_test import ADDED, FINDINGS
 
 # Knowledge about pasted packages: what the starter collection's listing of the same package says.
 # The listing is the only place that has it. Whoever pastes the name of a package gets its bounds,
@@ -39,7 +39,12 @@ def add_knowledge(descriptor: IntegrationDescriptor) -> IntegrationDescriptor:
     listing = _find_listing(package) if package else None
     if package is None or listing is None:
         return descriptor
-    chosen = _complete(package, listing)
+    # The package with the known version, program and arguments where it names none.
+    values: dict[str, Any] = {"version": package.version or listing.version}
+    listed = parse_package(listing.command)
+    if listed is not None and not package.program and not package.arguments:
+        values |= {"program": listed.program, "arguments": listed.arguments}
+    chosen = replace(package, **values)
     source_ref = descriptor.source_ref
     reference = {
         **source_ref,
@@ -79,17 +84,8 @@ def _find_listing(package: Package) -> Listing | None:
     package_key = f"{package.index}:{package.name}"
     if package.index == "pypi":
         package_key = f"pypi:{canonicalize_name(package.name)}"
-    rows = Listing.objects.filter(source__kind=Source.Kind.STARTER, details__has_key=FINDINGS)
+    rows = Listing.objects.filter(source__kind=Source.STARTER, details__has_key=FINDINGS)
     return rows.filter(details__tested__package=package_key).order_by("pk").first()
-
-
-def _complete(package: Package, listing: Listing) -> Package:
-    """Return the package with the known version, program and arguments where it names none."""
-    values: dict[str, Any] = {"version": package.version or listing.version}
-    listed = parse_package(listing.command)
-    if listed is not None and not package.program and not package.arguments:
-        values |= {"program": listed.program, "arguments": listed.arguments}
-    return replace(package, **values)
 
 
 State, What = Addition.State, Addition.What

@@ -27,8 +27,8 @@ from catalog.formats.mcpb import (
 )
 from catalog.formats.names import RESERVED, display_name_for, slug_for
 from catalog.formats.openapi.api_document import LIMITS, looks_like_document
-from catalog.formats.openapi.document_format import ReadApi
-from catalog.formats.tools_list import normalize_tools
+from catalog.formats.readers.openapi import ReadApi
+from catalog.formats.readers.tools_list import normalize_tools
 from catalog.models import ApiDocument, Integration
 from catalog.servers.client.api_reader import read_api_text
 from catalog.servers.client.archive_reader import read_archive
@@ -274,16 +274,10 @@ def _read_document(row: Addition, document: ApiDocument, text: str) -> None:
     document.save(update_fields=["outline"])
     row.message = describe_api(api)
     row.name = row.name or api.integration.title[:100]
-    store_server(row, _with_document(api.integration, document))
+    more = {"document": str(document.public_id), "files": document.digest}
+    store_server(row, replace(api.integration, source_ref={**api.integration.source_ref, **more}))
     if row.state == State.READY and row.document is None:
         row.document = document
-
-
-def _with_document(
-    integration: IntegrationDescriptor, document: ApiDocument
-) -> IntegrationDescriptor:
-    more = {"document": str(document.public_id), "files": document.digest}
-    return replace(integration, source_ref={**integration.source_ref, **more})
 
 
 def describe_api(api: ReadApi) -> str:

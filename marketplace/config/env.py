@@ -48,18 +48,14 @@ def separated(text: str, *, by: str) -> tuple[str, ...]:
 
 def _convert(text: str, kind: type) -> Any:
     if kind is bool:
-        return _truth(text)
+        if text.lower() in {"1", "true", "yes", "on"}:
+            return True
+        if text.lower() in {"0", "false", "no", "off"}:
+            return False
+        raise ValueError(f"must be true or false, not {text!r}")
     if kind is tuple:
         return separated(text, by=",")
     try:
         return kind(text)
     except ValueError:
         raise ValueError(f"must be a number, not {text!r}") from None
-
-
-def _truth(text: str) -> bool:
-    if text.lower() in {"1", "true", "yes", "on"}:
-        return True
-    if text.lower() in {"0", "false", "no", "off"}:
-        return False
-    raise ValueError(f"must be true or false, not {text!r}")

@@ -105,7 +105,11 @@ class MetricsView(APIView):
     @extend_schema(exclude=True)
     def get(self, request: Request) -> HttpResponse:
         """Return the counters of the web processes, and gauges of the database."""
-        return HttpResponse(_counters() + _state(), content_type=CONTENT_TYPE_LATEST)
+        registry = CollectorRegistry()
+        registry.register(StateCollector())
+        return HttpResponse(
+            _counters() + generate_latest(registry), content_type=CONTENT_TYPE_LATEST
+        )
 
 
 def embedding_counts() -> dict[str, int]:
@@ -131,10 +135,4 @@ def _counters() -> bytes:
         return generate_latest(REGISTRY)
     registry = CollectorRegistry()
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    return generate_latest(registry)
-
-
-def _state() -> bytes:
-    registry = CollectorRegistry()
-    registry.register(StateCollector())
     return generate_latest(registry)

@@ -469,15 +469,15 @@ SPECTACULAR_SETTINGS = {
         "InstallationKind": "marketplace.models.Installation.Kind",
         "IntegrationKind": "catalog.models.Integration.Kind",
         "InstallationState": "marketplace.models.Installation.State",
-        "SourceKind": "marketplace.models.Source.Kind",
-        "AddedSourceKind": "marketplace.models.source.ADDED_KINDS",
+        "SourceKind": "marketplace.offers.kinds.registry.CHOICES",
+        "AddedSourceKind": "marketplace.offers.kinds.registry.ADDED_KINDS",
         "SourceState": "marketplace.models.Source.State",
         "InjectionMode": "discovery.answer.modes.MODES",
         "FitEnum": "discovery.select.ranking.thresholds.FITS",
         "SelectionMode": "discovery.models.Turn.Mode",
         "Effect": "acl.rights.precedence_sql.EFFECTS",
         "Decision": "acl.rights.precedence_sql.DECISIONS",
-        "StepKind": "catalog.access.api.access_serializers.KINDS",
+        "StepKind": "catalog.access._explanation_steps.KINDS",
     },
 }
 

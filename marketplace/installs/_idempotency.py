@@ -37,16 +37,12 @@ def find_earlier(
         return None
     earlier = Installation.objects.filter(by=by, idempotency_key=key).first()
     if earlier is None:
-        _lock_key(by, key, wait)
+        name = f"marketplace.installs/{by.pk}/{key}"
+        if not pglock.advisory(name, xact=True, timeout=wait).acquire():
+            raise InProgressError(
+                _("A request with this idempotency key is in progress. Try again soon.")
+            )
         earlier = Installation.objects.filter(by=by, idempotency_key=key).first()
     if earlier is not None and earlier.request_digest != digest:
         raise OtherRequestError(_("This idempotency key was used for a different request."))
     return earlier
-
-
-def _lock_key(by: User, key: str, wait: timedelta) -> None:
-    name = f"marketplace.installs/{by.pk}/{key}"
-    if not pglock.advisory(name, xact=True, timeout=wait).acquire():
-        raise InProgressError(
-            _("A request with this idempotency key is in progress. Try again soon.")
-        )

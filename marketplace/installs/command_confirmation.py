@@ -12,7 +12,7 @@ from catalog.formats.descriptors import IntegrationDescriptor, canonical_json
 from catalog.formats.package_names import NotAPackageError, parse_package
 from catalog.registration.integration_identity import connection_facts
 from catalog.servers.client.launch_rules import CommandNotAllowedError, command_digest
-from marketplace.listings.package_test import known_bounds
+from marketplace.offers.package_test import known_bounds
 
 
 @dataclass(frozen=True, slots=True)

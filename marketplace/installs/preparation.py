@@ -18,8 +18,8 @@ from marketplace.installs.command_confirmation import bounds_of, digest_of_targe
 from marketplace.installs.integration_management import descriptor_of_listing
 from marketplace.installs.requests import check_program
 from marketplace.installs.shown_connection import ConnectionLine, connection_lines
-from marketplace.listings.package_test import PackageTest, read_package_test
 from marketplace.models import Listing, ListingVersion
+from marketplace.offers.package_test import PackageTest, read_package_test
 
 MOST_GROUPS = 50
 _PLACEHOLDER = re.compile(r"\{[A-Za-z_][\w .-]*\}")

@@ -7,10 +7,11 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from django.utils.translation import gettext as _
 
+from acl.platform.answer_model import HIDDEN, Answer, Shown
 from acl.visible_text.pieces import show_text
 from catalog.formats.secret_redaction import word_addresses
 from catalog.registration.integration_identity import connection_facts
@@ -23,13 +24,13 @@ _ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectionLine:
-    """A fact of a connection, before and after; "" where there is none. Marks are in the texts."""
+class ConnectionLine(Answer):
+    """A fact of a connection, as it is now and as it would be."""
 
-    part: str  # its place, for programs
-    label: str
-    before: str
-    after: str
+    part: Annotated[str, Shown("Its place, such as `headers.X-Key`.")]
+    label: Annotated[str, HIDDEN]
+    before: Annotated[str, Shown("Empty if there is none.")]
+    after: Annotated[str, Shown("Empty if there is none any more.")]
     is_changed: bool
 
     @property

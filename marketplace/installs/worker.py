@@ -21,7 +21,6 @@ from catalog.models import Integration, Rule
 from catalog.models.integration import ReviewState
 from catalog.readiness.own_values import still_needed
 from catalog.servers.client.launch_rules import CommandNotAllowedError, Launchers, check_command
-from catalog.servers.client.mcp_session import Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.health_history import record_health
 from catalog.servers.connections.server_requests import close_connection, probe_server
@@ -104,7 +103,10 @@ def install(pk: int) -> bool:
             _run_steps(installation)
         return installation.state == State.EMBEDDING and not _finish_when_embedded(installation)
     except StoppedError:
-        _discard(pk, installation)
+        # Remove what a cancelled installation left, but nothing that another worker uses.
+        discard_place(installation)
+        if not Installation.objects.filter(pk=pk).exists():
+            close_connection(installation.integration)
         return False
     except NoFreeSlotError:
         Installation.objects.filter(pk=pk).update(attempts=F("attempts") - 1)
@@ -163,16 +165,25 @@ def _run_steps(installation: Installation) -> None:
         store_contents(installation)
         return
     _check_command(installation)
-    _check_secrets(installation)
+    # Stop before anything is fetched if a required secret is not set.
+    values = values_for(installation.integration)
+    source_ref = installation.descriptor.get("source_ref") or {}
+    missing = still_needed(
+        list(installation.descriptor.get("required_secrets") or ()), source_ref, values
+    )
+    if missing:
+        raise SecretMissingError(missing)
     fetch_package(installation)
     advance(installation, State.CHECKING, gettext_noop("Checking files, address and secrets."))
-    _check_target(installation)
+    if installation.descriptor["transport"] != "stdio":
+        check_address(installation.descriptor["endpoint"], AllowedHosts.from_settings())
     advance(installation, State.CONNECTING, gettext_noop("Connecting to the server."))
     tools = probe_server(build_candidate(installation))
     advance(
         installation, State.LISTING, f"Found {len(tools.tools)} tools. {tools.left_out}".strip()
     )
-    _save_tools(installation, tools)
+    installation.tools = tools.tools
+    Installation.objects.filter(pk=installation.pk).update(tools=tools.tools)
     if not request_tool_review(installation):
         store_tools(installation, complete=not tools.left_out, defects=tools.defects)
 
@@ -185,29 +196,6 @@ def _check_command(installation: Installation) -> None:
     check_command(descriptor.command, _launchers())
     if digest_to_confirm(descriptor, installation.constraints) != installation.command_digest:
         raise CommandNotAllowedError("The command differs from the one that was confirmed.")
-
-
-def _check_secrets(installation: Installation) -> None:
-    """Stop before anything is fetched if a required secret is not set."""
-    values = values_for(installation.integration)
-    source_ref = installation.descriptor.get("source_ref") or {}
-    missing = still_needed(_required_secrets(installation), source_ref, values)
-    if missing:
-        raise SecretMissingError(missing)
-
-
-def _required_secrets(installation: Installation) -> list[str]:
-    return list(installation.descriptor.get("required_secrets") or ())
-
-
-def _check_target(installation: Installation) -> None:
-    if installation.descriptor["transport"] != "stdio":
-        check_address(installation.descriptor["endpoint"], AllowedHosts.from_settings())
-
-
-def _save_tools(installation: Installation, tools: Tools) -> None:
-    installation.tools = tools.tools
-    Installation.objects.filter(pk=installation.pk).update(tools=tools.tools)
 
 
 def _finish_when_embedded(installation: Installation) -> bool:
@@ -292,13 +280,6 @@ def _bounds_by_traceback(
         package=package.name,
         definers=partial(find_definers, place),
     )
-
-
-def _discard(pk: int, installation: Installation) -> None:
-    """Remove what a cancelled installation left, but nothing that another worker uses."""
-    discard_place(installation)
-    if not Installation.objects.filter(pk=pk).exists():
-        close_connection(installation.integration)
 
 
 def _explain(problem: Exception) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeGuard
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -105,7 +104,9 @@ class ToReview:
 
 def to_review(integration: Integration, installation: Installation | None) -> ToReview:
     """Return pending changes first, then removed and rejected ones; or those of an update."""
-    if _is_update(installation) and installation.changes:
+    if (
+        installation is not None and installation.kind != Installation.Kind.INSTALL
+    ) and installation.changes:
         changes = changes_of_update(installation)
         return ToReview(changes, len(changes), is_update=True)
     propose_changed_rows(integration)
@@ -115,10 +116,6 @@ def to_review(integration: Integration, installation: Installation | None) -> To
     )
     waiting = sum(row.standing in Definition.WAITING for row in rows)
     return ToReview([partial(change_of, row) for row in rows], waiting)
-
-
-def _is_update(installation: Installation | None) -> TypeGuard[Installation]:
-    return installation is not None and installation.kind != Installation.Kind.INSTALL
 
 
 def change_of(row: Definition) -> DefinitionChange:

@@ -19,12 +19,6 @@ from marketplace.listings._filters import (
     ListingQuery,
     filters_for,
 )
-from marketplace.listings.package_test import (
-    FINDINGS,
-    PackageTest,
-    parse_findings,
-    read_package_test,
-)
 from marketplace.listings.search import find_matches
 from marketplace.listings.viewer import (
     OFFERED,
@@ -36,6 +30,12 @@ from marketplace.listings.viewer import (
     visible_sources,
 )
 from marketplace.models import Listing, Source
+from marketplace.offers.package_test import (
+    FINDINGS,
+    PackageTest,
+    parse_findings,
+    read_package_test,
+)
 
 # SQL reads for marketplace pages: facet counts and the listings of one page.
 # Raw SQL, because building these queries in the ORM takes longer than Postgres needs to run them.
@@ -274,7 +274,7 @@ def _read_marked(viewer: Viewer, offered: Mapping[str, Any], sources: Iterable[S
     tested = [
         source_or_offer.pk
         for source_or_offer in sources
-        if source_or_offer.kind in (Source.Kind.STARTER, Source.Kind.BY_HAND)
+        if source_or_offer.kind in (Source.STARTER, Source.BY_HAND)
     ]
     facets = {
         source_or_offer.slug: Facets(

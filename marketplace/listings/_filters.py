@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from acl.platform.answer_model import HIDDEN, Answer, Shown
 from catalog.models import Integration
 from marketplace.models import Source
 
@@ -77,24 +78,26 @@ FacetCounts = Sequence[tuple[Facets, int]]  # number of listings for each combin
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """A value of a filter, with the number of listings that match it and all other filters."""
+class Choice(Answer):
+    """A value of a filter."""
 
     value: str
-    label: str
-    count: int
+    label: Annotated[str, HIDDEN]
+    count: Annotated[int, Shown("Number of listings that match this value and all other filters.")]
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
-    """The choices of every filter, and the number of listings that match all of them."""
+class Filters(Answer):
+    """Values that can narrow a list of listings."""
+
+    component = "ListingFilters"
 
     kinds: tuple[Choice, ...]
     categories: tuple[Choice, ...]
     sources: tuple[Choice, ...]
     shown: tuple[Choice, ...]
-    any_category: int
-    count: int
+    any_category: Annotated[int, HIDDEN]
+    count: Annotated[int, HIDDEN]  # of the listings that match all of them
 
     @property
     def shown_to_all(self) -> tuple[Choice, ...]:

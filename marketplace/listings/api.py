@@ -211,8 +211,4 @@ def _decided(request: Request, slug: str, decision: Callable[..., bool]) -> Resp
     except ChangedSinceError:
         raise Conflict("The text has changed. Look it up again.") from None
     listing.refresh_from_db()
-    return Response(_shown(listing))
-
-
-def _shown(listing: Listing) -> dict[str, Any]:
-    return dict(ListingReviewSerializer(review_of(listing)).data)
+    return Response(dict(ListingReviewSerializer(review_of(listing)).data))

@@ -141,24 +141,21 @@ def _server_entry(
         "title": row.title[:_MOST_DESCRIPTION],
         "description": short_description(row.description or row.title, _MOST_DESCRIPTION),
         "version": row.version or _UNKNOWN_VERSION,
-        "remotes": [{"type": "streamable-http", "url": _address_of(row, readiness, address)}],
+        "remotes": [
+            {
+                "type": "streamable-http",
+                "url": (f"{address}/{row.slug}" if readiness.readiness.runs_here else address),
+            }
+        ],
     }
     official = {"status": row.registry_status, "publishedAt": published, "updatedAt": updated}
-    readiness_json = _readiness_parts(row, readiness)
+    # The state of the readiest tools, and the number of the caller's tools by state.
+    parts = readiness_parts(readiness.readiness, integration=row.slug, full_name=row.title)
+    readiness_json = {**parts, "tools": {state.value: count for state, count in readiness.tools}}
     return {
         "server": server,
         "_meta": {_META: official | {"isLatest": True}, _OWN_META: readiness_json},
     }
-
-
-def _address_of(row: Integration, readiness: IntegrationReadiness, address: str) -> str:
-    return f"{address}/{row.slug}" if readiness.readiness.runs_here else address
-
-
-def _readiness_parts(row: Integration, readiness: IntegrationReadiness) -> dict[str, Any]:
-    """Return the state of the readiest tools, and the number of the caller's tools by state."""
-    parts = readiness_parts(readiness.readiness, integration=row.slug, full_name=row.title)
-    return {**parts, "tools": {state.value: count for state, count in readiness.tools}}
 
 
 _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404)}

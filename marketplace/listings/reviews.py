@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
+from acl.platform.answer_model import HIDDEN, Answer, Shown
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.registration.definition_review import ChangedSinceError
 from catalog.trust.findings import Finding, read_findings
@@ -25,13 +27,19 @@ class ListingHeldError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class ListingReview:
-    """A listing's review for admins. `seen` is the digest of the reviewed texts."""
+class ListingReview(Answer):
+    """The findings about a listing's text, and the decision about it."""
 
-    state: str
-    seen: str
-    findings: Sequence[Finding]
-    is_held: bool
+    state: Annotated[
+        str,
+        Shown(
+            "Only admins see values other than `clear` and `approved`.",
+            choices=Review.choices,
+        ),
+    ]
+    seen: Annotated[str, Shown("Digest of the text: send it back to decide.")]
+    findings: list[Finding]
+    is_held: Annotated[bool, HIDDEN]
 
     @property
     def can_approve(self) -> bool:

@@ -4,21 +4,15 @@ from typing import Any
 
 from rest_framework import serializers
 
+from acl.web.answer_serializer import serializer_for
 from acl.web.api_views import CallerSerializer
 from acl.web.strict_serializer import StrictSerializer
 from catalog.models import Capability, Integration
-from marketplace.models import Listing, ListingVersion, Source
-
-
-class FindingSerializer(serializers.Serializer[Any]):
-    """A finding of the scanner: its kind, its severity and its place."""
-
-    code = serializers.CharField()
-    severity = serializers.CharField(help_text="`high`, `medium` or `low`.")
-    where = serializers.CharField(help_text="The place in the definition.")
-    told = serializers.CharField()
-    excerpt = serializers.CharField()
-
+from marketplace.listings._filters import Filters
+from marketplace.listings.reviews import ListingReview
+from marketplace.models import ListingVersion
+from marketplace.offers.kinds.registry import CHOICES
+from marketplace.offers.package_test import PackageTest
 
 MOST_ITEMS = 100
 
@@ -47,26 +41,6 @@ class ListingsQuerySerializer(CallerSerializer):
     offset = serializers.IntegerField(default=0, min_value=0, max_value=10_000_000)
 
 
-class PackageTestSerializer(serializers.Serializer[Any]):
-    """A test of a listing's package: in its cell, without network, with made-up secrets."""
-
-    version = serializers.CharField(help_text="The version that was tested.")
-    tested_on = serializers.DateField()
-    state = serializers.ChoiceField(
-        ["ready", "needs_secret"], help_text="`needs_secret`: it was started with made-up ones."
-    )
-    called = serializers.CharField(help_text="A tool whose call succeeded, or empty.")
-    bounds = serializers.ListField(
-        child=serializers.CharField(), help_text="Bounds on what it requires, such as `name<2`."
-    )
-    hosts = serializers.ListField(
-        child=serializers.CharField(), help_text="Hosts that it tried to reach."
-    )
-    packages = serializers.IntegerField(help_text="Number of packages, with what it requires.")
-    megabytes = serializers.FloatField(help_text="Size on disk.")
-    seconds = serializers.FloatField(help_text="Duration of the installation.")
-
-
 class ListingSerializer(serializers.Serializer[Any]):
     """A listing, as on a card."""
 
@@ -90,7 +64,7 @@ class ListingSerializer(serializers.Serializer[Any]):
     )
     installed_version = serializers.CharField(allow_null=True, help_text="For admins.")
     has_update = serializers.BooleanField(help_text="For admins.")
-    known_to_work = PackageTestSerializer(
+    known_to_work = serializer_for(PackageTest)(
         allow_null=True, help_text="The test of its package that comes with Pegboard."
     )
     described_only = serializers.BooleanField(
@@ -101,24 +75,6 @@ class ListingSerializer(serializers.Serializer[Any]):
     )
 
 
-class ChoiceSerializer(serializers.Serializer[Any]):
-    """A value of a filter."""
-
-    value = serializers.CharField()
-    count = serializers.IntegerField(
-        help_text="Number of listings that match this value and all other filters."
-    )
-
-
-class ListingFiltersSerializer(serializers.Serializer[Any]):
-    """Values that can narrow a list of listings."""
-
-    kinds = ChoiceSerializer(many=True)
-    categories = ChoiceSerializer(many=True)
-    sources = ChoiceSerializer(many=True)
-    shown = ChoiceSerializer(many=True)
-
-
 class ListingPageSerializer(serializers.Serializer[Any]):
     """A page of matching listings: best first, or by title if there is no query."""
 
@@ -127,7 +83,7 @@ class ListingPageSerializer(serializers.Serializer[Any]):
     has_more = serializers.BooleanField()
     limit = serializers.IntegerField()
     offset = serializers.IntegerField()
-    filters = ListingFiltersSerializer()
+    filters = serializer_for(Filters)()
     hint = serializers.CharField(help_text="Reason why the search used keywords only, or empty.")
 
 
@@ -167,15 +123,7 @@ class VariableSerializer(serializers.Serializer[Any]):
     )
 
 
-class ListingReviewSerializer(serializers.Serializer[Any]):
-    """The findings about a listing's text, and the decision about it."""
-
-    state = serializers.ChoiceField(
-        Listing.Review.choices,
-        help_text="Only admins see values other than `clear` and `approved`.",
-    )
-    seen = serializers.CharField(help_text="Digest of the text: send it back to decide.")
-    findings = FindingSerializer(many=True)
+ListingReviewSerializer = serializer_for(ListingReview)
 
 
 class OneListingSerializer(ListingSerializer):
@@ -192,7 +140,7 @@ class OneListingSerializer(ListingSerializer):
         help_text="Why it cannot be installed: it requires a variable that Pegboard never sets."
     )
     files = serializers.ListField(child=serializers.CharField(), help_text="Of a skill.")
-    source_kind = serializers.ChoiceField(Source.Kind.choices, allow_null=True)
+    source_kind = serializers.ChoiceField(CHOICES, allow_null=True)
     command = serializers.ListField(
         child=serializers.CharField(), allow_null=True, help_text="For admins."
     )

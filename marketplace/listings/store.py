@@ -10,7 +10,7 @@ from django.utils.translation import gettext_noop
 from catalog.formats.descriptors import Defect, IntegrationDescriptor, Renaming, column_values
 from catalog.formats.icon_choice import icon_address
 from catalog.formats.names import slug_for
-from catalog.formats.server_json import is_stable
+from catalog.formats.readers.server_json import is_stable
 from catalog.icons.declarations import assign_icons
 from catalog.registration.descriptor_rows import file_of, overwrite
 from catalog.registration.integration_identity import (
@@ -18,10 +18,10 @@ from catalog.registration.integration_identity import (
     describe_integration,
     find_target,
 )
-from marketplace.listings.offers import Offer, needs_of, offer_of
 from marketplace.listings.scanner import scan_listings
 from marketplace.listings.search_index import describe_listings
 from marketplace.models import Listing, ListingFile, ListingVersion, Source
+from marketplace.offers.offer import Offer, needs_of, offer_of
 
 _TITLES = {
     "starter": gettext_noop("Starter collection"),
@@ -65,7 +65,7 @@ def store_listings(
 
 def built_in_source(slug: str) -> Source:
     """Return the row of a built-in source; create it if it is missing."""
-    kind = slug if slug in _TITLES else Source.Kind.IMPORT
+    kind = slug if slug in _TITLES else Source.IMPORT
     values = {"title": _TITLES.get(slug, slug), "kind": kind, "schedule_hours": 0, "state": "ready"}
     return Source.objects.get_or_create(slug=slug, defaults=values)[0]
 

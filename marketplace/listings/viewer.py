@@ -16,8 +16,8 @@ from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, Integration
 from catalog.models.integration import ReviewState
 from marketplace.models import Listing, Source
+from marketplace.offers.kinds.registry import PUBLIC_KINDS
 
-_ADMIN_ONLY_KINDS = (Source.Kind.MCP_JSON, Source.Kind.IMPORT, Source.Kind.BY_HAND)
 # The condition of `visible_listings` for raw SQL, where `l` is the listing.
 PASSED = "l.review IN ('clear', 'approved')"
 VISIBLE = f"""
@@ -39,7 +39,7 @@ def visible_sources(viewer: Viewer) -> QuerySet[Source]:
     sources = Source.objects.order_by("title", "pk")
     if viewer.is_admin:
         return sources
-    return sources.exclude(Q(kind__in=_ADMIN_ONLY_KINDS) | Q(location__startswith="/"))
+    return sources.filter(~Q(location__startswith="/"), kind__in=PUBLIC_KINDS)
 
 
 def visible_listings(viewer: Viewer) -> QuerySet[Listing]:

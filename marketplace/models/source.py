@@ -13,18 +13,8 @@ from catalog.formats.secret_redaction import word_address
 class Source(JobRow):
     """A source of listings. Workers read it; the web only queues it."""
 
-    class Kind(models.TextChoices):
-        STARTER = "starter", _("Comes with Pegboard")
-        REGISTRY = "registry", _("MCP registry")
-        DOCKER = "docker", _("Docker catalogue")
-        SKILLS = "skills", _("Folder of skills")
-        PLUGINS = "plugins", _("Plugin marketplace")
-        MCP_JSON = "mcp_json", _("Client configuration (mcpServers)")
-        IMPORT = "import", _("Loaded by a command")
-        BY_HAND = "added", _("Added by an admin")
-
-    # What a person adds; the others are there by themselves.
-    ADDED = (Kind.REGISTRY, Kind.DOCKER, Kind.SKILLS, Kind.PLUGINS, Kind.MCP_JSON)
+    # Kinds that are there by themselves; the others are added by admins.
+    STARTER, IMPORT, BY_HAND = BUILT_IN = ("starter", "import", "added")
 
     class State(models.TextChoices):
         NEW = "new", _("never read")
@@ -39,7 +29,7 @@ class Source(JobRow):
         max_length=48, unique=True, validators=[RegexValidator(r"^[a-z0-9][a-z0-9_-]*$")]
     )
     title = models.CharField(max_length=200)
-    kind = models.CharField(max_length=10, choices=Kind.choices)
+    kind = models.CharField(max_length=20, help_text="A module of `offers/kinds`.")
     location = models.CharField(
         max_length=500, blank=True, help_text="An https address, or a path on this machine."
     )
@@ -82,17 +72,14 @@ class Source(JobRow):
     @property
     def is_added(self) -> bool:
         """True if an admin added it, and may change or remove it."""
-        return self.kind in self.ADDED
+        return self.kind not in self.BUILT_IN
 
     @property
     def is_refreshable(self) -> bool:
         """True if a worker can read it again; the others are as commands and admins left them."""
-        return self.kind not in (self.Kind.IMPORT, self.Kind.BY_HAND)
+        return self.kind not in (self.IMPORT, self.BY_HAND)
 
     @property
     def is_under_way(self) -> bool:
         """True if it is being read, or queued."""
         return self.state in self.UNDER_WAY
-
-
-ADDED_KINDS = [(kind.value, kind.label) for kind in Source.ADDED]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 from django.contrib.auth.models import Group, User
@@ -117,6 +117,12 @@ def _check(values: NewChannel) -> None:
         check_address(values.address, AllowedHosts.from_settings())
     except EndpointNotAllowedError as refusal:
         raise ChannelRefused("address", str(refusal)) from None
+    parameters = parse_qs(urlsplit(values.address).query)
+    for name in ADDRESS_KINDS[values.kind].QUERY:
+        if name not in parameters:
+            raise ChannelRefused(
+                "address", _("The address has no parameter %(name)s.") % {"name": name}
+            )
 
 
 @transaction.atomic

@@ -48,10 +48,9 @@ class PauseMiddleware:
         if time.monotonic() < self._checked_at + CHECK_INTERVAL_SECONDS:
             return
         until = time.monotonic() + _LONGEST_SECONDS
-        while _is_paused() and time.monotonic() < until:
+        while (
+            attempt(lambda redis: bool(redis.exists(_KEY)), default=False)
+            and time.monotonic() < until
+        ):
             time.sleep(_POLL_SECONDS)
         self._checked_at = time.monotonic()
-
-
-def _is_paused() -> bool:
-    return attempt(lambda redis: bool(redis.exists(_KEY)), default=False)

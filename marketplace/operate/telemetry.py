@@ -98,14 +98,12 @@ def _trace_statements(tracer: Any) -> None:
 
     def traced(cursor: Any, query: Any, *values: Any, **options: Any) -> Any:
         text = query if isinstance(query, str) else ""
-        with tracer.start_as_current_span(_first_word(text), record_exception=False) as span:
+        with tracer.start_as_current_span(
+            (text.split(maxsplit=1) or ["statement"])[0].upper()[:20], record_exception=False
+        ) as span:
             span.set_attribute("db.system.name", "postgresql")
             if _PLACEHOLDER.search(text):  # without placeholders, the text may contain values
                 span.set_attribute("db.query.text", " ".join(text.split())[:2000])
             return execute(cursor, query, *values, **options)
 
     Cursor.execute = traced  # type: ignore[method-assign, assignment]
-
-
-def _first_word(statement: str) -> str:
-    return (statement.split(maxsplit=1) or ["statement"])[0].upper()[:20]

@@ -11,13 +11,12 @@ from typing import Any
 
 from catalog.formats.archive_members import ARCHIVE_LIMITS, ArchiveFile, ArchiveLimits
 from catalog.formats.descriptors import Defect
-from catalog.formats.files import RefusedError, decode, parse_json, read_bytes
-from catalog.formats.loose_text import parse_loose, unwrap
-from catalog.formats.read_limits import DEFAULT_LIMITS
+from catalog.formats.files import RefusedError, read_bytes
 from catalog.servers.client.archive_reader import read_archive
 from catalog.servers.net.guarded_requests import Bounds, FetchedDocument, fetch
 from marketplace.models import Source
-from marketplace.sources._location import (
+from marketplace.offers.kinds.base import parse_source_json
+from marketplace.offers.location import (
     NotModifiedError,
     SourceProblemError,
     archive_url,
@@ -58,6 +57,7 @@ def _write(path: Path, content: bytes) -> None:
 MB = 1024 * 1024
 DOCUMENT = Bounds(most_bytes=20 * MB, seconds=60)
 ARCHIVE = Bounds(most_bytes=60 * MB, seconds=300)
+_PART = Bounds(most_bytes=30 * MB, seconds=60)
 _MOST_DEFECTS = 1_000
 _STATUS_MESSAGES = {
     401: "It requires a sign-in, which sources do not support.",
@@ -107,6 +107,10 @@ class SourceReading:
         """Fetch the body at a URL."""
         return self._request(url, {}, bounds).body
 
+    def fetch_part(self, url: str) -> bytes:
+        """Fetch the archive of one of many parts."""
+        return self.fetch_body(url, bounds=_PART)
+
     def fetch_json(self, url: str) -> Any:
         """Fetch the JSON value at a URL."""
         return parse_source_json(self.fetch_body(url))
@@ -152,6 +156,10 @@ class SourceReading:
                 raise SourceProblemError("no_such_folder", f"It has no folder {folder}.")
             yield root
 
+    def unpack(self, body: bytes, folder: Path) -> None:
+        """Extract an archive into a folder, and report what was left out."""
+        self.report(*unpack(body, folder))
+
     def _request(self, url: str, headers: Mapping[str, str], bounds: Bounds) -> FetchedDocument:
         self._heartbeat()
         document = self._fetch(url, headers=headers, bounds=bounds)
@@ -168,20 +176,3 @@ def _local_archive(path: Path) -> bytes:
         return read_bytes(path, path.parent, limit=ARCHIVE.most_bytes)
     except RefusedError as refused:
         raise SourceProblemError("archive_refused", f"The file {refused.reason}.") from None
-
-
-def parse_source_text(body: bytes) -> tuple[Any, str]:
-    """Parse JSON with or without comments, TOML or YAML; return the value, and its text."""
-    try:
-        text = unwrap(decode(body))
-        return parse_loose(text, limits=DEFAULT_LIMITS), text
-    except RefusedError as refused:
-        raise SourceProblemError("not_read", f"The answer {refused.reason}.") from None
-
-
-def parse_source_json(body: bytes) -> Any:
-    """Parse JSON from outside; SourceProblemError if it is invalid."""
-    try:
-        return parse_json(decode(body), max_depth=DEFAULT_LIMITS.json_depth)
-    except RefusedError as refused:
-        raise SourceProblemError("not_json", f"The answer {refused.reason}.") from None

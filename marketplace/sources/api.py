@@ -17,8 +17,8 @@ from acl.web.strict_serializer import Flag, Number, StrictSerializer, Text
 from catalog.formats.files import RefusedError
 from catalog.servers.net.address_check import EndpointNotAllowedError
 from marketplace.models import Source
-from marketplace.models.source import ADDED_KINDS
-from marketplace.sources._location import LocationNotAllowedError
+from marketplace.offers.kinds.registry import ADDED_KINDS, CHOICES
+from marketplace.offers.location import LocationNotAllowedError
 from marketplace.sources.subscriptions import (
     BuiltInSourceError,
     NotRefreshableError,
@@ -38,6 +38,7 @@ class SourceSerializer(serializers.ModelSerializer[Source]):
         source="listing_count", help_text="Number of listings that it offers."
     )
 
+    kind = serializers.ChoiceField(CHOICES, read_only=True)
     location = serializers.CharField(
         source="worded_location",
         read_only=True,

@@ -13,8 +13,8 @@ from acl.web.staff_pages import admins_only
 from catalog.formats.files import RefusedError
 from catalog.servers.net.address_check import EndpointNotAllowedError
 from marketplace.models import Source
-from marketplace.models.source import ADDED_KINDS
-from marketplace.sources._location import LocationNotAllowedError
+from marketplace.offers.kinds.registry import ADDED_KINDS, KINDS
+from marketplace.offers.location import LocationNotAllowedError
 from marketplace.sources.subscriptions import (
     BuiltInSourceError,
     NotRefreshableError,
@@ -34,23 +34,6 @@ SCHEDULES = [
     ("24", gettext_lazy("Every day")),
     ("168", gettext_lazy("Every week")),
     ("0", gettext_lazy("Manually")),
-]
-# Hints shown beside each kind of source.
-HINTS = {
-    "registry": gettext_lazy("An API such as https://registry.example.com, or a JSON file."),
-    "docker": gettext_lazy("An archive, a repository on a supported Git host, or a folder."),
-    "skills": gettext_lazy("An archive, a repository on a supported Git host, or a folder."),
-    "plugins": gettext_lazy(
-        "A repository on a supported Git host, an archive, a marketplace.json, or a folder."
-    ),
-    "mcp_json": gettext_lazy("A file with mcpServers, at a URL or on this machine."),
-}
-# Well-known sources to start with. None of them is read before an admin adds it.
-SUGGESTED_SOURCES = [
-    ("registry", "MCP registry", "https://registry.modelcontextprotocol.io"),
-    ("docker", "Docker's MCP catalogue", "https://github.com/docker/mcp-registry"),
-    ("skills", "Superpowers, skills", "https://github.com/obra/superpowers"),
-    ("plugins", "Awesome Copilot, plugins", "https://github.com/github/awesome-copilot"),
 ]
 
 
@@ -95,8 +78,13 @@ def add(request: PageRequest) -> HttpResponse:
             form.add_error("location", _("This location %(reason)s.") % {"reason": refused.reason})
         else:
             return redirect("source", slug=source.slug)
-    kinds = [(value, label, HINTS[value]) for value, label in form.fields["kind"].choices]  # type: ignore[attr-defined]
-    context = {"form": form, "kinds": kinds, "suggested": SUGGESTED_SOURCES}
+    context = {
+        "form": form,
+        "kinds": [(name, label, KINDS[name].HINT) for name, label in ADDED_KINDS],
+        "suggested": [
+            (name, *suggested) for name, kind in KINDS.items() for suggested in kind.SUGGESTED
+        ],
+    }
     status = 422 if form.errors else 200
     return render_page(
         request, f"{TEMPLATES}add.html", context, frame=frame_of(request), status=status
@@ -138,7 +126,8 @@ def refresh(request: PageRequest, slug: str) -> HttpResponse:
     except NotRefreshableError as refused:
         messages.error(request, str(refused))
     return redirect(
-        "sources" if "list" in request.POST else "source", *_url_arguments(request, slug)
+        "sources" if "list" in request.POST else "source",
+        *(() if "list" in request.POST else (slug,)),
     )
 
 
@@ -155,7 +144,3 @@ def remove(request: PageRequest, slug: str) -> HttpResponse:
         return redirect("sources")
     context = {"details": details, "source": details.source}
     return render_page(request, f"{TEMPLATES}remove.html", context, frame=frame_of(request))
-
-
-def _url_arguments(request: PageRequest, slug: str) -> tuple[str, ...]:
-    return () if "list" in request.POST else (slug,)

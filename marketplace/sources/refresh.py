@@ -21,16 +21,16 @@ from catalog.formats.files import RefusedError
 from catalog.models import Integration
 from catalog.servers.net.address_check import OutgoingError
 from catalog.servers.net.guarded_requests import fetch as guarded_fetch
-from marketplace.listings.offers import Offer
 from marketplace.listings.store import StoredListings, store_offers
 from marketplace.models import Listing, Source
-from marketplace.sources._location import (
+from marketplace.offers.kinds.registry import KINDS
+from marketplace.offers.location import (
     LocationNotAllowedError,
     NotModifiedError,
     SourceProblemError,
 )
+from marketplace.offers.offer import Offer
 from marketplace.sources._reader import Fetch, SourceReading
-from marketplace.sources.kinds.registry import READERS
 
 # Listings that their source removed or renamed.
 
@@ -140,7 +140,11 @@ class _Pass:
     def run(self) -> None:
         """Read and store in batches: a crash loses only the last batch."""
         reading, source = self._reading, self._source
-        for batch in _batches(self._without_repeats(READERS[source.kind].offers(reading))):
+        kind = KINDS.get(source.kind)
+        if kind is None:
+            words = f"This version of Pegboard has no sources of {source.kind}."
+            raise SourceProblemError("unknown_kind", words)
+        for batch in _batches(self._without_repeats(kind.offers(reading))):
             with transaction.atomic():
                 self._lock()
                 follow_renames(source, reading.renames)
@@ -174,7 +178,9 @@ class _Pass:
         """Yield each version once; report versions that come again with different content."""
         for offer in offers:
             at = (offer.key, offer.descriptor.version)
-            digest = _digest(offer)
+            # `source_ref` names the file that it was read from: equal offers may differ in it.
+            content = canonical_json(asdict(replace(offer.descriptor, source_ref={})))
+            digest = sha256(content.encode()).digest()
             self._done += 1
             if at not in self._seen:
                 self._seen[at] = digest
@@ -231,13 +237,6 @@ def _batches(offers: Iterator[Offer]) -> Iterator[list[Offer]]:
         yield batch
 
 
-def _digest(offer: Offer) -> bytes:
-    """Hash what an offer says of itself."""
-    # `source_ref` names the file that it was read from, which may differ between equal offers.
-    content = canonical_json(asdict(replace(offer.descriptor, source_ref={})))
-    return sha256(content.encode()).digest()
-
-
 def _finish(source: Source, message: str, **columns: object) -> None:
     """Record that the source was read to its end."""
     _end(source, State.READY, message=message, reason="", refreshed_at=Now(), **columns)
@@ -252,12 +251,10 @@ def _end(source: Source, state: State, **columns: object) -> None:
 
 def due_sources() -> QuerySet[Source]:
     """Return sources that are due by their schedule, or whose task or worker was lost."""
-    return Source.objects.filter(_lost() | _due()).order_by("pk")
-
-
-def _lost() -> Q:
     reading = Q(state=State.REFRESHING) & overdue(at_least=STEP_SECONDS)
-    return (Q(state=State.QUEUED) & overdue()) | reading
+    return Source.objects.filter(((Q(state=State.QUEUED) & overdue()) | reading) | _due()).order_by(
+        "pk"
+    )
 
 
 def _due() -> Q:

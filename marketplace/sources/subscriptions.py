@@ -13,11 +13,14 @@ from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
 from acl.platform.jobs.task_names import REFRESH_SOURCE, send_on_commit
+from catalog.formats.files import RefusedError
 from catalog.formats.names import slug_for
-from catalog.formats.secret_redaction import REDACTED, word_address
+from catalog.formats.secret_redaction import REDACTED, redact_url, word_address
 from catalog.models import Integration
+from catalog.servers.net.address_check import AllowedHosts, check_address
 from marketplace.models import Listing, Source
-from marketplace.sources._location import check_location
+from marketplace.offers.kinds.registry import ADDED_KINDS, KINDS
+from marketplace.offers.location import archive_url, resolve_allowed_path
 
 log = structlog.get_logger(__name__)
 _DEFECTS_ON_A_PAGE = 50
@@ -30,7 +33,7 @@ class NotRefreshableError(Exception):
 
     def __init__(self, source: Source) -> None:
         message = _("A command loaded this source. Run the command again to refresh it.")
-        if source.kind == Source.Kind.BY_HAND:
+        if source.kind == Source.BY_HAND:
             message = _("Admins added these listings one by one. Add one again to refresh it.")
         super().__init__(message)
 
@@ -53,6 +56,25 @@ class SourceDetails:
     defects: Page  # rows of `Source.report`
 
 
+def check_location(kind: str, location: str) -> None:
+    """Raise if a source of this kind cannot be at this location. Sends no request.
+
+    Raises EndpointNotAllowedError, LocationNotAllowedError, or RefusedError with the reason.
+    """
+    if kind not in dict(ADDED_KINDS):
+        raise RefusedError("is of a kind that nobody adds")
+    if location.startswith("/"):
+        resolve_allowed_path(location)
+        return
+    check_address(location, AllowedHosts.from_settings())
+    if redact_url(location) != location:
+        raise RefusedError("contains a secret, and sources are read without secrets")
+    place = KINDS[kind].PLACE
+    is_document = location.partition("?")[0].endswith(".json") and place != "archive"
+    if place != "document" and not is_document:
+        archive_url(location)
+
+
 def list_sources() -> QuerySet[Source]:
     """Return all sources with their number of listings, without their possibly long reports."""
     offered = Count("listings", filter=Q(listings__vanished_at=None))
@@ -72,11 +94,12 @@ def source_details(*, slug: str, page: str = "") -> SourceDetails | None:
         vanished=Count("pk", filter=~Q(vanished_at=None)),
     )
     defects = Paginator(source.report.get("defects", []), _DEFECTS_ON_A_PAGE).get_page(page)
-    return SourceDetails(source, installed=_count_installed(listings), defects=defects, **figures)
-
-
-def _count_installed(listings: QuerySet[Listing]) -> int:
-    return Integration.objects.filter(listing__in=listings.values("slug")).count()
+    return SourceDetails(
+        source,
+        installed=Integration.objects.filter(listing__in=listings.values("slug")).count(),
+        defects=defects,
+        **figures,
+    )
 
 
 @transaction.atomic

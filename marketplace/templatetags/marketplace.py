@@ -10,11 +10,13 @@ from django.utils.translation import gettext as _
 
 from catalog.formats.secret_redaction import word_addresses
 from catalog.servers.client.server_problems import label_problem
-from marketplace.notifications.kinds.registry import label_kind
+from marketplace.notifications.kinds.registry import label_kind as label_channel_kind
+from marketplace.offers.kinds.registry import label_kind as label_source_kind
 
 register = template.Library()
 register.filter("problem_label", label_problem)
-register.filter("channel_kind", label_kind)
+register.filter("channel_kind", label_channel_kind)
+register.filter("source_kind", label_source_kind)
 
 
 @register.filter

@@ -17,7 +17,7 @@ from catalog.models.integration import ReviewState
 from catalog.registration.definition_review import ChangedSinceError, NotReadableError
 from catalog.servers.proposals import list_open_proposals
 from marketplace.integrations import review_decisions
-from marketplace.integrations.review_decisions import DefinitionChange, change_of
+from marketplace.integrations.review_decisions import change_of
 from marketplace.models import Installation
 from marketplace.today._section import (
     MOST,
@@ -73,15 +73,13 @@ def _definitions_of(integrations: list[int]) -> dict[int, list[PendingDefinition
 
 def _pending(row: Definition) -> PendingDefinition:
     change = change_of(row)
-    return PendingDefinition(row.pk, change, _is_short(change))
-
-
-def _is_short(change: DefinitionChange) -> bool:
     fields = [field for field in change.fields if field.is_changed]
     characters = sum(len(field.before) + len(field.after) for field in fields)
     lines = sum(len(field.lines) for field in fields)
     is_whole = not any(field.left_out for field in fields)
-    return is_whole and characters <= MOST_CHARACTERS and lines <= MOST_LINES
+    return PendingDefinition(
+        row.pk, change, is_whole and characters <= MOST_CHARACTERS and lines <= MOST_LINES
+    )
 
 
 def _row(integration: Integration, definitions: list[PendingDefinition]) -> Row:

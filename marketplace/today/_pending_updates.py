@@ -68,13 +68,14 @@ def _row(integration: Integration, listing: Listing | None) -> Row:
     update = _update(integration, listing)
     if update is None:
         return Row(integration.title, words, address, action, face=face_of(integration))
+    changed = (line for line in update.lines if line.is_changed)
     return Row(
         integration.title,
         words,
         address,
         action,
         choice=f"{integration.slug}:{update.digest}",
-        facts=_facts(update),
+        facts=tuple(Fact(line.label, line.before, line.after) for line in changed),
         face=face_of(integration),
     )
 
@@ -90,11 +91,6 @@ def _update(integration: Integration, listing: Listing | None) -> Update | None:
     is_same = update.descriptor.transport == integration.transport
     asks_more = set(update.descriptor.required_secrets) - set(integration.required_secrets)
     return update if is_same and not asks_more and fit_a_list(update.lines) else None
-
-
-def _facts(update: Update) -> tuple[Fact, ...]:
-    changed = (line for line in update.lines if line.is_changed)
-    return tuple(Fact(line.label, line.before, line.after) for line in changed)
 
 
 def start_updates(*, by: User, choices: Sequence[str]) -> Decisions:

@@ -12,16 +12,16 @@ from pytest_django.fixtures import Settings
 from catalog.formats.descriptors import canonical_json
 from catalog.formats.files import RefusedError
 from catalog.formats.loader import load_path
-from catalog.formats.openapi import document_format
 from catalog.formats.openapi.api_document import parse_document
-from catalog.formats.openapi.document_format import read_api
+from catalog.formats.readers import openapi
+from catalog.formats.readers.openapi import read_api
 from catalog.servers.cell import support
 from catalog.servers.client import api_reader, reader_process
 from catalog.servers.client.api_reader import read_api_file, read_api_text
 from catalog.servers.client.reader_process import MB, ReaderBounds
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from marketplace.models import Source
-from marketplace.sources._files import load_file
+from marketplace.offers.kinds.base import load_file
 from marketplace.sources._reader import SourceReading
 from tests.openapi.documents import AS_YAML, library, new_library, old_library
 
@@ -88,7 +88,7 @@ def test_files_of_an_import_are_read_apart_and_those_of_a_source_not_at_all(
     hours = tmp_path / "hours.yaml"
     hours.write_text(AS_YAML)
     here, reading = load_path(hours), SourceReading(Source())
-    monkeypatch.setattr(document_format, "read_document", None)  # nothing is read in this process
+    monkeypatch.setattr(openapi, "read_document", None)  # nothing is read in this process
 
     imported = load_path(hours, read_api=read_api_file)
     offered = load_file(hours, tmp_path, reading)

@@ -11,6 +11,7 @@ from pytest_django.fixtures import Settings
 from catalog.models import Capability
 from discovery.chats.chats import ChatRefusedError, cancel_message, send_message
 from discovery.chats.model_sender import MOST_BYTES, send_request
+from discovery.chats.providers.registry import APIS
 from discovery.models import Call, ChatMessage, ChatUse, ModelRequest, Turn
 from tests.access.people import People
 from tests.chats.conftest import Bench, connect
@@ -18,7 +19,7 @@ from tests.chats.fake_models import KEY, CallTools, Raw, Reply, Say, Serve
 from tests.factories import take_away
 
 LETTER = CallTools((("letters__polite", {}),), text="I look at how letters are written.")
-PROVIDERS = ("anthropic", "openai", "compatible", "gemini")
+PROVIDERS = tuple(APIS)
 
 
 def requests_of(message: ChatMessage, purpose: str = "answer") -> list[ModelRequest]:

@@ -6,6 +6,8 @@ from pytest_django.fixtures import Settings
 
 from acl.models import AuditEntry
 from catalog.servers.secrets.sealed_values import rotate_secrets, unseal
+from discovery.chats.chats import ChatRefusedError, send_message
+from discovery.chats.model_sender import send_request
 from discovery.chats.models import (
     MOST_MODELS,
     ModelRefusedError,
@@ -13,7 +15,7 @@ from discovery.chats.models import (
     delete_model,
     set_model,
 )
-from discovery.models import ChatModel, ModelRequest
+from discovery.models import Chat, ChatModel, ModelRequest
 from marketplace.operate.secret_broker._open_permission import may_open
 from tests.access.people import People
 from tests.chats.conftest import Bench, admin
@@ -96,6 +98,21 @@ def test_models_are_for_admins_and_the_groups_that_are_named(people: People) -> 
     }
 
     assert usable == {"root": [own, shared], "alice": [shared], "charlie": [], "gone": []}
+
+
+def test_provider_of_no_module_is_refused_everywhere(bench: Bench) -> None:
+    with pytest.raises(ModelRefusedError, match="no such provider"):
+        set_model(by=None, values=wanted(provider="pigeon"))
+    message = bench.say()
+    request = message.requests.get()
+    ChatModel.objects.update(provider="pigeon")  # of a later version
+
+    send_request(request.pk)
+
+    request.refresh_from_db()
+    assert (request.state, request.reason) == ("failed", "no_model")
+    with pytest.raises(ChatRefusedError, match="no such provider"):
+        send_message(by=bench.people.alice, chat=Chat.objects.get(), text="hi", compare=False)
 
 
 def test_there_is_a_limit_to_models() -> None:

@@ -15,7 +15,7 @@ from tests.chats.fake_models import MODEL, CallTools, FakeModel
 
 ASKS = CallTools((("letters__polite", {"tone": "warm"}),), text="I look it up.")
 SCHEMA = {"type": "object", "properties": {"tone": {"type": "string"}}}
-PROVIDERS = ("anthropic", "openai", "compatible", "gemini")
+PROVIDERS = tuple(APIS)
 
 
 def types_of(provider: str) -> tuple[Any, Any]:

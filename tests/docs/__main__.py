@@ -25,8 +25,6 @@ for access_page in rights_page.PAGES:
 description = client_types.read_description()
 components = description["components"]["schemas"]
 client_types.MODULE.write_text(client_types.render_types(components), "utf-8")
-page = client_types.PAGE.read_text("utf-8")
-client_types.PAGE.write_text(client_types.render_page(components, page), "utf-8")
 typescript_types.MODULE.write_text(typescript_types.render_types(description), "utf-8")
 escapes_table.PAGE.write_text(escapes_table.render_trust(), "utf-8")
 atlas_page.PAGE.write_text(atlas_page.render_atlas(), "utf-8")

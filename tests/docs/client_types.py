@@ -1,4 +1,4 @@
-"""The Python client's types and the table of docs/api.md, from OpenAPI: `python -m tests.docs`."""
+"""The Python client's types, from OpenAPI: `python -m tests.docs`."""
 
 import re
 import subprocess
@@ -11,7 +11,6 @@ from drf_spectacular.generators import SchemaGenerator
 from tests.docs.room_map import PROJECT
 
 MODULE = PROJECT / "docs" / "client" / "pegboard_client" / "answers.py"
-PAGE = PROJECT / "docs" / "api.md"
 # The client's names of components that OpenAPI calls otherwise.
 NAMES = {
     "SelectionInMode": "Selection",
@@ -25,9 +24,10 @@ NAMES = {
     "AccessEnum": "Access",
     "SideEffectEnum": "SideEffect",
     "OutcomeStatus": "Status",
+    "FormatEnum": "Format",
 }
-ALIASES = ("AccessEnum", "Kind", "SideEffectEnum", "InjectionMode", "FitEnum", "TurnState",
-           "OutcomeStatus", "CallStatus", "SelectionMode")  # fmt: skip
+ALIASES = ("AccessEnum", "FormatEnum", "Kind", "SideEffectEnum", "InjectionMode", "FitEnum",
+           "TurnState", "OutcomeStatus", "CallStatus", "SelectionMode")  # fmt: skip
 ROOTS = ("OneCapability", "Page", "SelectionInMode", "Plan", "Discovery", "Execution", "Turn",
          "Reported", "MetaTools", "MetaAnswer")  # fmt: skip
 # A tool's own answer may have more than OpenAPI says.
@@ -63,26 +63,6 @@ def render_types(components: Schema) -> str:
     ruff = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(MODULE), "-"]
     done_by = subprocess.run(ruff, input=text, capture_output=True, text=True, check=True)  # noqa: S603 (our own words)
     return done_by.stdout
-
-
-def render_page(components: Schema, page: str) -> str:
-    """Return docs/api.md with the tables of select's answer written anew."""
-    for name in ("SelectionInMode", "Selected"):
-        begin, end = f"<!-- fields of {name} -->\n", f"<!-- end of {name} -->"
-        before, _, rest = page.partition(begin)
-        after = rest.partition(end)[2]
-        page = f"{before}{begin}\n{_table(components[name])}\n{end}{after}"
-    return page
-
-
-def _table(schema: Schema) -> str:
-    required = set(schema["required"])
-    rows = ["| field | type | about it |", "|---|---|---|"]
-    for name, field in schema["properties"].items():
-        about = " ".join(field.get("description", "").partition("\n\n* ")[0].split())
-        kind = _type(field).replace("|", "or")
-        rows.append(f"| `{name}`{'' if name in required else ' (optional)'} | `{kind}` | {about} |")
-    return "\n".join(rows) + "\n"
 
 
 def _define(name: str, components: Schema, done: dict[str, str]) -> None:

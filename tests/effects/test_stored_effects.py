@@ -8,7 +8,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from catalog.formats.descriptors import IntegrationDescriptor, Loaded
-from catalog.formats.tools_list import normalize_tools
+from catalog.formats.readers.tools_list import normalize_tools
 from catalog.models import Capability
 from catalog.registration.admin_corrections import correct_capability
 from catalog.registration.catalog_rebuild import rebuild_catalog

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from catalog.formats import readers
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, Loaded
-from catalog.formats.loader import load_path, load_value
+from catalog.formats.loader import FORMATS, load_path, load_value
+from catalog.formats.loose_text import parse_loose
+from catalog.formats.read_limits import DEFAULT_LIMITS
 from tests.examples import EXAMPLES_OF_TEXTS
 from tests.formats.folders import SAMPLES, capability, integration, reasons, write
 
@@ -58,6 +61,17 @@ def test_format_is_recognised(
 
     found = (len(loaded.integrations), len(loaded.capabilities), len(loaded.defects))
     assert found == (integrations, capabilities, defects), reasons(loaded)
+
+
+def test_each_file_of_the_package_is_a_format_and_no_two_want_the_same_sample() -> None:
+    files = {path.stem for path in Path(readers.__path__[0]).glob("[!_]*.py")}
+    assert {one.__name__.rpartition(".")[2] for one in FORMATS} == files  # type: ignore[attr-defined]
+
+    for path in sorted(SAMPLES.rglob("*.[jy][sa][om][nl]")):
+        if path.name != "tools.json":  # a part of its server's entry
+            value = parse_loose(path.read_text("utf-8"), limits=DEFAULT_LIMITS, suffix=path.suffix)
+            strict = [one for one in FORMATS if not one.IS_LOOSE and one.recognises(value)]
+            assert len(strict) <= 1, path
 
 
 def test_folder_gives_what_its_files_give() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from catalog.formats.descriptors import IntegrationDescriptor, Loaded
 from catalog.formats.read_limits import Limits
-from catalog.formats.tools_list import normalize_tools
+from catalog.formats.readers.tools_list import normalize_tools
 from tests.formats.folders import capability, load, reasons
 
 SERVER = IntegrationDescriptor(slug="box", kind="mcp", title="Box")

@@ -33,6 +33,7 @@ from marketplace.config.logs import word_texts
 from marketplace.models import Addition, NotificationDelivery, Source
 from marketplace.notifications.channels import ChannelRefused, NewChannel, add_channel, send_test
 from marketplace.notifications.delivery_sender import deliver
+from marketplace.notifications.kinds.registry import ADDRESS_KINDS
 from marketplace.sources.refresh import refresh_source
 from marketplace.sources.subscriptions import add_source
 from tests.connection_loops import own_connections
@@ -91,8 +92,10 @@ def fail_everywhere(world: World, marker: str) -> list[str]:
     said: list[str] = []
     mail = Integration.objects.filter(pk=world.mail.pk)
     for address in addresses(marker):
-        for kind in ("slack", "teams", "webhook"):
-            wanted = NewChannel(kind, ["reviews"], "https://pegboard.example/", address=address)
+        for name, kind in ADDRESS_KINDS.items():
+            query = "".join(f"&{parameter}=1" for parameter in kind.QUERY)
+            target = address + (query if "?" in address else query.replace("&", "?", 1))
+            wanted = NewChannel(name, ["reviews"], "https://pegboard.example/", address=target)
             try:
                 channel, _ = add_channel(by=world.root, values=wanted)
                 deliver(send_test(channel=channel).pk)

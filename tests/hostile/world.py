@@ -56,7 +56,6 @@ from marketplace.models import (
     Addition,
     Installation,
     NotificationChannel,
-    Source,
 )
 from tests.factories import (
     CapabilityFactory,
@@ -232,7 +231,7 @@ def _fill_the_shop(world: World) -> None:
     offers = SourceFactory.create(slug="offers")
     ListingFactory.create(slug="offer", title="Offer", source=offers, **away)
     Integration.objects.filter(pk=world.mail.pk).update(listing="offer", version="mulberry-1")
-    inside = SourceFactory.create(slug="mulberry", kind=Source.Kind.MCP_JSON, location="")
+    inside = SourceFactory.create(slug="mulberry", kind="mcp_json", location="")
     ListingFactory.create(
         slug="mulberry-inside", title="Quince of mulberry", source=inside, category="quince"
     )

@@ -5,18 +5,18 @@ from typing import Any
 import pytest
 from pytest_django.fixtures import Settings
 
-from catalog.formats.docker_catalog import read as read_docker
 from catalog.formats.entry import Document
 from catalog.formats.icon_choice import LONGEST_DATA, choose_icon, icon_address
 from catalog.formats.mcpb import read_bundle
-from catalog.formats.openapi.document_format import read_api
-from catalog.formats.server_json import read as read_server_json
+from catalog.formats.readers.docker_catalog import read as read_docker
+from catalog.formats.readers.openapi import read_api
+from catalog.formats.readers.server_json import read as read_server_json
 from catalog.icons.declarations import set_icon
 from catalog.models import IconSource, Integration
 from catalog.servers.connections.server_requests import check_server
-from marketplace.listings.offers import offer_of
 from marketplace.listings.store import store_offers
 from marketplace.models import Listing
+from marketplace.offers.offer import offer_of
 from tests.connection_loops import own_connections
 from tests.connections.addresses import fine_server
 from tests.factories import IntegrationFactory, SourceFactory

@@ -9,7 +9,7 @@ from django.test import Client
 
 from acl.templatetags.integration_icons import HUES, hue_of, integration_icon, letter_of
 from catalog.models import IconImage, IconSource, Integration
-from marketplace.models import Listing, Source
+from marketplace.models import Listing
 from tests.factories import (
     CapabilityFactory,
     GroupFactory,
@@ -90,7 +90,7 @@ def test_a_lost_right_ends_it_and_hidden_looks_like_unknown(
 
 
 def test_icons_of_visible_listings_are_for_everyone_who_is_signed_in(charlie: Client) -> None:
-    inside = SourceFactory.create(kind=Source.Kind.MCP_JSON)
+    inside = SourceFactory.create(kind="mcp_json")
     seen, held, private = (
         iconed(ListingFactory.create(), b"a"),
         iconed(ListingFactory.create(review="held"), b"b"),

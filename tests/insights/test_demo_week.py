@@ -14,7 +14,7 @@ from acl.models import ApiKey
 from catalog.registration.register import register
 from discovery.insights.figures import report_figures
 from discovery.models import Called, Experience, Outcome, OutcomeAlert, Turn
-from marketplace.sources.kinds.starter import starter_collection
+from marketplace.offers.kinds.starter import starter_collection
 from tests.factories import GroupFactory, UserFactory
 
 

@@ -34,7 +34,7 @@ from marketplace.installs.packages.folders import TARBALLS
 from marketplace.installs.requests import retry_install, start_install, to_confirm
 from marketplace.installs.worker import install
 from marketplace.models import Installation
-from marketplace.sources.kinds.starter import starter_listings
+from marketplace.offers.kinds.starter import starter_listings
 from tests.connection_loops import own_connections
 from tests.connections.evil_server import text_of
 

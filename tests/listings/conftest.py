@@ -8,7 +8,7 @@ from catalog.registration.embedding_models import register_configured_model
 from marketplace.listings.search_index import embed_listings
 from marketplace.listings.store import store_listings
 from marketplace.models import Listing
-from marketplace.sources.kinds.starter import starter_listings
+from marketplace.offers.kinds.starter import starter_listings
 from tests.pages.conftest import (  # noqa: F401 - fixtures
     _folder_of_static_files,
     _plain_static_files,

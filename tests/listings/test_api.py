@@ -8,7 +8,6 @@ from django.test import Client
 from acl.keys.lifecycle import create_key
 from catalog.models import Integration
 from marketplace.listings.search_index import describe_missing
-from marketplace.models import Source
 from tests.factories import (
     CapabilityFactory,
     GroupFactory,
@@ -33,7 +32,7 @@ def shop() -> None:
         command=["uvx", "time==2"],
         source=SourceFactory.create(slug="starter", kind="starter", location=""),
     )
-    inside = SourceFactory.create(slug="inside", kind=Source.Kind.MCP_JSON, location="")
+    inside = SourceFactory.create(slug="inside", kind="mcp_json", location="")
     ListingFactory.create(slug="quince", title="Quince", source=inside)
     kept = IntegrationFactory.create(slug="time", listing="time", version="1")
     CapabilityFactory.create(integration=kept)

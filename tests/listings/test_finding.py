@@ -13,12 +13,12 @@ from catalog.models import EmbeddingModel, Integration
 from catalog.registration.embedding_models import register_configured_model
 from marketplace.listings._browse import ListingPage, browse_listings, find_listing
 from marketplace.listings._filters import INSTALLED, KNOWN, UPDATES, ListingQuery
-from marketplace.listings.offers import Offer, offer_of
-from marketplace.listings.package_test import PackageTest
 from marketplace.listings.search_index import describe_missing, embed_listings, pending_listings
 from marketplace.listings.store import built_in_source, store_offers
 from marketplace.listings.viewer import Viewer
 from marketplace.models import Listing, ListingVector, ListingWords, Source
+from marketplace.offers.offer import Offer, offer_of
+from marketplace.offers.package_test import PackageTest
 from tests.catalog.builders import AbsentEmbedder, WordyEmbedder
 from tests.catalog.conftest import use
 from tests.factories import (
@@ -198,8 +198,8 @@ def test_others_than_admins_learn_nothing_of_what_is_not_theirs(shop: Source) ->
         kept = IntegrationFactory.create(slug=slug, listing=slug, version="0.1")
         CapabilityFactory.create(integration=kept)
     give(Integration.objects.get(slug="git"), group)
-    inside = SourceFactory.create(slug="quince", kind=Source.Kind.MCP_JSON, location="")
-    folder = SourceFactory.create(slug="folder", kind=Source.Kind.SKILLS, location="/srv/skills")
+    inside = SourceFactory.create(slug="quince", kind="mcp_json", location="")
+    folder = SourceFactory.create(slug="folder", kind="skills", location="/srv/skills")
     for source in (inside, folder, None):
         ListingFactory.create(title="Quince time", source=source, category="quince", kind="channel")
     describe_missing()

@@ -15,12 +15,12 @@ from catalog.models import Integration
 from marketplace import tasks
 from marketplace.installs.integration_management import descriptor_of_listing
 from marketplace.installs.requests import ListingHeldError, start_install
-from marketplace.listings.offers import Offer, OfferedFile, offer_of
 from marketplace.listings.scanner import scan_stored_listings
 from marketplace.listings.search_index import embed_listings
 from marketplace.listings.store import built_in_source, store_listings, store_offers
 from marketplace.models import Listing, ListingFile, Source
-from marketplace.sources.kinds.starter import starter_listings
+from marketplace.offers.kinds.starter import starter_listings
+from marketplace.offers.offer import Offer, OfferedFile, offer_of
 from tests.factories import IntegrationFactory, ListingFactory, UserFactory, active_model
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from catalog.readiness.obstacles import OWN_INTEGRATIONS
 from catalog.token_counter import estimate_tokens
 from discovery.metatools.metatool import MetaTool
 from discovery.metatools.registry import EXPLORING, META_TOOLS
-from marketplace.sources.kinds.starter import starter_collection
+from marketplace.offers.kinds.starter import starter_collection
 
 INTEGRATIONS = {"mcp", "tool_discovery"}
 every_tool = pytest.mark.parametrize("tool", META_TOOLS.values(), ids=META_TOOLS)

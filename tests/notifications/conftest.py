@@ -20,6 +20,7 @@ class Receiver:
 
     url: str = ""
     status: int = 204
+    paths: list[str] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
 
@@ -42,6 +43,7 @@ def receiver() -> Iterator[Receiver]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            made.paths.append(self.path)
             made.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
             made.headers.append({name.lower(): value for name, value in self.headers.items()})
             self.send_response(made.status)

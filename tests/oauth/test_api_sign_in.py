@@ -9,7 +9,7 @@ from django.contrib.auth.models import Group, User
 from pytest_django.fixtures import Settings
 
 from catalog.formats.openapi.api_security import find_sign_in, read_scopes
-from catalog.formats.openapi.document_format import parse_api
+from catalog.formats.readers.openapi import parse_api
 from catalog.models import Integration, OAuthClient, OAuthConnection
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import call_tool

@@ -3,7 +3,7 @@
 import asyncio
 
 from catalog.formats.descriptors import JSONObject
-from catalog.formats.openapi.document_format import read_api
+from catalog.formats.readers.openapi import read_api
 from catalog.servers.client.api_session import ApiSession
 from catalog.servers.client.mcp_session import ToolResult
 from catalog.servers.client.targets import ApiServer

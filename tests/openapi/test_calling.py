@@ -12,7 +12,7 @@ import pytest
 
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.openapi.api_requests import ApiRequest
-from catalog.formats.openapi.document_format import read_api
+from catalog.formats.readers.openapi import read_api
 from catalog.servers.client.api_session import ApiSession
 from catalog.servers.client.mcp_session import Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError

@@ -13,7 +13,7 @@ from catalog.formats.header_names import DeclaredBy, can_be_sent, header_key, re
 from catalog.formats.loader import load_value
 from catalog.formats.openapi.api_requests import ArgumentRefusedError, build_request
 from catalog.formats.openapi.api_security import Credentials
-from catalog.formats.openapi.document_format import ReadApi, read_api
+from catalog.formats.readers.openapi import ReadApi, read_api
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import HttpServer
 from tests.examples import EXAMPLES_OF_TEXTS

@@ -12,7 +12,7 @@ from acl.models import AuditEntry
 from acl.rights.caller_lookup import Caller
 from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
-from catalog.formats.openapi.document_format import read_api
+from catalog.formats.readers.openapi import read_api
 from catalog.models import ApiDocument, Capability, Definition, Integration, Sync
 from catalog.servers._definition_sync import sync_definitions
 from catalog.servers.client.server_problems import Reason

@@ -6,7 +6,7 @@ import json
 import pytest
 from drf_spectacular.generators import SchemaGenerator
 
-from catalog.formats.openapi.document_format import read_api
+from catalog.formats.readers.openapi import read_api
 from catalog.servers.client.api_session import ApiSession
 from catalog.servers.client.targets import ApiServer
 from catalog.servers.net.address_check import AllowedHosts

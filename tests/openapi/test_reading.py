@@ -16,7 +16,7 @@ from catalog.formats.loader import load_path, load_value
 from catalog.formats.openapi.api_choice import ApiChoice, choose, count_tags
 from catalog.formats.openapi.api_document import looks_like_document, parse_document, read_document
 from catalog.formats.openapi.api_names import action_for
-from catalog.formats.openapi.document_format import ReadApi, read_api
+from catalog.formats.readers.openapi import ReadApi, read_api
 from tests.openapi.documents import AS_YAML, library, new_library, old_library
 
 

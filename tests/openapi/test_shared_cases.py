@@ -13,7 +13,7 @@ from catalog.formats.charsets import decode_text
 from catalog.formats.loader import load_path, load_value
 from catalog.formats.openapi.api_requests import build_request
 from catalog.formats.openapi.api_security import Credentials
-from catalog.formats.openapi.document_format import read_api
+from catalog.formats.readers.openapi import read_api
 from catalog.models import Integration
 from catalog.servers.secrets.pasted_values import as_pasted
 from discovery.calls.argument_check import check_arguments, leave_out_nulls

@@ -11,7 +11,7 @@ from catalog.formats.descriptors import JSONObject
 from catalog.formats.openapi.api_names import LONGEST_ACTION, unique_name
 from catalog.formats.openapi.api_requests import ApiRequest, build_request
 from catalog.formats.openapi.api_security import credentials_for
-from catalog.formats.openapi.document_format import ReadApi, read_api
+from catalog.formats.readers.openapi import ReadApi, read_api
 from catalog.models import Integration, Secret
 from catalog.readiness.own_values import still_needed
 from tests.examples import EXAMPLES_OF_TEXTS

@@ -39,7 +39,7 @@ from discovery.select.ranking.scales import scale_of
 from lab.bench.languages import measure_languages
 from lab.training._evidence import LabelledRequest, by_fusion, find_evidence, measure
 from lab.training._pairs import REQUESTS
-from marketplace.sources.kinds.starter import FOLDER as STARTER
+from marketplace.offers.kinds.starter import FOLDER as STARTER
 from tests.ranking.conftest import Tool, needs_package
 from tests.ranking.languages import FOREIGN_TOOLS, LANGUAGES, SMALL_TALK, read_messages
 from tests.ranking.tool_texts import MESSAGES

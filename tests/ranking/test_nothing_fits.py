@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from catalog.embedding.onnx_embedder import OnnxEmbedder
-from marketplace.sources.kinds.starter import FOLDER
+from marketplace.offers.kinds.starter import FOLDER
 from tests.ranking.conftest import SHARED_SETS
 from tests.ranking.fit_evidence import Verdict, read_verdicts
 

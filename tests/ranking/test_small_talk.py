@@ -15,7 +15,7 @@ from discovery.select import example_texts
 from discovery.select._glossary import add_english
 from discovery.select.example_texts import digest_of, read_abilities, read_vectors, write_vectors
 from discovery.select.small_talk import chance_of_small_talk, is_small_talk, read_small_talk
-from marketplace.sources.kinds.starter import FOLDER
+from marketplace.offers.kinds.starter import FOLDER
 
 Embed = Callable[..., EmbeddedTexts]
 

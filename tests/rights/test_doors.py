@@ -59,8 +59,8 @@ from marketplace.models import (
     NotificationDelivery,
     Source,
 )
+from marketplace.offers.kinds.registry import CHOICES, KINDS
 from marketplace.sources.catalog_import import import_loaded
-from marketplace.sources.kinds.registry import READERS
 from tests.calls.worker import run_call
 from tests.connection_loops import own_connections
 from tests.connections.evil_server import EVIL
@@ -85,7 +85,7 @@ SAMPLE_OF = {
     "toolhive": "toolhive",
     "obot": "obot",
     "server_json": "registry/server.json",
-    "document_format": "openapi/library.yaml",
+    "openapi": "openapi/library.yaml",
     "tools_list": "tools/tools-list.json",
     "extension": "lists/extensions.json",
     "channel": "lists/channels.json",
@@ -98,12 +98,12 @@ SAMPLE_OF = {
 }
 # A source of each kind that is read locally, and the external addresses that it names.
 SOURCE_OF = {
-    Source.Kind.STARTER: "",
-    Source.Kind.REGISTRY: "registry",
-    Source.Kind.DOCKER: "docker",
-    Source.Kind.SKILLS: "skills",
-    Source.Kind.PLUGINS: "plugins/marketplace.json",
-    Source.Kind.MCP_JSON: "clients",
+    "starter": "",
+    "registry": "registry",
+    "docker": "docker",
+    "skills": "skills",
+    "plugins": "plugins/marketplace.json",
+    "mcp_json": "clients",
 }
 
 ANY_SOURCE = "*.sources.example"
@@ -283,7 +283,7 @@ def import_everything() -> None:
         location = str(SAMPLES / folder) if folder else ""
         waits: dict[str, Any] = {"kind": kind, "state": Source.State.QUEUED}
         SourceFactory.create(slug=f"here-{kind}".replace("_", "-"), location=location, **waits)
-        if kind in Source.ADDED:
+        if kind not in Source.BUILT_IN:
             away = f"https://{kind.replace('_', '-')}.sources.example/all.tar.gz"
             SourceFactory.create(slug=f"away-{kind}".replace("_", "-"), location=away, **waits)
     for source in Source.objects.filter(location__regex=r"^https://[^.]+\.example$"):
@@ -407,8 +407,8 @@ def test_every_format_source_and_command_is_listed() -> None:
     commands = {name for name, app in get_commands().items() if app in apps}
 
     assert formats == set(SAMPLE_OF)
-    assert set(READERS) == set(SOURCE_OF)
-    assert set(Source.Kind.values) - set(SOURCE_OF) == {Source.Kind.IMPORT, Source.Kind.BY_HAND}
+    assert set(KINDS) == set(SOURCE_OF)
+    assert set(dict(CHOICES)) - set(SOURCE_OF) == {Source.IMPORT, Source.BY_HAND}
     assert commands == set(COMMANDS)
 
 

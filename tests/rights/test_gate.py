@@ -27,7 +27,7 @@ from catalog.registration.register import register
 from catalog.trust.gate import NotReviewedError, ReviewedDefinition, marked_as_reviewed
 from discovery.calls._permission import waits_for_review
 from marketplace.integrations.review_decisions import to_review
-from marketplace.sources.kinds.starter import starter_collection
+from marketplace.offers.kinds.starter import starter_collection
 from tests.catalog.builders import tool
 from tests.factories import CapabilityFactory, GroupFactory, UserFactory, active_model
 

@@ -161,8 +161,8 @@ OTHERS = {
     "discovery/calls/waiting.py json.loads": OWN,
     "discovery/mcp/server/_task_answers.py json.loads": OWN,
     "discovery/calls/server_requests/change_channel.py json.loads": OWN,
-    "marketplace/listings/package_test.py json.loads": "a jsonb column, read as text",
-    "marketplace/sources/kinds/starter.py json.loads": "a file of the distribution",
+    "marketplace/offers/package_test.py json.loads": "a jsonb column, read as text",
+    "marketplace/offers/kinds/starter.py json.loads": "a file of the distribution",
     "discovery/demo/backend.py .json": "answers of the Pegboard that the demo talks to",
     "catalog/servers/client/_readable_json.py .validate_json": "read again by the strict parser",
 }

@@ -26,7 +26,7 @@ from acl.platform.strict_json import write_json
 from acl.rights.access_requests import decline_request
 from acl.rights.caller_lookup import Caller
 from catalog.capabilities.runtime_state import retire
-from catalog.formats.openapi.document_format import read_api
+from catalog.formats.readers.openapi import read_api
 from catalog.models import (
     ApiDocument,
     Capability,
@@ -59,7 +59,7 @@ from marketplace.models import (
     NotificationChannel,
     NotificationDelivery,
 )
-from marketplace.sources.kinds.starter import starter_listings
+from marketplace.offers.kinds.starter import starter_listings
 from tests.factories import (
     CapabilityFactory,
     GroupFactory,

@@ -12,7 +12,7 @@ from catalog.embedding.shipped_model import prepare_model
 from catalog.registration.register import register
 from discovery.select.selection import Selection, SelectRequest
 from discovery.select.selector import select_capabilities
-from marketplace.sources.kinds.starter import starter_collection
+from marketplace.offers.kinds.starter import starter_collection
 from tests.replays import replayed
 
 

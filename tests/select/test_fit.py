@@ -19,7 +19,7 @@ from discovery.turns._plan import Plan, Wanted, plan_turn
 from marketplace.listings.search_index import embed_listings
 from marketplace.listings.store import store_listings
 from marketplace.models import Listing
-from marketplace.sources.kinds.starter import starter_listings
+from marketplace.offers.kinds.starter import starter_listings
 from tests.factories import CapabilityFactory, IntegrationFactory
 from tests.select.conftest import Shop, names
 

@@ -24,6 +24,7 @@ from catalog.models import Integration
 from catalog.servers.net.address_check import AllowedHosts
 from catalog.servers.net.guarded_requests import FetchedDocument, fetch
 from marketplace.models import Listing, Source
+from marketplace.offers.kinds.registry import ADDED_KINDS
 from marketplace.sources.refresh import MOST_ATTEMPTS, due_sources, refresh_source
 from tests.factories import GroupFactory, ListingFactory, SourceFactory, UserFactory
 from tests.net.addresses import NEVER_ADDRESSES, PRIVATE_ADDRESSES, WRITTEN
@@ -166,7 +167,7 @@ def read_with(source: Source, network: RecordingNetwork, names: Names) -> Source
     return source
 
 
-@pytest.mark.parametrize("kind", ["registry", "docker", "skills", "plugins", "mcp_json"])
+@pytest.mark.parametrize("kind", [name for name, _ in ADDED_KINDS])
 def test_name_of_a_private_address_is_never_connected_to(kind: str) -> None:
     network = RecordingNetwork()
     at = {"plugins": "https://example.com/x.json", "registry": "https://example.com"}

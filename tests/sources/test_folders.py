@@ -12,9 +12,9 @@ from catalog.formats.files import RefusedError
 from catalog.models import Integration
 from marketplace.listings.store import built_in_source, store_listings
 from marketplace.models import Listing, ListingFile, Source
-from marketplace.sources import _location
-from marketplace.sources.kinds import plugins
-from marketplace.sources.kinds.starter import starter_listings
+from marketplace.offers import location
+from marketplace.offers.kinds import plugins
+from marketplace.offers.kinds.starter import starter_listings
 from tests.sources.conftest import Read
 from tests.sources.places import SAMPLES, Place, tar_of, tar_of_folder
 
@@ -206,7 +206,7 @@ def test_repositories_of_plugins_are_fetched_a_few_at_a_time_and_commits_once(
         if "read later" not in one["reason"]
     }
     assert told["c"] == "Nothing was found at this address."
-    assert told["d"] == _location.NO_ARCHIVE
+    assert told["d"] == location.NO_ARCHIVE
     assert told["e"] == "leads out of the repository"
 
 
@@ -221,7 +221,7 @@ def test_repositories_of_plugins_are_fetched_a_few_at_a_time_and_commits_once(
     ],
 )
 def test_repository_is_an_archive(address: str, ref: str, archive: str) -> None:
-    assert _location.archive_url(address, ref=ref) == archive
+    assert location.archive_url(address, ref=ref) == archive
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_repository_is_an_archive(address: str, ref: str, archive: str) -> None:
 )  # fmt: skip
 def test_what_is_no_repository_has_no_archive(address: str) -> None:
     with pytest.raises(RefusedError):
-        _location.archive_url(address)
+        location.archive_url(address)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import json
 
 from catalog.formats.descriptors import Descriptor
-from marketplace.sources.kinds.starter import FOLDER, starter_collection
+from marketplace.offers.kinds.starter import FOLDER, starter_collection
 
 CATALOG = FOLDER / "labelled" / "catalog.jsonl"
 QUERIES = FOLDER / "labelled" / "queries.jsonl"

@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator  # ships no types
 
 from catalog.formats.descriptors import Descriptor
 from catalog.formats.names import FULL_NAME, SLUG
-from marketplace.sources.kinds.starter import starter_collection
+from marketplace.offers.kinds.starter import starter_collection
 
 COLLECTION = starter_collection()
 CAPABILITIES = COLLECTION.capabilities

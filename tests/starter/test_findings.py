@@ -6,9 +6,9 @@ from catalog.formats.package_names import check_constraint
 from lab.atlas.__main__ import choose_packages
 from lab.atlas.packages import AtlasPackage, read_packages
 from lab.atlas.results import KEPT, read_results, write_results
-from marketplace.listings.offers import offer_of
-from marketplace.listings.package_test import WORKING, read_package_test
-from marketplace.sources.kinds.starter import read_findings, starter_listings
+from marketplace.offers.kinds.starter import read_findings, starter_listings
+from marketplace.offers.offer import offer_of
+from marketplace.offers.package_test import WORKING, read_package_test
 from tests.docs.atlas_page import PAGE, render_atlas
 
 PACKAGES = read_packages()

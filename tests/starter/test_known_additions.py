@@ -10,10 +10,10 @@ from pytest_django.fixtures import Settings
 
 from marketplace.additions.requests import add
 from marketplace.installs.preparation import prepare_install
-from marketplace.listings.package_test import WORKING
 from marketplace.listings.store import store_listings
 from marketplace.models import Addition, Listing
-from marketplace.sources.kinds.starter import read_findings, starter_listings
+from marketplace.offers.kinds.starter import read_findings, starter_listings
+from marketplace.offers.package_test import WORKING
 from tests.factories import UserFactory
 from tests.pages.conftest import _folder_of_static_files as _folder_of_static_files
 from tests.pages.conftest import _plain_static_files as _plain_static_files

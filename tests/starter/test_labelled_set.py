@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from marketplace.sources.kinds.starter import starter_collection
+from marketplace.offers.kinds.starter import starter_collection
 from tests.starter.labelled import CATALOG, QUERIES, catalog_text
 
 MESSAGES: list[dict[str, Any]] = [

@@ -9,8 +9,8 @@ import pytest
 
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.names import SLUG
-from marketplace.listings.offers import offer_of
-from marketplace.sources.kinds.starter import starter_collection, starter_listings
+from marketplace.offers.kinds.starter import starter_collection, starter_listings
+from marketplace.offers.offer import offer_of
 
 SAMPLES = Path(__file__).resolve().parents[3] / "shared" / "samples" / "mcp-tools-list"
 LISTINGS = starter_listings()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from marketplace.sources.kinds.starter import starter_collection, starter_listings
+from marketplace.offers.kinds.starter import starter_collection, starter_listings
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 SHORT = 6  # words; shorter sentences may coincide

@@ -7,7 +7,7 @@ from catalog.token_counter import token_counter
 from discovery.answer.tiers.options import TierOptions
 from discovery.select.selection import SelectRequest
 from discovery.turns.discover import discover
-from marketplace.sources.kinds import starter
+from marketplace.offers.kinds import starter
 from tests.select.conftest import Shop, shop  # noqa: F401 - a fixture
 
 MESSAGES = starter.FOLDER / "labelled" / "queries.jsonl"

@@ -41,7 +41,12 @@ RETURNED_BY = frozenset(
 )
 KEYWORDS = frozenset({"failure", "message", "reason", "told"})  # of calls and of rows
 # Errors of workers, whose texts are stored with what they end.
-ERRORS = ("marketplace/installs/", "marketplace/sources/", "catalog/registration/")
+ERRORS = (
+    "marketplace/installs/",
+    "marketplace/sources/",
+    "marketplace/offers/",
+    "catalog/registration/",
+)
 # A message needs words of its own: two gaps with a colon between them would match anything.
 _OWN_WORDS = re.compile(r"[A-Za-z]{2,}")
 _GAP = re.compile(r"%\(\w+\)s")

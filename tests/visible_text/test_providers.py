@@ -2,18 +2,25 @@
 
 import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, NotRequired, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pegboard_client.options import Format
+from pegboard_client.answers import Format
 from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 from catalog.formats.names import FULL_NAME
 from catalog.trust.reviewed_texts import trust_own_schema, trust_own_text
 from discovery.answer.formats.base import Tool
-from discovery.answer.formats.registry import FORMATS, renamed, write_searchable, write_tools
+from discovery.answer.formats.registry import (
+    FORMATS,
+    SEARCHING,
+    renamed,
+    write_searchable,
+    write_tools,
+)
 from discovery.answer.injection import as_tools
 from discovery.metatools.registry import META_TOOLS
 from discovery.playground._callers import OUTPUTS
@@ -39,8 +46,26 @@ TOOLS = [
 ]
 
 
+class MistralFunction(TypedDict):
+    """A function, as Mistral publishes its schema."""
+
+    name: str
+    description: NotRequired[str]
+    strict: NotRequired[bool]
+    parameters: dict[str, Any]
+
+
+class MistralTool(TypedDict):
+    """A tool, as Mistral publishes its schema."""
+
+    type: NotRequired[Literal["function"]]
+    function: MistralFunction
+
+
 def type_of(payload: str) -> Any:
     """Import the type here: SDKs take seconds to load, which other test processes are spared."""
+    if payload == "mistral":
+        return list[MistralTool]
     if payload == "mcp":
         import mcp.types
 
@@ -86,7 +111,7 @@ def test_tools_are_what_the_sdk_takes(provider: str) -> None:
 def test_each_format_is_named_wherever_one_is_chosen() -> None:
     tiers = (Path(__file__).parents[2] / "docs" / "tiers.md").read_text("utf-8")
 
-    assert set(get_args(Format)) == {*FORMATS, "none"}
+    assert set(get_args(Format)) == {*FORMATS, "none"}  # generated
     assert FORMATS.keys() <= {value for value, _ in OUTPUTS}
     assert all(f"| `{name}`" in tiers for name in FORMATS)
 
@@ -125,7 +150,7 @@ def test_openai_is_given_definitions_by_a_search_that_the_client_executes() -> N
     assert all(tool["defer_loading"] for tool in result["tools"])
 
 
-@pytest.mark.parametrize("provider", ["openai", "gemini", "mcp"])
+@pytest.mark.parametrize("provider", sorted({*FORMATS} - {*SEARCHING}))
 def test_format_without_a_search_says_so(provider: str) -> None:
     with pytest.raises(ValueError, match="has no search"):
         write_searchable(TOOLS, TOOLS, SEARCH, provider)
@@ -133,6 +158,7 @@ def test_format_without_a_search_says_so(provider: str) -> None:
 
 NAMES = {
     "anthropic": r"[a-zA-Z0-9_-]{1,128}",
+    "mistral": r"[a-zA-Z0-9_-]{1,64}",
     "openai": r"[a-zA-Z0-9_-]{1,64}",
     "openai_responses": r"[a-zA-Z0-9_-]{1,64}",
     "gemini": r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}",

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import pytest
 
-from acl.platform.answer_model import SPREAD, Answer, Shown, fields_of, write_answer
-from acl.web.answer_serializer import serializer_for
+from acl.platform.answer_model import HIDDEN, SPREAD, Answer, Shown, fields_of, write_answer
+from acl.web.answer_serializer import page_serializer, serializer_for
 from discovery.answer.selection import SelectAnswer
 from discovery.select._candidate_rows import Candidate, row_reader
 from discovery.select.selection import Selected
@@ -57,6 +57,40 @@ def test_serializer_describes_the_same_fields() -> None:
     assert described["best"].allow_null
     assert not described["text"].required
     assert not described["hint"].required
+
+
+@dataclass(frozen=True, slots=True)
+class Share(Answer):
+    """A share."""
+
+    component = "PartOfAll"
+
+    part: int
+    whole: Annotated[int, HIDDEN]
+
+    @property
+    def percent(self) -> Annotated[float, Shown("Of the whole.")]:
+        return 100 * self.part / self.whole
+
+    @property
+    def unseen(self) -> int:
+        return 7
+
+
+def test_property_with_a_mark_is_answered_and_a_hidden_field_is_not() -> None:
+    serializer = serializer_for(Share)
+
+    assert write_answer(Share(1, 4)) == serializer(Share(1, 4)).data == {"part": 1, "percent": 25}
+    assert serializer.__name__ == "PartOfAllSerializer"
+    assert serializer().fields["percent"].help_text == "Of the whole."
+
+
+def test_page_has_the_items_and_how_far_they_go() -> None:
+    serializer = page_serializer(serializer_for(Share), "Shares", "A page of shares.")
+    page = {"items": [Share(1, 2)], "total": 9, "has_more": True, "limit": 1, "offset": 0}
+
+    assert serializer(page).data == {**page, "items": [{"part": 1, "percent": 50}]}
+    assert (serializer.__name__, serializer.__doc__) == ("SharesSerializer", "A page of shares.")
 
 
 @pytest.mark.parametrize("model", [Selected, SelectAnswer])

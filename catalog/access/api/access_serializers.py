@@ -1,15 +1,16 @@
 """Serializers of the rights API."""
 
-from typing import Any, get_args
+from typing import Any
 
 from rest_framework import serializers
 
-from acl.rights.decision import Ground
 from acl.rights.precedence_sql import DECISIONS, EFFECTS
+from acl.web.answer_serializer import page_serializer, serializer_for
 from acl.web.api_views import CallerSerializer
 from acl.web.strict_serializer import StrictSerializer, Text
+from catalog.access.explanation import ExplainedPlace, ExplanationStep, Holders
+from catalog.access.rules import RuleConflict
 
-KINDS: tuple[str, ...] = get_args(Ground)
 PAGE: dict[str, Any] = {"default": 1, "min_value": 1, "max_value": 1_000_000}
 
 
@@ -41,38 +42,9 @@ class HoldersQuerySerializer(StrictSerializer):
     page = serializers.IntegerField(**PAGE)
 
 
-class StepSerializer(serializers.Serializer[Any]):
-    """A rule, grant or default considered for the decision."""
-
-    kind = serializers.ChoiceField(KINDS)
-    sentence = serializers.CharField(help_text="The same as text.")
-    effect = serializers.ChoiceField(DECISIONS, help_text="Its own decision.")
-    decides = serializers.BooleanField(help_text="True for the step that decides.")
-    space = serializers.CharField(help_text="The slug of a rule's space.")
-    space_name = serializers.CharField()
-    distance = serializers.IntegerField(
-        help_text="How many levels a rule's space is above the caller's."
-    )
-    subject = serializers.CharField(help_text="`everyone`, or the name of the user or group.")
-    subject_kind = serializers.ChoiceField(("everyone", "user", "group", ""))
-    target = serializers.CharField(help_text="An integration's slug or a full name.")
-    target_kind = serializers.ChoiceField(("integration", "capability", ""))
-    rule = serializers.IntegerField(allow_null=True, help_text="Its id.")
-
-
-class PlaceSerializer(serializers.Serializer[Any]):
-    """A space."""
-
-    slug = serializers.CharField()
-    name = serializers.CharField()
-
-
-class AdviceSerializer(serializers.Serializer[Any]):
-    """A warning about a surprising decision, and an alternative."""
-
-    case = serializers.IntegerField(help_text="Its number among the cases in the documentation.")
-    sentence = serializers.CharField()
-    instead = serializers.CharField()
+StepSerializer = serializer_for(ExplanationStep)
+AdviceSerializer = serializer_for(RuleConflict)
+HoldersSerializer = serializer_for(Holders)
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
@@ -83,7 +55,7 @@ class ExplanationSerializer(serializers.Serializer[Any]):
     because = serializers.CharField(help_text="One sentence.")
     steps = StepSerializer(many=True)
     beaten = StepSerializer(many=True, help_text="Rules that were overridden.")
-    path = PlaceSerializer(
+    path = serializer_for(ExplainedPlace)(
         many=True, help_text="The caller's space and those above it, nearest first."
     )
     advice = AdviceSerializer(many=True, source="warnings")
@@ -116,27 +88,6 @@ class ReachSerializer(serializers.Serializer[Any]):
     """A page of the capabilities a caller may use."""
 
     items = ReachedSerializer(many=True)
-    count = serializers.IntegerField()
-    page = serializers.IntegerField()
-    pages = serializers.IntegerField()
-
-
-class HolderSerializer(serializers.Serializer[Any]):
-    """A person in a group and a space."""
-
-    user = serializers.CharField()
-    group = serializers.CharField()
-    space = serializers.CharField(
-        help_text="A space that is not listed has the answer of its parent."
-    )
-    decision = serializers.ChoiceField(DECISIONS)
-    ground = StepSerializer()
-
-
-class HoldersSerializer(serializers.Serializer[Any]):
-    """A page of a capability's holders."""
-
-    items = HolderSerializer(many=True)
     count = serializers.IntegerField()
     page = serializers.IntegerField()
     pages = serializers.IntegerField()
@@ -180,14 +131,7 @@ class NewRuleSerializer(RuleSerializer):
     warnings = AdviceSerializer(many=True)
 
 
-class RulesSerializer(serializers.Serializer[Any]):
-    """A page of rules."""
-
-    items = RuleSerializer(many=True)
-    total = serializers.IntegerField()
-    has_more = serializers.BooleanField()
-    limit = serializers.IntegerField()
-    offset = serializers.IntegerField()
+RulesSerializer = page_serializer(RuleSerializer, "Rules", "A page of rules.")
 
 
 class KeptRuleSerializer(serializers.Serializer[Any]):
@@ -214,14 +158,7 @@ class KeptRuleSerializer(serializers.Serializer[Any]):
     kept_at = serializers.DateTimeField()
 
 
-class KeptRulesSerializer(serializers.Serializer[Any]):
-    """A page of waiting rules."""
-
-    items = KeptRuleSerializer(many=True)
-    total = serializers.IntegerField()
-    has_more = serializers.BooleanField()
-    limit = serializers.IntegerField()
-    offset = serializers.IntegerField()
+KeptRulesSerializer = page_serializer(KeptRuleSerializer, "KeptRules", "A page of waiting rules.")
 
 
 class CreateRuleSerializer(StrictSerializer):

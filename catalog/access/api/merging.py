@@ -11,11 +11,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from acl.people.groups import GroupRefused
+from acl.web.answer_serializer import serializer_for
 from acl.web.api_views import AdminView
 from acl.web.problems import Refusals, Unprocessable, refusals_as_problems
 from acl.web.request_callers import installation_admin
 from acl.web.strict_serializer import StrictSerializer, Text
 from catalog.access._group_merge import merge_groups, preview_merge
+from catalog.access.change_preview import Shift
 
 _REFUSALS: Refusals = {GroupRefused: lambda refused: Unprocessable(str(refused))}
 
@@ -26,27 +28,14 @@ class MergeSerializer(StrictSerializer):
     into = Text(max_length=150, help_text="The name of the group that members and grants go to.")
 
 
-class ShiftSerializer(serializers.Serializer[Any]):
-    """People who would gain or lose the same tools."""
-
-    group = serializers.CharField()
-    space = serializers.CharField(help_text="Its slug; empty where the group has no spaces.")
-    people = serializers.ListField(child=serializers.CharField(), help_text="The first twelve.")
-    people_count = serializers.IntegerField()
-    capabilities = serializers.ListField(
-        child=serializers.CharField(), help_text="The first twelve."
-    )
-    capability_count = serializers.IntegerField()
-
-
 class MergePreviewSerializer(serializers.Serializer[Any]):
     """The effects of a merge."""
 
     joining = serializers.IntegerField(help_text="Active people who join the group that stays.")
     grants = serializers.IntegerField(help_text="Grants that go over.")
     rules = serializers.IntegerField(help_text="Rules in other groups' spaces that go over.")
-    gains = ShiftSerializer(many=True)
-    losses = ShiftSerializer(many=True)
+    gains = serializer_for(Shift)(many=True)
+    losses = serializer_for(Shift)(many=True)
     more = serializers.IntegerField(help_text="Gains and losses that are left out.")
     not_worked_out = serializers.IntegerField(help_text="People who were not compared.")
     keys = serializers.ListField(

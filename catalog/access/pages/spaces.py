@@ -131,7 +131,10 @@ def _space_page(
     context = {
         "space": space_row,
         "path": [level.space for level in reversed(levels)],
-        "levels": [(level, _build_rule_rows(level)) for level in levels],
+        "levels": [
+            (level, [RuleRow(rule, _deletion_line(rule)) for rule in level.rules])
+            for level in levels
+        ],
         "form": form,
         "found": find_targets(words),
         "words": words,
@@ -156,10 +159,6 @@ def _warnings(space_row: Space, form: RuleForm) -> list[RuleConflict]:
         return find_rule_warnings(form.change(space_row), space_row, form.cleaned_data["effect"])
     except RuleRefused:
         return []
-
-
-def _build_rule_rows(level: Level) -> list[RuleRow]:
-    return [RuleRow(rule, _deletion_line(rule)) for rule in level.rules]
 
 
 def _deletion_line(rule: Rule) -> str:

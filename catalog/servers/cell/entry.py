@@ -46,7 +46,12 @@ class CellEntry:
             if descriptor is not None:
                 os.close(descriptor)
         if inner := _read_inner_pid(self._info):
-            _limit_processes(inner, processes)
+            # Limit a bomb that forks faster than the guard counts. Since Linux 5.14 the processes
+            # of a user are counted in each user namespace; before, the limit would count all of
+            # Pegboard's.
+            release = os.uname().release.split(".")
+            if (int(release[0]), int(release[1].partition("-")[0])) >= (5, 14) or os.geteuid() == 0:
+                resource.prlimit(inner, resource.RLIMIT_NPROC, (processes, processes))
             if self._cell["listener"] is not None:
                 _send_listener(inner, self._cell["listener"], self._cell["port"])
             os.write(self._go, b"x")
@@ -74,17 +79,6 @@ def _read_inner_pid(info: int) -> int:
     return int(json.loads(text)["child-pid"])
 
 
-def _limit_processes(pid: int, most: int) -> None:
-    """Limit a bomb that forks faster than the guard counts.
-
-    Since Linux 5.14 the processes of a user are counted in each user namespace; before, the limit
-    would count all of Pegboard's.
-    """
-    release = os.uname().release.split(".")
-    if (int(release[0]), int(release[1].partition("-")[0])) >= (5, 14) or os.geteuid() == 0:
-        resource.prlimit(pid, resource.RLIMIT_NPROC, (most, most))
-
-
 def _send_listener(pid: int, channel: int, port: int) -> None:
     """Listen on the cell's loopback, and hand the socket to the process outside that answers.
 
@@ -94,7 +88,11 @@ def _send_listener(pid: int, channel: int, port: int) -> None:
     if child == 0:
         status = 1
         try:
-            _enter_network(pid)
+            network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
+            if os.geteuid() != 0:
+                # Rights over the network come with those of the user namespace that owns it.
+                _setns(fcntl.ioctl(network, _NS_GET_USERNS), _CLONE_NEWUSER)
+            _setns(network, _CLONE_NEWNET)
             # Any address: bubblewrap may not have set up the loopback yet, and there is no other.
             listening = socket.create_server(("", port), backlog=_BACKLOG)
             with socket.socket(fileno=channel) as sender:
@@ -106,14 +104,6 @@ def _send_listener(pid: int, channel: int, port: int) -> None:
             os._exit(status)
     os.waitpid(child, 0)
     os.close(channel)
-
-
-def _enter_network(pid: int) -> None:
-    network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
-    if os.geteuid() != 0:
-        # Rights over the network come with those of the user namespace that owns it.
-        _setns(fcntl.ioctl(network, _NS_GET_USERNS), _CLONE_NEWUSER)
-    _setns(network, _CLONE_NEWNET)
 
 
 def _setns(descriptor: int, kind: int) -> None:

@@ -203,12 +203,15 @@ def _mend_block(block: Any, protocol: str) -> Any:
         return _left_out(f'of the unknown type "{kind[:_LONGEST_NAME]}"')
     if kind == "text" and isinstance(text := block.get("text"), str):
         return {"type": "text", "text": text}  # something beside the text is wrong
-    why = next((_reason(error) for error in errors if error["loc"][:1] == (_KINDS[kind],)), "")
+    why = next(
+        (
+            f"{'.'.join(map(str, error['loc'][1:]))}: {error['msg']}"[:_LONGEST_REASON]
+            for error in errors
+            if error["loc"][:1] == (_KINDS[kind],)
+        ),
+        "",
+    )
     return _left_out(f'of type "{kind}" that is not valid ({why})')
-
-
-def _reason(error: Any) -> str:
-    return f"{'.'.join(map(str, error['loc'][1:]))}: {error['msg']}"[:_LONGEST_REASON]
 
 
 def _left_out(what: str) -> JSONObject:

@@ -103,15 +103,11 @@ def _explain_response(problem: MCPError) -> ServerProblemError:
     # The SDK's own message: its error code only says that the request was not accepted.
     if problem.code == types.PARSE_ERROR or problem.message.startswith("Unexpected content type"):
         return ServerProblemError(Reason.WRONG_ANSWER, problem.message[:_LONGEST_HINT])
-    return ServerProblemError(Reason.REFUSED, problem.message, error=_error_of(problem))
-
-
-def _error_of(problem: MCPError) -> JSONObject:
-    """Return the server's error, without data that is too large to pass on."""
+    # The server's error, without data that is too large to pass on.
     error: JSONObject = {"code": problem.code, "message": problem.message[:_MOST_CHARACTERS]}
     if problem.data is not None and len(repr(problem.data)) <= _MOST_CHARACTERS:
         error["data"] = problem.data
-    return error
+    return ServerProblemError(Reason.REFUSED, problem.message, error=error)
 
 
 def _flatten(problem: BaseException | None) -> list[BaseException]:

@@ -46,7 +46,12 @@ async def stdio_streams(
             await process.close_streams()
         for stream in (deliver, incoming, outgoing, collect):
             stream.close()
-        _explain(process, traffic)
+        # Add the exit reason and the end of stderr to the problem.
+        if traffic.reason is Reason.CRASHED:
+            traffic.reason, description = process.exit_reason
+            traffic.detail = f"{process.stderr_tail.strip()}\n{description}"
+        elif not traffic.detail:
+            traffic.detail = process.stderr_tail
 
 
 async def _read_lines(
@@ -100,12 +105,3 @@ async def _write_lines(
             await process.write(text.encode() + b"\n")
     except _STREAM_CLOSED:
         pass  # the reading task reports the end
-
-
-def _explain(process: ServerProcess, traffic: Traffic) -> None:
-    """Add the exit reason and the end of stderr to the problem."""
-    if traffic.reason is Reason.CRASHED:
-        traffic.reason, description = process.exit_reason
-        traffic.detail = f"{process.stderr_tail.strip()}\n{description}"
-    elif not traffic.detail:
-        traffic.detail = process.stderr_tail

@@ -23,8 +23,8 @@ from catalog.formats.names import SLUG
 from catalog.formats.openapi.api_document import MOST_OPERATIONS
 from catalog.formats.openapi.api_names import LONGEST_ACTION
 from catalog.formats.openapi.api_operations import HTTP, ApiOperation
-from catalog.formats.openapi.document_format import TRANSPORT, ReadApi, parse_api
 from catalog.formats.read_limits import DEFAULT_LIMITS as LIMITS
+from catalog.formats.readers.openapi import TRANSPORT, ReadApi, parse_api
 from catalog.servers.cell.support import cells_wanted
 from catalog.servers.client.reader_process import BOUNDS, ReaderBounds, read_apart
 from catalog.servers.client.server_problems import ServerProblemError

@@ -112,7 +112,8 @@ def _wait(child: int, limits: dict[str, Any], wakeup: int, received: list[int]) 
             os.read(wakeup, 100)
         for pid, status in _reap_children():
             if pid == child:
-                return _exit_code(status)
+                code = os.waitstatus_to_exitcode(status)
+                return code if code >= 0 else 128 - code
         if received:
             return 128 + received[0]
         tree = _list_descendants()
@@ -237,11 +238,6 @@ def _reap_children() -> list[tuple[int, int]]:
                 break
             gone.append((pid, status))
     return gone
-
-
-def _exit_code(status: int) -> int:
-    code = os.waitstatus_to_exitcode(status)
-    return code if code >= 0 else 128 - code
 
 
 def _install_signal_handlers() -> tuple[int, list[int]]:

@@ -145,7 +145,10 @@ class ServerProblemError(Exception):
     ) -> None:
         super().__init__(WORDS[reason])
         self.reason = reason
-        self.detail = _redact_detail(detail)
+        # The end of a server's message, without hidden characters and secrets.
+        end = detail.strip()[-4 * _MOST_CHARACTERS :]
+        lines = (redact_text(clean_text(line).text) for line in end.splitlines())
+        self.detail = "\n".join(line for line in lines if line.strip())[-_MOST_CHARACTERS:]
         self.sent = sent
         self.error = error
         self.retry_after = retry_after  # seconds, as the server said
@@ -173,13 +176,6 @@ def limited(
     """Return a problem that says when the server may be called again."""
     detail = "" if retry_after is None else f"It may be called again in {ceil(retry_after):,} s."
     return kind(reason, detail, retry_after=retry_after)
-
-
-def _redact_detail(detail: str) -> str:
-    """Return the end of a server's message, without hidden characters and secrets."""
-    end = detail.strip()[-4 * _MOST_CHARACTERS :]
-    lines = (redact_text(clean_text(line).text) for line in end.splitlines())
-    return "\n".join(line for line in lines if line.strip())[-_MOST_CHARACTERS:]
 
 
 # Short labels of the reasons for which a server could not be used, for pages.

@@ -247,20 +247,16 @@ def record_call(
         if failure.of_call and not is_own:
             record_health(integration, problem)
         elif failure.of_check and not is_own:
-            _check_soon(integration)  # which says whether it is the server's
+            # Check a server after a call that says too little about it; at most twice a minute.
+            now = time.monotonic()
+            if now - _checked_at.get(integration.pk, -_BETWEEN_CHECKS) >= _BETWEEN_CHECKS:
+                _checked_at[integration.pk] = now
+                send_now(CHECK_INTEGRATION, integration.pk)
     elif integration.connection != Integration.Connection.CONNECTED and not _has_own_secrets(
         integration, user_id
     ):
         record_health(integration)
     return problem
-
-
-def _check_soon(integration: Integration) -> None:
-    """Check a server after a call that says too little about it; at most twice a minute."""
-    now = time.monotonic()
-    if now - _checked_at.get(integration.pk, -_BETWEEN_CHECKS) >= _BETWEEN_CHECKS:
-        _checked_at[integration.pk] = now
-        send_now(CHECK_INTEGRATION, integration.pk)
 
 
 def check_server(integration: Integration) -> Tools:

@@ -37,8 +37,9 @@ def discover_api(integration: Integration, http: OAuthHttp) -> OAuthEndpoints:
     else:
         metadata = _of_document(sign_in, http)
     check_endpoints(metadata, http)
-    if metadata.code_challenge_methods_supported is not None:
-        _require_pkce(metadata)
+    methods = metadata.code_challenge_methods_supported
+    if methods is not None and "S256" not in methods:
+        raise SignInError("no_pkce")
     return OAuthEndpoints(_issuer(metadata), "", metadata, scope)
 
 
@@ -92,11 +93,6 @@ def _addresses(metadata: OAuthMetadata) -> tuple[str, str]:
 
 def _issuer(metadata: OAuthMetadata) -> str:
     return str(metadata.issuer).rstrip("/")
-
-
-def _require_pkce(metadata: OAuthMetadata) -> None:
-    if "S256" not in (metadata.code_challenge_methods_supported or ()):
-        raise SignInError("no_pkce")
 
 
 def installed_scopes(integration: Integration, scheme: str) -> str:

@@ -72,7 +72,11 @@ def finish(pk: int, http: OAuthHttp | None = None) -> bool:
         _require_confirmed(row)
         code, issuer = json.loads(unseal(sealed_code, purpose=row.purpose))
         verifier = unseal(bytes(row.sealed_verifier), purpose=row.purpose)
-        _check_issuer(row, issuer)
+        # Refuse a code from another issuer (RFC 9207).
+        if issuer and issuer != row.details["issuer"]:
+            raise SignInError("wrong_issuer")
+        if not issuer and row.details["tells_issuer"]:
+            raise SignInError("wrong_issuer")
         client = client_at(row.integration, row.details["issuer"])
         token = exchange_code(row.details, client, code=code, verifier=verifier, http=http)
     except _KNOWN as problem:
@@ -95,7 +99,10 @@ def finish(pk: int, http: OAuthHttp | None = None) -> bool:
         move(
             row, State.DONE, sealed_verifier=b"", message=gettext_noop("The account is connected.")
         )
-        details = {"issuer": row.details["issuer"], "for": _account_owner(row)}
+        details = {
+            "issuer": row.details["issuer"],
+            "for": (row.user.get_username() if row.user else "everyone"),
+        }
         record(by=row.by, action="account.connect", target=row.integration.slug, details=details)
     return True
 
@@ -115,14 +122,6 @@ def _claim_code(pk: int) -> tuple[OAuthSignIn | None, bytes]:
     sealed_code = bytes(row.sealed_code)
     OAuthSignIn.objects.filter(pk=pk).update(sealed_code=b"")
     return row, sealed_code
-
-
-def _check_issuer(row: OAuthSignIn, issuer: str) -> None:
-    """Refuse a code from another issuer (RFC 9207)."""
-    if issuer and issuer != row.details["issuer"]:
-        raise SignInError("wrong_issuer")
-    if not issuer and row.details["tells_issuer"]:
-        raise SignInError("wrong_issuer")
 
 
 def _authorization_url(
@@ -160,7 +159,3 @@ def _details(row: OAuthSignIn, endpoints: OAuthEndpoints) -> dict[str, object]:
 
 def _fail(row: OAuthSignIn, problem: Exception) -> None:
     move(row, State.FAILED, message=str(problem), sealed_verifier=b"", sealed_code=b"")
-
-
-def _account_owner(row: OAuthSignIn) -> str:
-    return row.user.get_username() if row.user else "everyone"

@@ -97,7 +97,11 @@ def renew_token(pk: int, *, within: timedelta, http: OAuthHttp) -> OAuthConnecti
         if not ends_before(row, within) or not _pauses.get(pk, BackOff()).allows(time.monotonic()):
             return row
         try:
-            _renew(row, http)
+            had = load_value(row.integration, row.user_id, TOKEN)
+            client = client_at(row.integration, row.issuer)
+            form = {"grant_type": "refresh_token", "refresh_token": str(had["refresh"])}
+            token = request_token(row.token_endpoint, form | _resource(row.resource), client, http)
+            store_token(row, token, refresh=str(had["refresh"]))
             _pauses.pop(pk, None)
         except SignInError as refusal:
             if refusal.ends_account:
@@ -110,14 +114,6 @@ def renew_token(pk: int, *, within: timedelta, http: OAuthHttp) -> OAuthConnecti
                 time.monotonic()
             )  # the token may still be valid
         return row
-
-
-def _renew(row: OAuthConnection, http: OAuthHttp) -> None:
-    had = load_value(row.integration, row.user_id, TOKEN)
-    client = client_at(row.integration, row.issuer)
-    form = {"grant_type": "refresh_token", "refresh_token": str(had["refresh"])}
-    token = request_token(row.token_endpoint, form | _resource(row.resource), client, http)
-    store_token(row, token, refresh=str(had["refresh"]))
 
 
 def exchange_code(

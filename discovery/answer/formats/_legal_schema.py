@@ -95,18 +95,17 @@ def arguments_schema(schema: JSONObject | None) -> JSONObject:
 def _arguments_schema(text: str) -> JSONObject:
     # Cached by the schema's text, since the same tools are rendered repeatedly.
     whole = _object(json.loads(text))
-    top = _legalize(_merge_combinations(_resolve_top(whole), whole), DEEPEST)
+    # Resolve a reference at the top to its object.
+    target = _target(whole.get("$ref"), whole)
+    allowed = {name: value for name, value in whole.items() if name not in _NOT_AT_TOP}
+    top = _legalize(
+        _merge_combinations({**target, **allowed} if isinstance(target, dict) else allowed, whole),
+        DEEPEST,
+    )
     legal = {**top, "type": "object", "properties": top.get("properties", {})}
     if any(_is_dangling(reference, legal) for reference in find_references(legal)):
         legal = _drop_dangling(legal, legal, DEEPEST)
     return legal
-
-
-def _resolve_top(schema: JSONObject) -> JSONObject:
-    """Resolve a reference at the top to its object."""
-    target = _target(schema.get("$ref"), schema)
-    allowed = {name: value for name, value in schema.items() if name not in _NOT_AT_TOP}
-    return {**target, **allowed} if isinstance(target, dict) else allowed
 
 
 def _merge_combinations(top: JSONObject, whole: JSONObject) -> JSONObject:

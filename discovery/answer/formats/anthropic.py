@@ -82,13 +82,9 @@ def map_renamed_keys(schema: JSONObject) -> dict[str, str]:
     refused = sorted(name for name in properties if not LEGAL.fullmatch(name))
     names: dict[str, str] = {}
     for name in refused:
-        legal = _to_legal(name)
+        legal = re.sub(r"[^a-zA-Z0-9_.-]+", "_", name).strip("_")[:_LONGEST]
         if not legal or legal in properties or legal in names:
             digest = sha256(name.encode(errors="replace")).hexdigest()[:_HASH]
             legal = f"{legal[: _LONGEST - _HASH - 1]}_{digest}"
         names[legal] = name
     return names
-
-
-def _to_legal(name: str) -> str:
-    return re.sub(r"[^a-zA-Z0-9_.-]+", "_", name).strip("_")[:_LONGEST]

@@ -47,7 +47,10 @@ def write_lines(matches: Sequence[TierMatch], budget: int) -> Lines:
     names: list[str] = []
     for place, match in enumerate(matches):
         used = text
-        share = _share(used, budget, len(matches) - place)
+        # The tokens that the text may have after the next of `line_count` lines.
+        line_count = len(matches) - place
+        spent = cost(used)
+        share = spent + max(0, budget - spent) // line_count
         line = next((line for line in _lines(match, len(names) + 1, used, share, budget)), "")
         if line:
             text = f"{used}\n{line}"
@@ -103,12 +106,6 @@ def _end(match: TierMatch, most: int) -> str:
             f" Requires: {needed}" if needed else "",
         ]
     )
-
-
-def _share(used: str, budget: int, line_count: int) -> int:
-    """Return the tokens that the text may have after the next of `line_count` lines."""
-    spent = cost(used)
-    return spent + max(0, budget - spent) // line_count
 
 
 def _names(items: Sequence[Selected]) -> set[str]:

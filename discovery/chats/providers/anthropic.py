@@ -18,6 +18,8 @@ from discovery.chats.providers.base import (
     read_text,
 )
 
+LABEL = "Anthropic"
+NEEDS_KEY = True
 ADDRESS = "https://api.anthropic.com"
 FORMAT = "anthropic"
 VERSION = "2023-06-01"

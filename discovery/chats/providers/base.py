@@ -66,8 +66,13 @@ class ModelAnswer:
 
 
 class ProviderAPI(Protocol):
-    """Interface of each provider's module."""
+    """Interface of each provider's module. `LABEL` names it on pages.
 
+    `ADDRESS` is the provider's own, and `FORMAT` the format of its tools.
+    """
+
+    LABEL: str
+    NEEDS_KEY: bool
     ADDRESS: str
     FORMAT: str
 

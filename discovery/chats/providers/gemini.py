@@ -22,6 +22,8 @@ from discovery.chats.providers.base import (
     read_text,
 )
 
+LABEL = "Gemini"
+NEEDS_KEY = True
 ADDRESS = "https://generativelanguage.googleapis.com"
 FORMAT = "gemini"
 _OURS = "call "  # begins the id of a call that has none

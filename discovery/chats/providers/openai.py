@@ -19,6 +19,8 @@ from discovery.chats.providers.base import (
     read_text,
 )
 
+LABEL = "OpenAI"
+NEEDS_KEY = True
 ADDRESS = "https://api.openai.com/v1"
 FORMAT = "openai"
 

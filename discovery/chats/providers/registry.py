@@ -1,13 +1,14 @@
-"""Registry of the chat APIs, by a model's provider."""
+"""Registry of the chat APIs: each module of this package is one, by its name."""
 
 from collections.abc import Mapping
+from typing import cast
 
-from discovery.chats.providers import anthropic, compatible, gemini, openai
+from acl.platform.open_registry import modules_of
 from discovery.chats.providers.base import ProviderAPI
 
-APIS: Mapping[str, ProviderAPI] = {
-    "anthropic": anthropic,
-    "openai": openai,
-    "gemini": gemini,
-    "compatible": compatible,
-}
+APIS = cast("Mapping[str, ProviderAPI]", modules_of("discovery.chats.providers"))
+
+
+def label_provider(name: str) -> str:
+    """Return the label of a provider; its name where this version has no such API."""
+    return str(APIS[name].LABEL) if name in APIS else name

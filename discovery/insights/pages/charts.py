@@ -82,7 +82,8 @@ def draw(drawing: Drawing) -> SafeString:
         value_formatter=drawing.write,
     )
     chart.x_labels = drawing.labels
-    chart.x_labels_major = _some(drawing.labels)
+    step = max(1, -(-len(drawing.labels) // MOST_LABELS))
+    chart.x_labels_major = list(drawing.labels[::step])
     chart.y_labels = [0, _top(drawing) / 2, _top(drawing)]
     for line in drawing.lines:
         chart.add(line.name, _points(line, drawing))
@@ -125,18 +126,9 @@ def _top(drawing: Drawing) -> float:
     return next(round(step * unit, 9) for step in _ROUND if step * unit >= least * 0.999)
 
 
-def _some(labels: Sequence[str]) -> list[str]:
-    step = max(1, -(-len(labels) // MOST_LABELS))
-    return list(labels[::step])
-
-
-def _last(line: ChartLine) -> int | None:
-    return max((at for at, value in enumerate(line.values) if value is not None), default=None)
-
-
 def _points(line: ChartLine, drawing: Drawing) -> list[Any]:
     """Return the points, with the last known value written beside its point."""
-    last = _last(line)
+    last = max((at for at, value in enumerate(line.values) if value is not None), default=None)
     points: list[Any] = list(line.values)
     if last is not None:
         words = drawing.write(points[last])
@@ -185,7 +177,13 @@ def _without_styles(svg: Element) -> Element:
                 parent.remove(child)
     for dot in svg.iter("g"):
         if dot.get("class") == "dots":
-            _entitle(dot)
+            labelled = {
+                desc.get("class", "").strip(): desc.text or "" for desc in dot.findall("desc")
+            }
+            for desc in dot.findall("desc"):
+                dot.remove(desc)
+            title = ElementTree.SubElement(dot, "title")
+            title.text = ": ".join(filter(None, (labelled.get("x_label"), labelled.get("value"))))
     return svg
 
 
@@ -222,11 +220,3 @@ def _levelled(number: int, side: str) -> Callable[[Element], Element]:
         return svg
 
     return mark
-
-
-def _entitle(dot: Element) -> None:
-    labelled = {desc.get("class", "").strip(): desc.text or "" for desc in dot.findall("desc")}
-    for desc in dot.findall("desc"):
-        dot.remove(desc)
-    title = ElementTree.SubElement(dot, "title")
-    title.text = ": ".join(filter(None, (labelled.get("x_label"), labelled.get("value"))))

@@ -106,15 +106,13 @@ def teach(request: PageRequest, query: InsightsQuery) -> HttpResponse:
     if caller is None:
         return render_page(request, "no_group.html", {"title": _("Insights")}, frame=query.frame)
     if request.method == "POST":
-        return _change(request, query, caller)
+        action = {"propose": _propose, "import": _import, "save": _save, "forget": _forget}.get(
+            request.POST.get("do", "")
+        )
+        return (
+            action(request, query, caller) if action else _show(request, query, caller, status=422)
+        )
     return _show(request, query, caller)
-
-
-def _change(request: PageRequest, query: InsightsQuery, caller: Caller) -> HttpResponse:
-    action = {"propose": _propose, "import": _import, "save": _save, "forget": _forget}.get(
-        request.POST.get("do", "")
-    )
-    return action(request, query, caller) if action else _show(request, query, caller, status=422)
 
 
 def _propose(request: PageRequest, query: InsightsQuery, caller: Caller) -> HttpResponse:

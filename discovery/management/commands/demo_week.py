@@ -96,7 +96,12 @@ def _play(
             list(threads.map(live, teams, weeks, dice))
     finally:
         # After a failure, turns that were played move to their days, too.
-        _move(done)
+        turns = {turn: at for played in done for turn, at in played.turns.items()}
+        if turns and not Turn.objects.filter(pk__in=list(turns)[:1]).exists():
+            raise CommandError(
+                "The Pegboard at that address has another database than this command."
+            )
+        move_rows(turns)
     return _counts(done)
 
 
@@ -127,13 +132,6 @@ def _bad_night(team: Team, count: int, messages: list[Labelled], dice: Random) -
 
 def _dice(options: dict[str, Any], number: int) -> Random:
     return Random(options["seed"] * 1000 + number)  # noqa: S311 - nothing secret
-
-
-def _move(done: list[DemoResult]) -> None:
-    turns = {turn: at for played in done for turn, at in played.turns.items()}
-    if turns and not Turn.objects.filter(pk__in=list(turns)[:1]).exists():
-        raise CommandError("The Pegboard at that address has another database than this command.")
-    move_rows(turns)
 
 
 def _counts(done: list[DemoResult]) -> dict[str, int]:

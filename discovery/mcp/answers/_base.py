@@ -1,6 +1,5 @@
 """A call of a meta-tool, and the rows of its answer, as short as a model needs them to choose."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -34,7 +33,7 @@ def list_row(item: dict[str, Any]) -> dict[str, Any]:
         "name": item["full_name"],
         "description": item["description"],
         "access": item["access"],
-        **_state_of_item(item),
+        **_state_parts(item["readiness"], item.get("readiness_reason", "")),
     }
 
 
@@ -56,10 +55,6 @@ def note_of(readiness: ToolReadiness) -> dict[str, str]:
     Both cost tokens, so rows of tools that simply run or ask first have neither.
     """
     return _state_parts(readiness.state.value, readiness.sentence)
-
-
-def _state_of_item(item: Mapping[str, Any]) -> dict[str, str]:
-    return _state_parts(item["readiness"], item.get("readiness_reason", ""))
 
 
 def _state_parts(state: str, sentence: str) -> dict[str, str]:

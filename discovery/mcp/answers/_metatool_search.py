@@ -62,7 +62,8 @@ def discover_capabilities(call: MetaCall) -> JSONObject:
 def search(call: MetaCall) -> SearchResult:
     """Select the caller's connected capabilities that match the query."""
     query = call.arguments["query"]
-    _check(query)
+    if not query.strip():
+        raise ArgumentsRefusedError("query", "Say what is to be done.")
     selection = select_capabilities(
         SelectRequest(
             message=query,
@@ -112,11 +113,6 @@ def _nearest_rows(caller: Caller, identifiers: tuple[str, ...]) -> list[dict[str
         }
         for row in [row for row in near if row.full_name not in META_TOOLS][:MAX_NEAREST]
     ]
-
-
-def _check(query: str) -> None:
-    if not query.strip():
-        raise ArgumentsRefusedError("query", "Say what is to be done.")
 
 
 def _fitting(selection: Selection) -> list[Selected]:

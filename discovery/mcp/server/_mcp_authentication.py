@@ -48,7 +48,9 @@ def missing_scope(request: Request, message: Any) -> str:
     name = params.get("name") if isinstance(params, dict) else None
     tool = META_TOOLS.get(name) if isinstance(name, str) else None
     needed = tool.scope if tool else ApiKey.Scope.EXECUTE.value
-    if has_scope(request.user, needed) or not _is_connection(request.user):
+    if has_scope(request.user, needed) or not (
+        isinstance(request.user, KeyHolder) and request.user.is_connection
+    ):
         return ""
     return " ".join(scope for scope in SCOPES if scope == needed or has_scope(request.user, scope))
 
@@ -58,10 +60,6 @@ def insufficient_scope(request: Request, scope: str) -> Response:
     body = {"error": "insufficient_scope", "scope": scope}
     challenge = _challenge(request, scope=scope, error="insufficient_scope")
     return Response(body, status=403, headers={"WWW-Authenticate": challenge})
-
-
-def _is_connection(holder: Any) -> bool:
-    return isinstance(holder, KeyHolder) and holder.is_connection
 
 
 def _challenge(request: Request, *, scope: str, error: str) -> str:

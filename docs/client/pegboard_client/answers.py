@@ -6,6 +6,7 @@ Generated from the API's OpenAPI description: `python -m tests.docs`.
 from typing import Any, Literal, NotRequired, TypedDict
 
 Access = Literal["runs", "asks first"]
+Format = Literal["anthropic", "gemini", "mcp", "mistral", "openai", "openai_responses", "none"]
 Kind = Literal["tool", "skill", "extension", "channel", "voice", "emergent-tool"]
 SideEffect = Literal["read", "write", "delete", "unknown"]
 InjectionMode = Literal["selected", "direct", "compact_direct", "discovery"]

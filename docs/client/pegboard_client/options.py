@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 
-from pegboard_client.answers import Kind
+from pegboard_client.answers import Format, Kind
 
-Format = Literal["anthropic", "openai", "openai_responses", "gemini", "mcp", "none"]
 Detail = Literal[
     "name_only", "name_description", "micro_schema", "compact_schema", "full_schema"
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from acl.web.answer_serializer import serializer_for
 from acl.web.problems import CONTENT_TYPE, Conflict, Refusals, Unprocessable
 from acl.web.strict_serializer import Flag, Number, ProblemSerializer, StrictSerializer, Text
 from catalog.formats.descriptors import IntegrationDescriptor
@@ -130,15 +131,6 @@ class EventsQuerySerializer(StrictSerializer):
     after = serializers.IntegerField(min_value=0, default=0)
 
 
-class ConnectionLineSerializer(serializers.Serializer[Any]):
-    """A fact of a connection, as it is now and as it would be."""
-
-    part = serializers.CharField(help_text="Its place, such as `headers.X-Key`.")
-    before = serializers.CharField(help_text="Empty if there is none.")
-    after = serializers.CharField(help_text="Empty if there is none any more.")
-    is_changed = serializers.BooleanField()
-
-
 class WordedField(serializers.CharField):
     """A text whose addresses are told without what makes them secrets."""
 
@@ -161,7 +153,7 @@ class PreviewSerializer(serializers.Serializer[Any]):
         help_text="Send it back as `confirmed`. Empty where nothing is started or reached, or "
         "the exact version of a program is not known: that is looked up first, and confirmed then."
     )
-    connection = ConnectionLineSerializer(
+    connection = serializer_for(ConnectionLine)(
         many=True, help_text="All that the digest covers, as it is in use and as it would be."
     )
     required_secrets = serializers.ListField(child=serializers.CharField())

@@ -74,7 +74,10 @@ def install_python(
             project.requirements, place, watch, held=held_artefacts, built=held.built
         )
     arguments = launch_arguments(manifest, str(folder))
-    _add_paths(place, [*libraries, *_own_folders(folder, arguments)])
+    # The folders of the bundle's own modules: its program's, and those above.
+    file = Path(arguments[0])
+    beside = [file.parent] if file.is_absolute() else []
+    _add_paths(place, [*libraries, *[*beside, folder / "src", folder / "server", folder]])
     return Installed(
         (str(bin_of(place) / "python"), "-I", "-B", *arguments, *package.arguments),
         (Artefact(package.name, package.version, f"sha256:{package.version}"), *artefacts),
@@ -131,13 +134,6 @@ def _compiled_for(folder: Path) -> list[int]:
     return sorted(common, key=lambda minor: (minor != our_minor, minor))
 
 
-def _own_folders(folder: Path, arguments: Sequence[str]) -> list[Path]:
-    """Return the folders of the bundle's own modules: its program's, and those above."""
-    file = Path(arguments[0])
-    beside = [file.parent] if file.is_absolute() else []
-    return [*beside, folder / "src", folder / "server", folder]
-
-
 def _add_paths(place: Place, folders: Iterable[Path]) -> None:
     """Name folders in a file that Python reads at its start. `PYTHONPATH` would be ignored."""
     [packages] = place.folder.glob("lib/python3.*/site-packages")
@@ -155,7 +151,10 @@ def install(package: Package, place: Place, watch: Watch, held: Held) -> Install
     folder, body = place.folder / "bundle", _fetch(package)
     try:
         _unpack(body, folder)
-        manifest = _manifest(folder)
+        path = folder / MANIFEST
+        if not path.is_file() or path.stat().st_size > MB:
+            raise RefusedError(f"has no usable {MANIFEST}")
+        manifest = read_json(path.read_text(encoding="utf-8", errors="replace"), MANIFEST)
         _check_program(folder, entry_point(manifest))
         if bundle_kind(manifest) != "node":
             return install_python(manifest, folder, package, place, watch, held)
@@ -199,13 +198,6 @@ def _unpack(body: bytes, folder: Path) -> None:
                 file.write(member.content)
         except (FileExistsError, NotADirectoryError, IsADirectoryError):
             raise RefusedError("has a file where a folder is") from None
-
-
-def _manifest(folder: Path) -> Any:
-    path = folder / MANIFEST
-    if not path.is_file() or path.stat().st_size > MB:
-        raise RefusedError(f"has no usable {MANIFEST}")
-    return read_json(path.read_text(encoding="utf-8", errors="replace"), MANIFEST)
 
 
 def _check_program(folder: Path, program: str) -> None:

@@ -68,7 +68,7 @@ def install(package: Package, place: Place, watch: Watch, *, lock: str = "") -> 
     else:
         _unpack(place, watch, _hold(place, watch, tarballs))
     note_known(_spec(package))
-    node_link = _bin(place) / "node"
+    node_link = place.folder / "bin" / "node"
     node_link.parent.mkdir(exist_ok=True)
     node_link.symlink_to(node)
     launch = (str(node_link), _program(package, place))
@@ -91,11 +91,8 @@ def _resolve(package: Package, place: Place, watch: Watch, *, whole: bool) -> st
             watch.on_line(f"Wants Node {node}")
     # npm's note to itself: both ways give the same files.
     (place.folder / "node_modules" / ".package-lock.json").unlink(missing_ok=True)
-    return _read_client_file(place.folder / _LOCK)
-
-
-def _read_client_file(file: Path) -> str:
-    """Return a text that a client has written; it could be anything else."""
+    # A text that a client has written; it could be anything else.
+    file = place.folder / _LOCK
     if file.is_symlink() or not file.is_file() or file.stat().st_size > _LONGEST_LOCK:
         raise PackageProblemError("package_failed", f"{file.name} cannot be read.")
     return file.read_text(encoding="utf-8")
@@ -221,10 +218,6 @@ def _program(package: Package, place: Place) -> str:
             "no_program", f"The package has no program {program_name!r}. {has}"
         )
     return str(path)
-
-
-def _bin(place: Place) -> Path:
-    return place.folder / "bin"
 
 
 def _write(place: Place, name: str, text: str) -> None:

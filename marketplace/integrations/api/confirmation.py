@@ -9,6 +9,7 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from acl.web.answer_serializer import serializer_for
 from acl.web.api_views import AdminView
 from acl.web.problems import CONTENT_TYPE, Conflict
 from acl.web.request_callers import installation_admin
@@ -16,8 +17,9 @@ from acl.web.strict_serializer import ProblemSerializer, StrictSerializer, Text
 from catalog.models import Integration
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.address_check import EndpointNotAllowedError
-from marketplace.installs.api.installation_serializers import ConnectionLineSerializer, WordedField
+from marketplace.installs.api.installation_serializers import WordedField
 from marketplace.installs.requests import NotPermittedError
+from marketplace.installs.shown_connection import ConnectionLine
 from marketplace.integrations._import_confirmation import (
     OtherTargetError,
     confirm_integration,
@@ -38,7 +40,7 @@ class TargetSerializer(serializers.Serializer[Any]):
     required_secrets = serializers.ListField(child=serializers.CharField())
     headers = serializers.DictField(child=WordedField())
     came_from = serializers.CharField(help_text="The source that declared it.")
-    connection = ConnectionLineSerializer(
+    connection = serializer_for(ConnectionLine)(
         many=True, help_text="All that the digest covers, by its place."
     )
     digest = serializers.CharField(help_text="Digest of this target. Send it back to confirm it.")

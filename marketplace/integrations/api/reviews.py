@@ -8,14 +8,15 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from acl.web.answer_serializer import serializer_for
 from acl.web.api_views import AdminView
 from acl.web.problems import CONTENT_TYPE, Conflict, Refusals, refusals_as_problems
 from acl.web.request_callers import installation_admin
 from acl.web.strict_serializer import ProblemSerializer, StrictSerializer, Text
 from catalog.models import Definition, Integration
 from catalog.registration.definition_review import ChangedSinceError, NotReadableError
+from catalog.trust.findings import Finding
 from marketplace.integrations import review_decisions
-from marketplace.listings.serializers import FindingSerializer
 
 MOST_DECISIONS = 1_000
 MOST_SHOWN = 100
@@ -44,7 +45,7 @@ class DefinitionSerializer(serializers.Serializer[Any]):
         source="source", help_text="The file that it was read from, or empty."
     )
     problem = serializers.CharField(help_text="Reason why it cannot be stored, or empty.")
-    findings = FindingSerializer(many=True)
+    findings = serializer_for(Finding)(many=True)
     old_name = serializers.CharField(
         source="rename.old",
         default="",
@@ -66,7 +67,7 @@ class ReviewSerializer(serializers.Serializer[Any]):
     waiting = serializers.IntegerField()
     is_update = serializers.BooleanField(help_text="Whether an update waits for this review.")
     seen = serializers.CharField(help_text="Digest of all that is pending, to approve it together.")
-    about = FindingSerializer(many=True, help_text="Findings about the server itself.")
+    about = serializer_for(Finding)(many=True, help_text="Findings about the server itself.")
     definitions = DefinitionSerializer(many=True)
 
 

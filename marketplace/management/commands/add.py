@@ -82,7 +82,12 @@ class Command(BaseCommand):
                         AddReport("", row.what, row.message, "", [], None, state="failed")
                     )
                     continue
-                reports.append(self._finish(by, _wait(row), options))
+                # Wait until a worker has looked at it.
+                until = time.monotonic() + _SECONDS
+                while row.state == Addition.State.LOOKING and time.monotonic() < until:
+                    time.sleep(0.5)
+                    row.refresh_from_db()
+                reports.append(self._finish(by, row, options))
         finally:  # what has begun is told even if the next one is refused
             if options["json"]:
                 self.stdout.write(json.dumps([asdict(report) for report in reports], indent=2))
@@ -188,12 +193,3 @@ def _read(what: str) -> str:
     except (OSError, ValueError):
         pass
     return what
-
-
-def _wait(row: Addition) -> Addition:
-    """Wait until a worker has looked at it."""
-    until = time.monotonic() + _SECONDS
-    while row.state == Addition.State.LOOKING and time.monotonic() < until:
-        time.sleep(0.5)
-        row.refresh_from_db()
-    return row

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand
 from catalog.models import Definition
 from catalog.registration.register import register
 from marketplace.listings.store import store_listings
-from marketplace.sources.kinds.starter import starter_collection, starter_listings
+from marketplace.offers.kinds.starter import starter_collection, starter_listings
 
 
 class Command(BaseCommand):

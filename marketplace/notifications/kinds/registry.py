@@ -16,9 +16,13 @@ class ChannelKind(Protocol):
 
 
 class AddressKind(ChannelKind, Protocol):
-    """Interface of a kind that posts to an address. With `SIGNED`, it has a signing secret."""
+    """Interface of a kind that posts to an address.
+
+    With `SIGNED`, it has a signing secret. `QUERY` names the parameters that its addresses have.
+    """
 
     SIGNED: bool
+    QUERY: tuple[str, ...]
 
     def body(self, message: Message) -> dict[str, Any]: ...
 

@@ -9,6 +9,7 @@ from marketplace.notifications.kinds.base import Message
 
 LABEL = "Slack"
 SIGNED = False
+QUERY = ()
 
 
 def body(message: Message) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from marketplace.notifications.kinds.base import MOST_CHARACTERS, Message
 
 LABEL = "Microsoft Teams"
 SIGNED = False
+QUERY = ()
 
 
 def body(message: Message) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from marketplace.notifications.kinds.base import Message
 
 LABEL = gettext_lazy("Webhook")
 SIGNED = True
+QUERY = ()
 
 
 def body(message: Message) -> dict[str, Any]:

@@ -54,7 +54,10 @@ def open_data_folder(data: Path) -> None:
             )
         data.chmod(0o711)
         (data / "logs").mkdir(mode=0o700, exist_ok=True)
-        _close_files(data)
+        # Remove permissions of others that an earlier version granted.
+        for path in data.iterdir():
+            if path.is_file() and not path.is_symlink() and path.stat().st_uid == os.geteuid():
+                path.chmod(path.stat().st_mode & 0o700)
     except OSError as problem:
         raise CannotRun(
             f"The data folder {data} cannot be written ({problem.strerror}): "
@@ -75,13 +78,6 @@ def open_broker_folder(data: Path) -> Path:
         raise CannotRun(f"{folder} belongs to another account: remove it.")
     folder.chmod(0o700)
     return folder
-
-
-def _close_files(data: Path) -> None:
-    """Remove permissions of others that an earlier version granted."""
-    for path in data.iterdir():
-        if path.is_file() and not path.is_symlink() and path.stat().st_uid == os.geteuid():
-            path.chmod(path.stat().st_mode & 0o700)
 
 
 class Lock:

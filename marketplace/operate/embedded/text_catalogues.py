@@ -16,11 +16,7 @@ def compile_catalogues(catalogues: Path) -> None:
     for source in catalogues.glob("*/LC_MESSAGES/django.po"):
         compiled = source.with_suffix(".mo")
         if not compiled.exists() or compiled.stat().st_mtime_ns < source.stat().st_mtime_ns:
-            _compile(source, compiled)
-
-
-def _compile(source: Path, compiled: Path) -> None:
-    with NamedTemporaryFile(dir=compiled.parent, suffix=".new", delete=False) as file:
-        file.write(polib.pofile(str(source)).to_binary())
-    Path(file.name).chmod(0o644)  # a temporary file is its owner's alone
-    Path(file.name).replace(compiled)
+            with NamedTemporaryFile(dir=compiled.parent, suffix=".new", delete=False) as file:
+                file.write(polib.pofile(str(source)).to_binary())
+            Path(file.name).chmod(0o644)  # a temporary file is its owner's alone
+            Path(file.name).replace(compiled)

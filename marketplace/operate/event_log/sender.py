@@ -134,7 +134,12 @@ def _send_portion(send: Callable[[Sequence[Event]], None]) -> int:
     state = EventLogState.objects.select_for_update(skip_locked=True).filter(pk=1).first()
     if state is None:  # another worker sends
         return 0
-    entries, calls = _new_entries(state.audit_number), _new_calls(state.calls_until)
+    sent = SentCall.objects.filter(call_id=OuterRef("pk"))
+    rows = Call.objects.filter(~Exists(sent), ended_at__gt=state.calls_until - OVERLAP)
+    entries, calls = (
+        _new_entries(state.audit_number),
+        list(with_names(rows).order_by("ended_at", "pk")[:AT_ONCE]),
+    )
     if not entries and not calls:
         return 0
     events = [event_of_entry(item) for item in entries] + [event_of_call(item) for item in calls]
@@ -151,12 +156,6 @@ def _send_portion(send: Callable[[Sequence[Event]], None]) -> int:
 def _new_entries(number: int) -> list[AuditEntry]:
     """Return the next entries. Numbers are given at commit, so none comes late."""
     return list(AuditEntry.objects.filter(number__gt=number).order_by("number")[:AT_ONCE])
-
-
-def _new_calls(until: datetime) -> list[Call]:
-    sent = SentCall.objects.filter(call_id=OuterRef("pk"))
-    rows = Call.objects.filter(~Exists(sent), ended_at__gt=until - OVERLAP)
-    return list(with_names(rows).order_by("ended_at", "pk")[:AT_ONCE])
 
 
 def _note_sent(state: EventLogState, entries: list[AuditEntry], calls: list[Call]) -> None:

@@ -29,7 +29,7 @@ def grant_rights(alias: str = "default") -> None:
         pglock.advisory(_LOCK, using=alias, xact=True).acquire()
         tables = _read_names(cursor, _OWNED, [["r", "p"]])
         log = [table for table in _AUDIT_TABLES if table in tables]
-        if log and _may_use_audit_role(cursor):
+        if log and bool(_read_names(cursor, _MEMBER, [AUDIT])):
             _change_owner(cursor, log)
         for statement in _common_grants(cursor, app, tables):
             cursor.execute(statement)
@@ -106,10 +106,6 @@ def _statement(text: str, objects: Collection[str] | None, *role: str) -> sql.Co
 def _read_names(cursor: Any, query: str, parameters: list[Any] | None = None) -> list[str]:
     cursor.execute(query, parameters or [])
     return [name for (name,) in cursor.fetchall()]
-
-
-def _may_use_audit_role(cursor: Any) -> bool:
-    return bool(_read_names(cursor, _MEMBER, [AUDIT]))
 
 
 def _version(connection: Any) -> int:

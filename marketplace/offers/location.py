@@ -11,9 +11,6 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from catalog.formats.files import RefusedError
-from catalog.formats.secret_redaction import redact_url
-from catalog.servers.net.address_check import AllowedHosts, check_address
-from marketplace.models import Source
 
 # Errors of reading a source, with messages that say what to do.
 
@@ -41,8 +38,6 @@ class LocationNotAllowedError(Exception):
         )
 
 
-# These kinds consist of several files, so over HTTP they come as an archive.
-ARCHIVED_KINDS = (Source.Kind.DOCKER, Source.Kind.SKILLS, Source.Kind.PLUGINS)
 # URL templates for the archive of a commit or branch, by host.
 _FORGES = {
     "github.com": "https://codeload.github.com/{path}/tar.gz/{ref}",
@@ -55,22 +50,6 @@ ARCHIVES = (".tar.gz", ".tgz", ".zip")
 _TREE = re.compile(r"/(?:-/)?tree/(?P<ref>[^/]+)(?:/(?P<folder>(?s:.+)))?\Z")
 # Names of dots only ("..") would lead to another repository.
 _PART = re.compile(r"(?!\.+$)[\w.-]{1,100}")
-
-
-def check_location(kind: str, location: str) -> None:
-    """Raise if a source of this kind cannot be at this location. Sends no request.
-
-    Raises EndpointNotAllowedError, LocationNotAllowedError, or RefusedError with the reason.
-    """
-    if location.startswith("/"):
-        resolve_allowed_path(location)
-        return
-    check_address(location, AllowedHosts.from_settings())
-    if redact_url(location) != location:
-        raise RefusedError("contains a secret, and sources are read without secrets")
-    is_document = kind == Source.Kind.PLUGINS and location.partition("?")[0].endswith(".json")
-    if kind in ARCHIVED_KINDS and not is_document:
-        archive_url(location)
 
 
 def resolve_allowed_path(location: str) -> Path:

@@ -8,10 +8,11 @@ from catalog.formats._variables import read_variable
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.names import display_name_for, slug_for
+from catalog.formats.readers.tool import read_tools
 from catalog.formats.secret_redaction import normalize_placeholders
-from catalog.formats.tool import read_tools
 
 OF_SERVERS = True
+IS_LOOSE = False
 
 
 def recognises(value: Any) -> bool:
@@ -40,12 +41,17 @@ def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
     needed = (variable["name"] for variable in variables if variable["required"])
     secrets = distinct(needed, entry.document.limits.secret_name)
     repository = read_web_address(entry, "repositoryUrl")
+    tag = image.rpartition("/")[2].partition(":")[2]
+    # The hosts that the entry's network profile allows.
+    permissions = entry.mapping("permissions")
+    network = permissions.mapping("network") if permissions else None
+    outbound = network.mapping("outbound") if network else None
     return IntegrationDescriptor(
         slug=slug,
         kind="mcp",
         title=entry.name("title") or display_name_for(name),
         description=entry.text("description"),
-        version=_tag(entry, image),
+        version=tag if len(tag) <= entry.document.limits.version else "",
         transport=parse_transport(entry.name("transport"), endpoint=endpoint),
         endpoint=endpoint,
         command=container_command(entry, image, secrets, entry.texts("args")),
@@ -60,14 +66,9 @@ def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
             "tags": list(entry.tags("tags")),
             "repository": repository,
             "variables": variables,
-            "hosts": list(_hosts(entry)),
+            "hosts": list(outbound.names("allowHost") if outbound else ()),
         },
     )
-
-
-def _tag(entry: Entry, image: str) -> str:
-    tag = image.rpartition("/")[2].partition(":")[2]
-    return tag if len(tag) <= entry.document.limits.version else ""
 
 
 def _variables(entry: Entry) -> list[JSONObject]:
@@ -77,11 +78,3 @@ def _variables(entry: Entry) -> list[JSONObject]:
         for variable in entry.mappings("envVars")
         if (name := variable.name("name", limit=limit))
     ]
-
-
-def _hosts(entry: Entry) -> tuple[str, ...]:
-    """Return the hosts that the entry's network profile allows."""
-    permissions = entry.mapping("permissions")
-    network = permissions.mapping("network") if permissions else None
-    outbound = network.mapping("outbound") if network else None
-    return outbound.names("allowHost") if outbound else ()

@@ -7,9 +7,10 @@ from catalog.formats.categories import COMMUNICATION
 from catalog.formats.declared import DeclaredCapability, build_declared
 from catalog.formats.descriptors import Loaded
 from catalog.formats.entry import Document, Entry
-from catalog.formats.extension import read_listed
+from catalog.formats.readers.extension import read_listed
 
 OF_SERVERS = False
+IS_LOOSE = False
 
 
 def recognises(value: Any) -> bool:

@@ -18,10 +18,11 @@ from catalog.formats.openapi.api_security import (
     variables_of,
 )
 from catalog.formats.read_limits import DEFAULT_LIMITS
+from catalog.formats.readers.tool import read_tools
 from catalog.formats.text_cleanup import clean_name, clean_text
-from catalog.formats.tool import read_tools
 
 OF_SERVERS = True
+IS_LOOSE = False
 TRANSPORT: Transport = "openapi"
 _BY_TEXT = "is an OpenAPI document, which is added by its address or text, or imported as a file"
 

@@ -11,10 +11,9 @@ from catalog.formats.loader import load_value
 from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.skill import is_skill_file
 from catalog.formats.source_folders import display_path
-from marketplace.listings.offers import Offer, offer_of
-from marketplace.sources._files import load_files
-from marketplace.sources._reader import SourceReading
-from marketplace.sources.kinds.skills import skill_offers
+from marketplace.offers.kinds.base import SourceAccess, load_files
+from marketplace.offers.kinds.skills import skill_offers
+from marketplace.offers.offer import Offer, offer_of
 
 _MANIFESTS = (".claude-plugin/plugin.json", ".github/plugin/plugin.json", "plugin.json")
 _CONFIGURATIONS = (".mcp.json", "mcp.json")
@@ -23,7 +22,7 @@ _UNSUPPORTED = ("agents", "commands", "hooks", "lsp", "output-styles")
 _PLUGIN_ROOT = "PLUGIN_ROOT"
 
 
-def plugin_parts(folder: Path, plugin: str, reading: SourceReading) -> Iterator[Offer]:
+def plugin_parts(folder: Path, plugin: str, reading: SourceAccess) -> Iterator[Offer]:
     """Yield the plugin's servers and skills, with keys below the plugin's key."""
     for part in (*_server_offers(folder, plugin, reading), *_skill_offers(folder, reading)):
         key = f"{plugin}/{part.key}"[:300]
@@ -35,14 +34,14 @@ def unsupported_parts(folder: Path) -> list[str]:
     return [name for name in _UNSUPPORTED if (folder / name).exists()]
 
 
-def _skill_offers(folder: Path, reading: SourceReading) -> Iterator[Offer]:
+def _skill_offers(folder: Path, reading: SourceAccess) -> Iterator[Offer]:
     total = reading.total  # `load_files` overwrites the number of plugins
     for path, loaded in load_files(folder, reading, is_wanted=is_skill_file):
         yield from skill_offers(path, folder, loaded, reading)
     reading.total = total
 
 
-def _server_offers(folder: Path, plugin: str, reading: SourceReading) -> Iterator[Offer]:
+def _server_offers(folder: Path, plugin: str, reading: SourceAccess) -> Iterator[Offer]:
     configuration, name = _configuration(folder, plugin, reading)
     if not configuration:
         return
@@ -56,7 +55,7 @@ def _server_offers(folder: Path, plugin: str, reading: SourceReading) -> Iterato
             yield offer_of(item)
 
 
-def _configuration(folder: Path, plugin: str, reading: SourceReading) -> tuple[Any, str]:
+def _configuration(folder: Path, plugin: str, reading: SourceAccess) -> tuple[Any, str]:
     """Return the MCP configuration and its file name: from the manifest, or a known file."""
     manifest = _read_first(folder, _MANIFESTS, plugin, reading)
     declared = manifest.get("mcpServers") if isinstance(manifest, dict) else None
@@ -66,7 +65,7 @@ def _configuration(folder: Path, plugin: str, reading: SourceReading) -> tuple[A
     return _read_first(folder, names, plugin, reading), ".mcp.json"
 
 
-def _read_first(folder: Path, names: tuple[str, ...], plugin: str, reading: SourceReading) -> Any:
+def _read_first(folder: Path, names: tuple[str, ...], plugin: str, reading: SourceAccess) -> Any:
     for name in names:
         path = folder / name
         if not path.is_file():

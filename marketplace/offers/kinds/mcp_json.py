@@ -2,17 +2,24 @@
 
 from collections.abc import Iterator
 
+from django.utils.translation import gettext_lazy as _
+
 from catalog.formats.loader import load_value
 from catalog.formats.source_folders import display_path
-from marketplace.listings.offers import Offer, offer_of
-from marketplace.sources._files import keep_formats, load_files
-from marketplace.sources._location import resolve_allowed_path
-from marketplace.sources._reader import SourceReading, parse_source_text
+from marketplace.offers.kinds.base import SourceAccess, keep_formats, load_files, parse_source_text
+from marketplace.offers.location import resolve_allowed_path
+from marketplace.offers.offer import Offer, offer_of
 
+LABEL = _("Client configuration (mcpServers)")
+HINT = _("A file with mcpServers, at a URL or on this machine.")
+# What programs an organisation's clients start is nobody else's business.
+IS_INTERNAL = True
+PLACE = "document"
+SUGGESTED = ()
 _FORMATS = frozenset({"mcp.json"})
 
 
-def offers(reading: SourceReading) -> Iterator[Offer]:
+def offers(reading: SourceAccess) -> Iterator[Offer]:
     """Yield the servers of every configuration, without any secret values."""
     location = reading.source.location
     if not reading.source.is_local:

@@ -21,10 +21,11 @@ from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.files import RefusedError, parse_json, read_text
 from catalog.formats.icon_choice import icon_address
 from catalog.formats.names import display_name_for, slug_for
+from catalog.formats.readers.tool import read_tools
 from catalog.formats.secret_redaction import find_placeholders, normalize_placeholders
-from catalog.formats.tool import read_tools
 
 OF_SERVERS = True
+IS_LOOSE = False
 
 FILE_NAME = "server.yaml"
 TOOLS_FILE = "tools.json"

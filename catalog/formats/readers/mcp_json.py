@@ -41,6 +41,7 @@ from catalog.formats.secret_redaction import (
 )
 
 OF_SERVERS = True
+IS_LOOSE = True
 
 # Keys that nothing but servers stand under, and words that others use as well. A key's last part
 # counts: `amp.mcpServers` is `mcpServers`.

@@ -9,15 +9,21 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from django.utils.translation import gettext_lazy as _
+
 from catalog.formats import skill
 from catalog.formats.descriptors import Defect, Loaded
 from catalog.formats.files import RefusedError, read_bytes
 from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.source_folders import SKIPPED_FOLDERS, display_path, find_sources
-from marketplace.listings.offers import Offer, OfferedFile, offer_of
-from marketplace.sources._files import load_files
-from marketplace.sources._reader import SourceReading, unpack
+from marketplace.offers.kinds.base import ARCHIVE_HINT, SourceAccess, load_files
+from marketplace.offers.offer import Offer, OfferedFile, offer_of
 
+LABEL = _("Folder of skills")
+HINT = ARCHIVE_HINT
+IS_INTERNAL = False
+PLACE = "archive"
+SUGGESTED = (("Superpowers, skills", "https://github.com/obra/superpowers"),)
 MB = 1024 * 1024
 MOST_FILES = 200
 MOST_BYTES = 5 * MB
@@ -25,7 +31,7 @@ _MOST_OF_FILE = 1 * MB
 _DEPTH = 6
 
 
-def offers(reading: SourceReading) -> Iterator[Offer]:
+def offers(reading: SourceAccess) -> Iterator[Offer]:
     """Yield every skill below the folder."""
     with reading.folder() as root:
         for path, loaded in load_files(root, reading, is_wanted=skill.is_skill_file):
@@ -35,20 +41,20 @@ def offers(reading: SourceReading) -> Iterator[Offer]:
                 yield from archived_offers(archive, root, reading)
 
 
-def archived_offers(archive: Path, root: Path, reading: SourceReading) -> Iterator[Offer]:
+def archived_offers(archive: Path, root: Path, reading: SourceAccess) -> Iterator[Offer]:
     """Yield the skill of a `.skill` archive, named by its folder there or by the archive."""
     try:
         body = read_bytes(archive, root, limit=MOST_BYTES)
         with TemporaryDirectory(prefix="pegboard-skill-") as scratch:
             folder = Path(scratch) / archive.stem
-            reading.report(*unpack(body, folder))
+            reading.unpack(body, folder)
             for path, loaded in load_files(folder, reading, is_wanted=skill.is_skill_file):
                 yield from skill_offers(path, Path(scratch), loaded, reading)
     except RefusedError as refused:
         reading.report(Defect(display_path(archive, root), "file", refused.reason))
 
 
-def skill_offers(path: Path, root: Path, loaded: Loaded, reading: SourceReading) -> Iterator[Offer]:
+def skill_offers(path: Path, root: Path, loaded: Loaded, reading: SourceAccess) -> Iterator[Offer]:
     """Yield the skill of a SKILL.md, with the files in its folder."""
     for capability in loaded.capabilities:
         integration = next(
@@ -71,7 +77,7 @@ def skill_offers(path: Path, root: Path, loaded: Loaded, reading: SourceReading)
         )
 
 
-def _files(folder: Path, reading: SourceReading, root: Path) -> Iterator[OfferedFile]:
+def _files(folder: Path, reading: SourceAccess, root: Path) -> Iterator[OfferedFile]:
     """Yield the folder's regular files; RefusedError if they exceed the limits."""
     number = total = 0
     for path in _walk(folder, _DEPTH):

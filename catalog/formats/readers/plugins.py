@@ -10,6 +10,7 @@ from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.secret_redaction import redact_text
 
 OF_SERVERS = True
+IS_LOOSE = True
 
 _PLUGIN_KEYS = {
     "author",

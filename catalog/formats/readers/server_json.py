@@ -23,6 +23,7 @@ from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.secret_redaction import find_placeholders, normalize_placeholders
 
 OF_SERVERS = True
+IS_LOOSE = False
 
 _BEFORE_RELEASE = re.compile(
     r"\d[-_.]?(?:a|b|c|rc|alpha|beta|dev|pre|preview|next|canary|snapshot|nightly|insiders?)(?![a-z])|-",

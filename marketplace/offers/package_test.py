@@ -8,8 +8,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
 
+from acl.platform.answer_model import Answer, Shown
 from catalog.formats.package_names import check_constraint
 
 __all__ = [
@@ -28,21 +29,20 @@ FINDINGS = "tested"  # their name in a listing's details, and in the reference o
 
 
 @dataclass(frozen=True, slots=True)
-class PackageTest:
-    """A tried installation: in its cell, without network, with made-up secrets.
+class PackageTest(Answer):
+    """A test of a listing's package: in its cell, without network, with made-up secrets."""
 
-    `called` is a tool whose call succeeded, or ""; `hosts` are those that it tried to reach.
-    """
-
-    version: str
+    version: Annotated[str, Shown("The version that was tested.")]
     tested_on: date
-    state: str  # ready, or needs_secret if it has only started with made-up ones
-    bounds: tuple[str, ...] = ()
-    called: str = ""
-    hosts: tuple[str, ...] = ()
-    packages: int = 0
-    megabytes: float = 0.0
-    seconds: float = 0.0
+    state: Annotated[
+        str, Shown("`needs_secret`: it was started with made-up ones.", choices=WORKING)
+    ]
+    bounds: Annotated[tuple[str, ...], Shown("Bounds on what it requires, such as `name<2`.")] = ()
+    called: Annotated[str, Shown("A tool whose call succeeded, or empty.")] = ""
+    hosts: Annotated[tuple[str, ...], Shown("Hosts that it tried to reach.")] = ()
+    packages: Annotated[int, Shown("Number of packages, with what it requires.")] = 0
+    megabytes: Annotated[float, Shown("Size on disk.")] = 0.0
+    seconds: Annotated[float, Shown("Duration of the installation.")] = 0.0
 
 
 def read_package_test(reference: Mapping[str, Any]) -> PackageTest | None:

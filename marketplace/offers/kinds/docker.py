@@ -2,15 +2,27 @@
 
 from collections.abc import Iterator
 
-from catalog.formats.source_folders import display_path
-from marketplace.listings.offers import Offer, offer_of
-from marketplace.sources._files import keep_formats, load_files, read_readme
-from marketplace.sources._reader import SourceReading
+from django.utils.translation import gettext_lazy as _
 
+from catalog.formats.source_folders import display_path
+from marketplace.offers.kinds.base import (
+    ARCHIVE_HINT,
+    SourceAccess,
+    keep_formats,
+    load_files,
+    read_readme,
+)
+from marketplace.offers.offer import Offer, offer_of
+
+LABEL = _("Docker catalogue")
+HINT = ARCHIVE_HINT
+IS_INTERNAL = False
+PLACE = "archive"
+SUGGESTED = (("Docker's MCP catalogue", "https://github.com/docker/mcp-registry"),)
 _FORMATS = frozenset({"docker", "toolhive", "obot"})
 
 
-def offers(reading: SourceReading) -> Iterator[Offer]:
+def offers(reading: SourceAccess) -> Iterator[Offer]:
     """Yield the servers of the catalogue with their declared tools."""
     with reading.folder() as root:
         for path, loaded in load_files(root, reading):

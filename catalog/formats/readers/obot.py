@@ -17,6 +17,7 @@ from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.secret_redaction import normalize_placeholders
 
 OF_SERVERS = True
+IS_LOOSE = False
 
 _RUNTIMES = {"uvx": "uvxConfig", "npx": "npxConfig", "containerized": "containerizedConfig"}
 _REMOTE = "remote"

@@ -14,6 +14,7 @@ from catalog.formats.skill import FILE_NAME as SKILL_FILE
 from catalog.formats.skill import skill_content, split_front_matter
 
 OF_SERVERS = False
+IS_LOOSE = False
 
 FILE_NAMES = ("CAPABILITY.yaml", "CAPABILITY.yml")
 SCHEMA_FILE = "schema.json"
@@ -47,7 +48,11 @@ def read_manifest(
         integration=integration,
         integration_kind=integration_kind,
         category=COMMUNICATION if kind == "channel" else None,
-        side_effect=side_effect_declared(name, flag, otherwise=_default_side_effect(kind)),
+        side_effect=side_effect_declared(
+            name,
+            flag,
+            otherwise="write" if kind in ("tool", "emergent-tool", "channel") else "read",
+        ),
         side_effect_inferred=flag is None and kind in ("tool", "emergent-tool"),
         content=_content(entry),
         input_schema=_schema_file(entry),
@@ -62,10 +67,6 @@ def _kind(entry: Entry) -> Kind:
         raise RefusedError(f"must be one of {', '.join(KINDS)}", entry.place("kind"))
     kind: Kind = value
     return kind
-
-
-def _default_side_effect(kind: Kind) -> Any:
-    return "write" if kind in ("tool", "emergent-tool", "channel") else "read"
 
 
 def _content(entry: Entry) -> str:

@@ -10,6 +10,7 @@ from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError
 
 OF_SERVERS = False
+IS_LOOSE = False
 
 
 def recognises(value: Any) -> bool:

@@ -23,6 +23,7 @@ from catalog.formats.names import display_name_for, full_name_for, identifier_fo
 from catalog.formats.text_cleanup import clean_name, clean_text
 
 OF_SERVERS = False
+IS_LOOSE = True
 
 _TITLE_LENGTH = 200
 SCHEMA_KEYS = ("inputSchema", "parameters", "schema")
@@ -85,7 +86,9 @@ def read_tool(
     tags: tuple[str, ...] = (),
 ) -> Descriptor:
     """Read a tool of an MCP server, or of a list in the same shape."""
-    entry = _unwrap_function(entry)
+    # Unwrap `{"type": "function", "function": {…}}`.
+    inner = entry.mapping("function") if entry.raw("name") is None else None
+    entry = inner or entry
     action = action_name(entry)
     annotations = entry.mapping("annotations")
     tool = tool_descriptor(
@@ -123,7 +126,8 @@ def tool_descriptor(
     category_name, inferred = resolve_category(category, name=action, description=description)
     full_name = full_name_for(integration, action, declared_id=declared_id)
     schema = read_input_schema(entry, *SCHEMA_KEYS)
-    annotations = _annotations(entry)
+    value = entry.value("annotations")
+    annotations = value if isinstance(value, dict) else {}
     return Descriptor(
         kind="tool",
         integration=integration,
@@ -161,21 +165,10 @@ def action_name(entry: Entry) -> str:
     return str(raw).strip() or name
 
 
-def _annotations(entry: Entry) -> JSONObject:
-    value = entry.value("annotations")
-    return value if isinstance(value, dict) else {}
-
-
 def _title_in(annotations: JSONObject) -> str:
     """Return the title that older servers put among the annotations."""
     title = annotations.get("title")
     return clean_name(title).text[:_TITLE_LENGTH] if isinstance(title, str) else ""
-
-
-def _unwrap_function(entry: Entry) -> Entry:
-    """Unwrap `{"type": "function", "function": {…}}`."""
-    inner = entry.mapping("function") if entry.raw("name") is None else None
-    return inner or entry
 
 
 def _is_tool(tool: Any) -> bool:

@@ -10,34 +10,41 @@ from urllib.parse import quote
 
 from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_aware, make_aware
+from django.utils.translation import gettext_lazy as _
 
 from catalog.formats.descriptors import Defect
 from catalog.formats.files import RefusedError, parse_json, read_text
 from catalog.formats.loader import load_value
 from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.source_folders import display_path, find_sources
-from marketplace.listings.offers import Offer, offer_of
-from marketplace.sources._location import SourceProblemError, resolve_allowed_path
-from marketplace.sources._reader import SourceReading, parse_source_json
+from marketplace.offers.kinds.base import SourceAccess, parse_source_json
+from marketplace.offers.location import SourceProblemError, resolve_allowed_path
+from marketplace.offers.offer import Offer, offer_of
 
 _META = "io.modelcontextprotocol.registry/official"
 _STATUSES = ("active", "deprecated", "deleted")
 _PER_PAGE = 100
 MOST_PAGES = 2_000
 _EMPTY_PAGES = 3
+NAME = "registry"
+LABEL = _("MCP registry")
+HINT = _("An API such as https://registry.example.com, or a JSON file.")
+IS_INTERNAL = False
+PLACE = "document"
+SUGGESTED = (("MCP registry", "https://registry.modelcontextprotocol.io"),)
 _VERSIONS = ("v0.1", "v0")
 _LONGEST_CURSOR = 1_000
 Page = tuple[str, Any]
 
 
-def offers(reading: SourceReading) -> Iterator[Offer]:
+def offers(reading: SourceAccess) -> Iterator[Offer]:
     """Yield every version of every server."""
     for name, value in _pages(reading):
         for wrapper in _entries(value, name, reading):
             yield from _offer(wrapper, name, reading)
 
 
-def _pages(reading: SourceReading) -> Iterator[Page]:
+def _pages(reading: SourceAccess) -> Iterator[Page]:
     location = reading.source.location
     if reading.source.is_local:
         yield from _file_pages(reading)
@@ -47,7 +54,7 @@ def _pages(reading: SourceReading) -> Iterator[Page]:
         yield from _api_pages(reading, location)
 
 
-def _file_pages(reading: SourceReading) -> Iterator[Page]:
+def _file_pages(reading: SourceAccess) -> Iterator[Page]:
     sources = find_sources(resolve_allowed_path(reading.source.location), DEFAULT_LIMITS)
     reading.report(*sources.defects)
     for path in sources.files:
@@ -59,10 +66,11 @@ def _file_pages(reading: SourceReading) -> Iterator[Page]:
             reading.report(Defect(name, refused.field, refused.reason))
 
 
-def _api_pages(reading: SourceReading, location: str) -> Iterator[Page]:
+def _api_pages(reading: SourceAccess, location: str) -> Iterator[Page]:
     """Yield the pages of the API. Stop at a cursor that repeats, and after several empty pages."""
-    base = _base_url(location)
-    address, cursor, cursors, empty = _api_url(base), "", set[str](), 0
+    base = location.rstrip("/").removesuffix("/servers")
+    versioned = base if base.endswith(tuple(f"/{version}" for version in _VERSIONS)) else ""
+    address, cursor, cursors, empty = (versioned or f"{base}/{_VERSIONS[0]}"), "", set[str](), 0
     for number in range(1, MOST_PAGES + 1):
         more = f"&cursor={quote(cursor, safe='')}" if cursor else ""
         value, address = _fetch_page(reading, base, address, more)
@@ -78,16 +86,7 @@ def _api_pages(reading: SourceReading, location: str) -> Iterator[Page]:
     reading.cut_short(f"has more than {MOST_PAGES:,} pages")
 
 
-def _base_url(location: str) -> str:
-    return location.rstrip("/").removesuffix("/servers")
-
-
-def _api_url(base: str) -> str:
-    versioned = base if base.endswith(tuple(f"/{version}" for version in _VERSIONS)) else ""
-    return versioned or f"{base}/{_VERSIONS[0]}"
-
-
-def _fetch_page(reading: SourceReading, base: str, address: str, more: str) -> tuple[Any, str]:
+def _fetch_page(reading: SourceAccess, base: str, address: str, more: str) -> tuple[Any, str]:
     """Fetch a page. On 404 for the first page, fall back to the API's older version."""
     try:
         return reading.fetch_json(f"{address}/servers?limit={_PER_PAGE}{more}"), address
@@ -106,7 +105,7 @@ def _cursor(value: Any) -> str:
     return cursor if isinstance(cursor, str) else ""
 
 
-def _entries(value: Any, name: str, reading: SourceReading) -> list[Any]:
+def _entries(value: Any, name: str, reading: SourceAccess) -> list[Any]:
     servers = value.get("servers") if isinstance(value, dict) else value
     if isinstance(servers, list):
         limit = DEFAULT_LIMITS.entries_per_file
@@ -119,7 +118,7 @@ def _entries(value: Any, name: str, reading: SourceReading) -> list[Any]:
     return []
 
 
-def _offer(wrapper: Any, page: str, reading: SourceReading) -> Iterator[Offer]:
+def _offer(wrapper: Any, page: str, reading: SourceAccess) -> Iterator[Offer]:
     name, official = _metadata(wrapper)
     status = str(official.get("status") or "active").lower()
     loaded = load_value(_without_deletion(wrapper), file=name or page)

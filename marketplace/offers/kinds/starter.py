@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
+from django.utils.translation import gettext_lazy as _
 
 from catalog.formats.descriptors import (
     Descriptor,
@@ -24,10 +25,15 @@ from catalog.formats.descriptors import (
 from catalog.formats.names import display_name_for, full_name_for, identifier_for
 from catalog.formats.package_names import Index, Package
 from discovery.metatools.registry import META_TOOLS
-from marketplace.listings.offers import Offer, offer_of
-from marketplace.listings.package_test import FINDINGS, WORKING
-from marketplace.sources._reader import SourceReading
+from marketplace.offers.kinds.base import SourceAccess
+from marketplace.offers.offer import Offer, offer_of
+from marketplace.offers.package_test import FINDINGS, WORKING
 
+LABEL = _("Comes with Pegboard")
+HINT = ""  # nobody adds it
+IS_INTERNAL = False
+PLACE = "document"
+SUGGESTED = ()
 FOLDER = Path(__file__).resolve().parents[2] / "starter"
 VERSION = "1.0.0"
 TOGETHER_WEIGHT = 0.5
@@ -61,7 +67,7 @@ def read_findings() -> dict[str, JSONObject]:
     return findings
 
 
-def offers(reading: SourceReading) -> Iterator[Offer]:
+def offers(reading: SourceAccess) -> Iterator[Offer]:
     """Yield the starter listings, like any other source."""
     listings = starter_listings()
     reading.total = len(listings)

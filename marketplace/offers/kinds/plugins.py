@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
+
 from catalog.formats.descriptors import Defect, IntegrationDescriptor, JSONObject
 from catalog.formats.files import RefusedError, parse_json, read_text, resolve_inside
 from catalog.formats.loader import load_value
@@ -17,14 +19,23 @@ from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.source_folders import display_path
 from catalog.formats.text_cleanup import clean_name
 from catalog.servers.net.address_check import OutgoingError
-from catalog.servers.net.guarded_requests import Bounds
-from marketplace.listings.offers import Offer, offer_of
 from marketplace.models import Listing
-from marketplace.sources._files import keep_formats, load_files, read_readme
-from marketplace.sources._location import SourceProblemError, archive_url, resolve_allowed_path
-from marketplace.sources._reader import MB, SourceReading, parse_source_json
-from marketplace.sources.kinds._plugin_parts import plugin_parts, unsupported_parts
+from marketplace.offers.kinds._plugin_parts import plugin_parts, unsupported_parts
+from marketplace.offers.kinds.base import (
+    SourceAccess,
+    keep_formats,
+    load_files,
+    parse_source_json,
+    read_readme,
+)
+from marketplace.offers.location import SourceProblemError, archive_url, resolve_allowed_path
+from marketplace.offers.offer import Offer, offer_of
 
+LABEL = _("Plugin marketplace")
+HINT = _("A repository on a supported Git host, an archive, a marketplace.json, or a folder.")
+IS_INTERNAL = False
+PLACE = "archive or document"
+SUGGESTED = (("Awesome Copilot, plugins", "https://github.com/github/awesome-copilot"),)
 MARKETPLACE_FILES = (
     ".claude-plugin/marketplace.json",
     ".github/plugin/marketplace.json",
@@ -34,7 +45,6 @@ MARKETPLACE_FILES = (
     "plugin.json",
 )
 MOST_ARCHIVES = 25
-_ARCHIVE = Bounds(most_bytes=30 * MB, seconds=60)
 _MOST_RENAMES = 1_000
 _FORMATS = frozenset({"marketplace.json", "plugin.json"})
 
@@ -66,7 +76,7 @@ class _Plugin:
         return bool(self.origin.get("sha")) and self.known.get("read") == self.origin
 
 
-def offers(reading: SourceReading) -> Iterator[Offer]:
+def offers(reading: SourceAccess) -> Iterator[Offer]:
     """Yield every plugin and its parts."""
     source = reading.source
     if not source.is_local and source.location.partition("?")[0].endswith(".json"):
@@ -82,7 +92,7 @@ def offers(reading: SourceReading) -> Iterator[Offer]:
             yield from _read_folder(root, reading)
 
 
-def _read_folder(root: Path, reading: SourceReading) -> Iterator[Offer]:
+def _read_folder(root: Path, reading: SourceAccess) -> Iterator[Offer]:
     """Read the marketplace at a usual path; otherwise every marketplace file in the folder."""
     expected = next((root / name for name in MARKETPLACE_FILES if (root / name).is_file()), None)
     if expected is not None:
@@ -95,7 +105,7 @@ def _read_folder(root: Path, reading: SourceReading) -> Iterator[Offer]:
             yield offer_of(integration)
 
 
-def _read_file(path: Path, root: Path, reading: SourceReading) -> Iterator[Offer]:
+def _read_file(path: Path, root: Path, reading: SourceAccess) -> Iterator[Offer]:
     value = _parse_file(path, path.parent)
     yield from _read_marketplace(value, display_path(path, root), root, reading)
 
@@ -109,7 +119,7 @@ def _parse_file(path: Path, root: Path) -> Any:
 
 
 def _read_marketplace(
-    value: Any, name: str, root: Path | None, reading: SourceReading
+    value: Any, name: str, root: Path | None, reading: SourceAccess
 ) -> Iterator[Offer]:
     loaded = load_value(value, file=name)
     reading.report(*loaded.defects)
@@ -154,7 +164,7 @@ def _to_fetch(plugins: list[_Plugin]) -> list[_Plugin]:
 
 
 def _from_marketplace_folder(
-    plugin: _Plugin, root: Path | None, base: str, reading: SourceReading
+    plugin: _Plugin, root: Path | None, base: str, reading: SourceAccess
 ) -> Iterator[Offer]:
     """Yield a plugin whose files are in the marketplace's own folder."""
     if root is None:
@@ -180,14 +190,17 @@ def _joined(root: Path, base: str, path: str) -> Path:
     return root / path if path.startswith(".") or (root / path).is_dir() else root / base / path
 
 
-def _from_own_repository(plugin: _Plugin, reading: SourceReading) -> Iterator[Offer]:
+def _from_own_repository(plugin: _Plugin, reading: SourceAccess) -> Iterator[Offer]:
     """Fetch a plugin's own repository and yield its parts."""
     origin = plugin.origin
     address = str(origin.get("url") or f"https://github.com/{origin.get('repo')}")
     try:
         archive = archive_url(address, ref=str(origin.get("sha") or origin.get("ref") or ""))
-        within = _repository_folder(origin)
-        body = reading.fetch_body(archive, bounds=_ARCHIVE)
+        path = str(origin.get("path") or "").removeprefix("./").strip("/")
+        if ".." in path.split("/"):
+            raise RefusedError("leads out of the repository")
+        within = "" if path == "." else path
+        body = reading.fetch_part(archive)
         with reading.unpacked(body, folder=within) as folder:
             origin_details = {"read": origin, "read_in": reading.source.run}
             yield from _plugin_with_parts(plugin, folder, origin_details, reading)
@@ -197,14 +210,7 @@ def _from_own_repository(plugin: _Plugin, reading: SourceReading) -> Iterator[Of
         yield _unchanged_offer(plugin, reading, tried=reading.source.run)
 
 
-def _repository_folder(origin: JSONObject) -> str:
-    path = str(origin.get("path") or "").removeprefix("./").strip("/")
-    if ".." in path.split("/"):
-        raise RefusedError("leads out of the repository")
-    return "" if path == "." else path
-
-
-def _unchanged_offer(plugin: _Plugin, reading: SourceReading, *, tried: int = 0) -> Offer:
+def _unchanged_offer(plugin: _Plugin, reading: SourceAccess, *, tried: int = 0) -> Offer:
     """Return the plugin with what earlier readings knew of its files."""
     if not plugin.is_known and not tried:
         words = f"its files are read later: each refresh reads {MOST_ARCHIVES} repositories"
@@ -216,7 +222,7 @@ def _unchanged_offer(plugin: _Plugin, reading: SourceReading, *, tried: int = 0)
 
 
 def _plugin_with_parts(
-    plugin: _Plugin, folder: Path, origin_details: JSONObject, reading: SourceReading
+    plugin: _Plugin, folder: Path, origin_details: JSONObject, reading: SourceAccess
 ) -> Iterator[Offer]:
     plugin_offer = offer_of(plugin.integration)
     parts = list(plugin_parts(folder, plugin.key, reading))

@@ -1,0 +1,1 @@
+"""Offers: what each kind of source has to offer, read from a location."""

@@ -1,0 +1,1 @@
+"""Kinds of sources, a file each in one shape, found by being there."""

@@ -1,1 +1,0 @@
-"""Readers of each kind of source; `source_kinds` maps kinds to readers."""
