@@ -38,6 +38,15 @@ NEEDING_ADMIN = ("not_allowed", "files_changed", "no_cell")
 NEEDING_SIGN_IN = ("sign_in_needed",)
 # The built-in integrations whose tools Pegboard answers itself.
 OWN_INTEGRATIONS = ("tool_discovery", "mcp")
+# Built-in tools that the worker which sends calls runs by itself (`catalog/built_ins`).
+BUILT_IN_TOOLS = (
+    *("calculator", "echo__echo", "units", "web-browser"),
+    *("date-time__now", "date-time__convert", "date-time__difference", "date-time__shift"),
+    *("text__count", "text__compare", "text__search", "text__hash", "text__encode"),
+    *("memory__search", "memory__store", "memory__recall", "memory__forget"),
+    *("tasks__list", "tasks__create", "tasks__update_status", "tasks__edit", "tasks__delete"),
+)
+BUILT_INS = tuple(dict.fromkeys(name.partition("__")[0] for name in BUILT_IN_TOOLS))
 # Pegboard returns a skill's content, whatever its integration; over a row `c` of capabilities.
 SKILLS_RUN = "c.kind = 'skill'"
 
@@ -66,8 +75,8 @@ def can_run_sql(*, integration: str, user: str) -> str:
 
 
 def runs_here_sql(*, integration: str) -> str:
-    """Return true where Pegboard sends the calls to a server, or answers them itself."""
-    slugs = ", ".join(f"'{slug}'" for slug in OWN_INTEGRATIONS)
+    """Return true where Pegboard sends the calls to a server, or carries them out itself."""
+    slugs = ", ".join(f"'{slug}'" for slug in (*OWN_INTEGRATIONS, *BUILT_INS))
     return _RUNS_HERE.format(i=integration, own=slugs)
 
 

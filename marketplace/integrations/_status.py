@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
-from catalog.readiness.obstacles import OWN_INTEGRATIONS, Obstacle
+from catalog.readiness.obstacles import BUILT_INS, OWN_INTEGRATIONS, Obstacle
 from catalog.readiness.readiness import SEVERAL
 from marketplace.models import Installation
 
@@ -113,5 +113,7 @@ def _without_server(integration: Integration) -> IntegrationStatus:
     if integration.kind == Integration.Kind.SKILL or integration.slug in OWN_INTEGRATIONS:
         words = _("Pegboard answers its calls itself.")
         return IntegrationStatus(_("ready"), words, "good", "check")
+    if integration.slug in BUILT_INS:
+        return IntegrationStatus(_("ready"), _("Pegboard runs its tools itself."), "good", "check")
     words = _("Pegboard describes its tools. Your application carries out their calls.")
     return IntegrationStatus(_("described only"), words, "", "info")
