@@ -80,6 +80,26 @@ def runs_here_sql(*, integration: str) -> str:
     return _RUNS_HERE.format(i=integration, own=slugs)
 
 
+def moves_data_sql(*, capability: str, integration: str) -> str:
+    """Return true for a tool that can take data somewhere: not instructions, not what nobody
+    carries out, and not the meta-tools, which call others with the rights and rules of these."""
+    unclaimed = unclaimed_sql(capability=capability, integration=integration)
+    slugs = ", ".join(f"'{slug}'" for slug in OWN_INTEGRATIONS)
+    meta_tool = f"{integration}.kind = 'builtin' AND {integration}.slug IN ({slugs})"
+    return f"({capability}.kind <> 'skill' AND NOT {unclaimed} AND NOT ({meta_tool}))"
+
+
+def unclaimed_sql(*, capability: str, integration: str) -> str:
+    """Return true for a tool that came as a description only, while no admin has said that the
+    application carries it out. What someone described by hand is theirs to carry out."""
+    names = ", ".join(f"'{name}'" for name in BUILT_IN_TOOLS)
+    slugs = ", ".join(f"'{slug}'" for slug in OWN_INTEGRATIONS)
+    return _UNCLAIMED.format(c=capability, i=integration, names=names, own=slugs)
+
+
+_UNCLAIMED = """({i}.transport = '' AND {i}.source_ref @> '{{"type": "starter"}}'::jsonb
+    AND {c}.kind <> 'skill' AND NOT {i}.client_executes AND {i}.slug NOT IN ({own})
+    AND {c}.full_name NOT IN ({names}))"""
 _RUNS_HERE = """(({i}.kind IN ('mcp', 'openapi') AND {i}.transport <> '')
     OR ({i}.kind = 'builtin' AND {i}.slug IN ({own})))"""
 # The order is that of a call's own checks, and cheap ones come first: most integrations need

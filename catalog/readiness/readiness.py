@@ -35,7 +35,7 @@ LABELS = {
     Readiness.NEEDS_YOU: gettext_lazy("Needs you"),
     Readiness.NEEDS_ADMIN: gettext_lazy("Needs an admin"),
     Readiness.FAILING: gettext_lazy("Failing"),
-    Readiness.DESCRIBED_ONLY: gettext_lazy("Described only"),
+    Readiness.DESCRIBED_ONLY: gettext_lazy("Carried out by your application"),
 }
 
 

@@ -24,7 +24,7 @@ from catalog.servers.oauth.accounts import find_account
 from catalog.servers.program_network import ProgramNetwork, program_network
 from catalog.servers.secrets.store import SecretState, list_secret_states
 from marketplace.installs.integration_management import current_installation, previous_installation
-from marketplace.integrations._status import IntegrationStatus
+from marketplace.integrations._status import IntegrationStatus, is_only_described
 from marketplace.integrations.listing import status_of_row, update_of, with_installations
 from marketplace.integrations.server_health import Health, health_of
 from marketplace.models import Installation, InstallationEvent
@@ -67,6 +67,11 @@ class IntegrationDetails:
     network: ProgramNetwork | None  # of a program
     cells: CellReport
     icon_problem: str  # why the icon that it declares is not shown, or ""
+
+    @property
+    def only_described(self) -> bool:
+        """Return True if nothing here carries out its calls."""
+        return is_only_described(self.integration)
 
 
 def integration_details(slug: str, *, page: int | str | None = 1) -> IntegrationDetails | None:

@@ -109,11 +109,18 @@ def _unobstructed(integration: Integration) -> IntegrationStatus:
     return IntegrationStatus(_("ready"), words % age, "good", "check")
 
 
+def is_only_described(integration: Integration) -> bool:
+    """Return True if nothing here carries out its calls."""
+    runs_itself = integration.kind == Integration.Kind.SKILL
+    slugs = (*OWN_INTEGRATIONS, *BUILT_INS)
+    return not integration.transport and not runs_itself and integration.slug not in slugs
+
+
 def _without_server(integration: Integration) -> IntegrationStatus:
-    if integration.kind == Integration.Kind.SKILL or integration.slug in OWN_INTEGRATIONS:
-        words = _("Pegboard answers its calls itself.")
-        return IntegrationStatus(_("ready"), words, "good", "check")
+    if is_only_described(integration):
+        words = _("Pegboard describes its tools. Your application carries out their calls.")
+        return IntegrationStatus(_("carried out by your application"), words, "", "info")
     if integration.slug in BUILT_INS:
         return IntegrationStatus(_("ready"), _("Pegboard runs its tools itself."), "good", "check")
-    words = _("Pegboard describes its tools. Your application carries out their calls.")
-    return IntegrationStatus(_("described only"), words, "", "info")
+    words = _("Pegboard answers its calls itself.")
+    return IntegrationStatus(_("ready"), words, "good", "check")

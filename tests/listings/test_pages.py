@@ -104,8 +104,10 @@ def test_listing_that_is_a_description_says_so_on_its_card_its_page_and_in_the_a
     }
     answers = as_alice.get("/api/v1/listings").json()["items"]
 
-    assert ["described only" in card.split("</li>")[0] for card in cards.values()] == [True, False]
-    assert page.count("described only") == 1
+    assert [
+        "carried out by your application" in card.split("</li>")[0] for card in cards.values()
+    ] == [True, False]
+    assert page.count("carried out by your application") == 1
     assert {one["slug"]: one["described_only"] for one in answers} == {
         "extension": True,
         "skill": False,
