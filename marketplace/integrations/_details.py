@@ -19,7 +19,7 @@ from catalog.models import (
     Rule,
     Sync,
 )
-from catalog.servers.cell.report import CellReport, read_report
+from catalog.servers.cell.report import CellReport, report_for
 from catalog.servers.oauth.accounts import find_account
 from catalog.servers.program_network import ProgramNetwork, program_network
 from catalog.servers.secrets.store import SecretState, list_secret_states
@@ -101,7 +101,7 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Integration
         syncs=tuple(row.syncs.all()[:_SYNCS]),
         to_review=row.definitions.filter(standing__in=Definition.WAITING).count(),
         network=network,
-        cells=read_report() if row.transport == "stdio" else CellReport(),
+        cells=report_for(row.command),
         icon_problem=icon_problem(row.icon),
     )
 

@@ -1,4 +1,4 @@
-"""What only the application could carry out is set aside until an admin says that it does."""
+"""Tools that only the application could carry out: set aside until an admin claims them."""
 
 import random
 

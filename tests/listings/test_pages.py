@@ -12,7 +12,7 @@ from acl.people.spaces import create_space
 from acl.platform.redis_circuit import attempt
 from catalog.models import Integration, Secret
 from catalog.servers.cell.report import KEY as KEY_OF_CELLS
-from catalog.servers.cell.report import CellReport
+from catalog.servers.cell.report import CellReport, report_for
 from catalog.servers.client.launch_rules import command_digest
 from marketplace.installs.state import transition
 from marketplace.listings.search_index import describe_listings
@@ -292,6 +292,21 @@ def test_offered_bounds_are_tried_and_a_version_that_was_found_is_confirmed(
     assert retried.constraints == ["mcp<2"]
     assert retried.command_digest in waits
     assert (refused, Installation.objects.get().state) == (State.CONFIGURE, State.QUEUED)
+
+
+@pytest.mark.parametrize("mode", ["", "required", "preferred", "off"])
+@pytest.mark.parametrize("problem", ["", "No cell."])
+@pytest.mark.parametrize("command", [[], ["uvx", "a==1"], ["docker", "run", "a"], ["/x/podman"]])
+def test_a_program_runs_in_exactly_one_way(mode: str, problem: str, command: list[str]) -> None:
+    report = CellReport(mode, problem)
+    attempt(lambda redis: redis.set(KEY_OF_CELLS, json.dumps(asdict(report)), ex=60), default=None)
+
+    told = report_for(command)
+
+    is_bare = bool(told.mode) and not (told.works or told.fails or told.container)
+    is_unknown = not (told.mode or told.container)
+    assert [told.works, told.fails, told.container, is_bare, is_unknown].count(True) == 1
+    assert told.container is (bool(command) and command[0] != "uvx")
 
 
 @pytest.mark.parametrize(

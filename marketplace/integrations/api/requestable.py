@@ -84,7 +84,7 @@ class ChangeClientExecutesSerializer(StrictSerializer):
 
 
 class ClientExecutesView(AdminView):
-    """An integration's mark for calls that the chat application carries out."""
+    """An integration's mark: its calls are those of the chat application."""
 
     @extend_schema(
         operation_id="integration_client_executes",
