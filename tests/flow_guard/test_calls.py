@@ -303,7 +303,7 @@ def test_approval_page_of_a_call_without_a_turn_shows_the_reason_alone(
 
     shown = client.get(f"/approvals/{asked['call_id']}/").content.decode()
 
-    assert "The guard on flows asks about this call." in shown
+    assert "The data-flow guard asks about this call." in shown
     assert "Comes from" not in shown
 
 

@@ -312,9 +312,17 @@ def test_a_program_runs_in_exactly_one_way(mode: str, problem: str, command: lis
 @pytest.mark.parametrize(
     ("report", "runs", "reaches"),
     [
-        (CellReport(mode="required"), "It runs in a cell", "only the hosts that an admin allows"),
-        (CellReport(mode="off"), "It runs without a cell", "reach whatever the worker can reach"),
-        (CellReport(), "it is unknown whether it will run in a cell", ""),
+        (
+            CellReport(mode="required"),
+            "It runs in a sandbox",
+            "only the hosts that an admin allows",
+        ),
+        (
+            CellReport(mode="off"),
+            "It runs without a sandbox",
+            "reach whatever the worker can reach",
+        ),
+        (CellReport(), "it is unknown whether it will run in a sandbox", ""),
         (CellReport("required", "No cell."), "Pegboard cannot start programs at the moment", ""),
     ],
 )

@@ -39,14 +39,15 @@ class CellReport:
         """The sentence for operators, or ""."""
         if not self.mode:
             return (
-                "Unknown: the connections process has not reported whether programs run in cells."
+                "Unknown: the connections process has not reported whether programs run in "
+                "sandboxes."
             )
         if self.mode == OFF:
-            return "Programs run without cells (PEGBOARD_CELL=off)."
+            return "Programs run without sandboxes (PEGBOARD_CELL=off)."
         if self.fails:
             return f"No program can be started (PEGBOARD_CELL=required). {self.problem}"
         if self.problem:
-            return f"Programs run without cells. {self.problem}"
+            return f"Programs run without sandboxes. {self.problem}"
         return self.weakness
 
 
