@@ -3,9 +3,10 @@
 from typing import Self
 
 from django.db.models import Q
+from django.db.models.expressions import RawSQL
 
 from acl.rights.statement import RightsTables, UsableQuerySet
-from catalog.readiness.obstacles import SKILLS_RUN, can_run_sql, runs_here_sql
+from catalog.readiness.obstacles import SKILLS_RUN, can_run_sql, runs_here_sql, unclaimed_sql
 
 # Runtime capabilities that no sweep has retired yet. An index holds those that are not retired;
 # OFFSET 0 keeps the planner from reading all capabilities where it overestimates how many ended.
@@ -25,6 +26,8 @@ TABLES = RightsTables(
     runs_itself=SKILLS_RUN,
     ended=_ENDED,
 )
+_UNCLAIMED = f"""SELECT c.id FROM catalog_capability c JOIN catalog_integration i
+  ON i.id = c.integration_id WHERE {unclaimed_sql(capability="c", integration="i")}"""  # noqa: S608
 
 
 class CapabilityQuerySet(UsableQuerySet):
@@ -52,6 +55,11 @@ class CapabilityQuerySet(UsableQuerySet):
                 | Q(tags__contains=[word.lower()])
             )
         return matches
+
+    def claimed(self, *, claimed: bool = True) -> Self:
+        """Filter by whether anybody carries a tool out: not those that only came described."""
+        ids = RawSQL(_UNCLAIMED, [])  # noqa: S611 - constants only
+        return self.exclude(pk__in=ids) if claimed else self.filter(pk__in=ids)
 
     def connected(self) -> Self:
         """Exclude capabilities of disconnected integrations."""

@@ -15,6 +15,7 @@ class DiscoveryConfig(AppConfig):
         from acl.web.frame import NavigationPlace, extensions
         from catalog.access.grant_suggestions import register_ranker
         from catalog.readiness.facts import register_own_tools
+        from catalog.readiness.obstacles import BUILT_IN_TOOLS
         from catalog.servers.secrets.sealed_values import register_sealed
         from discovery.calls.approvals import waiting_by_place
         from discovery.calls.own_tools import register_answer
@@ -33,7 +34,7 @@ class DiscoveryConfig(AppConfig):
             NavigationPlace("insights", gettext_lazy("Insights"), "chart-column", 50, key="n"),
         )
         register_answer(answer_call)
-        register_own_tools([*META_TOOLS])
+        register_own_tools([*META_TOOLS, *BUILT_IN_TOOLS])
         register_ranker(rank_unheld)
         register_sealed(ChatModel, "sealed_key", "key_purpose")
         extensions.count_waiting = waiting_by_place

@@ -67,6 +67,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         requestable.RequestableView.as_view(),
         name="api-integration-requestable",
     ),
+    path(
+        "integrations/<slug:slug>/client-executes",
+        requestable.ClientExecutesView.as_view(),
+        name="api-integration-client-executes",
+    ),
     path("integrations/<slug:slug>/review", reviews.ReviewView.as_view(), name="api-review"),
     path(
         "integrations/<slug:slug>/review/approve",

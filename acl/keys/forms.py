@@ -40,7 +40,7 @@ WHOM = [
     ),
     (
         "nobody",
-        gettext_lazy("Nobody"),
+        gettext_lazy("No owner"),
         gettext_lazy("Only manages the groups' keys. Needs the scope admin and no other."),
     ),
 ]

@@ -45,7 +45,7 @@ MESSAGES = (
         "%(first)s is offered as source only, and has parts to compile. Only "
         "pure Python is built here."
     ),
-    gettext_noop("%(first)s is offered as source only, and is built only in a cell. %(second)s"),
+    gettext_noop("%(first)s is offered as source only, and is built only in a sandbox. %(second)s"),
     gettext_noop("%(first)s is offered as source only, and its archive is too large."),
     gettext_noop("%(first)s is offered as source only, in no archive that can be verified."),
     gettext_noop("%(first)s is offered by %(second)s already; this one is listed as %(third)s"),
@@ -87,7 +87,6 @@ MESSAGES = (
     gettext_noop("Approved by %(first)s."),
     gettext_noop("Blank space hides the text after it."),
     gettext_noop("Building %(first)s %(second)s, which is offered as source only."),
-    gettext_noop("Cells need Linux: this system has no namespaces."),
     gettext_noop("Definitions cost nothing until they are found."),
     gettext_noop("Embedding this text crashed the worker on every attempt."),
     gettext_noop("Encoded text, which a model may decode."),
@@ -129,12 +128,13 @@ MESSAGES = (
     gettext_noop("Of the last %(first)s turns %(second)s failed and %(third)s succeeded in part."),
     gettext_noop("Only packages from PyPI can have bounds on their dependencies."),
     gettext_noop("Opening a URL can send data: %(first)s, and private data was read."),
-    gettext_noop("Packages are fetched only in a cell. %(first)s"),
-    gettext_noop("Programs run without cells (PEGBOARD_CELL=off)."),
-    gettext_noop("Programs run without cells. %(first)s"),
+    gettext_noop("Packages are fetched only in a sandbox. %(first)s"),
+    gettext_noop("Programs run without sandboxes (PEGBOARD_CELL=off)."),
+    gettext_noop("Programs run without sandboxes. %(first)s"),
     gettext_noop(
         "Python cannot create virtual environments here. On Debian, install python3-venv."
     ),
+    gettext_noop("Sandboxes need Linux: this system has no namespaces."),
     gettext_noop("Set %(first)s, and try again: %(second)s."),
     gettext_noop("The account has no e-mail address."),
     gettext_noop("The address answered with status %(first)s."),
@@ -171,7 +171,7 @@ MESSAGES = (
     gettext_noop(
         "The source of %(first)s, or what is built of it, differs from before, so it was refused."
     ),
-    gettext_noop("The system refuses cells: %(first)s"),
+    gettext_noop("The system refuses sandboxes: %(first)s"),
     gettext_noop("The text is too long to scan completely."),
     gettext_noop("The text passes on an address: %(first)s."),
     gettext_noop("The text stands word for word inside another: %(first)s."),
@@ -179,7 +179,7 @@ MESSAGES = (
     gettext_noop("This version of Pegboard has no channels of %(first)s."),
     gettext_noop("This version of Pegboard has no sources of %(first)s."),
     gettext_noop(
-        "Unknown: the connections process has not reported whether programs run in cells."
+        "Unknown: the connections process has not reported whether programs run in sandboxes."
     ),
     gettext_noop("Unpacking %(first)s packages."),
     gettext_noop("Unusually long: %(first)s characters."),

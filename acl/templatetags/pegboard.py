@@ -115,6 +115,12 @@ def uncapitalized(label: object) -> str:
 
 
 @register.filter
+def group_name(name: str) -> str:
+    """Return a group's name for people: the group of set-up is "Everyone"."""
+    return gettext("Everyone") if name == "everyone" else name
+
+
+@register.filter
 def key_groups(key: ApiKey) -> str:
     """Return the groups of a key in words. Prefetch `groups` for lists."""
     if key.all_groups:

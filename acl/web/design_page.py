@@ -39,7 +39,7 @@ READINESSES = [
         ("needs_you", "Needs you"),
         ("needs_admin", "Needs an admin"),
         ("failing", "Failing"),
-        ("described_only", "Described only"),
+        ("described_only", "Carried out by your application"),
     )
 ]
 

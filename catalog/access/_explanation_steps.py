@@ -236,6 +236,8 @@ def _default(facts: CallerFacts) -> ExplanationStep:
     names = {"group": group, "integration": facts.integration}
     if facts.is_open:
         why = _("%(group)s is an open group, but %(integration)s is restricted.") % names
+    elif facts.grants:
+        why = _("%(group)s is allow-listed: only what is granted may be used.") % names
     else:
         why = _("%(group)s is allow-listed, and nothing grants it to the group or the person.")
         why %= names

@@ -19,6 +19,7 @@ from catalog.access.change_preview import Change
 from catalog.models import Capability, Rule
 from catalog.querysets import TABLES
 from catalog.readiness.facts import asks_first_sql, policy_parameters
+from catalog.readiness.obstacles import moves_data_sql
 
 Leg = Literal["reads_private_data", "returns_foreign_text", "reaches_outside"]
 LEGS: tuple[Leg, ...] = get_args(Leg)
@@ -116,13 +117,14 @@ def _holdings_sql() -> str:
         for leg in LEGS
     )
     asks_first = asks_first_sql(mode="u.mode", capability="c", integration="i")
+    moves_data = moves_data_sql(capability="c", integration="i")
     each_sql = _EACH.format(**{name: getattr(TABLES, name) for name in TABLES.__slots__})
     return f"""
 WITH RECURSIVE {each_sql}, {members_sql(TABLES)},
 held AS (
   SELECT u.group_id, u.user_id, u.space_id, {legs} FROM usable u
   JOIN catalog_capability c ON c.id = u.id JOIN catalog_integration i ON i.id = c.integration_id
-  WHERE NOT {asks_first} GROUP BY 1, 2, 3
+  WHERE NOT {asks_first} AND {moves_data} GROUP BY 1, 2, 3
 )
 SELECT h.*, e.own FROM held h JOIN each e USING (group_id, user_id)
 WHERE h.space_id IS NOT DISTINCT FROM e.space_id

@@ -158,6 +158,17 @@ def set_requestable(*, by: User | None, integration: Integration, requestable: b
     return True
 
 
+@transaction.atomic
+def set_client_executes(*, by: User | None, integration: Integration, executes: bool) -> bool:
+    """Say that the chat application carries out its calls, or not; return True on a change."""
+    unlike = Integration.objects.filter(pk=integration.pk, client_executes=not executes)
+    if not unlike.update(client_executes=executes):
+        return False
+    action = "integration.client_executes" if executes else "integration.described"
+    record(by=by, action=action, target=integration.slug)
+    return True
+
+
 def write_grant(
     *, target: Integration | Capability, user: User | None = None, group: Group | None = None
 ) -> bool:

@@ -110,6 +110,7 @@ def attach_readiness(
 
 
 PAGE_SIZE = 50
+MOST_ASIDE = 200
 # Large columns that lists do not show.
 _NOT_LISTED = ("input_schema", "output_schema", "content", "examples", "annotations", "source_ref")
 
@@ -165,11 +166,15 @@ class MyTools:
     everywhere: int
     page: int
     pages: int
+    # Those that only the application could carry out, while nobody says that it does.
+    aside: tuple[Capability, ...] = ()
 
 
 def list_my_tools(*, caller: Caller, filters: ToolFilters) -> MyTools:
     """Return a page of the caller's matching tools, by category and name."""
-    matches = _filter_tools(caller, filters)
+    everything = _filter_tools(caller, filters)
+    matches = everything.claimed()
+    aside = everything.claimed(claimed=False).in_category(filters.category)
     counts = matches.order_by("category").values_list("category").annotate(number=Count("pk"))
     categories = tuple(counts)
     everywhere = sum(number for _, number in categories)
@@ -184,7 +189,16 @@ def list_my_tools(*, caller: Caller, filters: ToolFilters) -> MyTools:
         .defer(*_NOT_LISTED)
         .order_by("category", "display_name", "pk")[start : start + PAGE_SIZE]
     )
-    return MyTools(_with_grounds(caller, list(rows)), categories, count, everywhere, page, pages)
+    listed_aside = aside.select_related("integration").defer(*_NOT_LISTED)
+    return MyTools(
+        _with_grounds(caller, list(rows)),
+        categories,
+        count,
+        everywhere,
+        page,
+        pages,
+        tuple(listed_aside.order_by("integration__title", "display_name", "pk")[:MOST_ASIDE]),
+    )
 
 
 def find_my_tool(*, caller: Caller, full_name: str) -> MyTool | None:
@@ -225,4 +239,6 @@ def _with_grounds(caller: Caller, rows: list[Capability]) -> tuple[MyTool, ...]:
 
 
 def _secrets(row: Capability) -> tuple[str, ...]:
+    if not row.integration.transport:  # nothing here uses a secret
+        return ()
     return tuple(dict.fromkeys([*row.integration.required_secrets, *row.required_secrets]))

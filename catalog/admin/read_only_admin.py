@@ -26,6 +26,7 @@ from catalog.models import (
     KeptLimit,
     LexicalVector,
     ManifestFile,
+    Memo,
     OAuthClient,
     OAuthConnection,
     OAuthRevocation,
@@ -35,6 +36,7 @@ from catalog.models import (
     Secret,
     ServerProposal,
     Sync,
+    Todo,
 )
 
 
@@ -44,6 +46,16 @@ class HealthCheckAdmin(ReadOnlyAdmin):
     list_filter = ("reason", ("reason", EmptyFieldListFilter))
     list_select_related = ("integration",)
     search_fields = ("integration__slug", "reason", "last_words")
+
+
+@admin.register(Memo, Todo)
+class PersonalAdmin(ReadOnlyAdmin):
+    """Rows that tools keep for people, without their contents."""
+
+    fields = ("user", "key", "created_at")
+    list_display = ("key", "user", "created_at")
+    list_select_related = ("user",)
+    search_fields = ("user__username", "key")
 
 
 @admin.register(ApiDocument)

@@ -38,6 +38,16 @@ def main() -> int:
     if request["what"] == "picture":
         _write_pixels(document)
         return 0
+    if request["what"] in ("pattern", "page"):
+        from catalog.formats.apart import read_page, search_pattern
+
+        work = search_pattern if request["what"] == "pattern" else read_page
+        try:
+            result = work(document, request["options"])
+        except (MemoryError, RecursionError):
+            result = {"refused": "That takes too much memory."}
+        sys.stdout.write(_as_json(result))
+        return 0
     try:
         answer: dict[str, Any] = {"read": _read_api(document, request["options"])}
     except RefusedError as refused:

@@ -21,6 +21,7 @@ from catalog.models.oauth_tables import (
     OAuthSignIn,
     Secret,
 )
+from catalog.models.personal import Memo, Todo
 from catalog.models.vectors import (
     CatalogVersion,
     Embedding,
@@ -49,6 +50,7 @@ __all__ = [
     "KeptLimit",
     "LexicalVector",
     "ManifestFile",
+    "Memo",
     "Mention",
     "OAuthClient",
     "OAuthConnection",
@@ -62,5 +64,6 @@ __all__ = [
     "Secret",
     "ServerProposal",
     "Sync",
+    "Todo",
     "Trait",
 ]

@@ -147,10 +147,11 @@ def tell_approvers(
 
 
 def register_own_tools(names: Sequence[str]) -> None:
-    """Register the built-in tools that Pegboard answers itself."""
+    """Register the built-in tools that Pegboard answers or runs itself."""
     _own_tools[:] = names
 
 
-# A server runs a tool, Pegboard returns a skill or answers itself; all else is described only.
+# A server or Pegboard runs a tool, Pegboard returns a skill or answers itself; the application
+# carries out all else.
 _RUNS_HERE = """({c}.kind = 'skill' OR ({i}.kind IN ('mcp', 'openapi') AND {i}.transport <> '')
     OR ({i}.kind = 'builtin' AND {c}.full_name = ANY (%(own_tools)s::text[])))"""

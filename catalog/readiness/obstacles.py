@@ -38,6 +38,15 @@ NEEDING_ADMIN = ("not_allowed", "files_changed", "no_cell")
 NEEDING_SIGN_IN = ("sign_in_needed",)
 # The built-in integrations whose tools Pegboard answers itself.
 OWN_INTEGRATIONS = ("tool_discovery", "mcp")
+# Built-in tools that the worker which sends calls runs by itself (`catalog/built_ins`).
+BUILT_IN_TOOLS = (
+    *("calculator", "echo__echo", "units", "web-browser"),
+    *("date-time__now", "date-time__convert", "date-time__difference", "date-time__shift"),
+    *("text__count", "text__compare", "text__search", "text__hash", "text__encode"),
+    *("memory__search", "memory__store", "memory__recall", "memory__forget"),
+    *("tasks__list", "tasks__create", "tasks__update_status", "tasks__edit", "tasks__delete"),
+)
+BUILT_INS = tuple(dict.fromkeys(name.partition("__")[0] for name in BUILT_IN_TOOLS))
 # Pegboard returns a skill's content, whatever its integration; over a row `c` of capabilities.
 SKILLS_RUN = "c.kind = 'skill'"
 
@@ -66,11 +75,31 @@ def can_run_sql(*, integration: str, user: str) -> str:
 
 
 def runs_here_sql(*, integration: str) -> str:
-    """Return true where Pegboard sends the calls to a server, or answers them itself."""
-    slugs = ", ".join(f"'{slug}'" for slug in OWN_INTEGRATIONS)
+    """Return true where Pegboard sends the calls to a server, or carries them out itself."""
+    slugs = ", ".join(f"'{slug}'" for slug in (*OWN_INTEGRATIONS, *BUILT_INS))
     return _RUNS_HERE.format(i=integration, own=slugs)
 
 
+def moves_data_sql(*, capability: str, integration: str) -> str:
+    """Return true for a tool that can take data somewhere: not instructions, not what nobody
+    carries out, and not the meta-tools, which call others with the rights and rules of these."""
+    unclaimed = unclaimed_sql(capability=capability, integration=integration)
+    slugs = ", ".join(f"'{slug}'" for slug in OWN_INTEGRATIONS)
+    meta_tool = f"{integration}.kind = 'builtin' AND {integration}.slug IN ({slugs})"
+    return f"({capability}.kind <> 'skill' AND NOT {unclaimed} AND NOT ({meta_tool}))"
+
+
+def unclaimed_sql(*, capability: str, integration: str) -> str:
+    """Return true for a tool that came as a description only, while no admin has said that the
+    application carries it out. What someone described by hand is theirs to carry out."""
+    names = ", ".join(f"'{name}'" for name in BUILT_IN_TOOLS)
+    slugs = ", ".join(f"'{slug}'" for slug in OWN_INTEGRATIONS)
+    return _UNCLAIMED.format(c=capability, i=integration, names=names, own=slugs)
+
+
+_UNCLAIMED = """({i}.transport = '' AND {i}.source_ref @> '{{"type": "starter"}}'::jsonb
+    AND {c}.kind <> 'skill' AND NOT {i}.client_executes AND {i}.slug NOT IN ({own})
+    AND {c}.full_name NOT IN ({names}))"""
 _RUNS_HERE = """(({i}.kind IN ('mcp', 'openapi') AND {i}.transport <> '')
     OR ({i}.kind = 'builtin' AND {i}.slug IN ({own})))"""
 # The order is that of a call's own checks, and cheap ones come first: most integrations need

@@ -35,7 +35,7 @@ LABELS = {
     Readiness.NEEDS_YOU: gettext_lazy("Needs you"),
     Readiness.NEEDS_ADMIN: gettext_lazy("Needs an admin"),
     Readiness.FAILING: gettext_lazy("Failing"),
-    Readiness.DESCRIBED_ONLY: gettext_lazy("Described only"),
+    Readiness.DESCRIBED_ONLY: gettext_lazy("Carried out by your application"),
 }
 
 
@@ -111,7 +111,8 @@ class ToolReadiness:
         if self.obstacle is Obstacle.FAILING:
             return self._failing()
         if self.obstacle is not Obstacle.NONE:
-            return str(_OBSTACLES[self.obstacle])
+            for_admins = _FOR_ADMINS.get(self.obstacle) if self.for_staff else None
+            return str(for_admins or _OBSTACLES[self.obstacle])
         if self.asks_first:
             return self._asking()
         return str(_STATES[self.state])
@@ -153,6 +154,15 @@ _OBSTACLES = {
     Obstacle.SHARED_ACCOUNT: gettext_lazy("It needs an account that an admin must connect."),
     Obstacle.NOT_ALLOWED: gettext_lazy("Pegboard may not start it. An admin can change that."),
     Obstacle.NOT_AVAILABLE: gettext_lazy("It is not available."),
+}
+
+# An admin is not told to ask one: the link beside the sentence is the way on.
+_FOR_ADMINS = {
+    Obstacle.NOT_CONFIRMED: gettext_lazy("It was imported: confirm it first."),
+    Obstacle.NOT_CONNECTED: gettext_lazy("Its server is not connected."),
+    Obstacle.SHARED_SECRET: gettext_lazy("Its shared secret is not set."),
+    Obstacle.SHARED_ACCOUNT: gettext_lazy("Its shared account is not connected."),
+    Obstacle.NOT_ALLOWED: gettext_lazy("Pegboard may not start it."),
 }
 
 

@@ -46,7 +46,7 @@ def is_asked_by_guard(call: Call) -> bool:
 def bulk_objection(call: Call) -> str:
     """Return why the call is approved on its own page only, or ""."""
     if is_asked_by_guard(call):
-        return _("The guard on flows asks about this call. Review it on its page.")
+        return _("The data-flow guard asks about this call. Review it on its page.")
     if not fits_a_list(render_call(call)):
         return _("Its arguments are too long for this list. Review it on its page.")
     return ""

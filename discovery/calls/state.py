@@ -155,7 +155,7 @@ LABELS = {
     DISCONNECTED: gettext_noop("Not connected"),
     NOT_BEGUN: gettext_noop("Expired"),
     GAVE_UP: gettext_noop("Crashed the worker"),
-    FLOW_REFUSED: gettext_noop("Refused by the guard on flows"),
+    FLOW_REFUSED: gettext_noop("Refused by the data-flow guard"),
     STOPPED_BY_CLIENT: gettext_noop("Cancelled by the client"),
     "needs_approval": gettext_noop("Approval needed"),
     "secret_unavailable": gettext_noop("Unreadable secret"),

@@ -9,6 +9,7 @@ from acl.platform.strict_json import StrictJSONError
 from acl.rights.approvers import NOBODY_ELSE, WhoApproves, who_approves
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability, Integration
+from catalog.readiness.obstacles import BUILT_IN_TOOLS
 from discovery.calls import own_tools
 from discovery.calls._flow_check import explain
 from discovery.calls._policy import REMOVED_MESSAGE
@@ -61,15 +62,24 @@ class Execution:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
+def is_built_in(capability: Capability) -> bool:
+    """Return True if a worker of Pegboard runs the tool itself."""
+    is_builtin = capability.integration.kind == Integration.Kind.BUILTIN
+    return is_builtin and capability.full_name in BUILT_IN_TOOLS
+
+
 def way_of(capability: Capability) -> Call.Way:
-    """Return who carries out the call. A server's tool with a meta-tool's name is ordinary."""
+    """Return who carries out the call. A server's tool with a meta-tool's name is ordinary.
+
+    A built-in tool takes the way of a server's: a worker runs it, and its answer is stored.
+    """
     integration = capability.integration
     if integration.kind == Integration.Kind.BUILTIN and capability.full_name in META_TOOLS:
         return Way.PEGBOARD
     if capability.kind == Capability.Kind.SKILL:
         return Way.SKILL
     has_server = integration.kind in Integration.CALLED and integration.transport
-    return Way.SERVER if has_server else Way.CLIENT
+    return Way.SERVER if has_server or is_built_in(capability) else Way.CLIENT
 
 
 def describe_call(call: Call) -> Execution:

@@ -19,6 +19,7 @@ from django.utils.translation import gettext_noop
 from acl.platform.database_failures import retry_on_lost_connection
 from acl.platform.prepared_statements import columns_of, made, rows_of
 from acl.platform.strict_json import write_json
+from catalog.built_ins.registry import begin_built_in
 from catalog.formats.descriptors import JSONObject
 from catalog.servers.client.conversation import CannotAskError, Dialogue
 from catalog.servers.client.failure_classes import failure_class
@@ -44,6 +45,7 @@ from discovery.calls.state import (
     UNKNOWN_OUTCOME,
     end_call,
 )
+from discovery.calls.view import is_built_in
 from discovery.models import Call
 
 State = Call.State
@@ -95,6 +97,8 @@ def _send(call: Call, audience: CallAudience | None) -> "Future[ToolResult] | No
     if not call.needs_approval and capability.readiness.asks_first:  # type: ignore[attr-defined]
         end_call(call, State.FAILED, reason="needs_approval", message=_NEEDS_APPROVAL)
         return None
+    if is_built_in(capability):
+        return begin_built_in(call.full_name, call.arguments, user_id=_account_of(call))
     try:
         return begin_call(
             integration,
@@ -220,7 +224,7 @@ def _store(call: Call, calling: "Future[ToolResult]") -> None:
     except CancelledError:
         _end_cancelled(call)
         return
-    if call.capability is not None:
+    if call.capability is not None and not is_built_in(call.capability):
         problem = record_call(call.capability.integration, problem, user_id=_account_of(call))
     if result is None:
         _fail(call, problem or ServerProblemError(Reason.STOPPED, sent=True))

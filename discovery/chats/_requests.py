@@ -86,7 +86,7 @@ _WORDS = {
         "This chat is too long for another request. Begin a new one."
     ),
     ChatProblem.TOKENS_USED_UP: gettext_noop(
-        "You have used up today's tokens of this model. They begin anew at 00:00 UTC."
+        "You have reached today's token limit for this model. It resets at 00:00 UTC."
     ),
     ChatProblem.TOO_MANY_TOOLS: gettext_noop(
         "All your tools are more than this model takes at once, so nothing was sent."

@@ -115,7 +115,7 @@ def _check(by: User, chat: Chat, text: str) -> ChatModel:
         raise ChatRefusedError(_("Other messages of yours are still being answered."), 429)
     if is_used_up(model, by.pk):
         raise ChatRefusedError(
-            _("You have used up today's tokens of this model. They begin anew at 00:00 UTC."), 429
+            _("You have reached today's token limit for this model. It resets at 00:00 UTC."), 429
         )
     return model
 

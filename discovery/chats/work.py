@@ -80,7 +80,7 @@ def begin_or_refuse(row: ChatMessage, once: str, entry: JSONObject, place: int) 
     if offered is None:
         return "", gettext_noop("There is no tool of this name among those that you were given.")
     if entry["arguments"] is None:
-        return "", gettext_noop("The arguments are no JSON object.")
+        return "", gettext_noop("The arguments are not a JSON object.")
     arguments = {offered["arguments"].get(k, k): value for k, value in entry["arguments"].items()}
     try:
         begun_call = begin(

@@ -153,16 +153,34 @@ def _traced(path: str, value: str, turn: TurnReadings) -> ValueOrigin:
     )
 
 
+# Arguments whose names are no nouns.
+_NOUNS = {
+    "to": "recipient",
+    "cc": "recipients of copies",
+    "bcc": "recipients of hidden copies",
+    "from": "sender",
+    "url": "address",
+    "uri": "address",
+    "id": "id",
+}
+
+
+def as_noun(path: str) -> str:
+    """Return the argument at a path as a noun: `message.to` is a recipient."""
+    name = next((part for part in reversed(path.split(".")) if not part.isdigit()), path)
+    return _NOUNS.get(name.lower(), name.replace("_", " ").replace("-", " "))
+
+
 def _of_targets(
     tool: ToolFacts, foreign: list[ValueOrigin], origins: tuple[ValueOrigin, ...]
 ) -> GuardVerdict:
-    what = ", ".join(dict.fromkeys(origin.path for origin in foreign))
+    what = " and ".join(dict.fromkeys(as_noun(origin.path) for origin in foreign))
     reason = (
         f"{foreign[0]}." if len(foreign) == 1 else f"{foreign[0]}, and {len(foreign) - 1} more."
     )
     advice = (
-        f"A person must approve this call. To go on without that, ask the user to name {what} "
-        f"for {tool.name} in their own words, then call it again."
+        f"A person must approve this call. To go on without that, ask the user for the {what} of "
+        f"{tool.name} in their own words, then call it again."
     )
     return GuardVerdict(asks=True, cause="target", reason=reason, advice=advice, origins=origins)
 

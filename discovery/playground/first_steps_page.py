@@ -15,23 +15,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_http_methods
 
-from acl.models import ApiKey, GroupPolicy
+from acl.models import ApiKey
 from acl.platform.database_failures import write_if_room
 from acl.rights.caller_lookup import Caller
 from acl.web.frame import Frame, PageRequest, frame_of, render_page
-from catalog.models import (
-    Capability,
-    CapabilityGroupPermission,
-    Integration,
-    IntegrationGroupPermission,
-    Rule,
-)
+from catalog.models import Capability, Integration
 from catalog.models.integration import ReviewState
-from discovery.models import FirstRun
+from discovery.models import Call, FirstRun
 
 # Progress of the first steps, derived from stored rows.
 
-Name = Literal["install", "give", "tools", "try", "key", "call"]
+Name = Literal["install", "tools", "try", "connect", "call"]
 # Kinds that the starter collection lacks, so an integration of theirs was added by someone.
 _ADDED_KINDS = (*Integration.CALLED, Integration.Kind.MANIFEST, Integration.Kind.CATALOG)
 
@@ -116,21 +110,16 @@ def _admin_steps(user: User, tried: bool) -> tuple[FirstStep, ...]:
         User.objects.filter(pk=user.pk)
         .annotate(
             installed=Exists(_added_integrations()),
-            given=Exists(IntegrationGroupPermission.objects.all())
-            | Exists(CapabilityGroupPermission.objects.all())
-            | Exists(Rule.objects.exclude(effect=Rule.Effect.DENY))
-            | Exists(GroupPolicy.objects.filter(open_default=True)),
-            keyed=Exists(ApiKey.objects.all()),
-            called=Exists(ApiKey.objects.exclude(last_used_at=None)),
+            connected=Exists(ApiKey.objects.all()),  # a client's connection has one, too
+            called=Exists(ApiKey.objects.exclude(last_used_at=None)) | Exists(Call.objects.all()),
         )
-        .values("installed", "given", "keyed", "called")
+        .values("installed", "connected", "called")
         .get()
     )
     return (
-        FirstStep("install", facts["installed"]),
-        FirstStep("give", facts["given"]),
         FirstStep("try", tried),
-        FirstStep("key", facts["keyed"]),
+        FirstStep("install", facts["installed"]),
+        FirstStep("connect", facts["connected"]),
         FirstStep("call", facts["called"]),
     )
 
@@ -149,16 +138,10 @@ def _added_integrations() -> QuerySet[Integration]:
 # Title, purpose, name of the page, and label of the link.
 _TEXTS = {
     "install": (
-        gettext_noop("Install an integration"),
-        gettext_noop("Choose a server, a skill or a channel, and who may use it."),
+        gettext_noop("Install a server"),
+        gettext_noop("Choose a server or a skill, and the groups that may use it."),
         "marketplace",
         gettext_noop("Open marketplace"),
-    ),
-    "give": (
-        gettext_noop("Grant access to a group"),
-        gettext_noop("Assistants only get tools that the person's group may use."),
-        "access",
-        gettext_noop("Grant access"),
     ),
     "tools": (
         gettext_noop("Get tools"),
@@ -172,17 +155,17 @@ _TEXTS = {
         "playground",
         gettext_noop("Try a message"),
     ),
-    "key": (
-        gettext_noop("Create an API key"),
-        gettext_noop("A chat backend authenticates with a key of its group."),
-        "key-new",
-        gettext_noop("Create key"),
+    "connect": (
+        gettext_noop("Connect an assistant"),
+        gettext_noop("Copy the set-up for Claude, Cursor or VS Code, or give a backend a key."),
+        "connect",
+        gettext_noop("Connect an assistant"),
     ),
     "call": (
-        gettext_noop("Make the first API call"),
-        gettext_noop("The page of a new key shows a request that you can copy and run."),
-        "key-new",
-        gettext_noop("Create key for the call"),
+        gettext_noop("See the first call"),
+        gettext_noop("Ask your assistant for something. Each call is listed with its result."),
+        "calls",
+        gettext_noop("Open calls"),
     ),
 }
 

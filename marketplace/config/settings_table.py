@@ -91,7 +91,7 @@ SETTINGS = (
     Setting(
         "PEGBOARD_BROKER",
         "",
-        "Socket of the secrets broker (`manage.py broker`), which then alone needs the encryption "
+        "Socket of the secrets service (`manage.py broker`), which then alone needs the encryption "
         "keys. Empty opens secrets in the process that needs them. `make run` sets it.",
     ),
     Setting(
@@ -720,15 +720,16 @@ SETTINGS = (
     Setting(
         "PEGBOARD_SOURCE_BUILDS",
         True,
-        "Whether pure Python packages that exist as source only are built, in a cell without a "
+        "Whether pure Python packages that exist as source only are built, in a sandbox without a "
         "network. A build runs the package's code.",
     ),
     Setting(
         "PEGBOARD_CELL",
         "preferred",
-        "Whether programs of MCP servers and package clients run in cells, apart from Pegboard's "
-        "files, secrets and network. `required` refuses to start them without, `preferred` starts "
-        "them as before where the system cannot make a cell, `off` makes none.",
+        "Whether programs of MCP servers and package clients run in sandboxes, apart from "
+        "Pegboard's files, secrets and network. `required` refuses to start them without, "
+        "`preferred` starts them as before where the system cannot make a sandbox, `off` makes "
+        "none.",
         choices=("required", "preferred", "off"),
     ),
     Setting(

@@ -80,7 +80,8 @@ def integration_entry(row: Integration) -> Values:
         entry["endpoint"] = redact_text(row.endpoint)
     if row.command:
         entry["command"] = list(redact_arguments(row.command)[0])
-    entry |= {name: getattr(row, name) for name in ("enabled", "restricted", "requestable")}
+    marks = ("enabled", "restricted", "requestable", "client_executes")
+    entry |= {name: getattr(row, name) for name in marks}
     if row.transport:
         entry |= {
             "transport": row.transport,

@@ -19,12 +19,12 @@ from catalog.models import (
     Rule,
     Sync,
 )
-from catalog.servers.cell.report import CellReport, read_report
+from catalog.servers.cell.report import CellReport, report_for
 from catalog.servers.oauth.accounts import find_account
 from catalog.servers.program_network import ProgramNetwork, program_network
 from catalog.servers.secrets.store import SecretState, list_secret_states
 from marketplace.installs.integration_management import current_installation, previous_installation
-from marketplace.integrations._status import IntegrationStatus
+from marketplace.integrations._status import IntegrationStatus, is_only_described
 from marketplace.integrations.listing import status_of_row, update_of, with_installations
 from marketplace.integrations.server_health import Health, health_of
 from marketplace.models import Installation, InstallationEvent
@@ -68,6 +68,11 @@ class IntegrationDetails:
     cells: CellReport
     icon_problem: str  # why the icon that it declares is not shown, or ""
 
+    @property
+    def only_described(self) -> bool:
+        """Return True if nothing here carries out its calls."""
+        return is_only_described(self.integration)
+
 
 def integration_details(slug: str, *, page: int | str | None = 1) -> IntegrationDetails | None:
     """Return the details of an integration, or None."""
@@ -96,7 +101,7 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Integration
         syncs=tuple(row.syncs.all()[:_SYNCS]),
         to_review=row.definitions.filter(standing__in=Definition.WAITING).count(),
         network=network,
-        cells=read_report() if row.transport == "stdio" else CellReport(),
+        cells=report_for(row.command),
         icon_problem=icon_problem(row.icon),
     )
 

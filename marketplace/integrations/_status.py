@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
-from catalog.readiness.obstacles import OWN_INTEGRATIONS, Obstacle
+from catalog.readiness.obstacles import BUILT_INS, OWN_INTEGRATIONS, Obstacle
 from catalog.readiness.readiness import SEVERAL
 from marketplace.models import Installation
 
@@ -109,9 +109,18 @@ def _unobstructed(integration: Integration) -> IntegrationStatus:
     return IntegrationStatus(_("ready"), words % age, "good", "check")
 
 
+def is_only_described(integration: Integration) -> bool:
+    """Return True if nothing here carries out its calls."""
+    runs_itself = integration.kind == Integration.Kind.SKILL
+    slugs = (*OWN_INTEGRATIONS, *BUILT_INS)
+    return not integration.transport and not runs_itself and integration.slug not in slugs
+
+
 def _without_server(integration: Integration) -> IntegrationStatus:
-    if integration.kind == Integration.Kind.SKILL or integration.slug in OWN_INTEGRATIONS:
-        words = _("Pegboard answers its calls itself.")
-        return IntegrationStatus(_("ready"), words, "good", "check")
-    words = _("Pegboard describes its tools. Your application carries out their calls.")
-    return IntegrationStatus(_("described only"), words, "", "info")
+    if is_only_described(integration):
+        words = _("Pegboard describes its tools. Your application carries out their calls.")
+        return IntegrationStatus(_("carried out by your application"), words, "", "info")
+    if integration.slug in BUILT_INS:
+        return IntegrationStatus(_("ready"), _("Pegboard runs its tools itself."), "good", "check")
+    words = _("Pegboard answers its calls itself.")
+    return IntegrationStatus(_("ready"), words, "good", "check")

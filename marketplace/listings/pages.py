@@ -15,7 +15,7 @@ from acl.web.frame import Frame, PageRequest, frame_of, render_page
 from acl.web.markdown import safe_html
 from acl.web.staff_pages import admins_only
 from catalog.registration.definition_review import ChangedSinceError
-from catalog.servers.cell.report import CellReport, read_report
+from catalog.servers.cell.report import report_for
 from marketplace.listings._browse import browse_listings
 from marketplace.listings._filters import HELD, INSTALLED, KNOWN, UPDATES, ListingQuery
 from marketplace.listings.details import listing_details
@@ -87,7 +87,7 @@ def listing(request: PageRequest, slug: str) -> HttpResponse:
         "details": details,
         "review": review_of(details.listing) if request.user.is_staff else None,
         "listing": details.listing,
-        "cells": read_report() if details.listing.transport == "stdio" else CellReport(),
+        "cells": report_for(details.listing.command),
         "readme": render_readme(readme),
         "readme_is_cut": len(readme) > LONGEST_README,
     }

@@ -152,6 +152,9 @@ def test_explain_says_the_same_and_by_what(case: Case) -> None:
     assert [in_short(step) for step in found.beaten] == phrases(case.beaten)
     assert {warning.case for warning in found.warnings} == {case.number} & SURPRISES
     assert len(found.advice) == len(found.warnings)
+    # What a step says of grants is so: "nothing grants it" never stands below a grant.
+    is_granted = any(step.kind == "grant" for step in found.steps)
+    assert not (is_granted and any("nothing grants" in step.sentence for step in found.steps))
 
 
 @pytest.mark.django_db

@@ -147,7 +147,7 @@ def test_program_starts_without_a_cell_where_they_are_only_preferred(said: Said)
     ("mode", "words"),
     [
         ("required", "Pegboard cannot start programs at the moment"),
-        ("preferred", "It runs without a cell, with access to everything that the worker"),
+        ("preferred", "It runs without a sandbox, with access to everything that the worker"),
     ],
 )
 def test_readiness_and_the_install_page_repeat_it(said: Said, mode: str, words: str) -> None:

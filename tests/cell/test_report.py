@@ -54,10 +54,10 @@ def test_web_tells_what_the_process_that_starts_programs_said(mode: str) -> None
         (CellReport("preferred"), ""),
         (
             CellReport(),
-            "Unknown: the connections process has not reported whether programs run in cells.",
+            "Unknown: the connections process has not reported whether programs run in sandboxes.",
         ),
-        (CellReport("off"), "Programs run without cells (PEGBOARD_CELL=off)."),
-        (CellReport("preferred", PROBLEM), f"Programs run without cells. {PROBLEM}"),
+        (CellReport("off"), "Programs run without sandboxes (PEGBOARD_CELL=off)."),
+        (CellReport("preferred", PROBLEM), f"Programs run without sandboxes. {PROBLEM}"),
         (CellReport("preferred", "", "No filter."), "No filter."),
     ],
 )

@@ -157,7 +157,7 @@ def test_tokens_of_a_day_are_a_bound_that_deleting_does_not_move(bench: Bench) -
     first = bench.work(bench.say())
     first.chat.delete()
 
-    with pytest.raises(ChatRefusedError, match="today's tokens"):
+    with pytest.raises(ChatRefusedError, match="token limit"):
         bench.say()
 
     assert first.state == ChatMessage.State.ANSWERED
@@ -227,7 +227,7 @@ def test_arguments_that_are_no_object_are_told_to_the_model(
 
     assert (message.state, bench.fake.refusals) == ("answered", [])
     told = [m["content"] for m in bench.fake.bodies[-1]["messages"] if m["role"] == "tool"]
-    assert told == ["The arguments are no JSON object."] * 2
+    assert told == ["The arguments are not a JSON object."] * 2
 
 
 def test_an_address_that_is_no_longer_allowed_is_not_asked(

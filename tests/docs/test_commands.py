@@ -114,7 +114,10 @@ def _is_as_the_readme_shows(answer: dict[str, Any]) -> None:
     assert "gmail__send_email" in names
     assert shown <= answer.keys()
     assert answer["selected"][0]["reasons"] == reasons
-    assert f'"all": {answer["tokens"]["all"]},' in example
+    for name in ("excluded_count", "reason", "tokens"):
+        assert f'"{name}": {json.dumps(answer[name])},' in example
+    [score] = re.findall(r'"score": (0\.\d+)', example)
+    assert float(score) == pytest.approx(answer["selected"][0]["score"], abs=0.01)
     assert all("input_schema" in tool for tool in answer["tools"])
 
 

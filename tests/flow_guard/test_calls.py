@@ -40,7 +40,7 @@ def test_recipient_of_a_page_asks_and_the_users_runs(
     assert (runs.status, runs.flow["verdict"]) == ("running", "runs")
     assert (asks.status, asks.flow and asks.flow["cause"]) == ("approval_needed", "target")
     assert "comes from the answer of show_page, not from the message" in asks.message
-    assert "ask the user to name to" in asks.message
+    assert "ask the user for the recipient of" in asks.message
     assert Call.objects.get(pk=asks.call_id).flow == asks.flow
     assert describe_turn(turn).flow == {"judged": 2, "asked": 1, "approved": 0, "refused": 0}
 
@@ -303,7 +303,7 @@ def test_approval_page_of_a_call_without_a_turn_shows_the_reason_alone(
 
     shown = client.get(f"/approvals/{asked['call_id']}/").content.decode()
 
-    assert "The guard on flows asks about this call." in shown
+    assert "The data-flow guard asks about this call." in shown
     assert "Comes from" not in shown
 
 

@@ -80,7 +80,7 @@ def test_origin_is_found_however_the_value_is_written(read: str, value: str) -> 
     assert verdict.asks
     assert verdict.origins[0].source == "read"
     assert "open_page (https://news.example/today), not from the message" in verdict.reason
-    assert "ask the user to name to" in verdict.advice
+    assert "ask the user for the recipient of" in verdict.advice
 
 
 def test_value_from_nowhere_asks_as_well() -> None:

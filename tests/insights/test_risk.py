@@ -126,7 +126,7 @@ def test_programs_without_a_cell_are_listed_with_what_keeps_them(risky: People) 
 @pytest.mark.parametrize(
     ("mode", "problem", "words"),
     [
-        ("required", "", "Every program runs in a cell"),
+        ("required", "", "Every program runs in a sandbox"),
         ("preferred", "The system refuses cells.", "No program is installed."),
         ("", "", "Unknown: the connections process has not reported"),
     ],
@@ -139,7 +139,7 @@ def test_page_without_programs_claims_no_cell_that_nobody_makes(
     page = admin.get("/access/risk/").content.decode()
 
     assert words in page
-    assert ("Every program runs in a cell" in page) is (mode == "required")
+    assert ("Every program runs in a sandbox" in page) is (mode == "required")
 
 
 def test_hosts_and_changed_definitions_are_listed(risky: People, root: User, admin: Client) -> None:

@@ -183,7 +183,7 @@ def test_builds_can_be_turned_off_and_need_a_cell(index: Path, settings: Setting
     settings.PEGBOARD_SOURCE_BUILDS, settings.PEGBOARD_CELL = True, "off"
 
     assert "building is turned off here" in off
-    assert "built only in a cell. Cells are switched off" in refusal("package_not_found")
+    assert "built only in a sandbox. Sandboxes are switched off" in refusal("package_not_found")
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
         ({"health_checked_at": NOON}, "NONE", "", "ready"),
         ({}, "NONE", "", "never checked"),
         ({"kind": "skill", "transport": ""}, "NONE", "", "ready"),
-        ({"kind": "builtin", "transport": ""}, "NONE", "", "described only"),
+        ({"kind": "builtin", "transport": ""}, "NONE", "", "carried out by your application"),
         ({"kind": "builtin", "transport": "", "slug": "mcp"}, "NONE", "", "ready"),
         ({}, "FAILING", "", "failing"),
         ({}, "NOT_CONNECTED", "", "not connected"),
@@ -272,7 +272,7 @@ def test_card_of_an_integration_that_is_described_only_says_so(as_admin: Client)
 
     page = as_admin.get("/integrations/").content.decode()
 
-    assert "described only" in page
+    assert "carried out by your application" in page
     assert "Your application carries out their calls." in page
 
 
@@ -284,7 +284,7 @@ def test_numbers_stand_with_several_states_only(as_admin: Client) -> None:
     page = words(as_admin, "/integrations/")
 
     assert "2 tools" in page
-    assert "(Described only)" in page
+    assert "(Carried out by your application)" in page
 
 
 def test_page_and_api_list_what_could_not_be_read(as_admin: Client, mail: Integration) -> None:

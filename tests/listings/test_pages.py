@@ -12,7 +12,7 @@ from acl.people.spaces import create_space
 from acl.platform.redis_circuit import attempt
 from catalog.models import Integration, Secret
 from catalog.servers.cell.report import KEY as KEY_OF_CELLS
-from catalog.servers.cell.report import CellReport
+from catalog.servers.cell.report import CellReport, report_for
 from catalog.servers.client.launch_rules import command_digest
 from marketplace.installs.state import transition
 from marketplace.listings.search_index import describe_listings
@@ -104,8 +104,10 @@ def test_listing_that_is_a_description_says_so_on_its_card_its_page_and_in_the_a
     }
     answers = as_alice.get("/api/v1/listings").json()["items"]
 
-    assert ["described only" in card.split("</li>")[0] for card in cards.values()] == [True, False]
-    assert page.count("described only") == 1
+    assert [
+        "carried out by your application" in card.split("</li>")[0] for card in cards.values()
+    ] == [True, False]
+    assert page.count("carried out by your application") == 1
     assert {one["slug"]: one["described_only"] for one in answers} == {
         "extension": True,
         "skill": False,
@@ -292,12 +294,35 @@ def test_offered_bounds_are_tried_and_a_version_that_was_found_is_confirmed(
     assert (refused, Installation.objects.get().state) == (State.CONFIGURE, State.QUEUED)
 
 
+@pytest.mark.parametrize("mode", ["", "required", "preferred", "off"])
+@pytest.mark.parametrize("problem", ["", "No cell."])
+@pytest.mark.parametrize("command", [[], ["uvx", "a==1"], ["docker", "run", "a"], ["/x/podman"]])
+def test_a_program_runs_in_exactly_one_way(mode: str, problem: str, command: list[str]) -> None:
+    report = CellReport(mode, problem)
+    attempt(lambda redis: redis.set(KEY_OF_CELLS, json.dumps(asdict(report)), ex=60), default=None)
+
+    told = report_for(command)
+
+    is_bare = bool(told.mode) and not (told.works or told.fails or told.container)
+    is_unknown = not (told.mode or told.container)
+    assert [told.works, told.fails, told.container, is_bare, is_unknown].count(True) == 1
+    assert told.container is (bool(command) and command[0] != "uvx")
+
+
 @pytest.mark.parametrize(
     ("report", "runs", "reaches"),
     [
-        (CellReport(mode="required"), "It runs in a cell", "only the hosts that an admin allows"),
-        (CellReport(mode="off"), "It runs without a cell", "reach whatever the worker can reach"),
-        (CellReport(), "it is unknown whether it will run in a cell", ""),
+        (
+            CellReport(mode="required"),
+            "It runs in a sandbox",
+            "only the hosts that an admin allows",
+        ),
+        (
+            CellReport(mode="off"),
+            "It runs without a sandbox",
+            "reach whatever the worker can reach",
+        ),
+        (CellReport(), "it is unknown whether it will run in a sandbox", ""),
         (CellReport("required", "No cell."), "Pegboard cannot start programs at the moment", ""),
     ],
 )

@@ -76,7 +76,7 @@ def test_the_whole_way_from_an_address_by_pages(
     embed_pending()
     install(one.pk)
 
-    assert "Pegboard looks at what it is" in waiting
+    assert "Inspecting it." in waiting
     assert (row.state, row.what) == (State.READY, What.API)
     assert "An API with 5 operations (OpenAPI 3.0)." in shown
     assert "list_books" in text

@@ -54,7 +54,7 @@ def test_newcomer_adds_an_api_and_calls_it_by_keyboard(
     expect(page.get_by_label("Address, package, command or document")).to_be_focused()
     page.keyboard.insert_text(f"{api.url}/openapi.json")
     press_on(page, "button", "Add")
-    expect(page.get_by_text("Pegboard looks at what it is")).to_be_visible()
+    expect(page.get_by_text("Inspecting it.")).to_be_visible()
 
     in_worker(lambda: look_at(Addition.objects.get().pk))
     expect(page.get_by_text("An API with 5 operations (OpenAPI 3.0).")).to_be_visible()

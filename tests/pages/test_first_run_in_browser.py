@@ -51,19 +51,19 @@ def test_a_newcomer_gets_to_the_first_selection_and_a_ticked_list(
     sign_in(page, admin, live_server)
     page.goto("/")
     steps = page.get_by_role("region", name="First steps")
-    expect(steps.get_by_text("0 of 5 done")).to_be_visible()
+    expect(steps.get_by_text("0 of 4 done")).to_be_visible()
     expect(page.get_by_role("heading", name="No tools to choose from yet")).to_be_visible()
     keep_picture(page, "first-run-empty")
     found = troubles(page)
 
-    steps.get_by_role("link", name="Install an integration").click()
+    steps.get_by_role("link", name="Install a server").click()
     install_the_skill(page)
     page.goto("/")
-    expect(steps.get_by_text("2 of 5 done")).to_be_visible()
+    expect(steps.get_by_text("1 of 4 done")).to_be_visible()
 
     page.get_by_role("textbox", name="Message", exact=True).press_sequentially(MESSAGE)
     expect(page.locator(".chosen-row .full-name", has_text="expense-report")).to_be_visible()
-    expect(steps.get_by_text("3 of 5 done")).to_be_visible()
+    expect(steps.get_by_text("2 of 4 done")).to_be_visible()
     keep_picture(page, "first-run-selected")
     found += troubles(page)
 
@@ -72,7 +72,8 @@ def test_a_newcomer_gets_to_the_first_selection_and_a_ticked_list(
     expect(page.get_by_text("This query is too long to share as a link")).to_be_visible()
     expect(page).to_have_url(f"{live_server.url}/")
 
-    steps.get_by_role("link", name="Create an API key").click()
+    expect(steps.get_by_role("link", name="Connect an assistant")).to_be_visible()
+    page.goto("/keys/new/")
     call = make_a_key(page)
     keep_picture(page, "first-run-key")
     found += troubles(page)

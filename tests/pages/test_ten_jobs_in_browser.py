@@ -173,7 +173,7 @@ def add_and_try_a_tool(hand: Hand, api: MockApi) -> None:
         field = "Address, package, command or document"
         hand.fill(field, f"{api.url}/openapi.json", pasted=True)
         hand.press("button", "Add")
-        hand.see("Pegboard looks at what it is. That takes a few seconds.")
+        hand.see("Inspecting it. This takes a few seconds.")
         in_worker(lambda: look_at(Addition.objects.get().pk))
         hand.press("link", "Continue")
         hand.fill("KEY", "s3cret-key", pasted=True)

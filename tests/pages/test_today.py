@@ -128,7 +128,7 @@ def test_long_calls_and_those_of_the_guard_are_decided_on_their_own_page(
     assert f'value="{long.pk}:' not in page
     assert f'value="{risky.pk}:' not in page
     assert "too long for this list" in page
-    assert "The guard on flows asks about this call." in page
+    assert "The data-flow guard asks about this call." in page
 
 
 def test_own_calls_of_an_admin_are_not_theirs_to_decide(

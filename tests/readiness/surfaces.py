@@ -309,7 +309,7 @@ _LABELS = {
     "Needs you": "needs_you",
     "Needs an admin": "needs_admin",
     "Failing": "failing",
-    "Described only": "described_only",
+    "Carried out by your application": "described_only",
 }
 _BADGES = {label[0].lower() + label[1:]: state for label, state in _LABELS.items()}
 

@@ -10,6 +10,8 @@ from django.urls import reverse
 
 from acl.models import Space
 from catalog.models import Capability, Integration, Rule
+from catalog.readiness.obstacles import Obstacle
+from catalog.readiness.readiness import Readiness, ToolReadiness
 from tests.factories import (
     CapabilityFactory,
     GroupFactory,
@@ -80,6 +82,19 @@ def test_what_needs_an_admin_leads_to_the_page_that_the_reader_may_open(
     assert path.startswith(page)
     assert bool(path) == bool(page)
     assert not path or client.get(path).status_code == 200
+
+
+@pytest.mark.parametrize("obstacle", Obstacle)
+def test_nobody_tells_an_admin_to_ask_one(obstacle: Obstacle) -> None:
+    sentences = {
+        staff: ToolReadiness(obstacle=obstacle, for_staff=staff).sentence for staff in (True, False)
+    }
+
+    assert "admin" not in sentences[True].lower()
+    state = ToolReadiness(obstacle=obstacle).state
+    assert ("admin" in sentences[False].lower()) is (
+        state is Readiness.NEEDS_ADMIN and obstacle is not Obstacle.NOT_AVAILABLE
+    )
 
 
 def test_request_for_an_admin_is_filled_in(client: Client, group: Group) -> None:

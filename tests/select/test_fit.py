@@ -135,10 +135,10 @@ def test_clear_message_gets_few_tools_and_an_open_one_more(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("schema", "direct"),
     [
-        ({}, "weather__get_current_time"),
+        ({}, "weather__get_current_tide"),
         (
             {"properties": {"zone": {"default": "UTC"}}, "required": ["zone"]},
-            "weather__get_current_time",
+            "weather__get_current_tide",
         ),
         ({"properties": {"zone": {"type": "string"}}, "required": ["zone"]}, None),
     ],
@@ -147,11 +147,11 @@ def test_clear_message_gets_few_tools_and_an_open_one_more(shop: Shop) -> None:
 def test_one_tool_that_answers_is_named_directly(
     shop: Shop, schema: dict[str, Any], direct: str | None
 ) -> None:
-    _add_tool("get_current_time", "Get the current time.", input_schema=schema, side_effect="read")
+    _add_tool("get_current_tide", "Get the current tide.", input_schema=schema, side_effect="read")
 
-    selection = shop.ask("get the current time")
+    selection = shop.ask("get the current tide")
 
-    assert names(selection)[0] == "weather__get_current_time"
+    assert names(selection)[0] == "weather__get_current_tide"
     assert (selection.fit, selection.direct) == ("fits", direct)
 
 

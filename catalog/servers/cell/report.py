@@ -5,9 +5,11 @@ not.
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from acl.platform.redis_circuit import attempt
+from catalog.servers.client.launch_rules import is_container
 
 KEY = "pegboard:cells"
 REQUIRED, PREFERRED, OFF = "required", "preferred", "off"
@@ -20,30 +22,32 @@ class CellReport:
     mode: str = ""
     problem: str = ""
     weakness: str = ""
+    container: bool = False  # a program that an engine runs apart, without a cell of ours
 
     @property
     def works(self) -> bool:
         """True if programs run in cells."""
-        return self.mode not in ("", OFF) and not self.problem
+        return self.mode not in ("", OFF) and not self.problem and not self.container
 
     @property
     def fails(self) -> bool:
         """True if no program can be started."""
-        return self.mode == REQUIRED and bool(self.problem)
+        return self.mode == REQUIRED and bool(self.problem) and not self.container
 
     @property
     def words(self) -> str:
         """The sentence for operators, or ""."""
         if not self.mode:
             return (
-                "Unknown: the connections process has not reported whether programs run in cells."
+                "Unknown: the connections process has not reported whether programs run in "
+                "sandboxes."
             )
         if self.mode == OFF:
-            return "Programs run without cells (PEGBOARD_CELL=off)."
+            return "Programs run without sandboxes (PEGBOARD_CELL=off)."
         if self.fails:
             return f"No program can be started (PEGBOARD_CELL=required). {self.problem}"
         if self.problem:
-            return f"Programs run without cells. {self.problem}"
+            return f"Programs run without sandboxes. {self.problem}"
         return self.weakness
 
 
@@ -54,3 +58,8 @@ def read_report() -> CellReport:
         return CellReport(**json.loads(text)) if text else CellReport()
     except (TypeError, ValueError):  # of another version, during an upgrade
         return CellReport()
+
+
+def report_for(command: Sequence[str]) -> CellReport:
+    """Return how this program will run, from which every page takes its words."""
+    return replace(read_report(), container=is_container(command)) if command else CellReport()

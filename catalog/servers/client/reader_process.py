@@ -50,7 +50,7 @@ _START = (
 _ENVIRONMENT = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
 _LIBRARIES = "pillow.libs"
 _PART = 65_536
-What = Literal["api", "archive", "picture"]
+What = Literal["api", "archive", "picture", "pattern", "page"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ WORDS = {
         "its folder."
     ),
     Reason.NO_CELL: gettext_noop(
-        "Programs may run only in a cell (PEGBOARD_CELL=required), and this machine cannot make "
+        "Programs may run only in a sandbox (PEGBOARD_CELL=required), and this machine cannot make "
         "one. An operator must allow namespaces."
     ),
     Reason.ASKS_BACK: gettext_noop(
@@ -202,7 +202,7 @@ LABELS = {
     Reason.TOO_MUCH_MEMORY: gettext_noop("Too much memory"),
     Reason.TOO_MANY_PROCESSES: gettext_noop("Too many processes"),
     Reason.TOO_MUCH_DISK: gettext_noop("Too much disk space"),
-    Reason.NO_CELL: gettext_noop("No cell"),
+    Reason.NO_CELL: gettext_noop("No sandbox"),
     Reason.ASKS_BACK: gettext_noop("Asked for input"),
     Reason.BUSY: gettext_noop("Busy"),
     Reason.RESTING: gettext_noop("Paused after failures"),

@@ -49,13 +49,13 @@ def refused(why: str) -> SecretUnavailableError:
         ),
         BrokerRefusal.OTHER_USE: _("A secret was encrypted for another use. Set it again."),
         BrokerRefusal.NOT_NOW: _(
-            "The secrets broker refused: no call or connection needs this secret."
+            "The secrets service refused: no call or connection needs this secret."
         ),
         BrokerRefusal.TOO_MANY: _(
-            "The secrets broker opened too many secrets. Try again in a minute."
+            "The secrets service opened too many secrets. Try again in a minute."
         ),
     }
-    silent = _("The secrets broker does not respond. Try again in a moment.")
+    silent = _("The secrets service does not respond. Try again in a moment.")
     return SecretUnavailableError(words.get(why, silent))  # type: ignore[call-overload]
 
 

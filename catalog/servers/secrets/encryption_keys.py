@@ -49,7 +49,7 @@ def sealing_key() -> str:
         return Path(settings.PEGBOARD_SEALING_KEY).read_text().strip()
     except OSError:
         raise SecretUnavailableError(
-            _("The sealing key cannot be read. The secrets broker writes it when it starts.")
+            _("The sealing key cannot be read. The secrets service writes it when it starts.")
         ) from None
 
 

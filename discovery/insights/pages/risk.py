@@ -30,9 +30,9 @@ _SEPARATIONS: Mapping[str, Promise] = {
     "reaches_outside": gettext_lazy("Let a person approve what goes outside:"),
 }
 _PROGRAM_LABELS: Mapping[str, Promise] = {
-    "no_cell": gettext_lazy("No cell"),
-    "container": gettext_lazy("A container instead of a cell"),
-    "whole_network": gettext_lazy("A cell with the whole network"),
+    "no_cell": gettext_lazy("No sandbox"),
+    "container": gettext_lazy("A container instead of a sandbox"),
+    "whole_network": gettext_lazy("A sandbox with the whole network"),
 }
 _OUTCOME_LABELS: Mapping[str, Promise] = {
     "recorded": gettext_lazy("Ran, recorded"),

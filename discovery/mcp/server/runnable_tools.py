@@ -1,4 +1,4 @@
-"""Tools of a caller that Pegboard runs itself: those of MCP servers, and skills.
+"""Tools of a caller that Pegboard runs: those of MCP servers, its built-in ones, and skills.
 
 A connection that cannot search lists all of them while they are few. Beyond that it lists those
 that its last search found and those that this person and their groups call.
@@ -16,17 +16,19 @@ from catalog.access.my_tools import attach_readiness, read_usable
 from catalog.capabilities.catalog_queries import list_runnable
 from catalog.models import Capability, Integration
 from catalog.querysets import CapabilityQuerySet
+from catalog.readiness.obstacles import BUILT_IN_TOOLS
 from discovery.models import Call
 
 USED_DAYS = 30
 _NOT_LISTED = ("content", "examples", "source_ref", "effect_evidence", "declared_edges")
 _BY_SERVER = Q(integration__kind__in=Integration.CALLED) & ~Q(integration__transport="")
+_BY_PEGBOARD = Q(integration__kind=Integration.Kind.BUILTIN, full_name__in=BUILT_IN_TOOLS)
 
 
 def runnable_tools(caller: Caller, among: CapabilityQuerySet | None = None) -> CapabilityQuerySet:
     """Return the caller's tools whose calls end here, not in the application that asked."""
     usable = Capability.objects.usable_by(caller, among=among)
-    return usable.filter(_BY_SERVER | Q(kind=Capability.Kind.SKILL))
+    return usable.filter(_BY_SERVER | _BY_PEGBOARD | Q(kind=Capability.Kind.SKILL))
 
 
 def tools_of_integration(caller: Caller, slug: str) -> list[Capability]:

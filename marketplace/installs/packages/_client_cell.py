@@ -138,7 +138,7 @@ def enter_cell(
     """
     problem = cell_problem() if cells_wanted() else ""
     if problem and cells_required():
-        raise PackageProblemError("no_cell", f"Packages are fetched only in a cell. {problem}")
+        raise PackageProblemError("no_cell", f"Packages are fetched only in a sandbox. {problem}")
     if not cells_wanted() or problem:
         yield CelledClient(list(command))
         return

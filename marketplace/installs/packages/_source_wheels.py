@@ -136,8 +136,8 @@ def _check_allowed(name: str) -> None:
         )
         raise PackageProblemError("package_not_found", words)
     if not cells_wanted() or (problem := cell_problem()):
-        why = problem if cells_wanted() else "Cells are switched off (PEGBOARD_CELL)."
-        words = f"{name} is offered as source only, and is built only in a cell. {why}"
+        why = problem if cells_wanted() else "Sandboxes are switched off (PEGBOARD_CELL)."
+        words = f"{name} is offered as source only, and is built only in a sandbox. {why}"
         raise PackageProblemError("package_not_found", words)
 
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from acl.web.frame import PageRequest, frame_of, render_page
 from acl.web.staff_pages import admins_only
-from catalog.servers.cell.report import read_report
+from catalog.servers.cell.report import report_for
 from marketplace.installs._progress import ENDED, build_progress, tools_to_try
 from marketplace.installs.requests import (
     NotPermittedError,
@@ -37,8 +37,8 @@ def installation(request: PageRequest, public_id: UUID) -> HttpResponse:
     frame, row = frame_of(request), progress.installation
     is_ready = row.state == Installation.State.READY
     tools = tools_to_try(row.integration, frame.caller) if is_ready else ()
-    context = {"progress": progress, "installation": row, "tools": tools, "cells": read_report()}
-    context |= {"seen": tools_digest(row.tools)}
+    context = {"progress": progress, "installation": row, "tools": tools}
+    context |= {"seen": tools_digest(row.tools), "cells": report_for(row.command)}
     return render_page(request, template, context, frame=frame)
 
 

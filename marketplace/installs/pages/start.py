@@ -16,7 +16,7 @@ from acl.web.frame import PageRequest, frame_of, render_page
 from acl.web.staff_pages import admins_only, posted
 from catalog.formats.openapi.api_choice import LONGEST, MOST
 from catalog.servers.cell.allowed_hosts import NotAHostError, parse_hosts
-from catalog.servers.cell.report import read_report
+from catalog.servers.cell.report import report_for
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.address_check import EndpointNotAllowedError
 from marketplace.installs.preparation import (
@@ -162,7 +162,7 @@ def install(request: PageRequest, slug: str) -> HttpResponse:
         "review": review_of(details.listing),
         "prepared": prepared,
         "form": form,
-        "cells": read_report(),
+        "cells": report_for(prepared.descriptor.command),
         "operations": choose_sent(details.listing, request.POST),
         "receivers": _receivers(request.POST),
     }

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from acl.web.frame import PageRequest, frame_of, render_page
 from acl.web.staff_pages import admins_only, posted
-from catalog.access.grants import set_requestable
+from catalog.access.grants import set_client_executes, set_requestable
 from catalog.models import Integration
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.address_check import EndpointNotAllowedError
@@ -109,6 +109,22 @@ def call_limit(request: PageRequest, slug: str) -> HttpResponse:
     elif set_call_limit(by=request.user, integration=row, a_minute=number):
         messages.success(request, _("The limit of calls is changed."))
     return redirect(f"{reverse('integration', args=[slug])}#access")
+
+
+@admins_only
+@require_POST
+def client_executes(request: PageRequest, slug: str) -> HttpResponse:
+    """Say that the chat application carries out its calls, or that it does not."""
+    row = get_object_or_404(Integration, slug=slug)
+    on = request.POST.get("client_executes") == "on"
+    set_client_executes(by=request.user, integration=row, executes=on)
+    done = (
+        _("Its tools count as tools that your application carries out now.")
+        if on
+        else _("Its tools are set aside now, until an application carries them out.")
+    )
+    messages.success(request, done)
+    return redirect("integration", slug)
 
 
 @admins_only

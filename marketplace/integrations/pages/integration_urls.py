@@ -45,6 +45,11 @@ urlpatterns = [
         integration_actions.requestable,
         name="integration-requestable",
     ),
+    path(
+        "integrations/<slug:slug>/client-executes/",
+        integration_actions.client_executes,
+        name="integration-client-executes",
+    ),
     path("integrations/<slug:slug>/network/", network.network, name="integration-network"),
     path(
         "integrations/<slug:slug>/secrets/",
