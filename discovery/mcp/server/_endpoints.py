@@ -25,15 +25,13 @@ from discovery.mcp.server._mcp_tools import (
     call_tool,
     describe_meta_tool,
     describe_tool,
-    last_found,
     meta_tools,
 )
 from discovery.mcp.server.call_tasks import CallTasks, NoTaskError
 from discovery.mcp.server.runnable_tools import listed_tools, runnable_tools, tools_of_integration
 from discovery.metatools.registry import META_TOOLS
 
-# Milliseconds that a list may be kept: it changes with rights, and where it is a choice with use.
-LIST_TTL_MS, CHOICE_TTL_MS = 60_000, 5_000
+LIST_TTL_MS = 60_000  # a list changes with rights and servers only
 _EXECUTE = ApiKey.Scope.EXECUTE
 _GET_CALL = META_TOOLS["get_call"]
 
@@ -102,12 +100,8 @@ class CatalogEndpoint:
         return Implementation(name="pegboard", title="Pegboard", version=settings.PEGBOARD_VERSION)
 
     def list_tools(self) -> ListToolsResult:
-        own_tools, are_all = self._own_tools()
-        return ListToolsResult(
-            tools=[*meta_tools(self.principal), *own_tools],
-            ttl_ms=LIST_TTL_MS if are_all else CHOICE_TTL_MS,
-            cache_scope="private",
-        )
+        tools = [*meta_tools(self.principal), *self._own_tools()]
+        return ListToolsResult(tools=tools, ttl_ms=LIST_TTL_MS, cache_scope="private")
 
     def call_tool(
         self, name: str, arguments: dict[str, Any], client: ClientSide
@@ -147,17 +141,17 @@ class CatalogEndpoint:
         except CallerMissing:
             return None
 
-    def _own_tools(self) -> tuple[list[Tool], bool]:
-        """Return the caller's tools and whether those are all; none for a key without a person."""
+    def _own_tools(self) -> list[Tool]:
+        """Return the caller's tools; none for a key without a person."""
         if not self._executes or not settings.PEGBOARD_MCP_TOOLS:
-            return [], True
+            return []
         try:
-            caller = self._caller()
+            rows = listed_tools(self._caller())
         except CallerMissing:
-            return [], True
-        rows, are_all = listed_tools(caller, last_found(self.principal, caller))
-        names = (row for row in rows if row.full_name not in META_TOOLS)
-        return [describe_tool(row, row.full_name) for row in names], are_all
+            return []
+        return [
+            describe_tool(row, row.full_name) for row in rows if row.full_name not in META_TOOLS
+        ]
 
 
 class IntegrationEndpoint:

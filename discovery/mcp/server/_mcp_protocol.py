@@ -69,7 +69,7 @@ from discovery.mcp.server._client_side import TASKS, ClientSide
 from discovery.mcp.server._endpoints import LIST_TTL_MS, Endpoint
 from discovery.mcp.server._live_call import LiveCall, cancel, hear_answer
 from discovery.mcp.server._mcp_sessions import McpSession
-from discovery.mcp.server._mcp_tools import SEARCHES, UnknownToolError, finish
+from discovery.mcp.server._mcp_tools import UnknownToolError, finish
 from discovery.mcp.server._task_methods import (
     CAPABILITY,
     TASKS_SINCE,
@@ -219,8 +219,7 @@ class _Exchange:
         is_call = self._request.method == "tools/call" and not self._is_modern
         if not is_call or self._session is None or not self._takes_stream:
             return []
-        is_search = self._params["name"] in SEARCHES
-        changed = list_has_changed(self._session, self._endpoint, has_searched=is_search)
+        changed = list_has_changed(self._session, self._endpoint)
         return [{"jsonrpc": "2.0", "method": LIST_CHANGED}] if changed else []
 
     def _answer_about_task(self, method: str) -> RpcAnswer:

@@ -1,14 +1,12 @@
 """Tools as the MCP server lists and calls them: the meta-tools, and the caller's own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
 from mcp_types import CallToolResult, InputRequiredResult, Tool, ToolAnnotations
 
-from acl.platform.redis_circuit import attempt
 from acl.rights.caller_lookup import Caller
-from acl.rights.delegation.authority import KeyHolder
 from acl.web.open_streams import open_streams
 from catalog.formats.usable_schema import has_dangling_reference
 from catalog.models import Capability
@@ -27,37 +25,6 @@ from discovery.mcp.server.call_tasks import TASK_AFTER_SECONDS, TaskRefusedError
 from discovery.metatools.metatool import MetaTool
 from discovery.metatools.registry import META_TOOLS
 from discovery.models import Call
-
-# Names that a client's last search found, kept so that its next list of tools has them.
-# They are names only: the list reads its tools with the rights of that moment. Redis keeps them
-# for an hour; without it the list goes by use alone.
-
-KEPT_SECONDS = 3_600
-SEARCHES = frozenset({"search_tools", "discover_capabilities", "tool_discovery__find"})
-
-
-def remember_search(principal: Any, caller: Caller, answer: dict[str, Any]) -> None:
-    """Keep the names in a search's answer for this client."""
-    key, names = _key(principal, caller), "\n".join(_names_in(answer))
-    attempt(lambda redis: redis.set(key, names, ex=KEPT_SECONDS), default=None)
-
-
-def last_found(principal: Any, caller: Caller) -> Sequence[str]:
-    """Return the names of the last search, best first; none if there was none."""
-    stored = attempt(lambda redis: redis.get(_key(principal, caller)), default=None)
-    return stored.decode().split() if isinstance(stored, bytes) else []
-
-
-def _names_in(answer: dict[str, Any]) -> list[str]:
-    rows = next((part for part in answer.values() if isinstance(part, list)), [])
-    return [row["name"] for row in rows if isinstance(row, dict) and "name" in row]
-
-
-def _key(principal: Any, caller: Caller) -> str:
-    """Return a key of this sender, person and space: two keys of one person are two clients."""
-    sender = f"key{principal.key_id}" if isinstance(principal, KeyHolder) else "session"
-    return f"pegboard:mcp-found:{sender}:{caller.user_id}:{caller.group_id}:{caller.space_id}"
-
 
 ToolAnswer = CallToolResult | InputRequiredResult | BegunCall
 READINESS = "pegboard/readiness"  # in a tool's _meta
@@ -125,15 +92,12 @@ def call_meta(
     """Call a meta-tool. Errors are returned as results, for the model to read."""
     if not may_call(principal, META_TOOLS[name]):
         raise UnknownToolError(name)
-    known_caller = caller()
     try:
         answer = call_meta_tool(
-            caller=known_caller, name=name, arguments=arguments, turn_id=client.turn_id
+            caller=caller(), name=name, arguments=arguments, turn_id=client.turn_id
         )
     except (ArgumentsRefusedError, NotFoundError, TooManyWaitingError) as refused:
         return refusal(str(refused))
-    if name in SEARCHES:
-        remember_search(principal, known_caller, answer)
     return result_of_answer(answer, client)
 
 
