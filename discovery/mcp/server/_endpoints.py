@@ -1,20 +1,20 @@
 """MCP servers by address: the caller's whole catalogue, also in a space, or one integration."""
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 from django.conf import settings
 from django.db.models import Q
 from mcp_types import Implementation, ListToolsResult, Tool
-from mcp_types.jsonrpc import METHOD_NOT_FOUND
 
 from acl.models import ApiKey
 from acl.rights.caller_lookup import Caller, CallerMissing
 from acl.web.scopes import has_scope
 from catalog.models import Capability, Integration
 from discovery.calls.execution import BegunCall
-from discovery.calls.server_requests.forwarding import RequestFailedError, forward, passed_features
+from discovery.calls.server_requests.forwarding import Passing, forward, passed_features
+from discovery.mcp.server._catalog_requests import CatalogRequests
 from discovery.mcp.server._client_side import ClientSide
 from discovery.mcp.server._live_call import LiveCall
 from discovery.mcp.server._mcp_tools import (
@@ -28,7 +28,12 @@ from discovery.mcp.server._mcp_tools import (
     meta_tools,
 )
 from discovery.mcp.server.call_tasks import CallTasks, NoTaskError
-from discovery.mcp.server.runnable_tools import listed_tools, runnable_tools, tools_of_integration
+from discovery.mcp.server.runnable_tools import (
+    listed_tools,
+    only_tool_of,
+    runnable_tools,
+    tools_of_integration,
+)
 from discovery.metatools.registry import META_TOOLS
 
 LIST_TTL_MS = 60_000  # a list changes with rights and servers only
@@ -111,14 +116,21 @@ class CatalogEndpoint:
         if not self._executes:
             raise UnknownToolError(name)
         # The person must see who asks: the client only knows Pegboard.
-        return call_tool(self._caller(), name, arguments, client, names_server=True)
+        call = partial(call_tool, self._caller(), names_server=True)
+        try:
+            return call(name, arguments, client)
+        except UnknownToolError:
+            if (full_name := only_tool_of(self._caller(), name)) is None:
+                raise
+            return call(full_name, arguments, client)
 
     def begin_task(self, name: str, arguments: dict[str, Any], client: ClientSide) -> BegunCall:
         if name in META_TOOLS:
             raise NoTaskError
         if not self._executes:
             raise UnknownToolError(name)
-        return begin_task(self._caller(), name, arguments, client, names_server=True)
+        full_name = only_tool_of(self._caller(), name) or name
+        return begin_task(self._caller(), full_name, arguments, client, names_server=True)
 
     @cached_property
     def tasks(self) -> CallTasks | None:
@@ -129,10 +141,17 @@ class CatalogEndpoint:
 
     @property
     def features(self) -> tuple[str, ...]:
-        return ()  # the catalogue is of tools; each server's address has its resources and prompts
+        return self._requests.features if self._requests else ()
 
     def forward(self, method: str, params: dict[str, Any], client: ClientSide) -> dict[str, Any]:
-        raise RequestFailedError({"code": METHOD_NOT_FOUND, "message": f"{method} is not offered."})
+        return self._requests.forward(method, params, client) if self._requests else {}
+
+    @cached_property
+    def _requests(self) -> CatalogRequests | None:
+        try:
+            return CatalogRequests(self._caller()) if self._executes else None
+        except CallerMissing:
+            return None
 
     @property
     def listener(self) -> int | None:
@@ -219,13 +238,8 @@ class IntegrationEndpoint:
         return passed_features(self._caller, self._integration)
 
     def forward(self, method: str, params: dict[str, Any], client: ClientSide) -> dict[str, Any]:
-        return forward(
-            caller=self._caller,
-            integration=self._integration,
-            method=method,
-            params=params,
-            capabilities=client.capabilities,
-        )
+        passing = Passing(self._integration, method, params)
+        return forward(caller=self._caller, passing=passing, capabilities=client.capabilities)
 
     @property
     def listener(self) -> int | None:

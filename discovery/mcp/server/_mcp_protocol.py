@@ -56,6 +56,7 @@ from pydantic import TypeAdapter, ValidationError
 from discovery.calls.execution import BegunCall
 from discovery.calls.server_requests.forwarding import RequestFailedError
 from discovery.calls.server_requests.passed_methods import LISTEN, PASSED, SUBSCRIPTIONS, WATCHING
+from discovery.mcp.server._catalog_requests import RESOURCE_NOT_FOUND
 from discovery.mcp.server._change_stream import (
     LIST_CHANGED,
     CannotListenError,
@@ -85,8 +86,6 @@ from discovery.mcp.server._tool_results import ServerRefusedError
 from discovery.mcp.server.call_tasks import TaskRefusedError
 from discovery.metatools.registry import META_TOOLS
 
-# Of versions before 2026-07-28.
-RESOURCE_NOT_FOUND = -32002
 CACHEABLE = frozenset(PASSED) - {"prompts/get", "completion/complete", *WATCHING}
 _RESULTS: dict[str, TypeAdapter[Any]] = {
     "resources/list": TypeAdapter(ListResourcesResult),
@@ -194,7 +193,7 @@ class _Exchange:
         for passed, (feature, _) in PASSED.items():
             if passed == request.method and feature in endpoint.features:
                 self._methods[passed] = self._forward
-        if "logging" in endpoint.features:
+        if request.method == "logging/setLevel" and "logging" in endpoint.features:
             self._methods["logging/setLevel"] = self._set_log_level
 
     def answer(self) -> RpcAnswer:

@@ -35,6 +35,13 @@ def tools_of_integration(caller: Caller, slug: str) -> list[Capability]:
     return attach_readiness(caller, list(rows))
 
 
+def only_tool_of(caller: Caller, action: str) -> str | None:
+    """Return the full name of the caller's only tool that its server calls so, or None."""
+    tools = runnable_tools(caller, Capability.objects.filter(action=action))
+    full_names = list(tools.order_by().values_list("full_name", flat=True)[:2])
+    return full_names[0] if len(full_names) == 1 else None
+
+
 def listed_tools(caller: Caller) -> list[Capability]:
     """Return the tools to list, by full name, without those that cannot be called at the moment.
 
