@@ -76,7 +76,8 @@ def test_list_of_an_integration_is_its_servers_own(hub: Integration, key: str) -
     assert (merge["name"], read["name"], follow["name"]) == ("merge", "read.file", "get_call")
     assert merge["inputSchema"] == SCHEMA
     assert merge["annotations"] == {"readOnlyHint": False, "destructiveHint": True}
-    assert merge["_meta"] == {"pegboard/readiness": "asks_first"}
+    derived = {"pegboard/readiness": "asks_first", "pegboard/effect": "delete"}
+    assert merge["_meta"] == derived
     assert read["outputSchema"]["properties"] == {"text": {"type": "string"}}
     begun = ask_modern(key, "server/discover", path="/mcp/hub").json()["result"]
     info = begun["_meta"]["io.modelcontextprotocol/serverInfo"]

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 
 from catalog.formats.descriptors import ToolDefect
 from catalog.formats.icon_choice import choose_icon
+from catalog.formats.tool import passed_meta
 from catalog.servers.client._partial_answers import listed_in, read_listed
 from catalog.servers.client._sdk_errors import explain, is_forgotten_session
 from catalog.servers.client._stdio_transport import stdio_streams
@@ -64,13 +65,15 @@ class Tools:
 class ToolResult:
     """The result of a tool call. Its content never appears in a repr.
 
-    `required` is what the server asks before it goes on, for a client that can answer.
+    `required` is what the server asks before it goes on, for a client that can answer; `meta` is
+    for clients, not for models.
     """
 
     content: list[dict[str, Any]] = field(repr=False)
     structured: Any = field(default=None, repr=False)
     is_error: bool = False
     required: dict[str, Any] | None = field(default=None, repr=False)
+    meta: dict[str, Any] | None = field(default=None, repr=False)
 
 
 class Session:
@@ -230,6 +233,7 @@ class Session:
             ],
             result.structured_content,
             bool(result.is_error),
+            meta=passed_meta(result.meta) or None,
         )
 
     async def _send_call(

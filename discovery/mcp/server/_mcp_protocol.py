@@ -70,7 +70,7 @@ from discovery.mcp.server._client_side import TASKS, ClientSide
 from discovery.mcp.server._endpoints import LIST_TTL_MS, Endpoint
 from discovery.mcp.server._live_call import LiveCall, cancel, hear_answer
 from discovery.mcp.server._mcp_sessions import McpSession
-from discovery.mcp.server._mcp_tools import UnknownToolError, finish
+from discovery.mcp.server._mcp_tools import UnknownToolError, finish, listed_for
 from discovery.mcp.server._task_methods import (
     CAPABILITY,
     TASKS_SINCE,
@@ -343,13 +343,13 @@ class _Exchange:
         listed = self._endpoint.list_tools()
         if self._session is not None:
             keep_list(self._session, listed)
-        if self._version != TASKS_SINCE:
-            return listed
-        optional = ToolExecution(task_support="optional")
-        tools = [
-            tool if tool.name in META_TOOLS else tool.model_copy(update={"execution": optional})
-            for tool in listed.tools
-        ]
+        tools = [listed_for(self._version, tool) for tool in listed.tools]
+        if self._version == TASKS_SINCE:
+            optional = ToolExecution(task_support="optional")
+            tools = [
+                tool if tool.name in META_TOOLS else tool.model_copy(update={"execution": optional})
+                for tool in tools
+            ]
         return listed.model_copy(update={"tools": tools})
 
     def _call_tool(self) -> Answering:

@@ -5,9 +5,11 @@ from typing import Any
 
 from django.conf import settings
 from mcp_types import CallToolResult, InputRequiredResult, Tool, ToolAnnotations
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from acl.rights.caller_lookup import Caller
 from acl.web.open_streams import open_streams
+from catalog.formats.tool import passed_on
 from catalog.formats.usable_schema import has_dangling_reference
 from catalog.models import Capability
 from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
@@ -27,7 +29,7 @@ from discovery.metatools.registry import META_TOOLS
 from discovery.models import Call
 
 ToolAnswer = CallToolResult | InputRequiredResult | BegunCall
-READINESS = "pegboard/readiness"  # in a tool's _meta
+READINESS, EFFECT = "pegboard/readiness", "pegboard/effect"  # in a tool's _meta
 
 
 class UnknownToolError(Exception):
@@ -76,10 +78,24 @@ def describe_tool(row: Capability, name: str, *, own_schema: bool = False) -> To
         rendered["inputSchema"] = ReviewedSchema(schema)
     output = row.output_schema
     # A client that compiles a schema refuses the whole list for one that refers to nothing.
-    is_whole = isinstance(output, dict) and not has_dangling_reference(output)
-    if is_whole and output.get("type") == "object":
+    if isinstance(output, dict) and not has_dangling_reference(output):
         rendered["outputSchema"] = ReviewedSchema(output)
-    return Tool.model_validate({**rendered, "_meta": {READINESS: readiness.state.value}})
+    clients = passed_on(row.annotations)
+    # Hints are the server's own where it gives any; what they were taken for stands beside.
+    has_hints = any(name.endswith("Hint") for name in clients.hints)
+    rendered["annotations"] = clients.hints | ({} if has_hints else rendered["annotations"])
+    rendered["icons"] = clients.icons or None
+    derived = {READINESS: readiness.state.value, EFFECT: row.side_effect}
+    return Tool.model_validate({**rendered, "_meta": {**clients.meta, **derived}})
+
+
+def listed_for(version: str, tool: Tool) -> Tool:
+    """Return a tool as this version of MCP has it: until 2026-07-28 results are objects."""
+    output = tool.output_schema
+    is_fitting = output is None or output.get("type") == "object"
+    if is_fitting or version in MODERN_PROTOCOL_VERSIONS:
+        return tool
+    return tool.model_copy(update={"output_schema": None})
 
 
 def call_meta(
