@@ -105,6 +105,8 @@ def read_tool(
         display_name=entry.name("title"),
         source_ref={**integration.source_ref, "file": entry.document.file, "tool": action},
     )
+    if _is_for_app_only(passed_on(tool.annotations).meta):
+        tool = replace(tool, ai_access="app")
     if integration.kind != "openapi" and "http" in tool.annotations:
         # Only a document that Pegboard has read says how an operation is sent.
         remaining = {key: value for key, value in tool.annotations.items() if key != "http"}
@@ -180,6 +182,14 @@ def passed_on(annotations: Mapping[str, Any]) -> PassedOn:
     """Separate what is kept among a tool's annotations; how an API's call is sent is none of it."""
     hints = {key: value for key, value in annotations.items() if key not in ("http", *_BESIDE)}
     return PassedOn(hints, annotations.get("icons") or [], annotations.get("_meta") or {})
+
+
+def _is_for_app_only(meta: JSONObject) -> bool:
+    """Return True if the server shows the tool to its own app, and to no model."""
+    ui = meta.get("ui")
+    visibility = ui.get("visibility") if isinstance(ui, dict) else None
+    is_hidden = isinstance(visibility, list) and "model" not in visibility
+    return is_hidden or meta.get("openai/visibility") == "private"
 
 
 def passed_meta(meta: Mapping[str, Any] | None) -> JSONObject:

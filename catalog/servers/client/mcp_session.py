@@ -14,6 +14,7 @@ import mcp_types as types
 from django.conf import settings
 from mcp import MCPError
 from mcp.client import Client
+from mcp.client.extension import advertise
 from mcp.shared.dispatcher import ProgressFnT
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
@@ -37,6 +38,7 @@ _ANY_RESULT: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
 # What a server may announce beside tools, and Pegboard passes on.
 FEATURES = ("resources", "prompts", "completions", "logging")
 SUBSCRIPTIONS = "subscriptions"  # to resources
+_APPS = "io.modelcontextprotocol/ui"  # the extension
 _FIRST_REQUEST = "server/discover"  # of 2026-07-28
 # Questions that a newer server may ask one after the other of a client of the older generation.
 MOST_ROUNDS = 8
@@ -402,6 +404,8 @@ class Session:
             logging_callback=talk.log,
             message_handler=self._on_message,
             client_info=types.Implementation(name="pegboard", version=settings.PEGBOARD_VERSION),
+            # Clients of Pegboard show them; those that do not are shown no tool for apps only.
+            extensions=[advertise(_APPS, {"mimeTypes": ["text/html;profile=mcp-app"]})],
         )
 
     async def _set_log_level(self) -> None:

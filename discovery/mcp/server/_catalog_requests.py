@@ -12,12 +12,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from django.conf import settings
+from mcp_types import Tool
 from mcp_types.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 
 from acl.platform.strict_json import write_json
 from acl.rights.caller_lookup import Caller
 from catalog.formats.descriptors import JSONObject
-from catalog.models import Integration
+from catalog.models import Capability, Integration
 from discovery.calls.server_requests.forwarding import (
     Passing,
     RequestFailedError,
@@ -49,6 +50,15 @@ def publish_uri(slug: str, uri: str) -> str:
     if uri.startswith(_APP):
         return f"{_APP}pegboard/{slug}/{uri.removeprefix(_APP)}"
     return f"{_OTHER}{slug}/{uri}"
+
+
+def with_app_of(tool: Tool, row: Capability) -> Tool:
+    """Return a tool with the address of its app among those of all servers."""
+    ui = (tool.meta or {}).get("ui")
+    if tool.meta is None or not isinstance(ui, dict) or not isinstance(ui.get("resourceUri"), str):
+        return tool
+    ui = {**ui, "resourceUri": publish_uri(row.integration.slug, ui["resourceUri"])}
+    return tool.model_copy(update={"meta": {**tool.meta, "ui": ui}})
 
 
 def _own_of(slug: str, published: str, *, is_uri: bool) -> str | None:

@@ -14,7 +14,7 @@ from acl.web.scopes import has_scope
 from catalog.models import Capability, Integration
 from discovery.calls.execution import BegunCall
 from discovery.calls.server_requests.forwarding import Passing, forward, passed_features
-from discovery.mcp.server._catalog_requests import CatalogRequests
+from discovery.mcp.server._catalog_requests import CatalogRequests, with_app_of
 from discovery.mcp.server._client_side import ClientSide
 from discovery.mcp.server._live_call import LiveCall
 from discovery.mcp.server._mcp_tools import (
@@ -32,6 +32,7 @@ from discovery.mcp.server.runnable_tools import (
     listed_tools,
     only_tool_of,
     runnable_tools,
+    tools_of_apps,
     tools_of_integration,
 )
 from discovery.metatools.registry import META_TOOLS
@@ -51,6 +52,8 @@ class Endpoint(Protocol):
     @property
     def is_signed_in(self) -> Callable[[], bool]:
         """Return what says whether the sender's key or session is still valid, for streams."""
+
+    shows_apps: bool  # the client announced MCP Apps, so it may list and call what is for apps only
 
     @property
     def info(self) -> Implementation: ...
@@ -98,6 +101,7 @@ class CatalogEndpoint:
         self, principal: Any, caller: Callable[[], Caller], is_signed_in: Callable[[], bool]
     ) -> None:
         self.principal, self._caller, self.is_signed_in = principal, caller, is_signed_in
+        self.shows_apps = False
         self._executes = has_scope(principal, _EXECUTE)
 
     @property
@@ -116,11 +120,12 @@ class CatalogEndpoint:
         if not self._executes:
             raise UnknownToolError(name)
         # The person must see who asks: the client only knows Pegboard.
-        call = partial(call_tool, self._caller(), names_server=True)
+        call = partial(call_tool, self._caller(), names_server=True, apps=self.shows_apps)
         try:
             return call(name, arguments, client)
         except UnknownToolError:
-            if (full_name := only_tool_of(self._caller(), name)) is None:
+            full_name = only_tool_of(self._caller(), name, apps=self.shows_apps)
+            if full_name is None:
                 raise
             return call(full_name, arguments, client)
 
@@ -129,8 +134,9 @@ class CatalogEndpoint:
             raise NoTaskError
         if not self._executes:
             raise UnknownToolError(name)
-        full_name = only_tool_of(self._caller(), name) or name
-        return begin_task(self._caller(), full_name, arguments, client, names_server=True)
+        caller, apps = self._caller(), self.shows_apps
+        full_name = only_tool_of(caller, name, apps=apps) or name
+        return begin_task(caller, full_name, arguments, client, names_server=True, apps=apps)
 
     @cached_property
     def tasks(self) -> CallTasks | None:
@@ -165,12 +171,12 @@ class CatalogEndpoint:
         if not self._executes or not settings.PEGBOARD_MCP_TOOLS:
             return []
         try:
-            rows = listed_tools(self._caller())
+            caller = self._caller()
         except CallerMissing:
             return []
-        return [
-            describe_tool(row, row.full_name) for row in rows if row.full_name not in META_TOOLS
-        ]
+        rows = listed_tools(caller) + (tools_of_apps(caller) if self.shows_apps else [])
+        rows = [row for row in rows if row.full_name not in META_TOOLS]
+        return [with_app_of(describe_tool(row, row.full_name), row) for row in rows]
 
 
 class IntegrationEndpoint:
@@ -184,7 +190,7 @@ class IntegrationEndpoint:
         is_signed_in: Callable[[], bool],
     ) -> None:
         self.principal, self._caller, self._integration = principal, caller, integration
-        self.is_signed_in = is_signed_in
+        self.is_signed_in, self.shows_apps = is_signed_in, False
 
     @property
     def info(self) -> Implementation:
@@ -200,7 +206,8 @@ class IntegrationEndpoint:
         )
 
     def list_tools(self) -> ListToolsResult:
-        rows = tools_of_integration(self._caller, self._integration.slug)
+        slug = self._integration.slug
+        rows = tools_of_integration(self._caller, slug, apps=self.shows_apps)
         tools = [describe_tool(row, row.action, own_schema=True) for row in rows]
         if any(row.readiness.asks_first for row in rows):  # type: ignore[attr-defined]
             tools.append(describe_meta_tool(_GET_CALL))
@@ -213,7 +220,7 @@ class IntegrationEndpoint:
         if not has_scope(self.principal, _EXECUTE):
             raise UnknownToolError(name)
         if full_name := self._full_name(name):
-            return call_tool(self._caller, full_name, arguments, client)
+            return call_tool(self._caller, full_name, arguments, client, apps=self.shows_apps)
         if name == _GET_CALL.name:
             return call_meta(self.principal, lambda: self._caller, name, arguments, client)
         raise UnknownToolError(name)
@@ -224,7 +231,7 @@ class IntegrationEndpoint:
             raise NoTaskError
         if full_name is None:
             raise UnknownToolError(name)
-        return begin_task(self._caller, full_name, arguments, client)
+        return begin_task(self._caller, full_name, arguments, client, apps=self.shows_apps)
 
     @cached_property
     def tasks(self) -> CallTasks | None:
@@ -251,7 +258,8 @@ class IntegrationEndpoint:
         return full_name
 
     def _tools(self) -> Any:
-        return runnable_tools(self._caller).filter(integration=self._integration)
+        tools = runnable_tools(self._caller, apps=self.shows_apps)
+        return tools.filter(integration=self._integration)
 
 
 def find_integration(caller: Caller, slug: str) -> Integration | None:

@@ -20,6 +20,7 @@ from mcp.shared.inbound import (
     classify_inbound_request,
 )
 from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
     DEFAULT_NEGOTIATED_VERSION,
     SERVER_INFO_META_KEY,
     CompleteResult,
@@ -69,7 +70,7 @@ from discovery.mcp.server._change_stream import (
 from discovery.mcp.server._client_side import TASKS, ClientSide
 from discovery.mcp.server._endpoints import LIST_TTL_MS, Endpoint
 from discovery.mcp.server._live_call import LiveCall, cancel, hear_answer
-from discovery.mcp.server._mcp_sessions import McpSession
+from discovery.mcp.server._mcp_sessions import APPS, McpSession, announces_apps
 from discovery.mcp.server._mcp_tools import UnknownToolError, finish, listed_for
 from discovery.mcp.server._task_methods import (
     CAPABILITY,
@@ -182,6 +183,9 @@ class _Exchange:
         self._version = version
         self._params = request.params or {}
         self._endpoint = endpoint
+        announced = (self._params.get("_meta") or {}).get(CLIENT_CAPABILITIES_META_KEY) or {}
+        has_app_session = session is not None and session.shows_apps
+        endpoint.shows_apps = has_app_session or announces_apps(announced)
         self._methods: dict[str, Callable[[], Answering]] = {
             "initialize": self._initialize,
             "ping": EmptyResult,
@@ -410,9 +414,12 @@ class _Exchange:
         tells = self._is_modern or self._takes_stream or watches
         makes_tasks = self._endpoint.tasks is not None
         older = makes_tasks and version == TASKS_SINCE
+        extensions: dict[str, Message] = {APPS: {}}
+        if makes_tasks and self._is_modern:
+            extensions[TASKS] = {}
         return ServerCapabilities(
             tasks=ServerTasksCapability.model_validate(CAPABILITY) if older else None,
-            extensions={TASKS: {}} if makes_tasks and self._is_modern else None,
+            extensions=extensions,
             tools=ToolsCapability(list_changed=tells),
             resources=resources if "resources" in features else None,
             prompts=PromptsCapability(list_changed=watches) if "prompts" in features else None,
@@ -425,6 +432,7 @@ def listen_to_session(endpoint: Endpoint, session: McpSession) -> RpcAnswer | No
     """Begin the stream of an older client's session; None where there is nothing to hear."""
     if SUBSCRIPTIONS not in endpoint.features:
         return None
+    endpoint.shows_apps = session.shows_apps
     everything = SubscriptionFilter(
         tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
     )

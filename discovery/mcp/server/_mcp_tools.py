@@ -124,12 +124,14 @@ def call_tool(
     client: ClientSide,
     *,
     names_server: bool = False,
+    apps: bool = False,
 ) -> ToolAnswer | LiveCall:
     """Call one of the caller's tools, listed or not, through the same door as `execute_tool`.
 
     A client that wants to hear of the call meanwhile gets a LiveCall, as long as there is a place
-    for its stream; `names_server` says in questions whose they are. One that takes tasks gets the
-    begun call itself if that waits for approval, or has not ended after two seconds.
+    for its stream; `names_server` says in questions whose they are, and `apps` that the client
+    shows servers' apps, which may call what no model is shown. One that takes tasks gets the begun
+    call itself if that waits for approval, or has not ended after two seconds.
 
     Raises UnknownToolError alike for unknown names and for other people's tools, and
     ServerRefusedError.
@@ -144,6 +146,7 @@ def call_tool(
             dialogue=client.dialogue(
                 is_open=has_place, is_task=client.takes_tasks, names_server=names_server
             ),
+            apps=apps,
         )
         if client.session is not None and begun_call.is_under_way:
             client.session.note_call(client.request_id, begun_call.call.pk)
@@ -174,6 +177,7 @@ def begin_task(
     client: ClientSide,
     *,
     names_server: bool = False,
+    apps: bool = False,
 ) -> BegunCall:
     """Begin a call that its client wants as a task. Raises UnknownToolError, TaskRefusedError."""
     try:
@@ -183,6 +187,7 @@ def begin_task(
             arguments=arguments,
             turn_id=client.turn_id,
             dialogue=client.dialogue(is_task=True, names_server=names_server),
+            apps=apps,
         )
     except (ArgumentsRefusedError, NeedsApprovalError, TooManyWaitingError) as refused:
         raise TaskRefusedError(str(refused)) from None

@@ -22,22 +22,36 @@ _NOT_LISTED = ("content", "examples", "source_ref", "effect_evidence", "declared
 _BY_SERVER = Q(integration__kind__in=Integration.CALLED) & ~Q(integration__transport="")
 
 
-def runnable_tools(caller: Caller, among: CapabilityQuerySet | None = None) -> CapabilityQuerySet:
-    """Return the caller's tools whose calls end here, not in the application that asked."""
-    usable = Capability.objects.usable_by(caller, among=among)
+def runnable_tools(
+    caller: Caller, among: CapabilityQuerySet | None = None, *, apps: bool = False
+) -> CapabilityQuerySet:
+    """Return the caller's tools whose calls end here, not in the application that asked.
+
+    `apps` adds those for a server's own app, for clients that show apps.
+    """
+    usable = Capability.objects.usable_by(caller, among=among, apps=apps)
     return usable.filter(_BY_SERVER | Q(kind=Capability.Kind.SKILL))
 
 
-def tools_of_integration(caller: Caller, slug: str) -> list[Capability]:
+def tools_of_integration(caller: Caller, slug: str, *, apps: bool) -> list[Capability]:
     """Return the integration's runnable tools, by the names that its server gives them."""
-    tools = runnable_tools(caller, Capability.objects.filter(integration__slug=slug))
+    tools = runnable_tools(caller, Capability.objects.filter(integration__slug=slug), apps=apps)
     rows = tools.order_by("action", "pk").select_related("integration").defer(*_NOT_LISTED)
-    return attach_readiness(caller, list(rows))
+    return attach_readiness(caller, list(rows), apps=apps)
 
 
-def only_tool_of(caller: Caller, action: str) -> str | None:
+def tools_of_apps(caller: Caller) -> list[Capability]:
+    """Return the caller's tools for servers' own apps, which no model is shown."""
+    of_apps = Capability.objects.filter(ai_access=Capability.AIAccess.APP)
+    tools = runnable_tools(caller, of_apps, apps=True).order_by("full_name")
+    rows = tools.select_related("integration").defer(*_NOT_LISTED)[: settings.PEGBOARD_MCP_TOOLS]
+    offered = attach_readiness(caller, list(rows), apps=True)
+    return [row for row in offered if row.readiness.is_offered]  # type: ignore[attr-defined]
+
+
+def only_tool_of(caller: Caller, action: str, *, apps: bool) -> str | None:
     """Return the full name of the caller's only tool that its server calls so, or None."""
-    tools = runnable_tools(caller, Capability.objects.filter(action=action))
+    tools = runnable_tools(caller, Capability.objects.filter(action=action), apps=apps)
     full_names = list(tools.order_by().values_list("full_name", flat=True)[:2])
     return full_names[0] if len(full_names) == 1 else None
 
