@@ -113,7 +113,10 @@ class World:
         integration = self.integrations[facts.integration]
         if not (integration.enabled and integration.approved):
             return "no"
-        if not (facts.available and facts.approved) or facts.ai_access == "blocked":
+        if not (facts.available and facts.approved) or facts.ai_access in (
+            "app",
+            "blocked",
+        ):
             return "no"
         if facts.ended:
             return "no"

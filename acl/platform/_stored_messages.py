@@ -222,6 +222,7 @@ MESSAGES = (
     gettext_noop("has more than %(first)s YAML elements"),
     gettext_noop("has more than %(first)s bytes"),
     gettext_noop("has more than %(first)s bytes of YAML"),
+    gettext_noop("has more than %(first)s bytes; left out"),
     gettext_noop("has more than %(first)s files"),
     gettext_noop("has more than %(first)s files or %(second)s bytes"),
     gettext_noop("has more than %(first)s operations; the rest is left out"),

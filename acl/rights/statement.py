@@ -298,7 +298,7 @@ _PRECEDENCE = {
 }
 # Neither a grant nor a rule brings these back.
 _IN_A_STATE = (
-    "(c.available OR %(unavailable)s::bool) AND c.state = '{}' AND c.ai_access <> 'blocked'"
+    "(c.available OR %(unavailable)s::bool) AND c.state = '{}' AND c.ai_access {}"
     " AND (%(kind)s::text = '' OR c.kind = %(kind)s::text)"
     " AND c.id NOT IN (SELECT id FROM ended)"
 )
@@ -312,8 +312,11 @@ _CARRIED_OUT = (
     " AND (NOT %(only_here)s::bool OR {runs_itself}"
     " OR c.integration_id = ANY (ARRAY(SELECT id FROM live WHERE runs_here)))"
 )
-USABLE_AT_ALL = _IN_A_STATE.format("approved")
-_USABLE_BUT_KEPT_OUT = _IN_A_STATE.format("quarantined")
+# What its server shows to its own app only is no model's; the app calls it by its person's rights.
+_FOR_MODELS, _FOR_APPS = "NOT IN ('blocked', 'app')", "<> 'blocked'"
+USABLE_AT_ALL = _IN_A_STATE.format("approved", _FOR_MODELS)
+_USABLE_BY_APPS = _IN_A_STATE.format("approved", _FOR_APPS)
+_USABLE_BUT_KEPT_OUT = _IN_A_STATE.format("quarantined", _FOR_MODELS)
 
 
 def rights_sql(
@@ -324,6 +327,7 @@ def rights_sql(
     kept_out: bool = False,
     among: bool = False,
     whole: bool = False,
+    apps: bool = False,
 ) -> str:
     """Return the common table expressions that end in `usable`, to follow `WITH RECURSIVE`.
 
@@ -334,8 +338,10 @@ def rights_sql(
     it.
     `among` limits `usable` to the ids of an expression `asked`, which stands before, and all else
     to what those need; `whole` leaves what decides as it is, for conditions on further rows.
+    `apps` adds what only a server's own app may call: for its calls, never for a model's choice.
     """
-    in_the_state = _USABLE_BUT_KEPT_OUT if kept_out else USABLE_AT_ALL
+    usable = _USABLE_BY_APPS if apps else USABLE_AT_ALL
+    in_the_state = _USABLE_BUT_KEPT_OUT if kept_out else usable
     names = _parts(tables, narrow=among and not whole) | {
         "named": ", r.id AS rule_id, path.distance" if with_rules else "",
         "usable_at_all": in_the_state + _CARRIED_OUT.format(runs_itself=tables.runs_itself),
@@ -461,22 +467,27 @@ class UsableQuerySet(models.QuerySet):
         raise TypeError(f"{type(self).__name__} does not name its tables")
 
     def usable_by(
-        self, caller: Caller, *, unavailable: bool = False, among: "UsableQuerySet | None" = None
+        self,
+        caller: Caller,
+        *,
+        unavailable: bool = False,
+        among: "UsableQuerySet | None" = None,
+        apps: bool = False,
     ) -> Self:
-        """Only what `caller` may use.
+        """Only what `caller` may use; with `apps` also what only a server's own app may call.
 
         `among` are the rows that can matter, however they are chosen: then the rights to these
         alone are worked out, which costs a tenth.
         """
         tables = self.rights_tables()
         if among is None:
-            rights = rights_sql(tables, united=caller.is_united)
+            rights = rights_sql(tables, united=caller.is_united, apps=apps)
             return self.filter(pk__in=self._usable(rights, caller, unavailable=unavailable))
         try:
             chosen = among.order_by().values("pk").query.sql_with_params()
         except EmptyResultSet:
             return self.none()
-        rights = rights_sql(tables, united=caller.is_united, among=True)
+        rights = rights_sql(tables, united=caller.is_united, among=True, apps=apps)
         return self.filter(
             pk__in=self._usable(rights, caller, unavailable=unavailable, chosen=chosen)
         )

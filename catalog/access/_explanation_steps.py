@@ -212,6 +212,8 @@ def _why_off(facts: CallerFacts) -> Iterator[str]:
         yield _not_approved(facts.full_name, facts.state)
     if facts.ai_access == "blocked":
         yield _("%(name)s is blocked for AI.") % {"name": facts.full_name}
+    if facts.ai_access == "app":
+        yield _("%(name)s is only for its server's app, not for AI.") % {"name": facts.full_name}
 
 
 def _not_approved(name: str, state: str) -> str:

@@ -119,6 +119,6 @@ WITH tool AS (
   SELECT c.integration_id, {facts_sql(mode=_MODE, user="NULL::bigint")}
   FROM catalog_capability c JOIN catalog_integration i ON i.id = c.integration_id
   WHERE i.id = ANY (%(integrations)s::bigint[]) AND i.enabled AND i.state = 'approved'
-    AND c.state = 'approved' AND c.ai_access <> 'blocked')
+    AND c.state = 'approved' AND c.ai_access NOT IN ('blocked', 'app'))
 {_SUMMED} {_GROUPED}
 """  # noqa: S608 - the names of our own tables and columns

@@ -28,10 +28,10 @@ from catalog.readiness.readiness import MendLink, Readiness, ToolReadiness, mend
 
 
 @cache
-def _readiness_sql(*, united: bool, among: bool) -> str:
+def _readiness_sql(*, united: bool, among: bool, apps: bool) -> str:
     few = "asked (id) AS MATERIALIZED (SELECT unnest(%(only)s::bigint[])), " if among else ""
     return f"""
-WITH RECURSIVE {few}{rights_sql(TABLES, united=united, among=among)}
+WITH RECURSIVE {few}{rights_sql(TABLES, united=united, among=among, apps=apps)}
 SELECT c.id, {facts_sql(mode="usable.mode")}
 FROM usable JOIN catalog_capability c ON c.id = usable.id
 JOIN catalog_integration i ON i.id = c.integration_id
@@ -39,7 +39,11 @@ JOIN catalog_integration i ON i.id = c.integration_id
 
 
 def load_readiness(
-    caller: Caller, only: Iterable[int] | None = None, *, unavailable: bool = False
+    caller: Caller,
+    only: Iterable[int] | None = None,
+    *,
+    unavailable: bool = False,
+    apps: bool = False,
 ) -> dict[int, ToolReadiness]:
     """Return the readiness of the caller's tools by primary key; `only` limits them."""
     parameters = {
@@ -47,7 +51,7 @@ def load_readiness(
         **facts_parameters(),
         "only": list(only or ()),
     }
-    statement = _readiness_sql(united=caller.is_united, among=only is not None)
+    statement = _readiness_sql(united=caller.is_united, among=only is not None, apps=apps)
     rows = rows_of(statement, parameters)
     readinesses = tell_approvers([readiness_from(values) for _, *values in rows], caller.user_id)
     return dict(zip((pk for pk, *_ in rows), readinesses, strict=True))
@@ -98,12 +102,17 @@ def read_usable(
 
 
 def attach_readiness(
-    caller: Caller, rows: Sequence[Capability], *, unavailable: bool = False
+    caller: Caller,
+    rows: Sequence[Capability],
+    *,
+    unavailable: bool = False,
+    apps: bool = False,
 ) -> list[Capability]:
     """Give each row its `readiness`; leave out those that were lost since they were read."""
     if not rows:
         return []
-    readiness_by_key = load_readiness(caller, [row.pk for row in rows], unavailable=unavailable)
+    keys = [row.pk for row in rows]
+    readiness_by_key = load_readiness(caller, keys, unavailable=unavailable, apps=apps)
     for row in rows:
         row.readiness = readiness_by_key.get(row.pk)  # type: ignore[attr-defined]
     return [row for row in rows if row.pk in readiness_by_key]

@@ -4,6 +4,7 @@ They follow what is said about the integration, as a tool of it would of which n
 anything. Rules and grants for single tools count for those tools only.
 """
 
+from collections.abc import Collection
 from functools import cache
 
 from acl.platform.prepared_statements import rows_of
@@ -18,26 +19,36 @@ _RUNS = 2
 def _verdict_sql() -> str:
     return f"""
 WITH RECURSIVE {rights_sql(TABLES)}
-SELECT verdict, rank IS NOT NULL FROM live WHERE id = %(integration)s::bigint
+SELECT id, verdict, rank IS NOT NULL FROM live WHERE id = ANY (%(integrations)s::bigint[])
 """  # noqa: S608 - the names of our own tables and columns
 
 
 def may_use_server(caller: Caller, integration: int) -> bool:
-    """Return True if the caller may use the whole integration, without asking first.
+    """Return True if the caller may use the whole integration, without asking first."""
+    return integration in usable_servers(caller, [integration])
+
+
+def usable_servers(caller: Caller, integrations: Collection[int]) -> set[int]:
+    """Return those that the caller may use as a whole, without asking first.
 
     Several groups answer each for itself; a rule of the space that was asked for limits them all.
     """
-    verdicts = [_read_verdict(caller, group, integration) for group in caller.group_ids]
-    if max(verdict for verdict, _ in verdicts) < _RUNS:
-        return False
-    first_verdict, has_rule = verdicts[0]
-    return caller.space_id is None or not has_rule or first_verdict == _RUNS
+    if not integrations:
+        return set()
+    verdicts = [_read_verdicts(caller, group, integrations) for group in caller.group_ids]
+    running = {pk for rows in verdicts for pk, (verdict, _) in rows.items() if verdict == _RUNS}
+    if caller.space_id is None:
+        return running
+    stopped = {pk for pk, (verdict, by_rule) in verdicts[0].items() if by_rule and verdict < _RUNS}
+    return running - stopped
 
 
-def _read_verdict(caller: Caller, group: int, integration: int) -> tuple[int, bool]:
-    """Return the verdict in one group, and True if a rule decides it."""
+def _read_verdicts(
+    caller: Caller, group: int, integrations: Collection[int]
+) -> dict[int, tuple[int, bool]]:
+    """Return the verdict on each in one group, with True where a rule decides it."""
     space = caller.space_id if group == caller.group_id else None
     alone = Caller(caller.user_id, group, space)
-    parameters = {**rights_parameters(alone), "integration": integration}
+    parameters = {**rights_parameters(alone), "integrations": list(integrations)}
     rows = rows_of(_verdict_sql(), parameters)
-    return (rows[0][0], rows[0][1]) if rows else (0, False)
+    return {pk: (verdict, by_rule) for pk, verdict, by_rule in rows}

@@ -16,7 +16,7 @@ IntegrationKind = Literal[
 ]
 Transport = Literal["", "stdio", "http", "sse", "openapi"]
 SideEffect = Literal["read", "write", "delete"]
-AIAccess = Literal["execute", "propose", "blocked"]
+AIAccess = Literal["execute", "propose", "app", "blocked"]
 JSONObject = dict[str, Any]
 
 

@@ -57,7 +57,11 @@ class Capability(models.Model):
     class AIAccess(models.TextChoices):
         EXECUTE = "execute"
         PROPOSE = "propose"
+        APP = "app", "Only its server's app"
         BLOCKED = "blocked"
+
+    # Not an admin's decision.
+    OF_SOURCES = (AIAccess.EXECUTE, AIAccess.APP)
 
     integration = models.ForeignKey(
         Integration, models.CASCADE, related_name="capabilities", db_index=False

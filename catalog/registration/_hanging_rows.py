@@ -170,7 +170,7 @@ def _settings(capability: Capability, *, only_limits: bool) -> dict[str, Any]:
     A category that its source declares is none of them: the source says it under each name.
     """
     values: dict[str, Any] = {}
-    if capability.ai_access != Capability.AIAccess.EXECUTE:
+    if capability.ai_access not in Capability.OF_SOURCES:
         values["ai_access"] = capability.ai_access
     if only_limits:
         return values

@@ -184,7 +184,9 @@ def _capability(
     if row:
         values |= {name: getattr(row, name) for name in _ADMIN_COLUMNS}
         # The stricter of the source's and the admin's setting wins.
-        values["ai_access"] = max(row.ai_access, descriptor.ai_access, key=_STRICTNESS.index)
+        # What was its server's to say, the server may take back.
+        decided = () if row.ai_access in Capability.OF_SOURCES else (row.ai_access,)
+        values["ai_access"] = max([descriptor.ai_access, *decided], key=_STRICTNESS.index)
         if descriptor.category_inferred and not row.category_inferred:
             values |= {"category": row.category, "category_inferred": False}
         if corrected_columns(row.effect_evidence):

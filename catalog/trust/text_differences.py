@@ -23,6 +23,8 @@ _LABELS = {
     "title": gettext_noop("Title"),
     "description": gettext_noop("Description"),
     "annotations": gettext_noop("Annotations"),
+    "icons": gettext_noop("Icons"),
+    "_meta": gettext_noop("Details for clients"),
     "inputSchema": gettext_noop("Arguments"),
     "outputSchema": gettext_noop("Result"),
     # Of definitions from other origins than servers.

@@ -18,6 +18,7 @@ from catalog.formats.descriptors import (
 from catalog.formats.files import is_deeper
 from catalog.formats.names import display_name_for
 from catalog.formats.read_limits import DEFAULT_LIMITS, KB
+from catalog.formats.readers.tool import passed_meta, passed_on
 from catalog.formats.readers.tools_list import normalize_tools
 from catalog.models import Capability, Integration
 from catalog.trust.findings import Finding, Severity
@@ -27,11 +28,19 @@ from catalog.trust.findings import Finding, Severity
 # reader.
 
 # Everything a model or a policy sees; the rest of a server's answer is ignored.
-PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+PINNED = (
+    *("name", "title", "description", "inputSchema", "outputSchema", "annotations"),
+    *("icons", "_meta"),
+)
+# In `_meta`: a tool's app, whom it is shown to, and what its client may do.
+_ACTED_ON = ("ui", "openai/", "anthropic/")
 
 
 def pinned_part(tool: Mapping[str, Any]) -> JSONObject:
     """Return the pinned fields of a `tools/list` entry."""
+    meta = tool.get("_meta")
+    if isinstance(meta, Mapping):
+        tool = {**tool, "_meta": passed_meta(meta) or None}
     return {key: tool[key] for key in PINNED if tool.get(key) is not None}
 
 
@@ -46,7 +55,13 @@ def canonical_definition(definition: Mapping[str, Any]) -> str:
 
 
 def digest_definition(definition: Mapping[str, Any]) -> str:
-    """Return the digest of a definition. The order of keys does not change it."""
+    """Return the digest of a definition. The order of keys does not change it, and in `_meta` only
+    what clients act on does: the rest may differ each time, and stays as it was reviewed."""
+    meta = definition.get("_meta")
+    if isinstance(meta, Mapping):
+        acting = {key: part for key, part in meta.items() if key.startswith(_ACTED_ON)}
+        rest = {key: part for key, part in definition.items() if key != "_meta"}
+        definition = rest | ({"_meta": acting} if acting else {})
     return digest_text(canonical_definition(definition))
 
 
@@ -155,12 +170,15 @@ def digest_tools(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 def reconstruct_definition(capability: Capability) -> str:
     """Reconstruct the server's definition of a tool stored before pinning existed."""
+    clients = passed_on(capability.annotations)
     definition = {
         "name": capability.action,
         "description": capability.description or None,
         "inputSchema": capability.input_schema,
         "outputSchema": capability.output_schema,
-        "annotations": capability.annotations or None,
+        "annotations": clients.hints or None,
+        "icons": clients.icons or None,
+        "_meta": clients.meta or None,
     }
     if capability.display_name != display_name_for(capability.action):
         definition["title"] = capability.display_name

@@ -27,7 +27,7 @@ from discovery.models import Call
 
 
 @cache
-def _usable_sql(*, to_be_sent: bool, united: bool) -> str:
+def _usable_sql(*, to_be_sent: bool, united: bool, apps: bool) -> str:
     """Build the statement that reads a usable capability, its integration, and its call's needs."""
     # A key that ended meanwhile, and a deactivated actor, call nothing more.
     needs, join = call_needs_sql("i.id", "c.action") if to_be_sent else ("NULL", "")
@@ -37,7 +37,7 @@ def _usable_sql(*, to_be_sent: bool, united: bool) -> str:
     columns = f"{row_columns()}, {needs}"
     return f"""
 WITH RECURSIVE {_ASKED},
-{rights_sql(TABLES, united=united, among=True)}
+{rights_sql(TABLES, united=united, among=True, apps=apps)}
 SELECT {facts}, {group}, {quotas}, {columns}
 FROM usable JOIN catalog_capability c ON c.id = usable.id
 JOIN catalog_integration i ON i.id = c.integration_id {join}
@@ -85,19 +85,22 @@ def permitted(call: Call) -> Capability | None:
     """Return the capability with `readiness` and `needs` if the whole chain may use it now."""
     if call.acts_for_other and not may_act(call):
         return None
-    capability = _read_capability(call.caller, call.full_name, call, to_be_sent=True)
+    # Whether an app may call it was asked when the call was made.
+    capability = _read_capability(call.caller, call.full_name, call, to_be_sent=True, apps=True)
     # The name may belong to another capability by now.
     return capability if capability and capability.pk == call.capability_id else None
 
 
-def find_usable_capability(caller: Caller, *, full_name: str) -> Capability | None:
+def find_usable_capability(
+    caller: Caller, *, full_name: str, apps: bool = False
+) -> Capability | None:
     """Return the usable capability of that name, with `readiness`, `given_in`, `quotas` and
     `a_minute`, or None.
 
     `given_in` is the id of the group that grants it, `quotas` those of the quotas on its calls, and
-    `a_minute` the limit of its integration.
+    `a_minute` the limit of its integration. `apps` adds what only a server's own app may call.
     """
-    return _read_capability(caller, full_name, None, to_be_sent=False)
+    return _read_capability(caller, full_name, None, to_be_sent=False, apps=apps)
 
 
 def may_act(call: Call) -> bool:
@@ -107,7 +110,7 @@ def may_act(call: Call) -> bool:
 
 
 def _read_capability(
-    caller: Caller, full_name: str, call: Call | None, *, to_be_sent: bool
+    caller: Caller, full_name: str, call: Call | None, *, to_be_sent: bool, apps: bool
 ) -> Capability | None:
     acting = call.acts_for_other if call else current_chain().acts_for_other(caller.user_id)
     parameters = {
@@ -118,7 +121,8 @@ def _read_capability(
         "actor": call.actor_id if call else None,
         "account": None if acting else caller.user_id,
     }
-    rows = rows_of(_usable_sql(to_be_sent=to_be_sent, united=caller.is_united), parameters)
+    statement = _usable_sql(to_be_sent=to_be_sent, united=caller.is_united, apps=apps)
+    rows = rows_of(statement, parameters)
     if not rows:
         return None
     split = len(COLUMNS) + 3

@@ -72,7 +72,7 @@ def _withdraw(leaving: WaitingCall) -> None:
 @cache
 def _pending_sql() -> str:
     """Build the statement; the rights of each user, group and space are computed once."""
-    rights = rights_sql(TABLES, among=True)
+    rights = rights_sql(TABLES, among=True, apps=True)
     for name in ("user", "group", "space"):
         rights = rights.replace(f"%({name})s::bigint", f"asker.{name}_id")
     return f"""

@@ -161,9 +161,13 @@ def begin(
     turn_id: UUID | None = None,
     idempotency_key: str = "",
     dialogue: JSONObject | None = None,
+    apps: bool = False,
 ) -> BegunCall:
-    """Check and store a call without waiting for its outcome. Raises what `execute` does."""
-    capability = find_usable(caller=caller, full_name=full_name)
+    """Check and store a call without waiting for its outcome. Raises what `execute` does.
+
+    `apps` says that it may be the call of a server's own app, which a client shows.
+    """
+    capability = find_usable(caller=caller, full_name=full_name, apps=apps)
     arguments = _checked(capability, arguments)
     call = _new_call(caller, capability, arguments, turn_id, idempotency_key)
     # Of a call that waits for a person, the client is gone when it is sent.
@@ -184,9 +188,9 @@ def _checked(capability: Capability, arguments: Any) -> JSONObject:
     return checked
 
 
-def find_usable(*, caller: Caller, full_name: str) -> Capability:
+def find_usable(*, caller: Caller, full_name: str, apps: bool = False) -> Capability:
     """Return the capability with its readiness; raise NotFoundError unless it is the caller's."""
-    capability = find_usable_capability(caller, full_name=full_name)
+    capability = find_usable_capability(caller, full_name=full_name, apps=apps)
     if capability is None:
         raise _missing_error(caller=caller, full_name=full_name)
     return capability

@@ -114,7 +114,7 @@ def _find_readable(calls: QuerySet[Call], pk: UUID) -> Call | None:
     if call is None:
         return None
     tool = Capability.objects.filter(pk=call.capability_id or 0)
-    tools = Capability.objects.usable_by(call.caller, unavailable=True, among=tool)
+    tools = Capability.objects.usable_by(call.caller, unavailable=True, among=tool, apps=True)
     call.capability = tools.select_related("integration").first()
     if call.capability is None and not (
         call.state == State.CANCELLED and call.reason in LEFT_QUEUE
@@ -161,7 +161,7 @@ def _usable_capabilities(calls: Sequence[Call]) -> dict[int, Capability]:
     for asked_by in {call.caller for call in calls}:  # one for each space
         keys = [call.capability_id or 0 for call in calls if call.caller == asked_by]
         called = Capability.objects.filter(pk__in=keys)
-        theirs = Capability.objects.usable_by(asked_by, unavailable=True, among=called)
+        theirs = Capability.objects.usable_by(asked_by, unavailable=True, among=called, apps=True)
         usable |= theirs.select_related("integration").in_bulk()
     return usable
 

@@ -280,13 +280,16 @@ def serialize_result(result: ToolResult, *, most: int) -> str:
 
     What is cut says where, and of how much; what is left out, how much it was.
     """
-    whole = {"content": result.content, "structured": result.structured}
+    whole: JSONObject = {"content": result.content, "structured": result.structured}
     if result.required is not None:
         whole["required"] = result.required
+    if result.meta is not None and _size(result.meta) <= most // 2:
+        whole["meta"] = result.meta
     stored: JSONObject = {**whole, "is_error": result.is_error, "truncated": False}
     if _size(stored) <= most:
         return _serialize_ascii(stored)
-    content, bytes_free = _cut_blocks(result.content, most)
+    of_meta = _size(whole["meta"]) if "meta" in whole else 0
+    content, bytes_free = _cut_blocks(result.content, most - of_meta)
     stored |= {"content": content, "structured": None, "truncated": True}
     if result.structured is not None and (size := _size(result.structured)) <= bytes_free:
         stored["structured"] = result.structured

@@ -65,7 +65,8 @@ def tools_offered(scope: InsightsScope) -> QuerySet[Capability]:
     offered = tools_in_scope(scope).filter(
         state=approved, integration__state=approved, integration__enabled=True
     )
-    offered = offered.exclude(ai_access=Capability.AIAccess.BLOCKED)
+    hidden = (Capability.AIAccess.APP, Capability.AIAccess.BLOCKED)
+    offered = offered.exclude(ai_access__in=hidden)
     ended = RuntimeCapability.objects.filter(IS_OVER)
     offered = offered.exclude(full_name__in=ended.values("full_name"))
     if scope.user_id is None and scope.group_id is not None:

@@ -222,7 +222,7 @@ _ASKED_FOR = """usable AS MATERIALIZED (
 _OUTSIDE = """usable AS MATERIALIZED (
   SELECT c.id, c.tokens, false AS always, 2 AS mode
   FROM catalog_capability c JOIN catalog_integration i ON i.id = c.integration_id
-  WHERE c.state = 'approved' AND c.available AND c.ai_access <> 'blocked'
+  WHERE c.state = 'approved' AND c.available AND c.ai_access NOT IN ('blocked', 'app')
     AND i.state = 'approved' AND i.enabled AND c.id NOT IN (SELECT id FROM held)
 )"""
 _NEAR = """near AS (

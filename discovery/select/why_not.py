@@ -145,7 +145,7 @@ def _no_right(row: Capability, rights: Explanation | None) -> WhyNot | None:
         return _reply(
             row, "quarantined", _("Its definition awaits review. Until then nobody can use it.")
         )
-    if row.ai_access == Capability.AIAccess.BLOCKED:
+    if row.ai_access in (Capability.AIAccess.APP, Capability.AIAccess.BLOCKED):
         return _reply(row, "blocked", _("The tool is blocked for AI use, for everyone."))
     if rights.decision == "no" and row.available:
         return _reply(row, "no right", rights.because)

@@ -605,8 +605,8 @@ SETTINGS = (
     Setting(
         "PEGBOARD_MCP_TOOLS",
         40,
-        "Tools that `/mcp` lists besides the meta-tools; who may use more gets those that fit. 0 "
-        "lists none.",
+        "Tools that `/mcp` lists besides the meta-tools; who may use more gets those used "
+        "most. 0 lists none.",
         0,
         500,
     ),

@@ -218,7 +218,7 @@ def _tools() -> list[Values]:
 def tool_entry(row: Capability) -> Values:
     """Return an admin's settings of a tool as the file has them."""
     entry: Values = {"name": row.full_name}
-    if row.ai_access != Capability.AIAccess.EXECUTE:
+    if row.ai_access not in Capability.OF_SOURCES:
         entry["access"] = row.ai_access
     entry |= {name: True for name in ("core", "pinned") if getattr(row, name)}
     corrected = corrected_columns(row.effect_evidence)

@@ -23,7 +23,11 @@ from catalog.readiness.own_values import still_needed
 from catalog.servers.client.launch_rules import CommandNotAllowedError, Launchers, check_command
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.health_history import record_health
-from catalog.servers.connections.server_requests import close_connection, probe_server
+from catalog.servers.connections.server_requests import (
+    close_connection,
+    note_announced,
+    probe_server,
+)
 from catalog.servers.net.address_check import AllowedHosts, EndpointNotAllowedError, check_address
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import values_for
@@ -184,6 +188,7 @@ def _run_steps(installation: Installation) -> None:
     )
     installation.tools = tools.tools
     Installation.objects.filter(pk=installation.pk).update(tools=tools.tools)
+    note_announced(installation.integration, tools)
     if not request_tool_review(installation):
         store_tools(installation, complete=not tools.left_out, defects=tools.defects)
 

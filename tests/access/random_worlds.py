@@ -39,7 +39,7 @@ def random_world(random: Random) -> World:
     )
 
 
-AI_ACCESS = ["execute"] * 6 + ["propose", "blocked"]
+AI_ACCESS = ["execute"] * 6 + ["propose", "app", "blocked"]
 
 
 def random_spaces(random: Random) -> dict[int, tuple[int, int | None]]:

@@ -1,13 +1,15 @@
 """Access to a server as a whole: what is said of the integration, by its groups together."""
 
+import random
+
 import pytest
 
 from acl.models import Space
 from acl.rights.caller_lookup import Caller
-from catalog.access.servers import may_use_server
+from catalog.access.servers import may_use_server, usable_servers
 from catalog.models import Rule
 from tests.access.people import People, invite
-from tests.factories import GroupFactory, lay_down
+from tests.factories import GroupFactory, IntegrationFactory, give, lay_down
 
 
 @pytest.fixture
@@ -43,3 +45,29 @@ def test_deny_in_the_space_limits_all_groups(people: People) -> None:
 
     assert may_use_server(together, people.gmail.pk)
     assert not may_use_server(in_space, people.gmail.pk)
+
+
+def test_many_servers_are_judged_as_each_alone(people: People) -> None:
+    """Lay down rules and grants at random; ask of all servers at once, and of each by itself."""
+    draw = random.Random(8)
+    other = GroupFactory.create()
+    people.alice.groups.add(other)
+    spaces = [Space.objects.get(group=group, parent=None) for group in (people.support, other)]
+    servers = IntegrationFactory.create_batch(12)
+    for server in servers:
+        for group in draw.sample([people.support, other], draw.randint(0, 2)):
+            give(server, group)
+        for space in draw.sample(spaces, draw.randint(0, 2)):
+            lay_down(draw.choice(list(Rule.Effect)), server, space)
+    callers = [
+        Caller(people.alice.pk, people.support.pk),
+        Caller(people.alice.pk, other.pk, None, (people.support.pk,)),
+        Caller(people.alice.pk, other.pk, spaces[1].pk, (people.support.pk,)),
+        Caller(people.charlie.pk, people.finance.pk),
+    ]
+
+    for caller in callers:
+        alone = {server.pk for server in servers if may_use_server(caller, server.pk)}
+        assert usable_servers(caller, [server.pk for server in servers]) == alone
+    assert usable_servers(callers[0], []) == set()
+    assert any(usable_servers(callers[2], [server.pk for server in servers]))

@@ -123,7 +123,8 @@ def hide_something(people: People, random: Random) -> None:
         case 2:
             CapabilityFactory.create(integration=people.gmail, state="quarantined", **words)
         case 3:
-            CapabilityFactory.create(integration=people.gmail, ai_access="blocked", **words)
+            access = random.choice(["app", "blocked"])
+            CapabilityFactory.create(integration=people.gmail, ai_access=access, **words)
         case 4:
             denied = CapabilityFactory.create(integration=people.gmail, core=True, **words)
             root = Space.objects.get(group=people.support, parent=None)

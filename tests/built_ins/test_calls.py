@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from marketplace.sources.kinds.starter import starter_collection
 from pytest_django.fixtures import Settings
 
 from acl.platform.redis_circuit import redis_circuit
@@ -22,7 +23,6 @@ from discovery.calls.execution import NotFoundError, execute
 from discovery.calls.quotas import QuotaExceededError
 from discovery.mcp.server.runnable_tools import listed_tools
 from discovery.models import Call, Quota
-from marketplace.sources.kinds.starter import starter_collection
 from tests.access.people import People, invite
 from tests.calls.worker import run_call
 from tests.mcp.asking import ask

@@ -14,7 +14,7 @@ STREAM = {"Accept": "application/json, text/event-stream"}
 class OlderClient:
     """A client of 2025-11-25 with a session; what it can be asked is up to the test."""
 
-    def __init__(self, key: str, path: str, **capabilities: Any) -> None:
+    def __init__(self, key: str, path: str = "/mcp", **capabilities: Any) -> None:
         self.key, self.path = key, path
         self.headers: dict[str, str] = dict(STREAM)
         params = {

@@ -457,6 +457,17 @@ async def change_prompts(ctx: Context, params: Any) -> Answer:
     return said("Told of a change of prompts.")
 
 
+async def refresh_board(ctx: Context, params: Any) -> Answer:
+    """Say what the client announced, as an app's own call would refresh its view."""
+    announced = ctx.session.client_capabilities
+    extensions = (announced.extensions if announced else None) or {}
+    return said(
+        "Refreshed.",
+        structured_content={"extensions": extensions},
+        _meta={"board/cursor": "7", "ui": {"height": 300}},
+    )
+
+
 _ANY: dict[str, Any] = {"type": "object", "properties": {}}
 _PROMPT = {"type": "object", "properties": {"prompt": {"type": "string"}}, "required": ["prompt"]}
 _MESSAGE = {"type": "object", "properties": {"message": {"type": "string"}}}
@@ -506,6 +517,16 @@ TOOLS: dict[str, Tool] = {
     "test_elicitation_sep1034_defaults": (elicits(DEFAULTS, "Fill this in."), _ANY),
     "test_elicitation_sep1330_enums": (elicits(ENUMS, "Choose."), _ANY),
     "json_schema_2020_12_tool": (simple_text, SCHEMA_2020),
+    "show_board": (simple_text, _ANY),
+    "refresh_board": (refresh_board, _ANY),
+}
+BOARD = "ui://board/main.html"
+METAS: dict[str, dict[str, Any]] = {
+    "show_board": {"ui": {"resourceUri": BOARD, "visibility": ["model", "app"]}},
+    "refresh_board": {"ui": {"resourceUri": BOARD, "visibility": ["app"]}},
+}
+BOARD_META: dict[str, Any] = {
+    "ui": {"csp": {"connectDomains": ["https://board.example"]}, "prefersBorder": True}
 }
 MODERN_TOOLS: dict[str, Tool] = {
     "greet": (greet, {"type": "object", "properties": {"name": {"type": "string"}}}),
@@ -571,6 +592,9 @@ RESOURCES = [
         uri="test://watched-resource", name="Watched", description="A text to watch.",
         mime_type="text/plain",
     ),
+    types.Resource(
+        uri=BOARD, name="Board", mime_type="text/html;profile=mcp-app", _meta=BOARD_META
+    ),
 ]  # fmt: skip
 TEMPLATE = types.ResourceTemplate(
     uri_template="test://template/{id}/data",
@@ -584,7 +608,12 @@ async def list_tools(ctx: Context, params: Any) -> types.ListToolsResult:
     offered = TOOLS | (MODERN_TOOLS if "modern" in sys.argv else {})
     return types.ListToolsResult(
         tools=[
-            types.Tool(name=name, description=f"The tool {name}.", input_schema=schema)
+            types.Tool(
+                name=name,
+                description=f"The tool {name}.",
+                input_schema=schema,
+                _meta=METAS.get(name),
+            )
             for name, (_, schema) in offered.items()
         ]
     )
@@ -620,6 +649,14 @@ async def read_resource(
     if uri == "test://static-binary":
         blob = types.BlobResourceContents(uri=uri, mime_type="image/png", blob=PIXEL)
         return types.ReadResourceResult(contents=[blob])
+    if uri == BOARD:
+        page = types.TextResourceContents(
+            uri=uri,
+            mime_type="text/html;profile=mcp-app",
+            text="<!doctype html><title>Board</title>",
+            _meta=BOARD_META,
+        )
+        return types.ReadResourceResult(contents=[page])
     if uri == "test://static-text":
         words = "This is the content of the static text resource."
     elif uri.startswith(ASKING_ADDRESS):

@@ -1,4 +1,4 @@
-"""The official conformance suite against a reference server behind `/mcp/<integration>`.
+"""The official conformance suite against a reference server behind Pegboard's addresses of MCP.
 
 Each scenario that fails is named here with its reason; one that passes must not be named.
 """
@@ -21,6 +21,10 @@ _SCHEMA = (
 )
 _REQUIRED = "No tool requires a task of the client: Pegboard waits for the server's itself."
 _HEADERS = "The reference server has no tool with such headers; the SDK's own example neither."
+_FULL_NAMES = (
+    "The address of all servers lists tools by their full names, and the suite by its own."
+)
+_UNWATCHED = "Resources are watched at their server's address."
 # These say only that nothing came within 500 to 1500 ms, in which a server may have to be started
 # first. What comes on a stream of changes is tested in `test_subscriptions.py`.
 _TOO_SLOW = (
@@ -35,16 +39,29 @@ NEWER = {
     "http-custom-header-server-validation": _HEADERS,
     "tasks-required-task-error": _REQUIRED,
 }
+OLDER_OF_ALL = {
+    "json-schema-2020-12": _FULL_NAMES,
+    "resources-subscribe": _UNWATCHED,
+    "resources-unsubscribe": _UNWATCHED,
+}
+NEWER_OF_ALL = {**NEWER, "json-schema-2020-12": _FULL_NAMES}
+
+
+RUNS = {
+    "stable": (STABLE, "legacy", ("--suite", "all"), OLDER, OLDER_OF_ALL),
+    "newest-2025-11-25": (NEWEST, "legacy", ("--requirements", "2025-11-25"), OLDER, OLDER_OF_ALL),
+    "newest-2026-07-28": (NEWEST, "modern", ("--requirements", "2026-07-28"), NEWER, NEWER_OF_ALL),
+}
 
 
 @pytest.mark.parametrize(
-    ("release", "generation", "options", "exceptions"),
+    ("release", "generation", "options", "exceptions", "is_all"),
     [
-        (STABLE, "legacy", ("--suite", "all"), OLDER),
-        (NEWEST, "legacy", ("--requirements", "2025-11-25"), OLDER),
-        (NEWEST, "modern", ("--requirements", "2026-07-28"), NEWER),
+        (*run, exceptions, is_all)
+        for *run, of_one, of_all in RUNS.values()
+        for is_all, exceptions in ((False, of_one), (True, of_all))
     ],
-    ids=["stable", "newest-2025-11-25", "newest-2026-07-28"],
+    ids=[f"{name}-{address}" for name in RUNS for address in ("integration", "all")],
 )
 def test_server_behind_pegboard_conforms(
     behind: str,
@@ -53,13 +70,15 @@ def test_server_behind_pegboard_conforms(
     generation: str,
     options: tuple[str, ...],
     exceptions: Mapping[str, str],
+    is_all: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(_mcp_tools, "wait_seconds_of", _wait_for_quick_tools)
     if not program(release).is_file():
         pytest.skip("npm could not fetch the suite: run `make install-tests` with a registry")
 
-    outcomes = run_server_suite(release, f"{behind}/reference-{generation}", tmp_path, *options)
+    address = behind if is_all else f"{behind}/reference-{generation}"
+    outcomes = run_server_suite(release, address, tmp_path, *options)
 
     failed = {name for name, outcome in outcomes.items() if _failures(outcome)}
     assert failed == set(exceptions), _told(outcomes, failed ^ set(exceptions))

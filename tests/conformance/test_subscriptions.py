@@ -88,7 +88,7 @@ def test_newer_client_hears_of_what_it_named(people: People) -> None:
     assert changed["method"] == "notifications/prompts/list_changed"
     for message in (acknowledged, updated, changed):
         assert message["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": 5}
-    assert honoured == {"toolsListChanged": True}  # the whole catalogue has no resources
+    assert honoured == {"toolsListChanged": True}  # the whole catalogue is listed, not watched
 
 
 @older_server_alone

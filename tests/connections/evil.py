@@ -101,6 +101,8 @@ def answer(number: int, method: str, params: dict[str, Any]) -> None:
     elif method == "initialize":
         version = "2024-11-05" if MODE == "old" else params["protocolVersion"]
         capabilities = {"tools": {"listChanged": True}}
+        for name in MODE.split("-")[1:] if MODE.startswith("announces-") else ():
+            capabilities[name] = {}
         about = {"name": "evil", "version": "1"}
         say(
             {

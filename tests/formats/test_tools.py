@@ -176,3 +176,23 @@ def test_json_rpc_answer_is_read(tmp_path: Path) -> None:
     answer = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "add"}]}}
 
     assert capability(load(tmp_path, "sums.json", json.dumps(answer))).full_name == "sums__add"
+
+
+@pytest.mark.parametrize(
+    ("meta", "access"),
+    [
+        ({"ui": {"visibility": ["app"]}}, "app"),
+        ({"ui": {"visibility": []}}, "app"),
+        ({"openai/visibility": "private"}, "app"),
+        ({"ui": {"visibility": ["model"]}}, "execute"),
+        ({"ui": {"visibility": ["app", "model"]}}, "execute"),
+        ({"ui": {"visibility": "app"}}, "execute"),  # not as the extension has it
+        ({"ui": {}}, "execute"),
+        ({"ui": None, "openai/visibility": "public"}, "execute"),
+    ],
+    ids=str,
+)
+def test_tool_for_its_servers_app_only_is_no_models(meta: dict[str, Any], access: str) -> None:
+    loaded = tools({"name": "act", "inputSchema": {"type": "object"}, "_meta": meta})
+
+    assert capability(loaded).ai_access == access

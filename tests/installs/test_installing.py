@@ -37,6 +37,24 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder", "quick_
 State = Installation.State
 
 
+@pytest.mark.parametrize(
+    "features",
+    [(), ("resources",), ("prompts", "completions"), ("resources", "prompts", "logging")],
+)
+def test_what_a_server_announces_is_stored_before_it_is_ready(
+    alice: User, features: tuple[str, ...]
+) -> None:
+    installation = begin(alice, evil("-".join(["announces", *features])))
+
+    install(installation.pk)
+    embed_pending()
+    install(installation.pk)
+    installation.refresh_from_db()
+
+    assert installation.state == State.READY
+    assert set(Integration.objects.get(slug="evil").announces) == set(features)
+
+
 def test_installed_server_is_there_for_its_groups_when_it_is_ready(alice: User) -> None:
     group = GroupFactory.create()
     bob = UserFactory.create(username="bob", groups=[group])

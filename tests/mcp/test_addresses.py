@@ -1,6 +1,8 @@
 """MCP servers by address: the whole catalogue, a space, or one integration (G1)."""
 
 import json
+import random
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ from django.db import connection
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from acl.people.spaces import create_space, ensure_root
@@ -73,7 +76,8 @@ def test_list_of_an_integration_is_its_servers_own(hub: Integration, key: str) -
     assert (merge["name"], read["name"], follow["name"]) == ("merge", "read.file", "get_call")
     assert merge["inputSchema"] == SCHEMA
     assert merge["annotations"] == {"readOnlyHint": False, "destructiveHint": True}
-    assert merge["_meta"] == {"pegboard/readiness": "asks_first"}
+    derived = {"pegboard/readiness": "asks_first", "pegboard/effect": "delete"}
+    assert merge["_meta"] == derived
     assert read["outputSchema"]["properties"] == {"text": {"type": "string"}}
     begun = ask_modern(key, "server/discover", path="/mcp/hub").json()["result"]
     info = begun["_meta"]["io.modelcontextprotocol/serverInfo"]
@@ -179,8 +183,8 @@ def _many(people: People, count: int) -> None:
         )
 
 
-def _called(caller: Caller, full_name: str) -> None:
-    Call.objects.create(
+def _called(caller: Caller, full_name: str, *, days_ago: int = 1) -> None:
+    row = Call.objects.create(
         user_id=caller.user_id,
         group_id=caller.group_id,
         capability=Capability.objects.get(full_name=full_name),
@@ -189,65 +193,114 @@ def _called(caller: Caller, full_name: str) -> None:
         state="failed",
         ended_at="2026-01-01T00:00:00Z",
     )
+    Call.objects.filter(pk=row.pk).update(created_at=timezone.now() - timedelta(days=days_ago))
 
 
-def test_long_list_becomes_what_was_used_and_what_was_found(
+def test_long_list_is_what_is_pinned_and_what_was_used_most(
     people: People, hub: Integration, key: str, settings: Settings
 ) -> None:
     settings.PEGBOARD_MCP_TOOLS = 3
-    settings.PEGBOARD_CALL_WAIT_SECONDS = 0  # no worker comes
     _many(people, 5)
     nothing_yet = own_names(key)
-    _called(people.caller, "shop__buy_4")
+    for name, times in (("shop__buy_4", 2), ("hub__merge", 1), ("shop__buy_0", 1)):
+        for _ in range(times):
+            _called(people.caller, name)
     used = own_names(key)
-    found = call(key, "search_tools", query="merge")["structuredContent"]["tools"]
-    adapted = ask_modern(key, "tools/list").json()["result"]
+    Capability.objects.filter(full_name="shop__buy_1").update(pinned=True)
+    pinned = own_names(key)
 
     assert nothing_yet == []
-    assert used == ["shop__buy_4"]
-    best = next(row["name"] for row in found if row["name"].startswith(("hub", "shop")))
-    names = [tool["name"] for tool in adapted["tools"]][len(META_TOOLS) :]
-    assert best in names
-    assert len(names) <= 3
-    assert adapted["ttlMs"] == 5_000
-    assert not call(key, "get_tool", name="shop__buy_1")["isError"]
-    assert "shop__buy_1" not in names  # and yet it can be called
-    Call.objects.all().delete()
-    call(key, "shop__buy_1")
-    assert Call.objects.get().full_name == "shop__buy_1"
+    assert used == ["hub__merge", "shop__buy_0", "shop__buy_4"]
+    assert pinned == ["hub__merge", "shop__buy_1", "shop__buy_4"]
+    listed = ask_modern(key, "tools/list").json()["result"]
+    assert (listed["ttlMs"], listed["cacheScope"]) == (60_000, "private")
+
+
+ARGUMENTS = {
+    "browse_category": {"category": "development"},
+    "discover_capabilities": {"query": "merge"},
+    "execute_tool": {"name": "shop__buy_2", "arguments": {}},
+    "get_tool": {"name": "shop__buy_1"},
+    "search_tools": {"query": "merge"},
+    "tool_discovery__describe": {"tool_name": "shop__buy_3"},
+    "tool_discovery__find": {"query": "Buy the article of kind 2."},
+    "mcp__call_tool": {"server_name": "shop", "tool_name": "buy_3", "params": {}},
+}
+
+
+@pytest.mark.parametrize("most", [0, 3, 40])
+def test_no_request_changes_the_list(
+    people: People, hub: Integration, key: str, settings: Settings, most: int
+) -> None:
+    """Send every meta-tool, every direct call, and other methods, in any order; compare lists."""
+    settings.PEGBOARD_MCP_TOOLS = most
+    settings.PEGBOARD_CALL_WAIT_SECONDS = 0  # no worker comes
+    _many(people, 5)
+    _called(people.caller, "shop__buy_4")
+    client = OlderClient(key, "/mcp")
+    client.post(LIST)
+
+    def lists() -> list[Any]:
+        other = key_of(people)
+        older = [
+            way.post(LIST).json()["result"]["tools"] for way in (client, OlderClient(key, "/mcp"))
+        ]
+        newer = [ask_modern(raw, "tools/list").json()["result"]["tools"] for raw in (key, other)]
+        bare = [[tool | {"execution": None} for tool in tools] for tools in [*older, *newer]]
+        return [json.dumps(tools, sort_keys=True) for tools in bare]
+
+    before = lists()
+    requests = [(name, ARGUMENTS.get(name, {})) for name in META_TOOLS]
+    requests += [(f"shop__buy_{number}", {}) for number in range(5)]
+    random.Random(37).shuffle(requests)
+    heard = []
+    for name, arguments in requests:
+        params = {"name": name, "arguments": arguments}
+        answer = client.post({"id": 7, "method": "tools/call", "params": params})
+        heard += [answer.headers["Content-Type"]]
+        ask_modern(key, "tools/call", params)
+
+    assert len(set(before)) == 1  # the same for every connection, generation and key of a person
+    assert lists() == before
+    assert set(heard) == {"application/json"}  # nobody was told of a change
+    called = set(Call.objects.values_list("full_name", flat=True))
+    assert called == {f"shop__buy_{number}" for number in range(5)}  # listed or not
+
+
+def test_calls_of_a_day_count_from_the_next_one_on(
+    people: People, hub: Integration, key: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PEGBOARD_MCP_TOOLS = 1
+    _called(people.caller, "hub__merge", days_ago=0)
+
+    today = own_names(key)
+    tomorrow = timezone.now() + timedelta(days=1)
+    monkeypatch.setattr(timezone, "now", lambda: tomorrow)
+
+    assert today == []
+    assert own_names(key) == ["hub__merge"]
 
 
 def test_older_client_is_told_with_an_answer_that_its_list_changed(
-    people: People, hub: Integration, key: str, settings: Settings, tmp_path: Path
+    people: People, hub: Integration, key: str, tmp_path: Path
 ) -> None:
-    settings.PEGBOARD_MCP_TOOLS = 1
-    _many(people, 3)
-    space = create_space(
-        by=None, group=people.support, parent=ensure_root(people.support), name="N"
-    )
     client, other = OlderClient(key, "/mcp"), OlderClient(key, "/mcp")
-    inside = OlderClient(key, f"/mcp/space/{space.slug}")
 
     unread = _told(client, "search_tools", query="merge")
-    for one in (client, other, inside):
-        one.post(LIST)
+    for reader in (client, other):
+        reader.post(LIST)
     same = _told(client, "search_tools", query="merge")
-    found = _told(client, "search_tools", query="Buy the article of kind 2.")
-    once = _told(client, "search_tools", query="Buy the article of kind 2.")
-    others = _told(other, "get_tool", name="hub__merge")  # of the same key, so of the same searches
-    in_space = _told(inside, "get_tool", name="hub__merge")
+    take_away(hub, people.support)
+    by_right = _told(other, "get_tool", name="gmail__send_email")
+    seldom = _told(client, "get_tool", name="gmail__send_email")  # it has just been looked at
+    once = _told(other, "get_tool", name="gmail__send_email")
     plain = ask(key, "tools/call", SEARCH, {"Mcp-Session-Id": client.headers["Mcp-Session-Id"]})
-    take_away(Integration.objects.get(slug="shop"), people.support)
-    seldom = _told(other, "get_tool", name="hub__merge")  # it has just been looked at
-    by_right = _told(client, "get_tool", name="hub__merge")
-    call(key, "search_tools", query="merge")
     with override_settings(REDIS_URL=f"unix://{tmp_path}/nobody.sock"):
         gone = _told(client, "search_tools", query="merge")
     redis_circuit.close()
 
-    assert (unread, same, once, seldom, gone) == ([], [], [], [], [])
-    assert found == others == by_right == ["notifications/tools/list_changed"]
-    assert in_space == []  # where nothing was searched for
+    assert (unread, same, seldom, once, gone) == ([], [], [], [], [])
+    assert by_right == ["notifications/tools/list_changed"]
     assert plain.headers["Content-Type"] == "application/json"  # all that it accepts
 
 

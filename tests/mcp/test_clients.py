@@ -27,6 +27,7 @@ pytestmark = pytest.mark.processes
 def people(transactional_db: None, settings: Settings) -> People:
     """Alice and others; a server of her group has more tools than a list takes."""
     settings.PEGBOARD_MCP_TOOLS = 1
+    settings.PEGBOARD_CALL_WAIT_SECONDS = 0  # no worker comes
     people = invite()
     hub = IntegrationFactory.create(slug="hub", transport="http", connection="connected")
     give(hub, people.support)
@@ -60,7 +61,11 @@ async def _drive(address: str, key: str, mode: Any) -> dict[str, Any]:
                     "execute_tool", {"name": "gmail__send_email", "arguments": {"to": "bob"}}
                 ),
                 "searched": await client.call_tool("search_tools", {"query": "merge code"}),
-                "changed": [tool.name for tool in (await client.list_tools()).tools],
+                "called": await client.call_tool(
+                    "execute_tool", {"name": "hub__merge", "arguments": {}}
+                ),
+                "direct": await client.call_tool("hub__merge", {}),
+                "again": [tool.name for tool in (await client.list_tools()).tools],
                 "announced": client.server_capabilities.tools,
                 "heard": heard,
             }
@@ -81,9 +86,11 @@ def test_official_client_finds_and_calls(
     assert told["foreign"].is_error
     assert told["executed"].structured_content["status"] == "client_executes"
     assert mode == version or told["announced"].list_changed  # a pinned version is not asked about
-    if mode == "legacy":  # newer clients ask for a stream, and keep a list for as long as it holds
-        assert told["heard"] == ["notifications/tools/list_changed"]
-        assert told["changed"][-1] in ("hub__merge", "hub__fetch")
+    found = [row["name"] for row in told["searched"].structured_content["tools"]]
+    assert "hub__merge" in found
+    assert (told["again"], told["heard"]) == (told["tools"], [])  # a search changes no list
+    assert told["called"].structured_content["status"] == "running"  # found, called by its name
+    assert "get_call" in told["direct"].content[0].text
 
 
 def test_client_from_npm_finds_and_calls(people: People, address: str) -> None:
@@ -101,5 +108,6 @@ def test_client_from_npm_finds_and_calls(people: People, address: str) -> None:
     assert told["found"]["structuredContent"]["name"] == "gmail__send_email"
     assert told["foreign"]["isError"]
     assert told["executed"]["structuredContent"]["arguments"] == {"to": "bob"}
-    assert told["heard"] == ["notifications/tools/list_changed"]
-    assert told["changed"][-1] in ("hub__merge", "hub__fetch")
+    assert (told["again"], told["heard"]) == (told["tools"], [])
+    assert told["called"]["structuredContent"]["status"] == "running"
+    assert "get_call" in told["direct"]["content"][0]["text"]

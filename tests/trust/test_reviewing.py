@@ -91,6 +91,28 @@ def test_order_and_the_way_of_writing_numbers_are_no_change(world: World) -> Non
     assert (report.unchanged, report.changed) == (1, [])
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"icons": [{"src": "https://a.example/other.png"}]},
+        {"annotations": {"readOnlyHint": False}},
+        {"_meta": {"n": 2, "ui": {"resourceUri": "ui://other"}}},
+        {"_meta": {"n": 2, "openai/visibility": "private"}},
+        {"outputSchema": {"type": "array"}},
+    ],
+    ids=str,
+)
+def test_what_clients_act_on_is_reviewed_when_it_changes(
+    world: World, part: dict[str, Any]
+) -> None:
+    tool = {"name": "t", "description": "T.", "inputSchema": {"type": "object"}}
+    world.says(tool | {"_meta": {"n": 1}}, by=world.alice)
+
+    report = world.says(tool | {"_meta": {"n": 1}} | part)
+
+    assert report.changed == ["t"]
+
+
 def test_new_tools_wait_and_are_nowhere(world: World) -> None:
     world.says(READ, by=world.alice)
 

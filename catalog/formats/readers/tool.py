@@ -1,7 +1,8 @@
 """Tool definitions in any of the usual shapes, and files with a plain list of them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from catalog.formats._schema_cleanup import (
     read_input_schema,
@@ -16,10 +17,12 @@ from catalog.formats.descriptors import (
     JSONObject,
     Loaded,
     SideEffect,
+    canonical_json,
 )
 from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError
 from catalog.formats.names import display_name_for, full_name_for, identifier_for, slug_for
+from catalog.formats.read_limits import KB
 from catalog.formats.text_cleanup import clean_name, clean_text
 
 OF_SERVERS = False
@@ -27,6 +30,10 @@ IS_LOOSE = True
 
 _TITLE_LENGTH = 200
 SCHEMA_KEYS = ("inputSchema", "parameters", "schema")
+# Kept among a tool's annotations, for clients that show it.
+_BESIDE = ("icons", "_meta")
+_LARGEST_BESIDE = 64 * KB
+_OF_ONE_HOP = ("io.modelcontextprotocol/", "pegboard/")
 
 
 def recognises(value: Any) -> bool:
@@ -101,6 +108,8 @@ def read_tool(
         display_name=entry.name("title"),
         source_ref={**integration.source_ref, "file": entry.document.file, "tool": action},
     )
+    if _is_for_app_only(passed_on(tool.annotations).meta):
+        tool = replace(tool, ai_access="app")
     if integration.kind != "openapi" and "http" in tool.annotations:
         # Only a document that Pegboard has read says how an operation is sent.
         remaining = {key: value for key, value in tool.annotations.items() if key != "http"}
@@ -126,8 +135,7 @@ def tool_descriptor(
     category_name, inferred = resolve_category(category, name=action, description=description)
     full_name = full_name_for(integration, action, declared_id=declared_id)
     schema = read_input_schema(entry, *SCHEMA_KEYS)
-    value = entry.value("annotations")
-    annotations = value if isinstance(value, dict) else {}
+    annotations = _annotations(entry)
     return Descriptor(
         kind="tool",
         integration=integration,
@@ -163,6 +171,54 @@ def action_name(entry: Entry) -> str:
     if not name.isascii():
         entry.report("name", "has non-ASCII letters; models call it by a short form of its name")
     return str(raw).strip() or name
+
+
+class PassedOn(NamedTuple):
+    """Parts of a tool for clients, which get them as its server says them."""
+
+    hints: JSONObject
+    icons: list[JSONObject]
+    meta: JSONObject
+
+
+def passed_on(annotations: Mapping[str, Any]) -> PassedOn:
+    """Separate what is kept among a tool's annotations; how an API's call is sent is none of it."""
+    hints = {key: value for key, value in annotations.items() if key not in ("http", *_BESIDE)}
+    return PassedOn(hints, annotations.get("icons") or [], annotations.get("_meta") or {})
+
+
+def _is_for_app_only(meta: JSONObject) -> bool:
+    """Return True if the server shows the tool to its own app, and to no model."""
+    ui = meta.get("ui")
+    visibility = ui.get("visibility") if isinstance(ui, dict) else None
+    is_hidden = isinstance(visibility, list) and "model" not in visibility
+    return is_hidden or meta.get("openai/visibility") == "private"
+
+
+def passed_meta(meta: Mapping[str, Any] | None) -> JSONObject:
+    """Return a server's `_meta` without what is between two neighbours only, and what is ours."""
+    return {key: value for key, value in (meta or {}).items() if not key.startswith(_OF_ONE_HOP)}
+
+
+def _annotations(entry: Entry) -> JSONObject:
+    """Return the hints, with icons and `_meta` beside them, so that all that clients get is in the
+    definition that is reviewed."""
+    value = entry.value("annotations")
+    hints = value if isinstance(value, dict) else {}
+    annotations = {key: hint for key, hint in hints.items() if key not in _BESIDE}
+    icons, meta = entry.value("icons"), entry.value("_meta")
+    beside = {
+        "icons": [icon for icon in icons if isinstance(icon, dict)]
+        if isinstance(icons, list)
+        else [],
+        "_meta": passed_meta(meta) if isinstance(meta, dict) else {},
+    }
+    for key, part in beside.items():
+        if len(canonical_json({key: part})) > _LARGEST_BESIDE:
+            entry.report(key, f"has more than {_LARGEST_BESIDE:,} bytes; left out")
+        elif part:
+            annotations[key] = part
+    return annotations
 
 
 def _title_in(annotations: JSONObject) -> str:

@@ -14,12 +14,14 @@ import mcp_types as types
 from django.conf import settings
 from mcp import MCPError
 from mcp.client import Client
+from mcp.client.extension import advertise
 from mcp.shared.dispatcher import ProgressFnT
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
 from catalog.formats.descriptors import ToolDefect
 from catalog.formats.icon_choice import choose_icon
+from catalog.formats.readers.tool import passed_meta
 from catalog.servers.client._partial_answers import listed_in, read_listed
 from catalog.servers.client._sdk_errors import explain, is_forgotten_session
 from catalog.servers.client._stdio_transport import stdio_streams
@@ -36,6 +38,7 @@ _ANY_RESULT: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
 # What a server may announce beside tools, and Pegboard passes on.
 FEATURES = ("resources", "prompts", "completions", "logging")
 SUBSCRIPTIONS = "subscriptions"  # to resources
+_APPS = "io.modelcontextprotocol/ui"  # the extension
 _FIRST_REQUEST = "server/discover"  # of 2026-07-28
 # Questions that a newer server may ask one after the other of a client of the older generation.
 MOST_ROUNDS = 8
@@ -64,13 +67,15 @@ class Tools:
 class ToolResult:
     """The result of a tool call. Its content never appears in a repr.
 
-    `required` is what the server asks before it goes on, for a client that can answer.
+    `required` is what the server asks before it goes on, for a client that can answer; `meta` is
+    for clients, not for models.
     """
 
     content: list[dict[str, Any]] = field(repr=False)
     structured: Any = field(default=None, repr=False)
     is_error: bool = False
     required: dict[str, Any] | None = field(default=None, repr=False)
+    meta: dict[str, Any] | None = field(default=None, repr=False)
 
 
 class Session:
@@ -230,6 +235,7 @@ class Session:
             ],
             result.structured_content,
             bool(result.is_error),
+            meta=passed_meta(result.meta) or None,
         )
 
     async def _send_call(
@@ -398,6 +404,8 @@ class Session:
             logging_callback=talk.log,
             message_handler=self._on_message,
             client_info=types.Implementation(name="pegboard", version=settings.PEGBOARD_VERSION),
+            # Clients of Pegboard show them; those that do not are shown no tool for apps only.
+            extensions=[advertise(_APPS, {"mimeTypes": ["text/html;profile=mcp-app"]})],
         )
 
     async def _set_log_level(self) -> None:

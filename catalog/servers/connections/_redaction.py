@@ -22,7 +22,7 @@ class SecretRedactor:
 
     def redact_result(self, result: ToolResult) -> ToolResult:
         """Redact keys and values of a result."""
-        parts = (result.content, result.structured, result.required)
+        parts = (result.content, result.structured, result.required, result.meta)
         if not any(self._contains_secret(part) for part in parts):
             return result
         return ToolResult(
@@ -30,6 +30,7 @@ class SecretRedactor:
             self._redact(result.structured),
             result.is_error,
             self._redact(result.required),
+            self._redact(result.meta),
         )
 
     def redact_problem(self, problem: ServerProblemError) -> ServerProblemError:

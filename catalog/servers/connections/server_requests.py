@@ -274,12 +274,17 @@ def check_server(integration: Integration) -> Tools:
             record_health(integration, problem, milliseconds=_elapsed_ms(started))
         raise
     record_health(integration, milliseconds=_elapsed_ms(started), tools=len(tools.tools))
+    note_announced(integration, tools)
+    return tools
+
+
+def note_announced(integration: Integration, tools: Tools) -> None:
+    """Store what the server says of itself: what it offers beside tools, and its icon."""
     if integration.announces != list(tools.announces):
         integration.announces = list(tools.announces)
         integration.save(update_fields=["announces"])
-    # Of what the server says of itself, else of what its source said.
+    # Else what its source said.
     set_icon(integration, tools.icon or icon_address(integration.source_ref.get("icon")))
-    return tools
 
 
 def probe_server(integration: Integration) -> Tools:

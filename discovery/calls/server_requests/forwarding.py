@@ -3,8 +3,10 @@
 The web process contacts no server.
 """
 
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import transaction
@@ -15,9 +17,10 @@ from acl.models import chain_columns
 from acl.platform.redis_circuit import attempt
 from acl.platform.strict_json import write_json
 from acl.rights.caller_lookup import Caller
-from catalog.access.servers import may_use_server
+from catalog.access.servers import may_use_server, usable_servers
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Integration
+from discovery.calls._audience import name_asker
 from discovery.calls.server_requests.passed_methods import PASSED
 from discovery.calls.waiting import wait_for_end
 from discovery.models import ServerRequest
@@ -26,6 +29,7 @@ QUEUE = "pegboard:requests"
 # A request that no worker has taken after this time is dropped: nobody waits for it any more.
 BEGIN_WITHIN_SECONDS = 60
 INTERNAL_ERROR = -32603
+_LAST_LOOK_SECONDS = 0.05
 _LATE = "The server did not answer in time. Try again."
 
 
@@ -47,19 +51,59 @@ def passed_features(caller: Caller, integration: Integration) -> tuple[str, ...]
     return tuple(integration.announces) if may_use_server(caller, integration.pk) else ()
 
 
+def passing_servers(caller: Caller) -> list[Integration]:
+    """Return the servers with something beside tools for this caller, by slug."""
+    if current_chain().acts_for_other(caller.user_id):
+        return []
+    rows = {row.pk: row for row in Integration.objects.exclude(announces=[]).exclude(transport="")}
+    usable = usable_servers(caller, rows)
+    return sorted((rows[pk] for pk in usable), key=lambda row: row.slug)
+
+
+class Passing(NamedTuple):
+    """A request to pass on to a server."""
+
+    integration: Integration
+    method: str
+    params: JSONObject
+
+
 def forward(
-    *,
-    caller: Caller,
-    integration: Integration,
-    method: str,
-    params: JSONObject,
-    capabilities: Collection[str] = (),
+    *, caller: Caller, passing: Passing, capabilities: Collection[str] = (), asker: str = ""
 ) -> JSONObject:
     """Send a request to the server and return its result. Raises RequestFailedError.
 
-    `capabilities` are what the client can be asked before the server goes on. The caller has
-    checked that `passed_features` has the method's; the worker checks it again.
+    `capabilities` are what the client can be asked before the server goes on, and `asker` names
+    the server in these questions. The caller has checked that `passed_features` has the method's;
+    the worker checks it again.
     """
+    request = _store(caller, passing, capabilities)
+    result = _take_result(wait_for_end(request, settings.PEGBOARD_CALL_WAIT_SECONDS))
+    for question in (result.get("inputRequests") or {}).values():
+        if asker and "params" in question:
+            question["params"] = name_asker(question["params"], asker)
+    return result
+
+
+def forward_all(
+    *, caller: Caller, passing: Sequence[Passing], seconds: float
+) -> list[JSONObject | RequestFailedError]:
+    """Send requests to several servers at once, and return each one's result or its failure."""
+    requests = [_store(caller, item, ()) for item in passing]
+    deadline = time.monotonic() + min(seconds, settings.PEGBOARD_CALL_WAIT_SECONDS)
+    results: list[JSONObject | RequestFailedError] = []
+    for request in requests:
+        # Those that ended meanwhile are read however late it is.
+        remaining = max(deadline - time.monotonic(), _LAST_LOOK_SECONDS)
+        try:
+            results.append(_take_result(wait_for_end(request, remaining)))
+        except RequestFailedError as failed:
+            results.append(failed)
+    return results
+
+
+def _store(caller: Caller, passing: Passing, capabilities: Collection[str]) -> ServerRequest:
+    integration, method, params = passing
     request = ServerRequest(
         user_id=caller.user_id,
         group_id=caller.group_id,
@@ -74,7 +118,11 @@ def forward(
     )
     request.save(force_insert=True)
     transaction.on_commit(partial(_send, request), robust=True)
-    request = wait_for_end(request, settings.PEGBOARD_CALL_WAIT_SECONDS)
+    return request
+
+
+def _take_result(request: ServerRequest) -> JSONObject:
+    """Return the result of an ended request, and keep it no longer."""
     if request.state == ServerRequest.State.COMPLETED:
         result = request.result
         ServerRequest.objects.filter(pk=request.pk).update(result_json="")

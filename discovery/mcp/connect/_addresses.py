@@ -46,7 +46,7 @@ class ToolCount:
     meta_tools: int = 0
 
     @property
-    def adapts(self) -> bool:
+    def is_choice(self) -> bool:
         """True if the list holds a choice of the tools."""
         return self.listed < self.usable
 
@@ -58,7 +58,7 @@ def list_addresses(caller: Caller) -> list[Address]:
 
 
 def count_tools(person: User, address: Address) -> ToolCount:
-    """Count what the address lists to a client that has not searched yet."""
+    """Count what the address lists."""
     if address.kind == "integration":
         return ToolCount(address.tools, address.tools)
     meta_tools = sum(may_call(person, tool) for tool in META_TOOLS.values())

@@ -27,28 +27,24 @@ from discovery.calls.server_requests.forwarding import RequestFailedError
 from discovery.calls.server_requests.passed_methods import LISTEN, SUBSCRIPTIONS
 from discovery.calls.waiting import release_connection
 from discovery.mcp.server._client_side import ClientSide
-from discovery.mcp.server._endpoints import CHOICE_TTL_MS, Endpoint
+from discovery.mcp.server._endpoints import Endpoint
 from discovery.mcp.server._mcp_sessions import McpSession
 from discovery.mcp.server._task_states import TASK_CHANGED, TaskStates
 
 # The list of tools as an older client last read it, so that an answer tells of a change.
-# A client of a version before 2026-07-28 has no stream that stays open at every address, and what
-# changes its list is mostly its own search or call. So the notification comes with that call's
-# answer. Redis keeps a digest for each session: without it nobody is told, and lists are still
-# right.
+# A client of a version before 2026-07-28 has no stream that stays open at every address, so the
+# notification comes with the answer to its next call. Redis keeps a digest for each session:
+# without it nobody is told, and lists are still right.
 
 LIST_CHANGED = "notifications/tools/list_changed"
-# A list costs more than many a call, so only a search always looks, and only where it can change
-# the list: where that is a choice.
+# A list costs more than many a call, so it is looked at every few seconds at most.
 LOOK_SECONDS = 5
 _KEPT_SECONDS = 24 * 3600
-_CHOICE, _ALL = b"choice:", b"all:"
 
 
 def digest_list(listed: ListToolsResult) -> bytes:
-    """Return a digest of a list, and whether it is a choice."""
-    kind = _CHOICE if listed.ttl_ms == CHOICE_TTL_MS else _ALL
-    return kind + sha256(listed.model_dump_json(exclude={"ttl_ms"}).encode()).digest()
+    """Return a digest of a list."""
+    return sha256(listed.model_dump_json(exclude={"ttl_ms"}).encode()).digest()
 
 
 def keep_list(session: McpSession, listed: ListToolsResult) -> None:
@@ -57,19 +53,13 @@ def keep_list(session: McpSession, listed: ListToolsResult) -> None:
     attempt(lambda redis: redis.set(key, digest, ex=_KEPT_SECONDS), default=None)
 
 
-def list_has_changed(session: McpSession, endpoint: Endpoint, *, has_searched: bool) -> bool:
-    """Return True if the list is not what the client has read; once for each change.
-
-    Unless it `has_searched` a choice of tools, its list is looked at every few seconds at most.
-    """
+def list_has_changed(session: McpSession, endpoint: Endpoint) -> bool:
+    """Return True if the list is not what the client has read; once for each change."""
     key, looked = session.key("list"), session.key("looked")
     stored_digest: Any = attempt(lambda redis: redis.get(key), default=None)
     if stored_digest is None:
         return False
-    looks_now = has_searched and stored_digest.startswith(_CHOICE)
-    if not looks_now and not attempt(
-        lambda redis: redis.set(looked, b"1", ex=LOOK_SECONDS, nx=True), default=None
-    ):
+    if not attempt(lambda redis: redis.set(looked, b"1", ex=LOOK_SECONDS, nx=True), default=None):
         return False
     digest = digest_list(endpoint.list_tools())
     # In one step, so that of two answers at once only one tells of it.

@@ -80,6 +80,11 @@ class ClientSide:
         """Return True if the client's version has this type of content."""
         return self.version >= _SINCE.get(content, "")
 
+    def structured(self, value: Any) -> Any:
+        """Return a structured result; until 2026-07-28 it had to be an object, and others are read
+        as text."""
+        return value if self.is_modern or isinstance(value, dict) else None
+
     @property
     def is_modern(self) -> bool:
         """Return True if the client is asked between its requests."""

@@ -1,20 +1,20 @@
 """MCP servers by address: the caller's whole catalogue, also in a space, or one integration."""
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 from django.conf import settings
 from django.db.models import Q
 from mcp_types import Implementation, ListToolsResult, Tool
-from mcp_types.jsonrpc import METHOD_NOT_FOUND
 
 from acl.models import ApiKey
 from acl.rights.caller_lookup import Caller, CallerMissing
 from acl.web.scopes import has_scope
 from catalog.models import Capability, Integration
 from discovery.calls.execution import BegunCall
-from discovery.calls.server_requests.forwarding import RequestFailedError, forward, passed_features
+from discovery.calls.server_requests.forwarding import Passing, forward, passed_features
+from discovery.mcp.server._catalog_requests import CatalogRequests, with_app_of
 from discovery.mcp.server._client_side import ClientSide
 from discovery.mcp.server._live_call import LiveCall
 from discovery.mcp.server._mcp_tools import (
@@ -25,15 +25,19 @@ from discovery.mcp.server._mcp_tools import (
     call_tool,
     describe_meta_tool,
     describe_tool,
-    last_found,
     meta_tools,
 )
 from discovery.mcp.server.call_tasks import CallTasks, NoTaskError
-from discovery.mcp.server.runnable_tools import listed_tools, runnable_tools, tools_of_integration
+from discovery.mcp.server.runnable_tools import (
+    listed_tools,
+    only_tool_of,
+    runnable_tools,
+    tools_of_apps,
+    tools_of_integration,
+)
 from discovery.metatools.registry import META_TOOLS
 
-# Milliseconds that a list may be kept: it changes with rights, and where it is a choice with use.
-LIST_TTL_MS, CHOICE_TTL_MS = 60_000, 5_000
+LIST_TTL_MS = 60_000  # a list changes with rights and servers only
 _EXECUTE = ApiKey.Scope.EXECUTE
 _GET_CALL = META_TOOLS["get_call"]
 
@@ -48,6 +52,8 @@ class Endpoint(Protocol):
     @property
     def is_signed_in(self) -> Callable[[], bool]:
         """Return what says whether the sender's key or session is still valid, for streams."""
+
+    shows_apps: bool  # the client announced MCP Apps, so it may list and call what is for apps only
 
     @property
     def info(self) -> Implementation: ...
@@ -95,6 +101,7 @@ class CatalogEndpoint:
         self, principal: Any, caller: Callable[[], Caller], is_signed_in: Callable[[], bool]
     ) -> None:
         self.principal, self._caller, self.is_signed_in = principal, caller, is_signed_in
+        self.shows_apps = False
         self._executes = has_scope(principal, _EXECUTE)
 
     @property
@@ -102,12 +109,8 @@ class CatalogEndpoint:
         return Implementation(name="pegboard", title="Pegboard", version=settings.PEGBOARD_VERSION)
 
     def list_tools(self) -> ListToolsResult:
-        own_tools, are_all = self._own_tools()
-        return ListToolsResult(
-            tools=[*meta_tools(self.principal), *own_tools],
-            ttl_ms=LIST_TTL_MS if are_all else CHOICE_TTL_MS,
-            cache_scope="private",
-        )
+        tools = [*meta_tools(self.principal), *self._own_tools()]
+        return ListToolsResult(tools=tools, ttl_ms=LIST_TTL_MS, cache_scope="private")
 
     def call_tool(
         self, name: str, arguments: dict[str, Any], client: ClientSide
@@ -117,14 +120,23 @@ class CatalogEndpoint:
         if not self._executes:
             raise UnknownToolError(name)
         # The person must see who asks: the client only knows Pegboard.
-        return call_tool(self._caller(), name, arguments, client, names_server=True)
+        call = partial(call_tool, self._caller(), names_server=True, apps=self.shows_apps)
+        try:
+            return call(name, arguments, client)
+        except UnknownToolError:
+            full_name = only_tool_of(self._caller(), name, apps=self.shows_apps)
+            if full_name is None:
+                raise
+            return call(full_name, arguments, client)
 
     def begin_task(self, name: str, arguments: dict[str, Any], client: ClientSide) -> BegunCall:
         if name in META_TOOLS:
             raise NoTaskError
         if not self._executes:
             raise UnknownToolError(name)
-        return begin_task(self._caller(), name, arguments, client, names_server=True)
+        caller, apps = self._caller(), self.shows_apps
+        full_name = only_tool_of(caller, name, apps=apps) or name
+        return begin_task(caller, full_name, arguments, client, names_server=True, apps=apps)
 
     @cached_property
     def tasks(self) -> CallTasks | None:
@@ -135,10 +147,17 @@ class CatalogEndpoint:
 
     @property
     def features(self) -> tuple[str, ...]:
-        return ()  # the catalogue is of tools; each server's address has its resources and prompts
+        return self._requests.features if self._requests else ()
 
     def forward(self, method: str, params: dict[str, Any], client: ClientSide) -> dict[str, Any]:
-        raise RequestFailedError({"code": METHOD_NOT_FOUND, "message": f"{method} is not offered."})
+        return self._requests.forward(method, params, client) if self._requests else {}
+
+    @cached_property
+    def _requests(self) -> CatalogRequests | None:
+        try:
+            return CatalogRequests(self._caller()) if self._executes else None
+        except CallerMissing:
+            return None
 
     @property
     def listener(self) -> int | None:
@@ -147,17 +166,17 @@ class CatalogEndpoint:
         except CallerMissing:
             return None
 
-    def _own_tools(self) -> tuple[list[Tool], bool]:
-        """Return the caller's tools and whether those are all; none for a key without a person."""
+    def _own_tools(self) -> list[Tool]:
+        """Return the caller's tools; none for a key without a person."""
         if not self._executes or not settings.PEGBOARD_MCP_TOOLS:
-            return [], True
+            return []
         try:
             caller = self._caller()
         except CallerMissing:
-            return [], True
-        rows, are_all = listed_tools(caller, last_found(self.principal, caller))
-        names = (row for row in rows if row.full_name not in META_TOOLS)
-        return [describe_tool(row, row.full_name) for row in names], are_all
+            return []
+        rows = listed_tools(caller) + (tools_of_apps(caller) if self.shows_apps else [])
+        rows = [row for row in rows if row.full_name not in META_TOOLS]
+        return [with_app_of(describe_tool(row, row.full_name), row) for row in rows]
 
 
 class IntegrationEndpoint:
@@ -171,7 +190,7 @@ class IntegrationEndpoint:
         is_signed_in: Callable[[], bool],
     ) -> None:
         self.principal, self._caller, self._integration = principal, caller, integration
-        self.is_signed_in = is_signed_in
+        self.is_signed_in, self.shows_apps = is_signed_in, False
 
     @property
     def info(self) -> Implementation:
@@ -187,7 +206,8 @@ class IntegrationEndpoint:
         )
 
     def list_tools(self) -> ListToolsResult:
-        rows = tools_of_integration(self._caller, self._integration.slug)
+        slug = self._integration.slug
+        rows = tools_of_integration(self._caller, slug, apps=self.shows_apps)
         tools = [describe_tool(row, row.action, own_schema=True) for row in rows]
         if any(row.readiness.asks_first for row in rows):  # type: ignore[attr-defined]
             tools.append(describe_meta_tool(_GET_CALL))
@@ -200,7 +220,7 @@ class IntegrationEndpoint:
         if not has_scope(self.principal, _EXECUTE):
             raise UnknownToolError(name)
         if full_name := self._full_name(name):
-            return call_tool(self._caller, full_name, arguments, client)
+            return call_tool(self._caller, full_name, arguments, client, apps=self.shows_apps)
         if name == _GET_CALL.name:
             return call_meta(self.principal, lambda: self._caller, name, arguments, client)
         raise UnknownToolError(name)
@@ -211,7 +231,7 @@ class IntegrationEndpoint:
             raise NoTaskError
         if full_name is None:
             raise UnknownToolError(name)
-        return begin_task(self._caller, full_name, arguments, client)
+        return begin_task(self._caller, full_name, arguments, client, apps=self.shows_apps)
 
     @cached_property
     def tasks(self) -> CallTasks | None:
@@ -225,13 +245,8 @@ class IntegrationEndpoint:
         return passed_features(self._caller, self._integration)
 
     def forward(self, method: str, params: dict[str, Any], client: ClientSide) -> dict[str, Any]:
-        return forward(
-            caller=self._caller,
-            integration=self._integration,
-            method=method,
-            params=params,
-            capabilities=client.capabilities,
-        )
+        passing = Passing(self._integration, method, params)
+        return forward(caller=self._caller, passing=passing, capabilities=client.capabilities)
 
     @property
     def listener(self) -> int | None:
@@ -243,7 +258,8 @@ class IntegrationEndpoint:
         return full_name
 
     def _tools(self) -> Any:
-        return runnable_tools(self._caller).filter(integration=self._integration)
+        tools = runnable_tools(self._caller, apps=self.shows_apps)
+        return tools.filter(integration=self._integration)
 
 
 def find_integration(caller: Caller, slug: str) -> Integration | None:

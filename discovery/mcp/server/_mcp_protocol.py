@@ -20,6 +20,7 @@ from mcp.shared.inbound import (
     classify_inbound_request,
 )
 from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
     DEFAULT_NEGOTIATED_VERSION,
     SERVER_INFO_META_KEY,
     CompleteResult,
@@ -56,6 +57,7 @@ from pydantic import TypeAdapter, ValidationError
 from discovery.calls.execution import BegunCall
 from discovery.calls.server_requests.forwarding import RequestFailedError
 from discovery.calls.server_requests.passed_methods import LISTEN, PASSED, SUBSCRIPTIONS, WATCHING
+from discovery.mcp.server._catalog_requests import RESOURCE_NOT_FOUND
 from discovery.mcp.server._change_stream import (
     LIST_CHANGED,
     CannotListenError,
@@ -68,8 +70,8 @@ from discovery.mcp.server._change_stream import (
 from discovery.mcp.server._client_side import TASKS, ClientSide
 from discovery.mcp.server._endpoints import LIST_TTL_MS, Endpoint
 from discovery.mcp.server._live_call import LiveCall, cancel, hear_answer
-from discovery.mcp.server._mcp_sessions import McpSession
-from discovery.mcp.server._mcp_tools import SEARCHES, UnknownToolError, finish
+from discovery.mcp.server._mcp_sessions import APPS, McpSession, announces_apps
+from discovery.mcp.server._mcp_tools import UnknownToolError, finish, listed_for
 from discovery.mcp.server._task_methods import (
     CAPABILITY,
     TASKS_SINCE,
@@ -85,8 +87,6 @@ from discovery.mcp.server._tool_results import ServerRefusedError
 from discovery.mcp.server.call_tasks import TaskRefusedError
 from discovery.metatools.registry import META_TOOLS
 
-# Of versions before 2026-07-28.
-RESOURCE_NOT_FOUND = -32002
 CACHEABLE = frozenset(PASSED) - {"prompts/get", "completion/complete", *WATCHING}
 _RESULTS: dict[str, TypeAdapter[Any]] = {
     "resources/list": TypeAdapter(ListResourcesResult),
@@ -183,6 +183,9 @@ class _Exchange:
         self._version = version
         self._params = request.params or {}
         self._endpoint = endpoint
+        announced = (self._params.get("_meta") or {}).get(CLIENT_CAPABILITIES_META_KEY) or {}
+        has_app_session = session is not None and session.shows_apps
+        endpoint.shows_apps = has_app_session or announces_apps(announced)
         self._methods: dict[str, Callable[[], Answering]] = {
             "initialize": self._initialize,
             "ping": EmptyResult,
@@ -194,7 +197,7 @@ class _Exchange:
         for passed, (feature, _) in PASSED.items():
             if passed == request.method and feature in endpoint.features:
                 self._methods[passed] = self._forward
-        if "logging" in endpoint.features:
+        if request.method == "logging/setLevel" and "logging" in endpoint.features:
             self._methods["logging/setLevel"] = self._set_log_level
 
     def answer(self) -> RpcAnswer:
@@ -219,8 +222,7 @@ class _Exchange:
         is_call = self._request.method == "tools/call" and not self._is_modern
         if not is_call or self._session is None or not self._takes_stream:
             return []
-        is_search = self._params["name"] in SEARCHES
-        changed = list_has_changed(self._session, self._endpoint, has_searched=is_search)
+        changed = list_has_changed(self._session, self._endpoint)
         return [{"jsonrpc": "2.0", "method": LIST_CHANGED}] if changed else []
 
     def _answer_about_task(self, method: str) -> RpcAnswer:
@@ -345,13 +347,13 @@ class _Exchange:
         listed = self._endpoint.list_tools()
         if self._session is not None:
             keep_list(self._session, listed)
-        if self._version != TASKS_SINCE:
-            return listed
-        optional = ToolExecution(task_support="optional")
-        tools = [
-            tool if tool.name in META_TOOLS else tool.model_copy(update={"execution": optional})
-            for tool in listed.tools
-        ]
+        tools = [listed_for(self._version, tool) for tool in listed.tools]
+        if self._version == TASKS_SINCE:
+            optional = ToolExecution(task_support="optional")
+            tools = [
+                tool if tool.name in META_TOOLS else tool.model_copy(update={"execution": optional})
+                for tool in tools
+            ]
         return listed.model_copy(update={"tools": tools})
 
     def _call_tool(self) -> Answering:
@@ -412,9 +414,12 @@ class _Exchange:
         tells = self._is_modern or self._takes_stream or watches
         makes_tasks = self._endpoint.tasks is not None
         older = makes_tasks and version == TASKS_SINCE
+        extensions: dict[str, Message] = {APPS: {}}
+        if makes_tasks and self._is_modern:
+            extensions[TASKS] = {}
         return ServerCapabilities(
             tasks=ServerTasksCapability.model_validate(CAPABILITY) if older else None,
-            extensions={TASKS: {}} if makes_tasks and self._is_modern else None,
+            extensions=extensions,
             tools=ToolsCapability(list_changed=tells),
             resources=resources if "resources" in features else None,
             prompts=PromptsCapability(list_changed=watches) if "prompts" in features else None,
@@ -427,6 +432,7 @@ def listen_to_session(endpoint: Endpoint, session: McpSession) -> RpcAnswer | No
     """Begin the stream of an older client's session; None where there is nothing to hear."""
     if SUBSCRIPTIONS not in endpoint.features:
         return None
+    endpoint.shows_apps = session.shows_apps
     everything = SubscriptionFilter(
         tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
     )

@@ -19,6 +19,7 @@ from django.core import signing
 from acl.platform.redis_circuit import attempt
 from acl.rights.delegation.authority import KeyHolder
 
+APPS = "io.modelcontextprotocol/ui"  # the extension
 _SALT = "pegboard.mcp.session"
 KEPT_SECONDS = 30 * 24 * 3600
 _REQUEST_SECONDS = 3600
@@ -30,6 +31,7 @@ class McpSession:
 
     nonce: str
     capabilities: frozenset[str]
+    shows_apps: bool = False
 
     @property
     def log_level(self) -> str:
@@ -70,6 +72,7 @@ def open_session(principal: Any, announced: Mapping[str, Any]) -> str:
         "nonce": secrets.token_urlsafe(12),
         "principal": _principal_of(principal),
         "capabilities": sorted(askable(announced)),
+        "apps": announces_apps(announced),
     }
     return signing.dumps(content, salt=_SALT)
 
@@ -82,7 +85,13 @@ def read_session(principal: Any, session_id: str) -> McpSession | None:
         return None
     if content["principal"] != _principal_of(principal):
         return None
-    return McpSession(content["nonce"], frozenset(content["capabilities"]))
+    capabilities = frozenset(content["capabilities"])
+    return McpSession(content["nonce"], capabilities, content.get("apps", False))
+
+
+def announces_apps(announced: Mapping[str, Any]) -> bool:
+    """Return True if the client shows MCP Apps."""
+    return APPS in (announced.get("extensions") or {})
 
 
 def askable(announced: Mapping[str, Any]) -> frozenset[str]:

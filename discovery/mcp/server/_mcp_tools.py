@@ -1,15 +1,15 @@
 """Tools as the MCP server lists and calls them: the meta-tools, and the caller's own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
 from mcp_types import CallToolResult, InputRequiredResult, Tool, ToolAnnotations
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from acl.platform.redis_circuit import attempt
 from acl.rights.caller_lookup import Caller
-from acl.rights.delegation.authority import KeyHolder
 from acl.web.open_streams import open_streams
+from catalog.formats.readers.tool import passed_on
 from catalog.formats.usable_schema import has_dangling_reference
 from catalog.models import Capability
 from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
@@ -28,39 +28,8 @@ from discovery.metatools.metatool import MetaTool
 from discovery.metatools.registry import META_TOOLS
 from discovery.models import Call
 
-# Names that a client's last search found, kept so that its next list of tools has them.
-# They are names only: the list reads its tools with the rights of that moment. Redis keeps them
-# for an hour; without it the list goes by use alone.
-
-KEPT_SECONDS = 3_600
-SEARCHES = frozenset({"search_tools", "discover_capabilities", "tool_discovery__find"})
-
-
-def remember_search(principal: Any, caller: Caller, answer: dict[str, Any]) -> None:
-    """Keep the names in a search's answer for this client."""
-    key, names = _key(principal, caller), "\n".join(_names_in(answer))
-    attempt(lambda redis: redis.set(key, names, ex=KEPT_SECONDS), default=None)
-
-
-def last_found(principal: Any, caller: Caller) -> Sequence[str]:
-    """Return the names of the last search, best first; none if there was none."""
-    stored = attempt(lambda redis: redis.get(_key(principal, caller)), default=None)
-    return stored.decode().split() if isinstance(stored, bytes) else []
-
-
-def _names_in(answer: dict[str, Any]) -> list[str]:
-    rows = next((part for part in answer.values() if isinstance(part, list)), [])
-    return [row["name"] for row in rows if isinstance(row, dict) and "name" in row]
-
-
-def _key(principal: Any, caller: Caller) -> str:
-    """Return a key of this sender, person and space: two keys of one person are two clients."""
-    sender = f"key{principal.key_id}" if isinstance(principal, KeyHolder) else "session"
-    return f"pegboard:mcp-found:{sender}:{caller.user_id}:{caller.group_id}:{caller.space_id}"
-
-
 ToolAnswer = CallToolResult | InputRequiredResult | BegunCall
-READINESS = "pegboard/readiness"  # in a tool's _meta
+READINESS, EFFECT = "pegboard/readiness", "pegboard/effect"  # in a tool's _meta
 
 
 class UnknownToolError(Exception):
@@ -109,10 +78,24 @@ def describe_tool(row: Capability, name: str, *, own_schema: bool = False) -> To
         rendered["inputSchema"] = ReviewedSchema(schema)
     output = row.output_schema
     # A client that compiles a schema refuses the whole list for one that refers to nothing.
-    is_whole = isinstance(output, dict) and not has_dangling_reference(output)
-    if is_whole and output.get("type") == "object":
+    if isinstance(output, dict) and not has_dangling_reference(output):
         rendered["outputSchema"] = ReviewedSchema(output)
-    return Tool.model_validate({**rendered, "_meta": {READINESS: readiness.state.value}})
+    clients = passed_on(row.annotations)
+    # Hints are the server's own where it gives any; what they were taken for stands beside.
+    has_hints = any(name.endswith("Hint") for name in clients.hints)
+    rendered["annotations"] = clients.hints | ({} if has_hints else rendered["annotations"])
+    rendered["icons"] = clients.icons or None
+    derived = {READINESS: readiness.state.value, EFFECT: row.side_effect}
+    return Tool.model_validate({**rendered, "_meta": {**clients.meta, **derived}})
+
+
+def listed_for(version: str, tool: Tool) -> Tool:
+    """Return a tool as this version of MCP has it: until 2026-07-28 results are objects."""
+    output = tool.output_schema
+    is_fitting = output is None or output.get("type") == "object"
+    if is_fitting or version in MODERN_PROTOCOL_VERSIONS:
+        return tool
+    return tool.model_copy(update={"output_schema": None})
 
 
 def call_meta(
@@ -125,15 +108,12 @@ def call_meta(
     """Call a meta-tool. Errors are returned as results, for the model to read."""
     if not may_call(principal, META_TOOLS[name]):
         raise UnknownToolError(name)
-    known_caller = caller()
     try:
         answer = call_meta_tool(
-            caller=known_caller, name=name, arguments=arguments, turn_id=client.turn_id
+            caller=caller(), name=name, arguments=arguments, turn_id=client.turn_id
         )
     except (ArgumentsRefusedError, NotFoundError, TooManyWaitingError) as refused:
         return refusal(str(refused))
-    if name in SEARCHES:
-        remember_search(principal, known_caller, answer)
     return result_of_answer(answer, client)
 
 
@@ -144,12 +124,14 @@ def call_tool(
     client: ClientSide,
     *,
     names_server: bool = False,
+    apps: bool = False,
 ) -> ToolAnswer | LiveCall:
     """Call one of the caller's tools, listed or not, through the same door as `execute_tool`.
 
     A client that wants to hear of the call meanwhile gets a LiveCall, as long as there is a place
-    for its stream; `names_server` says in questions whose they are. One that takes tasks gets the
-    begun call itself if that waits for approval, or has not ended after two seconds.
+    for its stream; `names_server` says in questions whose they are, and `apps` that the client
+    shows servers' apps, which may call what no model is shown. One that takes tasks gets the begun
+    call itself if that waits for approval, or has not ended after two seconds.
 
     Raises UnknownToolError alike for unknown names and for other people's tools, and
     ServerRefusedError.
@@ -164,6 +146,7 @@ def call_tool(
             dialogue=client.dialogue(
                 is_open=has_place, is_task=client.takes_tasks, names_server=names_server
             ),
+            apps=apps,
         )
         if client.session is not None and begun_call.is_under_way:
             client.session.note_call(client.request_id, begun_call.call.pk)
@@ -194,6 +177,7 @@ def begin_task(
     client: ClientSide,
     *,
     names_server: bool = False,
+    apps: bool = False,
 ) -> BegunCall:
     """Begin a call that its client wants as a task. Raises UnknownToolError, TaskRefusedError."""
     try:
@@ -203,6 +187,7 @@ def begin_task(
             arguments=arguments,
             turn_id=client.turn_id,
             dialogue=client.dialogue(is_task=True, names_server=names_server),
+            apps=apps,
         )
     except (ArgumentsRefusedError, NeedsApprovalError, TooManyWaitingError) as refused:
         raise TaskRefusedError(str(refused)) from None

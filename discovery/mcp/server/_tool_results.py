@@ -60,7 +60,7 @@ def result_of_call(done: Execution, client: ClientSide) -> CallToolResult | Inpu
     blocks = _read_blocks(done.result.get("content"), client)
     return CallToolResult(
         content=_noted(blocks or [TextContent(text=_text_of(done.result))], done),
-        structured_content=done.result.get("structured"),
+        structured_content=client.structured(done.result.get("structured")),
         is_error=done.status in FAILED,
         _meta=_meta(done),
     )
@@ -73,7 +73,7 @@ def _text_of(result: JSONObject) -> str:
 
 
 def _meta(done: Execution) -> JSONObject | None:
-    return {FLOW: done.flow} if done.flow else None
+    return {**(done.meta or {}), **({FLOW: done.flow} if done.flow else {})} or None
 
 
 def _why_not(done: Execution) -> str:

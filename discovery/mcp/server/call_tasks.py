@@ -157,7 +157,7 @@ class CallTasks:
     def _usable(self) -> Any:
         every = Capability.objects.all()
         some = every.filter(integration=self.integration) if self.integration else None
-        usable = every.usable_by(self.caller, unavailable=True, among=some)
+        usable = every.usable_by(self.caller, unavailable=True, among=some, apps=True)
         return usable.values("pk")
 
     def _after(self, cursor: Any) -> Q:

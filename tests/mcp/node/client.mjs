@@ -23,7 +23,9 @@ console.log(
     foreign: await call("get_tool", { name: "payroll__pay" }),
     executed: await call("execute_tool", { name: "gmail__send_email", arguments: { to: "bob" } }),
     searched: await call("search_tools", { query: "merge code" }),
-    changed: (await client.listTools()).tools.map((tool) => tool.name),
+    again: (await client.listTools()).tools.map((tool) => tool.name),
+    called: await call("execute_tool", { name: "hub__merge", arguments: {} }),
+    direct: await call("hub__merge", {}),
     heard,
   }),
 );
