@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("catalog", "0036_rights_version"),
+        ("catalog", "0039_client_executes"),
     ]
 
     operations = [

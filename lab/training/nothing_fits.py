@@ -92,7 +92,7 @@ def read_sets(folders: Sequence[Path], embedder: "Embedder") -> dict[str, Tools]
     from catalog.embedding.texts import embedding_text
     from catalog.formats.loader import load_path
     from discovery.evaluation.labelled_sets import read_queries
-    from marketplace.sources.kinds.starter import FOLDER
+    from marketplace.offers.kinds.starter import FOLDER
 
     paths = [path.parent for folder in folders for path in sorted(folder.glob("*/catalog.jsonl"))]
     paths = [path for path in paths if path.name not in LEFT_OUT]

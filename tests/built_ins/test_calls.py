@@ -7,7 +7,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
-from marketplace.sources.kinds.starter import starter_collection
 from pytest_django.fixtures import Settings
 
 from acl.platform.redis_circuit import redis_circuit
@@ -23,6 +22,7 @@ from discovery.calls.execution import NotFoundError, execute
 from discovery.calls.quotas import QuotaExceededError
 from discovery.mcp.server.runnable_tools import listed_tools
 from discovery.models import Call, Quota
+from marketplace.offers.kinds.starter import starter_collection
 from tests.access.people import People, invite
 from tests.calls.worker import run_call
 from tests.mcp.asking import ask
@@ -130,7 +130,7 @@ def test_every_tool_runs_by_api_and_mcp_and_is_logged(people: People, name: str)
 
 
 def test_tools_are_listed_for_mcp_clients_and_tried_on_a_page(people: People) -> None:
-    listed, _ = listed_tools(people.caller, [])
+    listed = listed_tools(people.caller)
     client = Client()
     client.force_login(people.alice)
 

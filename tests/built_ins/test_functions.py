@@ -18,12 +18,12 @@ import time_machine
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from marketplace.sources.kinds.starter import starter_collection
 
 from catalog.built_ins import calculator, units
 from catalog.built_ins.base import ToolError
 from catalog.built_ins.registry import FUNCTIONS, run_built_in
 from catalog.readiness.obstacles import BUILT_IN_TOOLS, BUILT_INS
+from marketplace.offers.kinds.starter import starter_collection
 
 DEFINITIONS = {tool.full_name: tool for tool in starter_collection().capabilities}
 STATELESS = [name for name in FUNCTIONS if not name.startswith(("memory__", "tasks__", "web-"))]

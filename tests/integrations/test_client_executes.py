@@ -5,7 +5,6 @@ import random
 import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
-from marketplace.sources.kinds.starter import starter_collection
 
 from acl.models import AuditEntry, GroupPolicy
 from acl.rights.caller_lookup import Caller
@@ -15,6 +14,7 @@ from catalog.access.my_tools import MyTools, ToolFilters, list_my_tools
 from catalog.models import Capability, Integration
 from catalog.readiness.obstacles import BUILT_IN_TOOLS, OWN_INTEGRATIONS
 from catalog.registration.register import register
+from marketplace.offers.kinds.starter import starter_collection
 from tests.examples import EXAMPLES
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
 
