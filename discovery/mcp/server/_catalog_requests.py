@@ -96,8 +96,17 @@ class _List(NamedTuple):
         name = _own_of(entry["_meta"][SERVER], entry[self.name], is_uri=self.is_of_uris) or ""
         if sought in (name, entry[self.name]) or self.name != "uriTemplate":
             return sought in (name, entry[self.name])
-        parts = re.split(r"\{[^{}]*\}", name)
-        return re.fullmatch(".*".join(map(re.escape, parts)), sought, re.DOTALL) is not None
+        # What a variable stands for may be anything: the parts between come in their order.
+        first, *others = re.split(r"\{[^{}]*\}", name)
+        if not sought.startswith(first):
+            return False
+        at = len(first)
+        for part in others[:-1]:
+            at = sought.find(part, at)
+            if at < 0:
+                return False
+            at += len(part)
+        return sought[at:].endswith(others[-1]) if others else at == len(sought)
 
 
 _LISTS = {

@@ -35,7 +35,7 @@ class Scale(NamedTuple):  # one per model, since cosines of different models are
     server_share: float = 0.3
     # Share of the best's odds that is worth a place, and its growth with each clause after the
     # first: each clause's best has a place anyway, so the rest is worth less.
-    share_of_odds: float = 0.12
+    share_of_odds: float = 0.1
     share_growth: float = 1.21
     # Its growth with each place that is given, of a message with one clause and with several.
     growth_by_place: float = 1.25
@@ -76,7 +76,7 @@ TRAINED = GENERAL._replace(
     whole=1.5,
     least_margin=-0.126,
     margin_by_word=0.003,
-    share_of_odds=0.12,
+    share_of_odds=0.1,
     share_growth=1.21,
     growth_by_place=1.25,
     growth_of_several=1.1,
