@@ -82,19 +82,16 @@ def _add(
             (invitation, send_invitation(request, invitation, raw)) for invitation, raw in sent
         ]
     if member_list.people:
-        messages.success(request, _added(group, len(member_list.people)))
+        number = len(member_list.people)
+        message = ngettext(
+            "%(number)s person was added to %(group)s.",
+            "%(number)s people were added to %(group)s.",
+            number,
+        )
+        messages.success(request, message % {"number": number, "group": group.name})
     if not links:
         return redirect("access-group", group.pk)
     context = {"group": group, "links": links, "mailed": delivers_mail()}
     response = render_access(request, "members_invited.html", context, tab="groups")
     add_never_cache_headers(response)
     return response
-
-
-def _added(group: Group, number: int) -> str:
-    message = ngettext(
-        "%(number)s person was added to %(group)s.",
-        "%(number)s people were added to %(group)s.",
-        number,
-    )
-    return message % {"number": number, "group": group.name}

@@ -53,7 +53,13 @@ def preview_merge(*, source: Group, into: Group) -> MergePreview:
     old = set(into.user_set.values_list("pk", flat=True))
     at_source = _roots(source, into)
     with transaction.atomic():
-        _write(source, into)
+        # Write what goes over, without audit entries. The one stays: its rights are not asked.
+        into.user_set.add(*source.user_set.all())
+        for target in _granted(source):
+            write_grant(target=target, user=None, group=into)
+        for rule in _rules_for(source):
+            write_rule(**_fields_for(rule, into))
+            rule.delete()
         people = [*_members_after(source, into, old, at_source), *_elsewhere(source, into)]
         classes = people[:MAX_CLASSES]
         after = [load_access_modes(members.caller, None) for members in classes]
@@ -102,16 +108,6 @@ def merge_groups(*, by: User, source: Group, into: Group) -> None:
 def _check_different(source: Group, into: Group) -> None:
     if source.pk == into.pk:
         raise GroupRefused(_("Choose another group to merge it into."))
-
-
-def _write(source: Group, into: Group) -> None:
-    """Write what goes over, without audit entries. The one stays: its rights are not asked."""
-    into.user_set.add(*source.user_set.all())
-    for target in _granted(source):
-        write_grant(target=target, user=None, group=into)
-    for rule in _rules_for(source):
-        write_rule(**_fields_for(rule, into))
-        rule.delete()
 
 
 def _granted(group: Group) -> list[Integration | Capability]:

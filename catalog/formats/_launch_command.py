@@ -15,7 +15,14 @@ def launch_command(package: Entry) -> tuple[str, ...]:
     registry = package.name("registryType", "registryName").lower()
     identifier = package.name("identifier", "name")
     if is_bundle(package):
-        return _bundle_command(package, package.text("identifier"))
+        # The command of a bundle, whose registry has to tell the digest of its file.
+        address = package.text("identifier")
+        command = Package("mcpb", address, package.name("fileSha256").lower()).command()
+        try:
+            parse_package(command)
+        except NotAPackageError:
+            return ()
+        return safe_command(package, command)
     launcher = _launcher_command(registry, identifier, package.version("version"))
     if not launcher or not _is_plain(registry, identifier):
         return ()
@@ -36,16 +43,6 @@ def launch_command(package: Entry) -> tuple[str, ...]:
 def is_bundle(package: Entry) -> bool:
     """Return True for an MCP bundle, which is a file at an address."""
     return package.name("registryType").lower() == "mcpb"
-
-
-def _bundle_command(package: Entry, address: str) -> tuple[str, ...]:
-    """Return the command of a bundle, whose registry has to tell the digest of its file."""
-    command = Package("mcpb", address, package.name("fileSha256").lower()).command()
-    try:
-        parse_package(command)
-    except NotAPackageError:
-        return ()
-    return safe_command(package, command)
 
 
 def container_command(

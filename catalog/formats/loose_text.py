@@ -43,7 +43,13 @@ def is_toml(text: str) -> bool:
 def parse_loose(text: str, *, limits: Limits, suffix: str = "") -> Any:
     """Parse JSON with or without comments, TOML, or YAML."""
     if suffix == TOML or (not suffix and is_toml(text)):
-        return _parse_toml(text, limits)
+        try:
+            value = tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise RefusedError(f"is not valid TOML: {error}") from error
+        if is_deeper(value, limits.json_depth):
+            raise RefusedError(f"is nested more than {limits.json_depth} deep")
+        return value
     if suffix.startswith(".json") or text.lstrip().startswith(_JSON_STARTS):
         return parse_json_with_comments(text, max_depth=limits.json_depth)
     # Catalogues list the tools of their servers, and are longer than the manifest of one.
@@ -92,13 +98,3 @@ def _is_key(text: str, start: int, end: int) -> bool:
 def _blank(match: re.Match[str]) -> str:
     text = match.group()
     return text if text.startswith('"') else re.sub(r"[^\n]", " ", text)
-
-
-def _parse_toml(text: str, limits: Limits) -> Any:
-    try:
-        value = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise RefusedError(f"is not valid TOML: {error}") from error
-    if is_deeper(value, limits.json_depth):
-        raise RefusedError(f"is nested more than {limits.json_depth} deep")
-    return value

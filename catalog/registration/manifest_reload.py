@@ -254,7 +254,14 @@ def reload_manifests(
     report.defects = [*claims.defects, *registered.defects]
     report.new_defects = record_files(claims.files, holders, report.defects)
     restore(claims.kept.values())
-    _drop_unprovided(before, holders.values(), report, by=by, prune=prune)
+    # Disable, or delete, capabilities that no manifest provides.
+    held = holders.values()
+    unprovided = before.capabilities.keys() - set(held)
+    report.gone = make_unavailable(unprovided)
+    _record_each(report.gone, by=by, action="capability.gone")
+    if prune:
+        report.removed = remove(unprovided)
+        _record_each(report.removed, by=by, action="capability.remove")
     return report
 
 
@@ -331,23 +338,6 @@ def _loaded(claims: Claims) -> Loaded:
         tuple(winner.integration for winner in claims.winners),
         tuple(winner.capability for winner in claims.winners),
     )
-
-
-def _drop_unprovided(
-    before: ManifestCapabilities,
-    held: Iterable[int],
-    report: ReloadReport,
-    *,
-    by: User | None,
-    prune: bool,
-) -> None:
-    """Disable, or delete, capabilities that no manifest provides."""
-    unprovided = before.capabilities.keys() - set(held)
-    report.gone = make_unavailable(unprovided)
-    _record_each(report.gone, by=by, action="capability.gone")
-    if prune:
-        report.removed = remove(unprovided)
-        _record_each(report.removed, by=by, action="capability.remove")
 
 
 def _record_each(names: Collection[str], *, by: User | None, action: str) -> None:

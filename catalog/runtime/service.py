@@ -98,7 +98,13 @@ def create_capability(
         expire(over)
     lock_catalog()
     if (row := namesakes.first()) is not None:
-        _check_free(row)
+        # Raise ConflictError unless the row was retired and its name may be used again.
+        if row.state != State.RETIRED:
+            raise ConflictError("Your group has a capability of this name: choose another.")
+        if row.withdrawn:
+            raise ConflictError("An admin retired the capability of this name: choose another.")
+        if is_shared(row):
+            raise ConflictError("Rights of other groups name this capability: choose another name.")
     if (
         RuntimeCapability.objects.filter(group=maker.group, state__in=LIVE).count()
         >= MOST_PER_GROUP
@@ -212,16 +218,6 @@ def _register(by: User | None, group: Group, loaded: Loaded) -> Integration:
         # In the same transaction: open groups never see it.
         Integration.objects.filter(pk=integration.pk).update(restricted=True)
     return integration
-
-
-def _check_free(row: RuntimeCapability) -> None:
-    """Raise ConflictError unless the row was retired and its name may be used again."""
-    if row.state != State.RETIRED:
-        raise ConflictError("Your group has a capability of this name: choose another.")
-    if row.withdrawn:
-        raise ConflictError("An admin retired the capability of this name: choose another.")
-    if is_shared(row):
-        raise ConflictError("Rights of other groups name this capability: choose another name.")
 
 
 def _is_stored(row: RuntimeCapability, descriptor: Descriptor) -> bool:

@@ -205,7 +205,12 @@ class CallAudience:
             answered = await asyncio.wait_for(answer, self._seconds_left)
             if answered is not _GONE:
                 noted["state"] = state_of(answered)
-            return _result_of(answered)
+            result = answered.get("result")
+            if isinstance(result, dict):
+                return result
+            error = answered.get("error")
+            message = error.get("message") if isinstance(error, dict) else None
+            raise CannotAskError(str(message or "The client refused.")[:500])
         except TimeoutError:
             raise CannotAskError("The client did not answer in time.") from None
         finally:
@@ -267,15 +272,6 @@ class TaskAudience(CallAudience):
     def _withdraw(self, number: int) -> None:
         with suppress(RuntimeError):  # the process is ending
             _pushing.submit(drop_question, self._pk, number)
-
-
-def _result_of(answer: JSONObject) -> JSONObject:
-    result = answer.get("result")
-    if isinstance(result, dict):
-        return result
-    error = answer.get("error")
-    message = error.get("message") if isinstance(error, dict) else None
-    raise CannotAskError(str(message or "The client refused.")[:500])
 
 
 class RunningCalls:

@@ -1,15 +1,79 @@
 """Celery tasks and signals of calls, in the worker that holds the connections."""
 
+from datetime import timedelta
+
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Now
 
 from acl.platform.garbage_collection import freeze_loaded_objects
+from acl.platform.jobs.rows import GAVE_UP, GAVE_UP_MESSAGE, claim_overdue, overdue
 from acl.platform.jobs.task_names import SWEEP_CALLS
+from catalog.capabilities.runtime_state import note_tried
 from discovery.calls._audience import running_calls
-from discovery.calls._sweeper import sweep
+from discovery.calls._policy import apply_policies
+from discovery.calls.approval_queue import withdraw_calls
 from discovery.calls.channel import ChannelListener
 from discovery.calls.listener import Listener
-from discovery.calls.state import send_call
+from discovery.calls.state import NOT_BEGUN, UNKNOWN_OUTCOME, move, send_call, unexpired
+from discovery.flow_guard.turn_memory import forget_old_turns
+from discovery.models import Call
+
+# The sweeper: resends, gives up, withdraws, expires and deletes calls by the database's clock.
+
+State = Call.State
+MOST_ATTEMPTS = 3
+# Time to connect, wait for a slot, and call: longer than any call that is still alive takes.
+_GRACE_SECONDS = 60
+_MOST_AT_ONCE = 1000
+
+
+def sweep() -> list[str]:
+    """Run all steps; return the ids of calls to send again."""
+    for call in _list_calls(Q(state__in=(State.WAITING, State.QUEUED)) & ~unexpired()):
+        waited = call.state == State.WAITING
+        why = "Nobody approved it in time." if waited else "It could not be started in time."
+        move(call, State.EXPIRED, reason=NOT_BEGUN, message=f"{why} Nothing has been run.")
+    withdraw_calls()
+    _give_up()
+    # Mark runtime capabilities as tried once a call of their present definition completed.
+    completed = Call.objects.filter(
+        capability=OuterRef("pk"),
+        definition_hash=OuterRef("definition_hash"),
+        state=State.COMPLETED,
+    )
+    note_tried(Exists(completed))
+    days = timedelta(days=settings.PEGBOARD_CALL_DAYS)
+    old = Call.objects.filter(ended_at__lt=Now() - days).values("pk")[:_MOST_AT_ONCE]
+    Call.objects.filter(pk__in=list(old.values_list("pk", flat=True))).delete()
+    apply_policies(most=_MOST_AT_ONCE)
+    forget_old_turns()
+    queued = Call.objects.filter(overdue(), state=State.QUEUED).order_by("sent_at")
+    return [str(key) for key in claim_overdue(queued[:_MOST_AT_ONCE])]
+
+
+def _give_up() -> None:
+    """Resolve calls whose worker died: retry reads, mark the outcome of all others as unknown."""
+    longest = max(settings.PEGBOARD_CALL_SECONDS, settings.PEGBOARD_PROGRESS_SECONDS)
+    seconds = settings.PEGBOARD_CALL_SECONDS + longest + _GRACE_SECONDS
+    asking = seconds + settings.PEGBOARD_ASK_SECONDS  # a person may be thinking
+    lost = Q(state=State.RUNNING, started_at__lt=Now() - timedelta(seconds=seconds)) & (
+        Q(dialogue=None) | Q(started_at__lt=Now() - timedelta(seconds=asking))
+    )
+    for call in _list_calls(lost):
+        if call.side_effect != "read":
+            move(call, State.UNKNOWN, reason=GAVE_UP, message=UNKNOWN_OUTCOME)
+        elif call.attempts < MOST_ATTEMPTS:
+            move(call, State.QUEUED, sent_at=Now() - timedelta(days=1))
+        else:
+            move(call, State.FAILED, reason=GAVE_UP, message=GAVE_UP_MESSAGE)
+
+
+def _list_calls(which: Q) -> list[Call]:
+    return list(Call.objects.filter(which).order_by("created_at", "pk")[:_MOST_AT_ONCE])
+
 
 _listener = Listener()
 _clients = ChannelListener(running_calls.hear)

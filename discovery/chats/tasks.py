@@ -1,10 +1,45 @@
 """Celery tasks of the bench, in the outgoing worker."""
 
-from celery import shared_task
+from datetime import timedelta
 
+from celery import shared_task
+from django.conf import settings
+from django.db.models.functions import Now
+
+from acl.platform.jobs.rows import move, overdue, send_again
 from acl.platform.jobs.task_names import ASK_MODEL, SWEEP_CHATS
-from discovery.chats._sweeper import sweep
+from discovery.chats._requests import ChatProblem
 from discovery.chats.model_sender import send_request
+from discovery.models import Chat, ModelRequest
+
+# The sweeper of chats: sends lost requests again, gives up, and deletes old chats.
+
+State = ModelRequest.State
+# A request costs money, so one whose worker died is sent once more and no further.
+MOST_ATTEMPTS = 2
+_GRACE_SECONDS = 60
+_MOST_AT_ONCE = 1_000
+
+
+def sweep() -> None:
+    """Do all steps."""
+    _resolve_lost()
+    send_again(ASK_MODEL, ModelRequest.objects.filter(overdue(), state=State.QUEUED))
+    since = Now() - timedelta(days=settings.PEGBOARD_CHAT_DAYS)
+    rows = Chat.objects.filter(created_at__lt=since).exclude(messages__created_at__gte=since)
+    old = rows.values_list("pk", flat=True)
+    Chat.objects.filter(pk__in=list(old[:_MOST_AT_ONCE])).delete()
+
+
+def _resolve_lost() -> None:
+    longest = settings.PEGBOARD_CHAT_SECONDS + _GRACE_SECONDS
+    lost = ModelRequest.objects.filter(overdue(at_least=longest), state=State.RUNNING)
+    for row in lost.order_by("pk")[:_MOST_AT_ONCE]:
+        if row.attempts < MOST_ATTEMPTS:
+            move(row, State.QUEUED, unchanged=("state", "attempts"))
+        else:
+            ended = {"ended_at": Now(), "reason": ChatProblem.LOST, "body": ""}
+            move(row, State.FAILED, unchanged=("state", "attempts"), **ended)
 
 
 @shared_task(name=ASK_MODEL)  # type: ignore[untyped-decorator]

@@ -184,15 +184,12 @@ def numbers_in(text: str) -> list[str]:
 
 def as_number(value: str) -> str:
     """Return a number without separators of thousands and closing zeros."""
-    return _without_zeros(_ungrouped(value))
+    plain = _ungrouped(value)
+    return plain.rstrip("0").rstrip(".") if "." in plain else plain
 
 
 def _ungrouped(text: str) -> str:
     return _THOUSANDS.sub("", text).replace(",", ".") if "," in text or "'" in text else text
-
-
-def _without_zeros(plain: str) -> str:
-    return plain.rstrip("0").rstrip(".") if "." in plain else plain
 
 
 def spellings_of(value: object) -> list[str]:

@@ -145,23 +145,19 @@ def first_call(request: HttpRequest, key: ApiKey, raw: str, by: User) -> str:
     """Return a curl command for the key; "" if it has no user to act for, or only registers."""
     caller = {}
     if key.owner is None and set(key.scopes) != {ApiKey.Scope.ADMIN}:
-        user = _find_user(key, by)
+        # A user that the key may act for: its creator if possible, or else the first.
+        people = User.objects.filter(is_active=True, service_account=None)
+        if not key.all_groups:
+            people = people.filter(groups__in=key.groups.all()).distinct()
+        names = list(people.order_by("username").values_list("username", flat=True)[:1])
+        is_usable = people.filter(pk=by.pk).exists()
+        user = by.get_username() if is_usable else "".join(names)
         if not user:
             return ""
         caller = {"user": user}
     if ApiKey.Scope.SELECT in key.scopes:
         return curl(request=request, body={"message": MESSAGES[0], **caller}, key=raw)
     return _get(request, key, raw, caller)
-
-
-def _find_user(key: ApiKey, by: User) -> str:
-    """Return a user that the key may act for: its creator if possible, or else the first."""
-    people = User.objects.filter(is_active=True, service_account=None)
-    if not key.all_groups:
-        people = people.filter(groups__in=key.groups.all()).distinct()
-    names = list(people.order_by("username").values_list("username", flat=True)[:1])
-    is_usable = people.filter(pk=by.pk).exists()
-    return by.get_username() if is_usable else "".join(names)
 
 
 @sensitive_variables("raw")

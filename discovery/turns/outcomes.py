@@ -135,7 +135,15 @@ def _outcome(turn: Turn, verdict: Verdict, *, at: datetime, **more: Any) -> Outc
 
 @transaction.atomic
 def _store(turn: Turn, outcome: Outcome, calls: Sequence[Called]) -> WindowScope:
-    _end(turn, Status(outcome.status), outcome.at)
+    # End the turn. A degraded turn that succeeded recovers first.
+    status = Status(outcome.status)
+    end = State.ERRORED if status == Status.FAILED else State.COMPLETED
+    recovers = turn.degraded_at is not None and status == Status.SUCCESS
+    for step in (State.RECOVERED, end) if recovers else (end,):
+        if not transition(turn.pk, step, at=outcome.at):
+            turn.refresh_from_db()
+            raise TurnEnded(turn.state)
+    forget_turn(turn.pk)
     called = [call.capability_id for call in calls if call.capability_id is not None]
     # An inferred verdict judges the selection, not the capabilities that were called.
     worked_out = outcome.source == Outcome.Source.WORKED_OUT
@@ -152,17 +160,6 @@ def _store_row(turn: Turn, outcome: Outcome, calls: Sequence[Called]) -> WindowS
     sample = Sample(outcome.pk, outcome.status, outcome.score)
     transaction.on_commit(lambda: add_sample(scope, sample))
     return scope
-
-
-def _end(turn: Turn, status: Outcome.Status, at: datetime) -> None:
-    """End the turn. A degraded turn that succeeded recovers first."""
-    end = State.ERRORED if status == Status.FAILED else State.COMPLETED
-    recovers = turn.degraded_at is not None and status == Status.SUCCESS
-    for step in (State.RECOVERED, end) if recovers else (end,):
-        if not transition(turn.pk, step, at=at):
-            turn.refresh_from_db()
-            raise TurnEnded(turn.state)
-    forget_turn(turn.pk)
 
 
 def _called_through_pegboard(turn: Turn) -> list[str]:

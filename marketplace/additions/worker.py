@@ -4,7 +4,6 @@ import hashlib
 from dataclasses import replace
 from datetime import timedelta
 from time import monotonic
-from typing import Any
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
@@ -232,8 +231,15 @@ def _tell_neither(row: Addition, problem: ServerProblemError, tried: list[str]) 
 def _read_bundle(row: Addition, body: bytes) -> None:
     """Read the manifest of a bundle, which is unpacked in a cell."""
     try:
+        # The manifest of a whole and safe archive.
+        manifest = b""
+        for member in read_archive(body, limits=BUNDLE_LIMITS):
+            if isinstance(member, ArchiveFile) and member.path == MANIFEST:
+                manifest = member.content
+        if not manifest or len(manifest) > MB:
+            raise RefusedError(f"has no usable {MANIFEST}")
         loaded = read_bundle(
-            _manifest_of(body),
+            parse_json(decode(manifest), max_depth=20),
             address=row.address,
             digest=hashlib.sha256(body).hexdigest(),
             integration=slug_for(row.name) if row.name else None,
@@ -246,17 +252,6 @@ def _read_bundle(row: Addition, body: bytes) -> None:
     count = len(loaded.capabilities)
     row.message = f"An MCP bundle; tools in its manifest: {count:,}. Nothing of it was run."
     store_server(row, descriptor, loaded.capabilities)
-
-
-def _manifest_of(body: bytes) -> Any:
-    """Return the manifest of a whole and safe archive."""
-    manifest = b""
-    for member in read_archive(body, limits=BUNDLE_LIMITS):
-        if isinstance(member, ArchiveFile) and member.path == MANIFEST:
-            manifest = member.content
-    if not manifest or len(manifest) > MB:
-        raise RefusedError(f"has no usable {MANIFEST}")
-    return parse_json(decode(manifest), max_depth=20)
 
 
 def _read_document(row: Addition, document: ApiDocument, text: str) -> None:

@@ -10,19 +10,135 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from acl.audit.recorder import record
+from acl.models import Space
 from acl.models.api_key import Rank
 from acl.rights.delegation import authority_of
+from catalog.effects.assessment import corrected_columns
 from catalog.locks import lock_catalog
-from catalog.models import Integration
+from catalog.models import Capability, Integration
+from catalog.registration.admin_corrections import correct_capability
+from discovery.flow_guard.rules import distrust_value, remove_flow_rule, set_flow_rule, trust_value
+from discovery.models import FlowRule, TrustedValue
 from marketplace.config_file._application import Application, EntryChange, Waiting, compare
+from marketplace.config_file._document import FlowRuleEntry, SpaceReference, ToolEntry
 from marketplace.config_file._integration_step import apply_integrations
-from marketplace.config_file._policy_step import apply_policies
 from marketplace.config_file._quota_step import apply_quotas
 from marketplace.config_file._rights_step import apply_groups, apply_rights
 from marketplace.config_file._waiting_step import apply_waiting
 from marketplace.config_file.export_service import Values, export_document
-from marketplace.config_file.text import ConfigurationRefused, Problem, ReadDocument, read_document
+from marketplace.config_file.text import (
+    ConfigurationRefused,
+    Path,
+    Problem,
+    ReadDocument,
+    read_document,
+)
 from marketplace.installs.state import lock_integration
+
+# Applying policies: settings of tools, the guard on flows, and trusted values.
+
+Place = tuple[int, int, int]  # tool, space and group, 0 for none
+_COLUMNS = {
+    "access": "ai_access",
+    "core": "core",
+    "pinned": "pinned",
+    "effect": "side_effect",
+    "effect_flags": "effect_flags",
+}
+
+
+def apply_policies(work: Application) -> None:
+    """Apply settings of tools, rules of the guard on flows, and trusted values."""
+    names: set[str] = set()
+    for place, entry in enumerate(work.document.tools or []):
+        path: Path = ("tools", place, "name")
+        if entry.name in names:
+            work.refuse(path, f"the tool {entry.name!r} is there twice")
+            continue
+        names.add(entry.name)
+        if (tool := work.tool(entry.name, path)) is not None:
+            _apply_tool(work, entry, Capability.objects.get(pk=tool.pk))
+    _apply_flow_rules(work)
+    _apply_trusted_values(work)
+
+
+def _apply_tool(work: Application, entry: ToolEntry, tool: Capability) -> None:
+    corrected = corrected_columns(tool.effect_evidence)
+    changed = []
+    for name, column in _COLUMNS.items():
+        value = getattr(entry, name)
+        if value is None:
+            continue
+        before = getattr(tool, column)
+        if name == "effect_flags":
+            before, value = sorted(before), sorted(value)
+        if before != value or (name.startswith("effect") and column not in corrected):
+            setattr(tool, column, value)
+            changed.append(column)
+    if changed:
+        correct_capability(by=work.by, capability=tool, changed=changed)
+
+
+def _apply_flow_rules(work: Application) -> None:
+    entries = work.document.flow_rules
+    if entries is None:
+        return
+    keys: set[Place] = set()
+    for place, entry in enumerate(entries):
+        key = _apply_flow_rule(work, ("flow_rules", place), entry, keys)
+        if key is not None:
+            keys.add(key)
+    for rule in FlowRule.objects.select_related("capability", "space", "group"):
+        if (
+            work.prune
+            and (rule.capability_id or 0, rule.space_id or 0, rule.group_id or 0) not in keys
+        ):
+            remove_flow_rule(by=work.by, rule=rule)
+
+
+def _apply_flow_rule(
+    work: Application,
+    path: Path,
+    entry: FlowRuleEntry,
+    keys: set[Place],
+) -> Place | None:
+    tool = work.tool(entry.tool, (*path, "tool")) if entry.tool else None
+    group = work.group(entry.group, (*path, "group")) if entry.group else None
+    space = _space(work, (*path, "space"), entry.space) if entry.space else None
+    names, rows = (entry.tool, entry.group, entry.space), (tool, group, space)
+    if any(name and two is None for name, two in zip(names, rows, strict=True)):
+        return None
+    key: Place = (tool.pk if tool else 0, space.pk if space else 0, group.pk if group else 0)
+    if key in keys:
+        work.refuse(path, "is there twice")
+        return None
+    set_flow_rule(by=work.by, mode=entry.mode, capability=tool, space=space, group=group)
+    return key
+
+
+def _space(work: Application, path: Path, reference: SpaceReference) -> Space | None:
+    if (group := work.group(reference.group, (*path, "group"))) is None:
+        return None
+    space = Space.objects.filter(group=group, slug=reference.slug).first()
+    if space is None:
+        work.refuse(path, f"{reference.group} has no space called {reference.slug!r}")
+    return space
+
+
+def _apply_trusted_values(work: Application) -> None:
+    entries = work.document.trusted_values
+    if entries is None:
+        return
+    for place, entry in enumerate(entries):
+        if entry.value in {trusted.value for trusted in entries[:place]}:
+            work.refuse(("trusted_values", place, "value"), "is there twice")
+        else:
+            trust_value(by=work.by, value=entry.value, note=entry.note)
+    values = {trusted.value for trusted in entries}
+    for value in TrustedValue.objects.values_list("value", flat=True) if work.prune else ():
+        if value not in values:
+            distrust_value(by=work.by, value=value)
+
 
 MOST_RECORDED = 200
 

@@ -153,7 +153,12 @@ def _plain(node: yaml.Node, path: Path, lines: dict[Path, int]) -> Any:
         ]
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, path, lines)
-    return _scalar(node)
+    text = str(node.value)
+    if node.style:  # type: ignore[attr-defined]  # quoted, or a block
+        return text
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    return int(text) if _NUMBER.fullmatch(text) else text
 
 
 def _mapping(node: yaml.MappingNode, path: Path, lines: dict[Path, int]) -> dict[str, Any]:
@@ -178,15 +183,6 @@ _CONSTANTS: dict[str, bool | None] = {
     "~": None,
     "": None,
 }
-
-
-def _scalar(node: yaml.Node) -> Any:
-    text = str(node.value)
-    if node.style:  # type: ignore[attr-defined]  # quoted, or a block
-        return text
-    if text in _CONSTANTS:
-        return _CONSTANTS[text]
-    return int(text) if _NUMBER.fullmatch(text) else text
 
 
 def _reason(error: Any) -> str:

@@ -76,7 +76,12 @@ def confirm_integration(*, by: User, integration: Integration, confirmed: str) -
     target = target_to_confirm(row)
     if confirmed != target.digest:
         raise OtherTargetError
-    _check(by, target)
+    if target.is_program:
+        if not by.has_perm("marketplace.install_stdio"):
+            raise NotPermittedError
+        check_command(target.command, Launchers.from_settings())
+    elif target.endpoint:
+        check_address(target.endpoint, AllowedHosts.from_settings())
     row.unconfirmed = False
     if target.is_program:
         row.command_digest = command_digest(target.command, target.required_secrets)
@@ -90,12 +95,3 @@ def confirm_integration(*, by: User, integration: Integration, confirmed: str) -
     record(by=by, action="integration.confirm", target=row.slug, details=details)
     send_on_commit(SYNC_INTEGRATION, row.pk)
     return True
-
-
-def _check(by: User, target: Target) -> None:
-    if target.is_program:
-        if not by.has_perm("marketplace.install_stdio"):
-            raise NotPermittedError
-        check_command(target.command, Launchers.from_settings())
-    elif target.endpoint:
-        check_address(target.endpoint, AllowedHosts.from_settings())

@@ -209,12 +209,17 @@ def browse_listings(*, viewer: Viewer, query: ListingQuery) -> ListingPage:
         return _search_page(viewer, query, sources, marked)
     filters = filters_for(_count_facets(offered, sources, marked), query, sources)
     page, pages = _page(query, filters.count)
+    slugs_by_filter = {
+        INSTALLED: list(marked.integrations),
+        KNOWN: marked.known,
+        UPDATES: marked.updates,
+    }
     rows = read_page(
         offered,
         kind=query.kind,
         category=query.category,
         source=_source_key(query.source, sources),
-        slugs=_shown_slugs(query.show, marked),
+        slugs=slugs_by_filter.get(query.show),
         held=query.show == HELD,
         part=_slice(query, page),
     )
@@ -319,15 +324,6 @@ def _source_slugs(sources: Iterable[Source]) -> dict[int, str]:
 def _source_key(slug: str, sources: Iterable[Source]) -> int | None:
     """Return the source's primary key, 0 (matches nothing) if unknown, or None for no filter."""
     return next((source.pk for source in sources if source.slug == slug), 0) if slug else None
-
-
-def _shown_slugs(show: str, marked: _Marked) -> list[str] | None:
-    slugs_by_filter = {
-        INSTALLED: list(marked.integrations),
-        KNOWN: marked.known,
-        UPDATES: marked.updates,
-    }
-    return slugs_by_filter.get(show)
 
 
 def _page(query: ListingQuery, count: int) -> tuple[int, int]:

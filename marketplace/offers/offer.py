@@ -66,6 +66,11 @@ def needs_of(descriptor: IntegrationDescriptor) -> JSONObject:
         variable["name"]: variable for variable in descriptor.source_ref.get("variables") or ()
     }
     names = dict.fromkeys((*descriptor.required_secrets, *described))
+    listed_hosts = [str(host) for host in descriptor.source_ref.get("hosts") or ()]
+    try:
+        endpoint_host = urlsplit(descriptor.endpoint).hostname if descriptor.endpoint else None
+    except ValueError:
+        endpoint_host = None
     return {
         "variables": [
             {
@@ -78,17 +83,8 @@ def needs_of(descriptor: IntegrationDescriptor) -> JSONObject:
             for name in names
         ],
         "program": descriptor.command[0] if descriptor.command else "",
-        "hosts": _hosts(descriptor),
+        "hosts": list(dict.fromkeys(filter(None, (endpoint_host, *listed_hosts)))),
     }
-
-
-def _hosts(descriptor: IntegrationDescriptor) -> list[str]:
-    listed_hosts = [str(host) for host in descriptor.source_ref.get("hosts") or ()]
-    try:
-        endpoint_host = urlsplit(descriptor.endpoint).hostname if descriptor.endpoint else None
-    except ValueError:
-        endpoint_host = None
-    return list(dict.fromkeys(filter(None, (endpoint_host, *listed_hosts))))
 
 
 def _category(descriptor: IntegrationDescriptor, capabilities: tuple[Descriptor, ...]) -> str:

@@ -33,7 +33,13 @@ def unpack(body: bytes, folder: Path, *, limits: ArchiveLimits = ARCHIVE_LIMITS)
     left_out: list[Defect] = []
     for member in read_archive(body, limits=limits):
         if isinstance(member, ArchiveFile):
-            _write(folder / member.path, member.content)
+            path = folder / member.path
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("xb") as file:
+                    file.write(member.content)
+            except (OSError, ValueError) as problem:
+                raise RefusedError(f"cannot be unpacked: {type(problem).__name__}") from None
         else:
             left_out.append(member)
     return left_out
@@ -43,15 +49,6 @@ def strip_top_folder(folder: Path) -> Path:
     """Return the single folder that forges wrap repositories in, or the folder itself."""
     inside = sorted(folder.iterdir())
     return inside[0] if len(inside) == 1 and inside[0].is_dir() else folder
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as file:
-            file.write(content)
-    except (OSError, ValueError) as problem:
-        raise RefusedError(f"cannot be unpacked: {type(problem).__name__}") from None
 
 
 MB = 1024 * 1024

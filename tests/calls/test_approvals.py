@@ -12,7 +12,6 @@ from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry
 from acl.people.service_accounts import create_service_account
 from catalog.models import Capability
-from discovery.calls._sweeper import sweep
 from discovery.calls.approvals import (
     CannotDecideError,
     MayNotDecideError,
@@ -22,6 +21,7 @@ from discovery.calls.approvals import (
 from discovery.calls.arguments import digest_of
 from discovery.calls.execution import execute
 from discovery.calls.queries import TooLateError, cancel_call
+from discovery.calls.tasks import sweep
 from discovery.calls.view import describe_call
 from discovery.models import Call
 from tests.access.people import People

@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from acl.models import AuditEntry
 from discovery.calls._policy import redact, set_policy
-from discovery.calls._sweeper import sweep
 from discovery.calls.arguments import find_last_approved
 from discovery.calls.queries import find_call
+from discovery.calls.tasks import sweep
 from discovery.calls.view import describe_call
 from discovery.models import Call
 from discovery.models.call import Content

@@ -16,12 +16,12 @@ from acl.keys.lifecycle import create_key, holder_of
 from acl.models import ApiKey, Space
 from catalog.models import Capability, Integration, Rule
 from catalog.servers.secrets.store import set_secret
-from discovery.calls._sweeper import MOST_ATTEMPTS, sweep
 from discovery.calls.approval_queue import list_waiting
 from discovery.calls.approvals import count_waiting
 from discovery.calls.execution import NotFoundError, execute
 from discovery.calls.queries import find_call
 from discovery.calls.state import unexpired
+from discovery.calls.tasks import MOST_ATTEMPTS, sweep
 from discovery.calls.view import describe_call
 from discovery.calls.waiting import wait_for_end
 from discovery.models import Call

@@ -16,7 +16,7 @@ from discovery.chats.models import (
     set_model,
 )
 from discovery.models import Chat, ChatModel, ModelRequest
-from marketplace.operate.secret_broker._open_permission import may_open
+from marketplace.operate.secret_broker.server import may_open
 from tests.access.people import People
 from tests.chats.conftest import Bench, admin
 from tests.chats.fake_models import KEY

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
-from discovery.chats._sweeper import sweep
+from discovery.chats.tasks import sweep
 from discovery.models import Call, Chat, ChatMessage, ModelRequest
 from tests.chats.conftest import Bench
 from tests.chats.fake_models import Say

@@ -11,8 +11,8 @@ from pytest_django.fixtures import Settings
 
 from acl.models import AuditEntry
 from catalog.models import Capability, Integration
-from discovery.calls._sweeper import sweep
 from discovery.calls.state import UNKNOWN_OUTCOME
+from discovery.calls.tasks import sweep
 from discovery.flow_guard.turn_memory import TurnMemory
 from discovery.models import Call, FlowRule, TrustedValue, Turn, TurnReading
 from discovery.select.selection import SelectRequest

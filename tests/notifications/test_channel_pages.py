@@ -66,7 +66,7 @@ def test_a_test_pause_and_removal_have_their_buttons(alice: User, receiver: Rece
     assert paused
     assert not NotificationChannel.objects.exists()
     actions = AuditEntry.objects.filter(action__startswith="notification.")
-    assert list(actions.order_by("number").values_list("action", flat=True)) == [
+    assert list(actions.order_by("pk").values_list("action", flat=True)) == [
         "notification.channel_added",
         "notification.channel_paused",
         "notification.channel_removed",

@@ -29,7 +29,7 @@ from marketplace.notifications._standard_webhook import signed_headers
 from marketplace.notifications.channels import NewChannel, add_channel, send_test
 from marketplace.notifications.delivery_sender import deliver
 from marketplace.notifications.mail_sender import deliver_mails
-from marketplace.operate.secret_broker._open_permission import may_open
+from marketplace.operate.secret_broker.server import may_open
 from tests.factories import GroupFactory, IntegrationFactory, UserFactory, give, waiting_call
 from tests.notifications.conftest import Receiver
 from tests.ports import free_port

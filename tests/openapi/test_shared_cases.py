@@ -15,7 +15,7 @@ from catalog.formats.openapi.api_requests import build_request
 from catalog.formats.openapi.api_security import Credentials
 from catalog.formats.readers.openapi import read_api
 from catalog.models import Integration
-from catalog.servers.secrets.pasted_values import as_pasted
+from catalog.servers.secrets.store import as_pasted
 from discovery.calls.argument_check import check_arguments, leave_out_nulls
 from marketplace.additions._places import document_places
 from marketplace.additions.recognition import recognise

@@ -162,7 +162,7 @@ WRITERS = {
         "keep_policy",
     ): "a limit's people and numbers, in a row that is no capability",
     (
-        "marketplace/config_file/_policy_step.py",
+        "marketplace/config_file/apply_service.py",
         "_apply_tool",
     ): "access and effects of a tool, and no text",
     (

@@ -14,10 +14,10 @@ from pytest_django.fixtures import Settings
 from acl.keys.lifecycle import create_key
 from acl.models import ApiKey, AuditEntry
 from catalog.models import Capability
-from discovery.calls._sweeper import sweep
 from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.approvals import count_waiting
 from discovery.calls.execution import execute
+from discovery.calls.tasks import sweep
 from discovery.models import Call
 from tests.access.people import People, invite
 from tests.factories import take_away

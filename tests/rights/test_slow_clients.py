@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from marketplace.operate.embedded._fair_turns import MAX_WAITING, FairQueue
 from marketplace.operate.embedded._intake import (
     BODY_SECONDS,
     HEAD_SECONDS,
@@ -17,6 +16,7 @@ from marketplace.operate.embedded._intake import (
     Intake,
     Refusal,
 )
+from marketplace.operate.embedded._reception import MAX_WAITING, FairQueue
 from tests.embedded.served import served
 from tests.operate.deployment import wait_for
 from tests.ports import free_port

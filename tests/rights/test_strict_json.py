@@ -148,7 +148,7 @@ OTHERS = {
     "catalog/formats/reader_program.py json.loads": "the request of its parent, in a cell",
     "catalog/servers/cell/entry.py json.loads": "what bubblewrap says of its child",
     "catalog/servers/cell/report.py json.loads": OWN,
-    "catalog/servers/client/_answered_posts.py json.loads": OWN,
+    "catalog/servers/client/http_transport.py json.loads": OWN,
     "catalog/servers/client/process_guard.py json.loads": "an argument of its parent",
     "discovery/answer/formats/_legal_schema.py json.loads": OWN,
     "discovery/answer/all_tools.py json.loads": "a jsonb column, read as text",

@@ -14,7 +14,7 @@ from acl.models import AuditEntry, GroupPolicy
 from acl.rights.caller_lookup import Caller
 from catalog.capabilities.runtime_state import retire_expired
 from catalog.models import Capability, Definition, Integration, RuntimeCapability
-from discovery.calls._sweeper import sweep
+from discovery.calls.tasks import sweep
 from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from tests.access.people import People, invite

@@ -26,8 +26,7 @@ from marketplace.management.commands import broker as broker_command
 from marketplace.models import Installation
 from marketplace.operate.secret_broker import server
 from marketplace.operate.secret_broker._admission import RequestWindow
-from marketplace.operate.secret_broker._open_permission import may_open
-from marketplace.operate.secret_broker.server import SecretBroker
+from marketplace.operate.secret_broker.server import SecretBroker, may_open
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, waiting_call
 
 KEY = Fernet.generate_key().decode()

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from catalog.models import Integration
 from catalog.servers.client.targets import HttpServer
 from catalog.servers.connections.params import build_server, values_to_hide
-from catalog.servers.secrets.pasted_values import UnsendableValueError, as_pasted
 from catalog.servers.secrets.sealed_values import UsedValues
+from catalog.servers.secrets.store import UnsendableValueError, as_pasted
 from tests.examples import EXAMPLES_OF_TEXTS
 
 KEY = st.from_regex(r"[A-Za-z0-9_.~+/=-]{6,40}", fullmatch=True).filter(

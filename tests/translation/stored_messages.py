@@ -89,8 +89,7 @@ def _is_message(text: str) -> bool:
 
 def _of_the_scanner() -> Iterator[str]:
     """Yield the sentences of rules, which are data."""
-    from catalog.trust.hidden_characters import DESCRIPTIONS
-    from catalog.trust.scanner import RULES
+    from catalog.trust.scanner import DESCRIPTIONS, RULES
 
     yield from (f"It {rule.told}." for rule in RULES)
     yield from (f"%(number)s hidden: {words}." for words in DESCRIPTIONS.values())

@@ -41,6 +41,12 @@ def read_manifest(
     kind = _kind(entry)
     entry.text("description", required=True)
     flag = entry.flag("hasSideEffects")
+    edges: list[EdgeDescriptor] = []
+    for edge in entry.mappings("edges"):
+        try:
+            edges.append(_edge(edge))
+        except RefusedError as refused:
+            entry.document.report(refused.field, refused.reason)
     return build_declared(
         entry,
         kind=kind,
@@ -56,7 +62,7 @@ def read_manifest(
         side_effect_inferred=flag is None and kind in ("tool", "emergent-tool"),
         content=_content(entry),
         input_schema=_schema_file(entry),
-        edges=_edges(entry),
+        edges=tuple(edges),
         source_ref={"format": "manifest", "file": entry.document.file, "name": name},
     )
 
@@ -107,16 +113,6 @@ def _read_sibling(entry: Entry, folder: Path, path: str) -> str:
     if Path(path).is_absolute() or ".." in Path(path).parts or "\\" in path:
         raise RefusedError("leads out of the manifest's folder")
     return read_text(folder / path, folder, limit=entry.document.limits.file)
-
-
-def _edges(entry: Entry) -> tuple[EdgeDescriptor, ...]:
-    edges: list[EdgeDescriptor] = []
-    for edge in entry.mappings("edges"):
-        try:
-            edges.append(_edge(edge))
-        except RefusedError as refused:
-            entry.document.report(refused.field, refused.reason)
-    return tuple(edges)
 
 
 def _edge(edge: Entry) -> EdgeDescriptor:

@@ -76,7 +76,14 @@ def main(arguments: list[str]) -> int:
     if os.getppid() != limits["parent"]:
         return NOT_STARTED
     entry = CellEntry(limits["cell"]) if limits.get("cell") else None
-    group = _control_group(limits)
+    # The cell's control group: of no folders, it limits nothing.
+    most = {
+        # Beside the program's own memory, for the files that its cell keeps there.
+        "memory": limits["memory_bytes"] + FILES_BYTES,
+        "processes": _HARD_PROCESSES * limits["processes"],
+        "cpu_cores": limits.get("cpu_cores", 1),
+    }
+    group = CellGroup((limits.get("cell") or {}).get("groups", ()), most)
     # Between fork and exec, the child sets its own limits.
     child = os.fork()
     if child == 0:
@@ -92,17 +99,6 @@ def main(arguments: list[str]) -> int:
     _end_all(child, in_cell=entry is not None)
     group.end()
     return code
-
-
-def _control_group(limits: dict[str, Any]) -> CellGroup:
-    """Return the cell's control group: of no folders, it limits nothing."""
-    most = {
-        # Beside the program's own memory, for the files that its cell keeps there.
-        "memory": limits["memory_bytes"] + FILES_BYTES,
-        "processes": _HARD_PROCESSES * limits["processes"],
-        "cpu_cores": limits.get("cpu_cores", 1),
-    }
-    return CellGroup((limits.get("cell") or {}).get("groups", ()), most)
 
 
 def _wait(child: int, limits: dict[str, Any], wakeup: int, received: list[int]) -> int:

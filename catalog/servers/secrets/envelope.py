@@ -64,7 +64,12 @@ def close_envelope(content: bytes, public: str) -> bytes:
 def open_envelope(sealed: bytes, keys: Sequence[str]) -> bytes:
     """Return the content by whichever key opens it, or raise CannotOpenError."""
     if not sealed.startswith(_VERSION):
-        return _open_token(sealed, keys)
+        for key in keys:
+            try:
+                return Fernet(key).decrypt(sealed)
+            except InvalidToken:
+                continue
+        raise CannotOpenError
     key_id, message = sealed[1 : 1 + _ID_BYTES], sealed[1 + _ID_BYTES :]
     for private in map(private_half, keys):
         if _key_id(private.public_key().public_bytes_raw()) == key_id:
@@ -72,15 +77,6 @@ def open_envelope(sealed: bytes, keys: Sequence[str]) -> bytes:
                 return _SUITE.decrypt(message, private, _INFO)
             except InvalidTag:
                 break
-    raise CannotOpenError
-
-
-def _open_token(token: bytes, keys: Sequence[str]) -> bytes:
-    for key in keys:
-        try:
-            return Fernet(key).decrypt(token)
-        except InvalidToken:
-            continue
     raise CannotOpenError
 
 

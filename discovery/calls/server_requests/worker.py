@@ -60,19 +60,15 @@ def admit(method: str, result: JSONObject, capabilities: frozenset[str]) -> JSON
         entries = result.get(name) or []
         return {**result, name: [entry for entry in entries if not must_be_held_back(entry)]}
     if method == "completion/complete":
-        return _admit_completion(result)
+        completion = result.get("completion")
+        values = completion.get("values") if isinstance(completion, dict) else None
+        if not isinstance(completion, dict) or not isinstance(values, list):
+            return result
+        admitted = [value for value in values if not must_be_held_back(value)]
+        return {**result, "completion": {**completion, "values": admitted}}
     if method == "prompts/get" and must_be_held_back(result, is_prompt=True):
         raise HeldBackError("The prompt's text was held back: it looks like an attack on a model.")
     return result
-
-
-def _admit_completion(result: JSONObject) -> JSONObject:
-    completion = result.get("completion")
-    values = completion.get("values") if isinstance(completion, dict) else None
-    if not isinstance(completion, dict) or not isinstance(values, list):
-        return result
-    admitted = [value for value in values if not must_be_held_back(value)]
-    return {**result, "completion": {**completion, "values": admitted}}
 
 
 def admit_error(error: JSONObject | None) -> JSONObject | None:

@@ -27,7 +27,12 @@ def choose_wheels(resolution: str, python: tuple[int, int]) -> list[Artefact]:
     """Return the best wheel of each version that a resolution (pylock.toml) names."""
     try:
         packages = tomllib.loads(resolution).get("packages", [])
-        ranks = _ranks(python)
+        platforms = list(platform_tags())
+        tags = chain(
+            cpython_tags(python, platforms=platforms),
+            compatible_tags(python, f"cp{python[0]}{python[1]}", platforms),
+        )
+        ranks = {tag: rank for rank, tag in enumerate(tags)}
         return sorted(_choose(package, ranks) for package in packages)
     except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError):
         words = "The resolution of its dependencies cannot be read."
@@ -47,15 +52,6 @@ def find_release(resolution: str, name: str) -> datetime | None:
     except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, StopIteration):
         return None
     return min((entry for entry in times if isinstance(entry, datetime)), default=None)
-
-
-def _ranks(python: tuple[int, int]) -> dict[Any, int]:
-    platforms = list(platform_tags())
-    tags = chain(
-        cpython_tags(python, platforms=platforms),
-        compatible_tags(python, f"cp{python[0]}{python[1]}", platforms),
-    )
-    return {tag: rank for rank, tag in enumerate(tags)}
 
 
 def _choose(package: Mapping[str, Any], ranks: Mapping[Any, int]) -> Artefact:

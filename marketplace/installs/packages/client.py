@@ -180,7 +180,14 @@ def run_client(
         try:
             _wait(process, place, watch, output, seconds or settings.PEGBOARD_PACKAGE_SECONDS)
         finally:
-            _end(process)
+            # Stop the guard, which ends whatever the client started.
+            if process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(10)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait(5)
             output.join()
     if process.returncode == process_guard.TOO_MUCH_MEMORY:
         raise PackageProblemError("package_too_large", "Fetching the package took too much memory.")
@@ -284,14 +291,3 @@ def check_size(place: Place) -> None:
     if place.bytes() > most * 1024**2:
         words = f"With its dependencies, it has more than {most:,} MB"
         raise PackageProblemError("package_too_large", f"{words} (PEGBOARD_PACKAGE_MEGABYTES).")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Stop the guard, which ends whatever the client started."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(5)

@@ -158,18 +158,14 @@ def install(package: Package, place: Place, watch: Watch, held: Held) -> Install
         _check_program(folder, entry_point(manifest))
         if bundle_kind(manifest) != "node":
             return install_python(manifest, folder, package, place, watch, held)
-        return _install_node(manifest, folder, package, place)
+        node, arguments = find_node(), launch_arguments(manifest, str(folder))
+        link = place.folder / "bin" / "node"
+        link.parent.mkdir(exist_ok=True)
+        link.symlink_to(node)
+        artefact = Artefact(package.name, package.version, f"sha256:{package.version}")
+        return Installed((str(link), *arguments, *package.arguments), (artefact,))
     except RefusedError as refused:
         raise PackageProblemError("package_failed", f"The bundle {refused.reason}.") from None
-
-
-def _install_node(manifest: Any, folder: Path, package: Package, place: Place) -> Installed:
-    node, arguments = find_node(), launch_arguments(manifest, str(folder))
-    link = place.folder / "bin" / "node"
-    link.parent.mkdir(exist_ok=True)
-    link.symlink_to(node)
-    artefact = Artefact(package.name, package.version, f"sha256:{package.version}")
-    return Installed((str(link), *arguments, *package.arguments), (artefact,))
 
 
 def _fetch(package: Package) -> bytes:

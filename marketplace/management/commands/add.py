@@ -62,7 +62,13 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="for scripts")
 
     def handle(self, *args: Any, what: str, **options: Any) -> None:
-        by = _find_admin(options["by"])
+        name = options["by"]
+        admins = User.objects.filter(is_staff=True, is_active=True)
+        condition = Q(username=name) if name else Q(is_superuser=True)
+        admin = admins.filter(condition).order_by("pk").first()
+        if admin is None:
+            raise CommandError("There is no such admin.")
+        by = admin
         try:
             rows = add(
                 by=by,
@@ -171,15 +177,6 @@ def _install(
         )
     except AlreadyInstalledError as taken:
         raise CommandError(f"It is installed already: {taken}") from None
-
-
-def _find_admin(name: str) -> User:
-    admins = User.objects.filter(is_staff=True, is_active=True)
-    condition = Q(username=name) if name else Q(is_superuser=True)
-    admin = admins.filter(condition).order_by("pk").first()
-    if admin is None:
-        raise CommandError("There is no such admin.")
-    return admin
 
 
 def _read(what: str) -> str:

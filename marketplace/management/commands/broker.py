@@ -33,7 +33,9 @@ class Command(BaseCommand):
     def handle(
         self, *args: Any, supervisor: int | None, publish: bool = False, **options: Any
     ) -> None:
-        _require("PEGBOARD_SEALING_KEY" if publish else "PEGBOARD_BROKER")
+        name = "PEGBOARD_SEALING_KEY" if publish else "PEGBOARD_BROKER"
+        if not getattr(settings, name):
+            raise CommandError(f"Set {name} to a path: the broker's socket, or its public key.")
         _hide_memory()
         try:
             newest = opening_keys()[0]
@@ -45,11 +47,6 @@ class Command(BaseCommand):
             # As the first process of a container it gets no signal that it does not handle.
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
             serve(Path(settings.PEGBOARD_BROKER), supervisor=supervisor)
-
-
-def _require(name: str) -> None:
-    if not getattr(settings, name):
-        raise CommandError(f"Set {name} to a path: the broker's socket, or its public key.")
 
 
 def _hide_memory() -> None:

@@ -7,7 +7,6 @@ file, to syslog, or to a URL. A failed attempt is repeated at the next interval.
 import os
 import socket
 from datetime import timedelta
-from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -65,7 +64,10 @@ def record_anchor(anchor: Anchor, *, place: str, at: str) -> None:
     elif place.startswith("/"):
         _to_file(place, anchor.line(at))
     else:
-        _to_url(place, anchor.values(at))
+        values = anchor.values(at)
+        status = send_json(place, values)
+        if not 200 <= status < 300:
+            raise AnchorFailedError(f"the address answered with status {status}")
 
 
 def _to_file(path: str, line: str) -> None:
@@ -94,9 +96,3 @@ def _to_syslog(line: str) -> None:
         raise AnchorFailedError(
             f"syslog did not accept it ({problem.strerror or 'it does not answer'})"
         ) from problem
-
-
-def _to_url(url: str, values: dict[str, Any]) -> None:
-    status = send_json(url, values)
-    if not 200 <= status < 300:
-        raise AnchorFailedError(f"the address answered with status {status}")

@@ -149,16 +149,6 @@ def _send_portion(send: Callable[[Sequence[Event]], None]) -> int:
         log.warning("events not sent", reason=str(problem), target=settings.PEGBOARD_EVENT_LOG)
         EventLogState.objects.filter(pk=1).update(failure=str(problem)[:200])
         return 0
-    _note_sent(state, entries, calls)
-    return len(events)
-
-
-def _new_entries(number: int) -> list[AuditEntry]:
-    """Return the next entries. Numbers are given at commit, so none comes late."""
-    return list(AuditEntry.objects.filter(number__gt=number).order_by("number")[:AT_ONCE])
-
-
-def _note_sent(state: EventLogState, entries: list[AuditEntry], calls: list[Call]) -> None:
     ended = {call.pk: call.ended_at for call in calls if call.ended_at is not None}
     state.audit_number = max([state.audit_number, *(entry.number or 0 for entry in entries)])
     state.calls_until = max([state.calls_until, *ended.values()])
@@ -166,3 +156,9 @@ def _note_sent(state: EventLogState, entries: list[AuditEntry], calls: list[Call
     state.save()
     SentCall.objects.bulk_create([SentCall(call_id=pk, ended_at=at) for pk, at in ended.items()])
     SentCall.objects.filter(ended_at__lte=state.calls_until - OVERLAP).delete()
+    return len(events)
+
+
+def _new_entries(number: int) -> list[AuditEntry]:
+    """Return the next entries. Numbers are given at commit, so none comes late."""
+    return list(AuditEntry.objects.filter(number__gt=number).order_by("number")[:AT_ONCE])
