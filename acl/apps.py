@@ -15,7 +15,7 @@ class AclConfig(AppConfig):
         from acl.web.frame import NavigationPlace, extensions
 
         extensions.add_places(
-            NavigationPlace("people-list", _("People"), "users", 80, key="e", for_staff=True),
-            NavigationPlace("keys", _("Keys"), "key-round", 90, key="k", for_staff=True),
-            NavigationPlace("audit", _("Audit log"), "book-text", 100, key="l", for_staff=True),
+            NavigationPlace("people-list", _("People"), "users", 130, key="e", for_staff=True),
+            NavigationPlace("keys", _("Keys"), "key-round", 140, key="k", for_staff=True),
+            NavigationPlace("audit", _("Audit log"), "book-text", 150, key="l", for_staff=True),
         )

@@ -39,5 +39,7 @@ class CatalogConfig(AppConfig):
         for label in KEPT_TABLES.values():
             pre_delete.connect(keep_policy, sender=label, dispatch_uid=f"pegboard-keep-{label}")
         extensions.add_places(
-            NavigationPlace("access", gettext_lazy("Access"), "shield", 70, key="c", for_staff=True)
+            NavigationPlace(
+                "access", gettext_lazy("Access"), "shield", 120, key="c", for_staff=True
+            )
         )

@@ -29,9 +29,9 @@ class DiscoveryConfig(AppConfig):
         extensions.add_places(
             NavigationPlace("playground", "Playground", "flask-conical", 10, covers=False, key="p"),
             NavigationPlace("my-tools", gettext_lazy("My tools"), "layout-grid", 20, key="t"),
-            NavigationPlace("approvals", gettext_lazy("Approvals"), "list-checks", 40, key="a"),
-            NavigationPlace("calls", gettext_lazy("Calls"), "history", 45, key="o"),
-            NavigationPlace("insights", gettext_lazy("Insights"), "chart-column", 50, key="n"),
+            NavigationPlace("approvals", gettext_lazy("Approvals"), "list-checks", 110, key="a"),
+            NavigationPlace("calls", gettext_lazy("Calls"), "history", 220, key="o"),
+            NavigationPlace("insights", gettext_lazy("Insights"), "chart-column", 230, key="n"),
         )
         register_answer(answer_call)
         register_own_tools([*META_TOOLS, *BUILT_IN_TOOLS])

@@ -26,7 +26,9 @@ class MarketplaceConfig(AppConfig):
         extensions.add_places(
             NavigationPlace("today", _("Today"), "sun", 5, key="d"),
             NavigationPlace("marketplace", _("Marketplace"), "store", 30, key="m"),
-            NavigationPlace("integrations", _("Integrations"), "plug", 60, key="i", for_staff=True),
+            NavigationPlace(
+                "integrations", _("Integrations"), "plug", 210, key="i", for_staff=True
+            ),
         )
         register_help(offer_listings)
         register_sealed(NotificationChannel, "sealed_address", "address_purpose")

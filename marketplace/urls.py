@@ -4,7 +4,14 @@ from django.urls import URLPattern, URLResolver, path
 
 from marketplace.additions import api
 from marketplace.installs.api import installation_steps, installations
-from marketplace.integrations.api import call_limit, confirmation, network, requestable, reviews
+from marketplace.integrations.api import (
+    call_limit,
+    confirmation,
+    network,
+    requestable,
+    reviews,
+    tool_settings,
+)
 from marketplace.listings import api as listing_api
 from marketplace.sources import api as source_api
 
@@ -71,6 +78,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "integrations/<slug:slug>/client-executes",
         requestable.ClientExecutesView.as_view(),
         name="api-integration-client-executes",
+    ),
+    path(
+        "integrations/<slug:slug>/tools/<str:full_name>",
+        tool_settings.ToolSettingsView.as_view(),
+        name="api-tool-settings",
     ),
     path("integrations/<slug:slug>/review", reviews.ReviewView.as_view(), name="api-review"),
     path(

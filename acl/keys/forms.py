@@ -48,6 +48,7 @@ SCOPES = [
     ("select", gettext_lazy("Select"), gettext_lazy("select tools for a message")),
     ("discover", gettext_lazy("Discover"), gettext_lazy("list and look up tools")),
     ("execute", gettext_lazy("Execute"), gettext_lazy("call tools")),
+    ("register", gettext_lazy("Register"), gettext_lazy("create skills and tools for its groups")),
     ("scim", gettext_lazy("SCIM"), gettext_lazy("provision people and groups")),
     ("admin", pgettext_lazy("scope", "Admin"), gettext_lazy("manage the groups' keys and rights")),
 ]

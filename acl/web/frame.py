@@ -34,6 +34,11 @@ class NavigationPlace:
     key: str = ""  # goes there after "g"
     for_staff: bool = False
 
+    @property
+    def section(self) -> str:
+        """Return the group of the rail that it stands in, by its order: a hundred for each."""
+        return ("use", "govern", "operate")[self.order // 100]
+
 
 @dataclass(slots=True)
 class Extensions:

@@ -24,6 +24,7 @@ WITH_DEFINITION: frozenset[Detail] = frozenset({"micro_schema", "compact_schema"
 WHOLE_DESCRIPTIONS: frozenset[str] = frozenset({"compact_schema", "full_schema"})
 SHORT = 60
 Access = Literal["runs", "asks first"]
+ACCESSES = list(get_args(Access))
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 # Fields for a model and its user; connection details are for admins.
 FULL_FIELDS = (

@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from acl.web.api_views import CallerSerializer
 from acl.web.strict_serializer import Flag, Text
-from catalog.capabilities.detail_levels import DETAILS
+from catalog.capabilities.detail_levels import ACCESSES, DETAILS
 from catalog.effects.assessment import FLAGS, FLAGS_HELP
 from catalog.models import Capability
 from catalog.readiness.readiness import MEND_HELP, Readiness
@@ -91,7 +91,7 @@ class CapabilitySerializer(serializers.Serializer[Any]):
     effect_evidence = serializers.DictField(
         required=False, help_text="Reasons for the side effect and for each flag."
     )
-    access = serializers.ChoiceField(["runs", "asks first"], required=False)
+    access = serializers.ChoiceField(ACCESSES, required=False)
     readiness = serializers.ChoiceField(
         [state.value for state in Readiness], required=False, help_text="What a call would do now."
     )

@@ -1,20 +1,40 @@
 """An admin's corrections of capabilities, which override their source."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from functools import partial
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
 from acl.audit.recorder import record
-from catalog.effects.assessment import CORRECTABLE, Evidence
+from catalog.effects.assessment import CORRECTABLE, Evidence, corrected_columns
 from catalog.embedding.jobs import send_embeddings
 from catalog.models import Capability, Definition
 from catalog.registration._derived_columns import EFFECT_COLUMNS, fill_in_effects
 from catalog.registration.admission import texts_have_passed
 from catalog.registration.descriptor_rows import write_derived
 from catalog.trust.gate import marked_as_reviewed
+
+
+@transaction.atomic
+def change_tool(*, by: User | None, pk: int, values: Mapping[str, Any]) -> Capability:
+    """Set an admin's settings of one tool, by column; what is so already is not recorded anew."""
+    tool = Capability.objects.select_for_update(of=("self",)).get(pk=pk)
+    corrected = corrected_columns(tool.effect_evidence)
+    changed = []
+    for column, value in values.items():
+        before = getattr(tool, column)
+        if column == "effect_flags":
+            before, value = sorted(before), sorted(value)
+        # An admin's word about an effect is worth keeping even where the source says the same.
+        if before != value or (column in CORRECTABLE and column not in corrected):
+            setattr(tool, column, value)
+            changed.append(column)
+    if changed:
+        correct_capability(by=by, capability=tool, changed=changed)
+    return tool
 
 
 @transaction.atomic

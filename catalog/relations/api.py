@@ -18,7 +18,7 @@ from acl.web.api_views import CallerSerializer, DecidingView
 from acl.web.request_callers import person_of
 from acl.web.strict_serializer import Text
 from catalog.capabilities.catalog_queries import describe_disconnected
-from catalog.capabilities.detail_levels import access_of, readiness_parts
+from catalog.capabilities.detail_levels import ACCESSES, access_of, readiness_parts
 from catalog.models import Capability, Edge
 from catalog.readiness.facts import COLUMNS, tell_approvers
 from catalog.readiness.readiness import MEND_HELP, Readiness, ToolReadiness
@@ -54,7 +54,7 @@ class NeighbourSerializer(serializers.Serializer[Any]):
     full_name = serializers.CharField()
     kind = serializers.ChoiceField(Capability.Kind.choices)
     integration = serializers.CharField()
-    access = serializers.ChoiceField(["runs", "asks first"])
+    access = serializers.ChoiceField(ACCESSES)
     readiness = serializers.ChoiceField([state.value for state in Readiness])
     readiness_reason = serializers.CharField(
         required=False, help_text="Why it is not ready, or empty."

@@ -13,10 +13,9 @@ from acl.audit.recorder import record
 from acl.models import Space
 from acl.models.api_key import Rank
 from acl.rights.delegation import authority_of
-from catalog.effects.assessment import corrected_columns
 from catalog.locks import lock_catalog
 from catalog.models import Capability, Integration
-from catalog.registration.admin_corrections import correct_capability
+from catalog.registration.admin_corrections import change_tool
 from discovery.flow_guard.rules import distrust_value, remove_flow_rule, set_flow_rule, trust_value
 from discovery.models import FlowRule, TrustedValue
 from marketplace.config_file._application import Application, EntryChange, Waiting, compare
@@ -63,20 +62,9 @@ def apply_policies(work: Application) -> None:
 
 
 def _apply_tool(work: Application, entry: ToolEntry, tool: Capability) -> None:
-    corrected = corrected_columns(tool.effect_evidence)
-    changed = []
-    for name, column in _COLUMNS.items():
-        value = getattr(entry, name)
-        if value is None:
-            continue
-        before = getattr(tool, column)
-        if name == "effect_flags":
-            before, value = sorted(before), sorted(value)
-        if before != value or (name.startswith("effect") and column not in corrected):
-            setattr(tool, column, value)
-            changed.append(column)
-    if changed:
-        correct_capability(by=work.by, capability=tool, changed=changed)
+    values = {column: getattr(entry, name) for name, column in _COLUMNS.items()}
+    values = {column: value for column, value in values.items() if value is not None}
+    change_tool(by=work.by, pk=tool.pk, values=values)
 
 
 def _apply_flow_rules(work: Application) -> None:

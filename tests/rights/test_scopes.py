@@ -90,6 +90,7 @@ ASKED_FOR = {
     "GET api/v1/integrations/": ADMIN,
     "POST api/v1/integrations/": ADMIN,
     "PUT api/v1/integrations/": ADMIN,
+    "PATCH api/v1/integrations/": ADMIN,
     "GET api/v1/installations": ADMIN,
     "POST api/v1/installations": ADMIN,
     "PATCH api/v1/installations/": ADMIN,

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -15,7 +15,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from acl.web.frame import PageRequest, frame_of, render_page
 from acl.web.staff_pages import admins_only, posted
 from catalog.access.grants import set_client_executes, set_requestable
-from catalog.models import Integration
+from catalog.models import Capability, Integration
+from catalog.registration.admin_corrections import change_tool
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.address_check import EndpointNotAllowedError
 from discovery.calls.quotas import MOST_A_MINUTE, set_call_limit
@@ -109,6 +110,29 @@ def call_limit(request: PageRequest, slug: str) -> HttpResponse:
     elif set_call_limit(by=request.user, integration=row, a_minute=number):
         messages.success(request, _("The limit of calls is changed."))
     return redirect(f"{reverse('integration', args=[slug])}#access")
+
+
+class ToolForm(forms.Form):
+    """An admin's settings of one tool, by their columns."""
+
+    ai_access = forms.ChoiceField(choices=Capability.AIAccess.choices)
+    side_effect = forms.ChoiceField(choices=Capability.SideEffect.choices)
+
+
+@admins_only
+@require_POST
+def tool(request: PageRequest, slug: str, full_name: str) -> HttpResponse:
+    """Switch a tool off or on, have its calls approved, or set its effect."""
+    row = get_object_or_404(Capability, integration__slug=slug, full_name=full_name)
+    form = ToolForm(request.POST)
+    if not form.is_valid():
+        raise Http404
+    values = form.cleaned_data
+    if values["side_effect"] == row.side_effect:  # only what was changed is the admin's word
+        del values["side_effect"]
+    change_tool(by=request.user, pk=row.pk, values=values)
+    messages.success(request, _("%(name)s was changed for everyone.") % {"name": row.display_name})
+    return redirect(f"{reverse('integration', args=[slug])}#tools-head")
 
 
 @admins_only

@@ -50,6 +50,11 @@ urlpatterns = [
         integration_actions.client_executes,
         name="integration-client-executes",
     ),
+    path(
+        "integrations/<slug:slug>/tools/<slug:full_name>/",
+        integration_actions.tool,
+        name="integration-tool",
+    ),
     path("integrations/<slug:slug>/network/", network.network, name="integration-network"),
     path(
         "integrations/<slug:slug>/secrets/",

@@ -1,0 +1,97 @@
+"""An admin's settings of single tools: on the integration's page, in the API, and in the log."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from acl.models import AuditEntry
+from acl.rights.caller_lookup import Caller
+from catalog.models import Capability, Integration
+from catalog.registration.admin_corrections import change_tool
+from catalog.registration.register import register
+from marketplace.sources.kinds.starter import starter_collection
+from tests.factories import GroupFactory
+
+PAGE = "/integrations/mail/tools/mail__send_approved/"
+API = "/api/v1/integrations/mail/tools/mail__send_approved"
+JSON = "application/json"
+ACCESS = ("execute", "propose", "blocked")
+
+
+@pytest.fixture
+def send(mail: Integration) -> Capability:
+    return Capability.objects.get(full_name="mail__send_approved")
+
+
+def may_use(user: User, tool: Capability) -> bool:
+    caller = Caller(user.pk, user.groups.get().pk)
+    return Capability.objects.usable_by(caller).filter(pk=tool.pk).exists()
+
+
+@pytest.mark.parametrize(("access", "effect"), [*product(ACCESS, ["read", "write", "delete"])])
+def test_settings_hold_for_everyone_whichever_door_sets_them(
+    send: Capability, alice: User, as_admin: Client, access: str, effect: str
+) -> None:
+    by_page = as_admin.post(PAGE, {"ai_access": access, "side_effect": effect})
+    of_page = as_admin.get(API).json()
+    usable = may_use(alice, send)
+    other = {"access": "execute", "effect": "read"}
+    by_api = as_admin.patch(API, other, JSON).json()
+
+    assert by_page.status_code == 302
+    assert (of_page["access"], of_page["effect"]) == (access, effect)
+    assert usable is (access != "blocked")
+    assert {name: by_api[name] for name in other} == other
+    assert may_use(alice, send)
+
+
+def test_each_change_is_recorded_once_and_shown(send: Capability, as_admin: Client) -> None:
+    for _ in range(2):
+        as_admin.patch(API, {"access": "blocked", "category": "Messaging"}, JSON)
+
+    entries = AuditEntry.objects.filter(action="capability.change", target=send.full_name)
+    assert [entry.details for entry in entries] == [
+        {"ai_access": "blocked", "category": "messaging", "category_inferred": False}
+    ]
+    page = as_admin.get("/integrations/mail/").content.decode()
+    assert "Off for everyone" in page
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"access": "never"},
+        {"effect": "unknown"},
+        {"colour": "red"},
+        {"category": "!"},
+        {"access": 1},
+    ],
+)
+def test_what_is_no_setting_is_refused(
+    send: Capability, as_admin: Client, body: dict[str, Any]
+) -> None:
+    assert as_admin.patch(API, body, JSON).status_code == 400
+    assert as_admin.post(PAGE, {"ai_access": "never", "side_effect": "x"}).status_code == 404
+    assert not AuditEntry.objects.filter(action="capability.change").exists()
+
+
+def test_nobody_else_may(send: Capability, as_alice: Client) -> None:
+    page = as_alice.post(PAGE, {"ai_access": "blocked", "side_effect": "read"})
+    api = [as_alice.get(API), as_alice.patch(API, {"access": "blocked"}, JSON)]
+
+    assert [page.status_code, *(answer.status_code for answer in api)] == [404, 403, 403]
+
+
+def test_an_admins_word_outlives_the_next_reading_of_the_source(db: None) -> None:
+    group = GroupFactory.create()
+    register(starter_collection(), by=None, source="starter", group=group, send=False)
+    tool = Capability.objects.get(full_name="text__hash")
+
+    change_tool(by=None, pk=tool.pk, values={"ai_access": "blocked", "side_effect": "write"})
+    register(starter_collection(), by=None, source="starter", group=group, send=False)
+
+    tool.refresh_from_db()
+    assert (tool.ai_access, tool.side_effect) == ("blocked", "write")
