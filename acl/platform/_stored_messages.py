@@ -91,7 +91,10 @@ MESSAGES = (
     gettext_noop("Definitions cost nothing until they are found."),
     gettext_noop("Embedding this text crashed the worker on every attempt."),
     gettext_noop("Encoded text, which a model may decode."),
-    gettext_noop("Fetching the package took too long. Try again later."),
+    gettext_noop(
+        "Fetching the package took too long: more than %(first)s seconds, which "
+        "an operator can change (PEGBOARD_PACKAGE_SECONDS)."
+    ),
     gettext_noop("Fetching the package took too much memory."),
     gettext_noop("Found %(first)s tools. %(second)s"),
     gettext_noop("It addresses the model as its operator would."),
@@ -107,6 +110,7 @@ MESSAGES = (
     gettext_noop("It is a tool under a new name: what hangs on the old name goes along."),
     gettext_noop("It is a tool under a second name: the limits of the first one hold for it, too."),
     gettext_noop("It mentions %(first)s, a tool of %(second)s."),
+    gettext_noop("It needs %(first)s, which requires Python %(second)s. This is %(third)s."),
     gettext_noop("It requires Python %(first)s. This is %(second)s."),
     gettext_noop("It tells the model to ignore other instructions."),
     gettext_noop("It tells the model what to say."),
