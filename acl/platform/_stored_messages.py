@@ -75,6 +75,7 @@ MESSAGES = (
     gettext_noop("%(number)s hidden: sequences that colour or erase what a terminal shows."),
     gettext_noop("%(second)s It may work with %(third)s: try again with that."),
     gettext_noop("A hidden comment, which models read."),
+    gettext_noop("A skill with %(first)s files. Nothing of it was run."),
     gettext_noop("A stored finding cannot be read."),
     gettext_noop("An API with %(first)s operations (OpenAPI %(second)s)."),
     gettext_noop("An API with one operation (OpenAPI %(first)s)."),
@@ -90,7 +91,10 @@ MESSAGES = (
     gettext_noop("Definitions cost nothing until they are found."),
     gettext_noop("Embedding this text crashed the worker on every attempt."),
     gettext_noop("Encoded text, which a model may decode."),
-    gettext_noop("Fetching the package took too long. Try again later."),
+    gettext_noop(
+        "Fetching the package took too long: more than %(first)s seconds, which "
+        "an operator can change (PEGBOARD_PACKAGE_SECONDS)."
+    ),
     gettext_noop("Fetching the package took too much memory."),
     gettext_noop("Found %(first)s tools. %(second)s"),
     gettext_noop("It addresses the model as its operator would."),
@@ -106,6 +110,7 @@ MESSAGES = (
     gettext_noop("It is a tool under a new name: what hangs on the old name goes along."),
     gettext_noop("It is a tool under a second name: the limits of the first one hold for it, too."),
     gettext_noop("It mentions %(first)s, a tool of %(second)s."),
+    gettext_noop("It needs %(first)s, which requires Python %(second)s. This is %(third)s."),
     gettext_noop("It requires Python %(first)s. This is %(second)s."),
     gettext_noop("It tells the model to ignore other instructions."),
     gettext_noop("It tells the model what to say."),
@@ -209,6 +214,7 @@ MESSAGES = (
     gettext_noop("has %(first)s bytes; the limit is %(second)s"),
     gettext_noop("has %(first)s entries that are no servers"),
     gettext_noop("has %(first)s entries; only the first %(second)s are read"),
+    gettext_noop("has %(first)s files SKILL.md; a skill has one"),
     gettext_noop("has %(first)s items; only the first %(second)s are read"),
     gettext_noop("has %(first)s servers; only the first %(second)s are read"),
     gettext_noop("has a dependency that cannot be read"),

@@ -45,6 +45,7 @@ from catalog.trust.findings import requires_review
 from catalog.trust.gate import examine_listing
 from marketplace.additions._listing import SOURCE, find_free_title, store_server
 from marketplace.additions._places import document_places, server_places
+from marketplace.additions._skill_archives import is_skill_address, store_skill
 from marketplace.models import Addition, Installation, Listing
 
 # The name of an added MCP server: an admin's choice, the server's own, or that of its host.
@@ -172,10 +173,13 @@ def _ask_address(row: Addition) -> None:
     A plain request says nothing of an MCP server, whatever it answers or how long: it is asked as
     a client asks.
     """
-    is_bundle = is_bundle_address(row.address)
-    status, body = _fetch(row.address, _BUNDLE if is_bundle else _DOCUMENT)
+    is_bundle, is_skill = is_bundle_address(row.address), is_skill_address(row.address)
+    status, body = _fetch(row.address, _BUNDLE if is_bundle or is_skill else _DOCUMENT)
     if is_bundle and status == 200:
         _read_bundle(row, body)
+        return
+    if is_skill and status == 200:
+        _read_skill(row, body)
         return
     text = _document_text(status, body)
     if looks_like_document(text):
@@ -252,6 +256,14 @@ def _read_bundle(row: Addition, body: bytes) -> None:
     count = len(loaded.capabilities)
     row.message = f"An MCP bundle; tools in its manifest: {count:,}. Nothing of it was run."
     store_server(row, descriptor, loaded.capabilities)
+
+
+def _read_skill(row: Addition, body: bytes) -> None:
+    """Read the skill of an archive, which is unpacked in a cell."""
+    try:
+        store_skill(row, body)
+    except RefusedError as refused:
+        _fail(row, "refused", f"The archive {refused.reason}.")
 
 
 def _read_document(row: Addition, document: ApiDocument, text: str) -> None:

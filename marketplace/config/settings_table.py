@@ -611,6 +611,12 @@ SETTINGS = (
         500,
     ),
     Setting(
+        "PEGBOARD_REGISTRY_ANONYMOUS",
+        False,
+        "Let anyone read the registry at `/v0.1` without a key: names, titles and descriptions of "
+        "integrations with a server that are neither restricted nor a draft.",
+    ),
+    Setting(
         "PEGBOARD_OAUTH",
         True,
         "Let MCP clients register and sign in by OAuth. `false` leaves them API keys, and refuses "

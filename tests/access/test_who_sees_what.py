@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from acl.models import Space
 from catalog.capabilities.catalog_queries import list_names
-from catalog.models import CatalogVersion, Rule
+from catalog.models import CatalogVersion, Integration, Rule
 from tests.access.people import People, client_of
 from tests.access.ways import WAYS, Way, change, end, hide_something, told
 from tests.examples import EXAMPLES, some_of
@@ -142,6 +142,8 @@ def client(people: People) -> Client:
 
 @every_way
 def test_alice_is_told_about_gmail(client: Client, way: Way) -> None:
+    if way.route.startswith("registry"):  # which has what is served only
+        Integration.objects.filter(slug="gmail").update(transport="http")
     response = way.ask(client, "alice")
 
     assert response.status_code == 200

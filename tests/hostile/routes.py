@@ -221,7 +221,7 @@ LOOKING_AT_MADE = Door(
 )
 A_MADE_ONE = {"full_name": "{runtime_capability}"}
 A_SOURCE = {"slug": "offers"}
-A_SERVER = {"name": "pegboard/{integration}"}
+A_SERVER = {"name": "pegboard/{server}"}
 EDGE = {"target": "{other_capability}", "type": "TAGGED_WITH"}
 FOR_ALICE = {"user": "{user}"}
 NEW_KEY = {"name": "more", "group": "{group}", "scopes": ["select"], "owner": "{user}"}

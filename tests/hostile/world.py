@@ -200,6 +200,7 @@ def _fill_the_other_tables(world: World) -> None:
         "rule_pk": rule.pk,
         "kept_pk": keep(space).pk,
         "integration": world.mail.slug,
+        "server": _server("mulberry-post", world.mulberry),
         "integration_pk": world.mail.pk,
         "capability": world.send.full_name,
         "capability_pk": world.send.pk,
@@ -238,6 +239,14 @@ def _fill_the_shop(world: World) -> None:
     describe_missing()
     told = {"name": "quince", "description": "Quince of mulberry."}
     store_definitions(integration=world.mail, tools=[told], by=None, complete=False)
+
+
+def _server(slug: str, group: Group) -> str:
+    """Give the group an integration with a server, and return its name."""
+    server = IntegrationFactory.create(slug=slug, transport="http", connection="connected")
+    CapabilityFactory.create(integration=server, action="post", vector=[0, 0, 1])
+    give(server, group)
+    return slug
 
 
 def _iconed(integration: Integration, content: bytes) -> str:
@@ -339,6 +348,7 @@ def _things_of_finance(world: World) -> dict[str, Any]:
         "rule_pk": lay_down(Rule.Effect.ALLOW, world.payroll, space).pk,
         "kept_pk": keep(space).pk,
         "integration": world.payroll.slug,
+        "server": _server("payroll-post", world.finance),
         "integration_pk": world.payroll.pk,
         "capability": paying.full_name,
         "capability_pk": paying.pk,
@@ -386,7 +396,7 @@ UNKNOWN: dict[str, Any] = {
     "user": "no-such-user", "user_pk": 987_654_321, "group": "no-such-group",
     "group_pk": 987_654_321, "space": "no-such-space", "space_pk": 987_654_321,
     "root_space_pk": 987_654_321, "rule_pk": 987_654_321, "kept_pk": 987_654_321,
-    "integration": "no-such-thing",
+    "integration": "no-such-thing", "server": "no-such-server",
     "other_capability": "no-such__other",
     "integration_pk": 987_654_321, "capability": "no-such__tool", "capability_pk": 987_654_321,
     "runtime_capability": "no-such__skill",

@@ -18,7 +18,7 @@ from pytest_django.fixtures import Settings
 from acl.rights.caller_lookup import Caller
 from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
-from catalog.formats.package_names import Package, parse_package
+from catalog.formats.package_names import parse_package
 from catalog.models import Capability, Integration
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import StdioServer
@@ -40,7 +40,7 @@ from marketplace.installs.integration_management import (
 from marketplace.installs.package_step import compile_package, fetch_package, is_in_place
 from marketplace.installs.packages.client import client_environment
 from marketplace.installs.packages.folders import Place
-from marketplace.installs.packages.pypi import find_definers, find_required_python
+from marketplace.installs.packages.pypi import find_definers, find_required_pythons
 from marketplace.installs.packages.suggested_bounds import suggest_bounds
 from marketplace.installs.requests import (
     NotPermittedError,
@@ -58,6 +58,7 @@ from tests.factories import GroupFactory, UserFactory
 from tests.installs.wheels import (
     add_library,
     add_server,
+    add_wheel,
     remove_all_wheels,
     tool,
     use_folder_as_index,
@@ -499,16 +500,81 @@ def test_classes_are_found_in_the_files_of_an_installed_package(
 
 
 @pytest.mark.parametrize(
-    ("name", "python"), [("a-server", ">=3.13"), ("a_Server", ">=3.13"), ("b-server", "")]
+    ("said", "pythons"),
+    [
+        (
+            "error: No solution found when resolving dependencies\n"
+            "  cause: Because the current Python version (3.11.7) does not satisfy Python>=3.13\n"
+            "         and a_server==1.2.2 depends on Python>=3.13, it is unusable.",
+            {"a-server": ">=3.13"},
+        ),
+        (
+            "  cause: Because a.server>=1,<2 require Python >=3.13,<4 and you",
+            {"a-server": ">=3.13,<4"},
+        ),
+        ("Because all versions of x depend on lib==2.0 and all versions of y", {}),
+    ],
+    ids=["earlier", "range", "conflict"],
 )
-def test_a_package_for_another_python_says_which(name: str, python: str) -> None:
-    said = (
-        "error: No solution found when resolving dependencies\n"
-        "  cause: Because the current Python version (3.11.7) does not satisfy Python>=3.13 and\n"
-        "         a-server==1.2.2 depends on Python>=3.13, we can conclude that it is unusable."
-    )
+def test_pythons_are_read_as_any_release_of_uv_says_them(
+    said: str, pythons: dict[str, str]
+) -> None:
+    assert find_required_pythons(said) == pythons
 
-    assert find_required_python(Package("pypi", name, "1.2.2"), said) == python
+
+# What an index offers: each package with the Python it wants, and what it needs.
+ELSEWHERE = ">=3.99"
+WORLDS: dict[str, tuple[dict[str, tuple[str, list[str]]], str]] = {
+    "itself": ({"tiny-server==1.0.0": (ELSEWHERE, [])}, "It requires Python >=3.99."),
+    "what it needs": (
+        {"tiny-server==1.0.0": ("", ["dep>=7"]), "dep==7.0": (ELSEWHERE, [])},
+        "It needs dep, which requires Python >=3.99.",
+    ),
+    "each version of it": (
+        {
+            "tiny-server==1.0.0": ("", ["dep>=7"]),
+            "dep==7.0": (ELSEWHERE, []),
+            "dep==8.0": (ELSEWHERE, []),
+        },
+        "It needs dep, which requires Python >=3.99.",
+    ),
+    "far below": (
+        {
+            "tiny-server==1.0.0": ("", ["middle"]),
+            "middle==1.0": ("", ["dep==7.0"]),
+            "dep==7.0": (ELSEWHERE, []),
+        },
+        "It needs dep, which requires Python >=3.99.",
+    ),
+    "a real conflict": (
+        {
+            "tiny-server==1.0.0": ("", ["x", "y"]),
+            "x==1.0": ("", ["lib==1.0"]),
+            "y==1.0": ("", ["lib==2.0"]),
+            "lib==1.0": ("", []),
+            "lib==2.0": ("", []),
+        },
+        "Its dependencies conflict with each other.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WORLDS)
+def test_package_for_a_newer_python_is_told_so_wherever_the_want_is(
+    alice: User, index: Path, case: str
+) -> None:
+    """Offer such an index to real uv, and read what a person is told."""
+    offers, words = WORLDS[case]
+    for name, (python, needs) in offers.items():
+        title, _, version = name.partition("==")
+        add_wheel(
+            index, title, version, {f"{title.replace('-', '_')}.py": ""}, needs=needs, python=python
+        )
+
+    failed = worked(begin(alice, tiny()))
+
+    assert failed.state == State.FAILED
+    assert failed.events.filter(state=State.FAILED)[0].message.startswith(words)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -84,14 +84,17 @@ def add_wheel(
     version: str,
     files: Mapping[str, str],
     *,
-    needs: str = "",
+    needs: str | Sequence[str] = "",
     program: str = "",
+    python: str = "",
 ) -> None:
     """Build a wheel of these files."""
     folder.mkdir(exist_ok=True)
     stem = f"{name.replace('-', '_')}-{version}"
     about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-    about += f"Requires-Dist: {needs}\n" if needs else ""
+    about += f"Requires-Python: {python}\n" if python else ""
+    for needed in filter(None, [needs] if isinstance(needs, str) else needs):
+        about += f"Requires-Dist: {needed}\n"
     inside = dict(files) | {
         f"{stem}.dist-info/METADATA": about,
         f"{stem}.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\n"

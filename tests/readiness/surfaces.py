@@ -419,7 +419,7 @@ SURFACES: dict[Callable[[World], Said], str] = {
     by_batch: "usable",
     by_single: "usable",
     by_get_tool: "usable",
-    by_registry: "usable",
+    by_registry: "served",
     by_lists: "connected",
     by_meta_lists: "connected",
     by_search: "connected",

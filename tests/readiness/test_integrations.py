@@ -48,11 +48,11 @@ def test_registry_tells_what_is_in_the_way(client: Client, group: Group) -> None
 
     told = {one["server"]["name"]: one["_meta"][OWN] for one in servers}
     assert {name: each["readiness"] for name, each in told.items()} == {
-        "pegboard/failing": "failing",
-        "pegboard/own": "needs_you",
-        "pegboard/shared": "needs_admin",
+        "testserver/failing": "failing",
+        "testserver/own": "needs_you",
+        "testserver/shared": "needs_admin",
     }
-    assert told["pegboard/own"]["mend_path"] == reverse("my-secret", args=["own"])
+    assert told["testserver/own"]["mend_path"] == reverse("my-secret", args=["own"])
 
 
 def test_matrix_and_list_show_the_states_by_the_same_statements(

@@ -82,9 +82,13 @@ def _rank(wheel: Mapping[str, Any], ranks: Mapping[Any, int]) -> int | None:
 
 _LOCK = "pylock.toml"
 _LONGEST_LOCK = 10_000_000
-# uv names the Python that the package itself wants, and then says why nothing can be installed.
-_WANTS_PYTHON = re.compile(
-    r"does not satisfy Python(?P<wanted>[<>=!~][\d.<>=!~*,]{1,60}) and (?P<name>[\w.-]{1,200})=="
+# uv names the Python that a package wants, among the reasons why nothing can be installed. Its
+# releases say so in two ways.
+_SPECIFIER = r"(?P<python>[<>=!~][\d.<>=!~*,]{1,60})"
+_NAME = r"(?P<name>[\w.-]{1,200})(?:[<>=!~][\w.+!*,<>=~-]{0,100})?"
+_WANTS_PYTHON = (
+    re.compile(rf"{_NAME} requires? Python ?{_SPECIFIER}"),
+    re.compile(rf"does not satisfy Python{_SPECIFIER} and {_NAME} depends? on Python"),
 )
 
 
@@ -112,8 +116,10 @@ class WantsPythonError(PackageProblemError):
     python = ""
 
 
-def _wants_python(python: str, detail: str = "") -> WantsPythonError:
+def _wants_python(python: str, detail: str = "", needed: str = "") -> WantsPythonError:
     words = f"It requires Python {python}. This is {own_version()}."
+    if needed:
+        words = f"It needs {needed}, which requires Python {python}. This is {own_version()}."
     problem = WantsPythonError("client_missing", words, detail)
     problem.python = python
     return problem
@@ -212,23 +218,24 @@ def version_of(place: Place) -> tuple[int, int]:
 
 
 def _explain(package: Package, output: str) -> PackageProblemError:
-    if python := find_required_python(package, output):
+    pythons = find_required_pythons(output)
+    if python := pythons.pop(normal_name(package.name), ""):
         return _wants_python(python, _errors(output))
+    for name, python in sorted(pythons.items(), key=lambda item: find_python(item[1]) is None):
+        return _wants_python(python, _errors(output), needed=name)
     for pattern, reason, words in _KNOWN_ERRORS:
         if pattern.search(output):
             return PackageProblemError(reason, words, _errors(output))
     return PackageProblemError("package_failed", "uv could not install it.", _errors(output))
 
 
-def find_required_python(package: Package, output: str) -> str:
-    """Return the versions of Python that uv said the package requires, or ""."""
-    matches = _WANTS_PYTHON.finditer(" ".join(output.split()))
-    versions = (
-        match["wanted"]
-        for match in matches
-        if normal_name(match["name"]) == normal_name(package.name)
-    )
-    return next(versions, "").strip()
+def find_required_pythons(output: str) -> dict[str, str]:
+    """Return the versions of Python that uv said packages require, by name; the first of each."""
+    text, pythons = " ".join(output.split()), dict[str, str]()
+    for pattern in _WANTS_PYTHON:
+        for match in pattern.finditer(text):
+            pythons.setdefault(normal_name(match["name"]), match["python"].strip(","))
+    return pythons
 
 
 def _errors(output: str) -> str:

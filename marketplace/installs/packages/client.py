@@ -274,7 +274,9 @@ def _wait(
         except subprocess.TimeoutExpired:
             if time.monotonic() > deadline:
                 raise PackageProblemError(
-                    "package_too_slow", "Fetching the package took too long. Try again later."
+                    "package_too_slow",
+                    f"Fetching the package took too long: more than {seconds:,} seconds, which an "
+                    "operator can change (PEGBOARD_PACKAGE_SECONDS).",
                 ) from None
         for line in output.new_lines():
             watch.on_line(line)

@@ -20,7 +20,7 @@ from marketplace.installs.packages._uv_client import (
     WantsPythonError,
     bin_of,
     find_release,
-    find_required_python,
+    find_required_pythons,
     make_environment,
     normal_name,
     read_lock,
@@ -36,7 +36,7 @@ from marketplace.installs.packages.result import Artefact, Installed, PackagePro
 __all__ = [
     "find_definers",
     "find_newest_version",
-    "find_required_python",
+    "find_required_pythons",
     "install",
     "install_requirements",
     "read_modules",
