@@ -50,7 +50,7 @@ def _has_arguments(message: str, tool: Candidate) -> bool:
     # Each takes an informative word that does not say which tool is meant.
     naming = words(f"{tool.full_name.replace('_', ' ')} {tool.display_name} {tool.description}")
     values = set(words(message)).difference(naming)
-    return len(needed) <= len(values) and all(_is_said(message, each) for each in needed)
+    return len(needed) <= len(values) and all(_is_said(message, argument) for argument in needed)
 
 
 def _is_said(message: str, argument: Mapping[str, Any]) -> bool:

@@ -65,62 +65,54 @@ def select_capabilities(request: SelectRequest) -> Selection:
     in `degraded`.
     """
     watch = _Stopwatch()
-    most = settings.PEGBOARD_MAX_MESSAGE_CHARACTERS
-    request = replace(request, message=shorten(_clean(request.message), most))
-    reading = read(request.message, request.history)
+    # What Postgres or a tokenizer rejects is no part of it: lone surrogates and NUL.
+    message = request.message.encode(errors="replace").decode().replace("\x00", " ")
+    message = shorten(message, settings.PEGBOARD_MAX_MESSAGE_CHARACTERS)
+    request = replace(request, message=message)
+    reading = read(message, request.history)
     texts = reading.texts
     embedded, problem = _embed(reading)
-    background = nearness(embedded)
+    model, background = embedded.model if embedded else "", nearness(embedded)
     watch.lap("embedding")
     words = [lexical.query_vector(text) for text in texts]
     candidates = _find(request, words, embedded)
     watch.lap("sql")
     votes = count_votes(candidates.experiences)
     use = bonuses(votes, choose_level(candidates.checked))
-    model = embedded.model if embedded else ""
     ranked = rank(
         candidates.found,
         texts=texts,
-        names=names_in(request.message),
+        names=names_in(message),
         use=use,
         servers=candidates.servers,
         model=model,
         deletes=asks_to_delete(embedded),
     )
-    noted = _note(embedded, ranked, votes)
-    support = support_of(
-        ranked, use, background, embedded, words=len(words[0]), foreign=bool(reading.foreign)
-    )
+    noted, foreign = _note(embedded, ranked, votes), bool(reading.foreign)
+    support = support_of(ranked, use, background, embedded, words=len(words[0]), foreign=foreign)
     fit = _fit(request, reading, embedded, ranked, support)
     least, worth = support.least(ranked, fit), support.least(ranked)
     boost = settings.PEGBOARD_GRAPH_BOOST
     ranked = rerank(ranked, candidates.links, least=least, boost=boost)
-    placed, needed = give_places(
-        ranked, candidates, most=request.max_tools, least=least, boost=boost
-    )
+    most = request.max_tools
+    placed, needed = give_places(ranked, candidates, most=most, least=least, boost=boost)
     watch.lap("ranking")
     selected = _tell_approvers(_explain_all(placed, needed, texts), request.caller)
     watch.lap("rendering")
     degraded = _degradations(problem, candidates)
     fit = "nothing_fits" if fit == "fits" and not _fitting(selected, least) else fit
-    answer = _answer(ranked, selected, candidates, degraded, fit)
-    direct = find_direct(request.message, ranked, selected, candidates) if fit == "fits" else None
     selection = replace(
-        answer,
-        direct=direct,
+        _answer(ranked, selected, candidates, degraded, fit),
+        direct=find_direct(message, ranked, selected, candidates) if fit == "fits" else None,
         noted=noted,
         workings=Workings(texts, reading.own > 0, ranked, placed, worth),
     )
     if fit == "nothing_fits":
-        unmet = Unmet(request.message, request.caller, texts, embedded, background)
-        selection = replace(selection, help=find_help(unmet, discovery=_has_discovery(selected)))
+        unmet = Unmet(message, request.caller, texts, embedded, background)
+        discovery = any(item.full_name == DISCOVERY_TOOL for item in selected)
+        selection = replace(selection, help=find_help(unmet, discovery=discovery))
         watch.lap("help")
     return replace(selection, timings=watch.finish())
-
-
-def _clean(message: str) -> str:
-    """Remove what Postgres or a tokenizer rejects: lone surrogates and NUL."""
-    return message.encode(errors="replace").decode().replace("\x00", " ")
 
 
 @dataclass(slots=True)
@@ -238,10 +230,6 @@ def _fitting(selected: Sequence[Selected], least: float) -> list[Selected]:
     ]
 
 
-def _has_discovery(selected: Sequence[Selected]) -> bool:
-    return any(item.full_name == DISCOVERY_TOOL for item in selected)
-
-
 def _explain_all(
     placed: Placed, needed: Sequence[Needed], texts: Sequence[str]
 ) -> tuple[Selected, ...]:
@@ -319,7 +307,9 @@ def _answer(
         timings={},
         ranking=tuple(item.candidate.identifier for item in ranked[:LENGTH_OF_RANKING]),
         fit=fit,
-        question=_question() if fit == "needs_clarification" else "",
+        question=_("What exactly do you mean, and what should I do with it?")
+        if fit == "needs_clarification"
+        else "",
     )
 
 
@@ -346,7 +336,3 @@ def _summary(selected: Sequence[Selected], excluded: int, fit: Fit) -> str:
         excluded,
     )
     return f"{sentence} {more % {'count': excluded}}"
-
-
-def _question() -> str:
-    return _("What exactly do you mean, and what should I do with it?")

@@ -15,9 +15,9 @@ from catalog.formats.files import RefusedError, decode
 from catalog.formats.names import slug_for
 from catalog.servers.client.archive_reader import read_archive
 from marketplace.additions._listing import NAME_TAKEN, SOURCE, is_taken
-from marketplace.listings.offers import Offer, OfferedFile, offer_of
 from marketplace.listings.store import built_in_source, store_offers
 from marketplace.models import Addition, Listing
+from marketplace.offers.offer import Offer, OfferedFile, offer_of
 
 # As of a source of skills.
 _LIMITS = ArchiveLimits(members=200, total=5 * MB, file=1 * MB)

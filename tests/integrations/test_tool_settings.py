@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from marketplace.sources.kinds.starter import starter_collection
 
 from acl.models import AuditEntry
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, Integration
 from catalog.registration.admin_corrections import change_tool
 from catalog.registration.register import register
+from marketplace.offers.kinds.starter import starter_collection
 from tests.factories import GroupFactory
 
 PAGE = "/integrations/mail/tools/mail__send_approved/"

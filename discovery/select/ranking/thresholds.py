@@ -74,13 +74,13 @@ def cut(
     ranked = sorted(scores, reverse=True) or [0.0]
     if by_words:
         return max(FLOOR, ranked[0] * SHARE_OF_BEST)
-    best, given = _odds(ranked[0]), ranked[0]
+    best, lowest = _odds(ranked[0]), ranked[0]
     for score in ranked[1:]:
         if _odds(score) < share * best:
             break
-        given, share = score, max(share, min(share * growth, LARGEST_SHARE))
+        lowest, share = score, max(share, min(share * growth, LARGEST_SHARE))
     least = share * best
-    return max(FLOOR, min(given, least / (1 + least)))
+    return max(FLOOR, min(lowest, least / (1 + least)))
 
 
 def is_direct(scores: Sequence[float]) -> bool:
