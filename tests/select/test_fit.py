@@ -158,29 +158,35 @@ def test_one_tool_that_answers_is_named_directly(
 @pytest.mark.parametrize(
     ("properties", "message", "is_direct"),
     [
-        ({"zone": {"type": "string"}}, "get the current time in Lima", True),
-        ({"zone": {"enum": ["Lima", "Oslo"]}}, "get the current time in Lima", True),
-        ({"zone": {"enum": ["Quito", "Oslo"]}}, "get the current time in Lima", False),
-        ({"hours": {"type": "integer"}}, "get the current time plus 3 hours", True),
-        ({"hours": {"type": "integer"}}, "get the current time for Lima", False),
-        ({"day": {"type": "string", "format": "date"}}, "get the current time on Monday", True),
-        ({"day": {"type": "string", "format": "date"}}, "get the current time for Lima", False),
+        ({"zone": {"type": "string"}}, "measure the tide height in Lima", True),
+        ({"zone": {"enum": ["Lima", "Oslo"]}}, "measure the tide height in Lima", True),
+        ({"zone": {"enum": ["Quito", "Oslo"]}}, "measure the tide height in Lima", False),
+        ({"hours": {"type": "integer"}}, "measure the tide height of 3 ports", True),
+        ({"hours": {"type": "integer"}}, "measure the tide height for Lima", False),
+        ({"day": {"type": "string", "format": "date"}}, "measure the tide height on Monday", True),
+        ({"day": {"type": "string", "format": "date"}}, "measure the tide height for Lima", False),
         (
             {"names": {"type": "array", "items": {"type": "string"}}},
-            "get the current time in Lima",
+            "measure the tide height in Lima",
             True,
         ),
-        ({"a": {"type": "string"}, "b": {"type": "string"}}, "get the current time in Lima", False),
-        ({"options": {"type": "object"}}, "get the current time in Lima", False),
+        (
+            {"a": {"type": "string"}, "b": {"type": "string"}},
+            "measure the tide height in Lima",
+            False,
+        ),
+        ({"options": {"type": "object"}}, "measure the tide height in Lima", False),
     ],
 )
 def test_direct_holds_its_required_arguments_in_the_message(
     shop: Shop, properties: dict[str, Any], message: str, is_direct: bool
 ) -> None:
     schema = {"type": "object", "properties": properties, "required": list(properties)}
-    _add_tool("get_current_time", "Get the current time.", input_schema=schema, side_effect="read")
+    _add_tool(
+        "measure_tide_height", "Measure the tide height.", input_schema=schema, side_effect="read"
+    )
 
-    assert shop.ask(message).direct == ("weather__get_current_time" if is_direct else None)
+    assert shop.ask(message).direct == ("weather__measure_tide_height" if is_direct else None)
 
 
 def test_help_takes_a_fixed_number_of_statements(shop: Shop) -> None:
