@@ -18,6 +18,10 @@ from catalog.registration.descriptor_rows import write_derived
 from catalog.trust.gate import marked_as_reviewed
 
 
+# Columns that an admin sets. None is a text of the source.
+SETTINGS = ("ai_access", "core", "pinned", "category", *CORRECTABLE)
+
+
 @transaction.atomic
 def change_tool(*, by: User | None, pk: int, values: Mapping[str, Any]) -> Capability:
     """Set an admin's settings of one tool, by column; what is so already is not recorded anew."""
@@ -25,6 +29,8 @@ def change_tool(*, by: User | None, pk: int, values: Mapping[str, Any]) -> Capab
     corrected = corrected_columns(tool.effect_evidence)
     changed = []
     for column, value in values.items():
+        if column not in SETTINGS:
+            raise ValueError(column)
         before = getattr(tool, column)
         if column == "effect_flags":
             before, value = sorted(before), sorted(value)

@@ -162,9 +162,9 @@ WRITERS = {
         "keep_policy",
     ): "a limit's people and numbers, in a row that is no capability",
     (
-        "marketplace/config_file/_policy_step.py",
-        "_apply_tool",
-    ): "access and effects of a tool, and no text",
+        "catalog/registration/admin_corrections.py",
+        "change_tool",
+    ): "access, category and effects of a tool by `SETTINGS`, and no text",
     (
         "catalog/registration/scratch_catalog.py",
         "assign_categories",
