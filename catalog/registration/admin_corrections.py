@@ -17,7 +17,6 @@ from catalog.registration.admission import texts_have_passed
 from catalog.registration.descriptor_rows import write_derived
 from catalog.trust.gate import marked_as_reviewed
 
-
 # Columns that an admin sets. None is a text of the source.
 SETTINGS = ("ai_access", "core", "pinned", "category", *CORRECTABLE)
 
