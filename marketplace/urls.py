@@ -75,9 +75,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="api-integration-requestable",
     ),
     path(
-        "integrations/<slug:slug>/client-executes",
-        requestable.ClientExecutesView.as_view(),
-        name="api-integration-client-executes",
+        "integrations/<slug:slug>/application-executes",
+        requestable.ApplicationExecutesView.as_view(),
+        name="api-integration-application-executes",
     ),
     path(
         "integrations/<slug:slug>/tools/<str:full_name>",

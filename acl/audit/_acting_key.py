@@ -24,8 +24,8 @@ _WORDS_BY_SCOPES: dict[frozenset[str], str] = {
         group.closed group.joined_by_default group.merged group.not_joined_by_default group.opened
         install.approve install.cancel install.confirm install.install install.retry
         install.roll_back install.start install.update
-        integration.call_limit integration.check integration.client_executes integration.confirm
-        integration.described integration.disable integration.enable
+        integration.application_executes integration.call_limit integration.check
+        integration.confirm integration.described integration.disable integration.enable
         integration.network integration.requestable integration.restricted integration.uninstall
         integration.unrequestable integration.unrestricted
         invitation.withdrawn key.created key.rotated learning.forget learning.reset

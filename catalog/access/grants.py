@@ -159,12 +159,12 @@ def set_requestable(*, by: User | None, integration: Integration, requestable: b
 
 
 @transaction.atomic
-def set_client_executes(*, by: User | None, integration: Integration, executes: bool) -> bool:
+def set_application_executes(*, by: User | None, integration: Integration, executes: bool) -> bool:
     """Say that the chat application carries out its calls, or not; return True on a change."""
-    unlike = Integration.objects.filter(pk=integration.pk, client_executes=not executes)
-    if not unlike.update(client_executes=executes):
+    unlike = Integration.objects.filter(pk=integration.pk, application_executes=not executes)
+    if not unlike.update(application_executes=executes):
         return False
-    action = "integration.client_executes" if executes else "integration.described"
+    action = "integration.application_executes" if executes else "integration.described"
     record(by=by, action=action, target=integration.slug)
     return True
 

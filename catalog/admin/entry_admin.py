@@ -110,7 +110,7 @@ class DescribedAdmin(AuditedAdmin):
 
 @admin.register(Integration)
 class IntegrationAdmin(DescribedAdmin):
-    editable = ("enabled", "state", "restricted", "requestable", "client_executes")
+    editable = ("enabled", "state", "restricted", "requestable", "application_executes")
     list_display = ("slug", "title", "kind", "number", "enabled", "state", "connection")
     list_filter = ("kind", "enabled", "state", "restricted", "connection")
     search_fields = ("slug", "title", "description", "publisher")

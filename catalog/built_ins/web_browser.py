@@ -4,7 +4,7 @@ from catalog.built_ins._reader import ask_reader
 from catalog.built_ins.base import RowOwner, Toolbox, ToolError
 from catalog.formats.charsets import decode_text
 from catalog.formats.descriptors import JSONObject
-from catalog.servers.net.address_check import AllowedHosts, OutgoingError
+from catalog.servers.net.address_check import AllowedHosts, EndpointNotAllowedError, OutgoingError
 from catalog.servers.net.guarded_requests import Bounds, fetch
 from catalog.servers.net.guarded_transport import MB
 
@@ -26,6 +26,8 @@ def _open(arguments: JSONObject, owner: RowOwner) -> JSONObject:
     try:
         # Hosts of our own network that an admin allows for servers are not for every reader.
         page = fetch(url, headers=_HEADERS, bounds=_BOUNDS, allowed=AllowedHosts())
+    except EndpointNotAllowedError:
+        raise ToolError("Only public https pages are opened.") from None
     except OutgoingError as problem:
         raise ToolError(str(problem)) from None
     if page.status >= _REFUSED_FROM:

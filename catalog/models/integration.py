@@ -161,7 +161,7 @@ class Integration(models.Model):
         help_text="Everyone may see its name and those of its tools where nothing else fits, "
         "and ask for them.",
     )
-    client_executes = models.BooleanField(
+    application_executes = models.BooleanField(
         default=False,
         db_default=False,  # during an upgrade, the previous version still inserts rows
         help_text="An admin says that the chat application carries out these calls.",

@@ -98,7 +98,7 @@ def unclaimed_sql(*, capability: str, integration: str) -> str:
 
 
 _UNCLAIMED = """({i}.transport = '' AND {i}.source_ref @> '{{"type": "starter"}}'::jsonb
-    AND {c}.kind <> 'skill' AND NOT {i}.client_executes AND {i}.slug NOT IN ({own})
+    AND {c}.kind <> 'skill' AND NOT {i}.application_executes AND {i}.slug NOT IN ({own})
     AND {c}.full_name NOT IN ({names}))"""
 _RUNS_HERE = """(({i}.kind IN ('mcp', 'openapi') AND {i}.transport <> '')
     OR ({i}.kind = 'builtin' AND {i}.slug IN ({own})))"""

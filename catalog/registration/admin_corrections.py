@@ -17,6 +17,9 @@ from catalog.registration.admission import texts_have_passed
 from catalog.registration.descriptor_rows import write_derived
 from catalog.trust.gate import marked_as_reviewed
 
+# Columns that an admin sets. None is a text of the source.
+SETTINGS = ("ai_access", "core", "pinned", "category", *CORRECTABLE)
+
 
 @transaction.atomic
 def change_tool(*, by: User | None, pk: int, values: Mapping[str, Any]) -> Capability:
@@ -25,6 +28,8 @@ def change_tool(*, by: User | None, pk: int, values: Mapping[str, Any]) -> Capab
     corrected = corrected_columns(tool.effect_evidence)
     changed = []
     for column, value in values.items():
+        if column not in SETTINGS:
+            raise ValueError(column)
         before = getattr(tool, column)
         if column == "effect_flags":
             before, value = sorted(before), sorted(value)

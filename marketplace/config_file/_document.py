@@ -146,7 +146,7 @@ class IntegrationEntry(Part):
     enabled: bool | None = None
     restricted: bool | None = None
     requestable: bool | None = None
-    client_executes: bool | None = None
+    application_executes: bool | None = None
     calls_per_minute: Annotated[int, Field(ge=0, le=MOST_A_MINUTE)] | None = None  # 0: no limit
     own_secrets: bool | None = None
     network: Literal["listed", "all"] | None = None

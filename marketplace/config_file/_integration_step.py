@@ -6,7 +6,7 @@ through the gate, and an admin confirms its command or address on the page.
 
 from typing import Any
 
-from catalog.access.grants import set_client_executes, set_requestable, set_restricted
+from catalog.access.grants import set_application_executes, set_requestable, set_restricted
 from catalog.formats.descriptors import IntegrationDescriptor, Loaded
 from catalog.formats.secret_redaction import REDACTED, redact_arguments, redact_text
 from catalog.models import Integration
@@ -179,8 +179,8 @@ def _apply_settings(
         set_restricted(by=work.by, integration=row, restricted=entry.restricted)
     if entry.requestable is not None:
         set_requestable(by=work.by, integration=row, requestable=entry.requestable)
-    if entry.client_executes is not None:
-        set_client_executes(by=work.by, integration=row, executes=entry.client_executes)
+    if entry.application_executes is not None:
+        set_application_executes(by=work.by, integration=row, executes=entry.application_executes)
     if entry.calls_per_minute is not None:
         set_call_limit(by=work.by, integration=row, a_minute=entry.calls_per_minute)
     if entry.own_secrets is not None:

@@ -80,7 +80,7 @@ def integration_entry(row: Integration) -> Values:
         entry["endpoint"] = redact_text(row.endpoint)
     if row.command:
         entry["command"] = list(redact_arguments(row.command)[0])
-    marks = ("enabled", "restricted", "requestable", "client_executes")
+    marks = ("enabled", "restricted", "requestable", "application_executes")
     entry |= {name: getattr(row, name) for name in marks}
     if row.transport:
         entry |= {

@@ -88,7 +88,7 @@ OTHERS |= {  # tests/installs/test_api.py
     "api-integration-call-limit",  # tests/calls/test_call_limits.py
     "api-integration-network",  # tests/integrations/test_network_page.py
     "api-tool-settings",  # tests/integrations/test_tool_settings.py
-    "api-integration-client-executes",  # tests/integrations/test_client_executes.py
+    "api-integration-application-executes",  # tests/integrations/test_application_executes.py
     "api-integration-requestable",  # tests/integrations/test_requestable_page.py
     "registry-status",  # tests/sources/test_serving.py
     "api-review",  # tests/trust/test_review_pages.py

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from acl.models import Space
 from acl.people.groups import create_group
 from acl.people.spaces import create_space, rename_space
-from catalog.access.grants import grant, set_client_executes, set_requestable, set_restricted
+from catalog.access.grants import grant, set_application_executes, set_requestable, set_restricted
 from catalog.access.rules import add_rule
 from catalog.formats.descriptors import IntegrationDescriptor, Loaded
 from catalog.models import Capability, Integration, KeptLimit, Rule
@@ -209,7 +209,7 @@ def _register_servers(random: Random) -> None:
         set_own_secrets(by=None, integration=row, allowed=random.random() < 0.5)
         set_restricted(by=None, integration=row, restricted=random.random() < 0.5)
         set_requestable(by=None, integration=row, requestable=random.random() < 0.5)
-        set_client_executes(by=None, integration=row, executes=random.random() < 0.5)
+        set_application_executes(by=None, integration=row, executes=random.random() < 0.5)
         set_call_limit(by=None, integration=row, a_minute=random.choice([0, 30]))
         set_enabled(by=None, integration=row, enabled=random.random() < 0.7)
         if is_program:

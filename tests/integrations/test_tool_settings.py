@@ -95,3 +95,9 @@ def test_an_admins_word_outlives_the_next_reading_of_the_source(db: None) -> Non
 
     tool.refresh_from_db()
     assert (tool.ai_access, tool.side_effect) == ("blocked", "write")
+
+
+@pytest.mark.parametrize("column", ["description", "display_name", "state", "content", "action"])
+def test_texts_of_the_source_are_no_settings(send: Capability, column: str) -> None:
+    with pytest.raises(ValueError, match=column):
+        change_tool(by=None, pk=send.pk, values={column: "x"})

@@ -12,7 +12,7 @@ from acl.web.api_views import AdminView
 from acl.web.problems import CONTENT_TYPE
 from acl.web.request_callers import installation_admin
 from acl.web.strict_serializer import Flag, ProblemSerializer, StrictSerializer
-from catalog.access.grants import set_client_executes, set_requestable
+from catalog.access.grants import set_application_executes, set_requestable
 from catalog.models import Integration
 
 _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404)}
@@ -68,48 +68,48 @@ def _shown(row: Integration) -> Response:
     return Response(RequestableSerializer(row).data)
 
 
-class ClientExecutesSerializer(serializers.Serializer[Any]):
+class ApplicationExecutesSerializer(serializers.Serializer[Any]):
     """An integration's mark: the chat application carries out its calls."""
 
-    client_executes = serializers.BooleanField(
+    application_executes = serializers.BooleanField(
         help_text="Until an admin says so, tools that came with Pegboard as descriptions only are "
         "left out of My tools and of Risk."
     )
 
 
-class ChangeClientExecutesSerializer(StrictSerializer):
+class ChangeApplicationExecutesSerializer(StrictSerializer):
     """The new mark of an integration."""
 
-    client_executes = Flag()
+    application_executes = Flag()
 
 
-class ClientExecutesView(AdminView):
+class ApplicationExecutesView(AdminView):
     """An integration's mark: its calls are those of the chat application."""
 
     @extend_schema(
-        operation_id="integration_client_executes",
+        operation_id="integration_application_executes",
         tags=["Integrations"],
         summary="Get whether the chat application carries out an integration's calls",
-        responses={200: ClientExecutesSerializer, **_PROBLEMS},
+        responses={200: ApplicationExecutesSerializer, **_PROBLEMS},
     )
     def get(self, request: Request, slug: str) -> Response:
         """Return the mark."""
         row = get_object_or_404(Integration, slug=slug)
-        return Response(ClientExecutesSerializer(row).data)
+        return Response(ApplicationExecutesSerializer(row).data)
 
     @extend_schema(
-        operation_id="change_integration_client_executes",
+        operation_id="change_integration_application_executes",
         tags=["Integrations"],
         summary="Set whether the chat application carries out an integration's calls",
-        request=ChangeClientExecutesSerializer,
-        responses={200: ClientExecutesSerializer, **_PROBLEMS},
+        request=ChangeApplicationExecutesSerializer,
+        responses={200: ApplicationExecutesSerializer, **_PROBLEMS},
     )
     def put(self, request: Request, slug: str) -> Response:
         """Set or remove the mark. It changes nothing for tools that run in Pegboard."""
         row = get_object_or_404(Integration, slug=slug)
-        serializer = ChangeClientExecutesSerializer(data=request.data)
+        serializer = ChangeApplicationExecutesSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        executes = serializer.validated_data["client_executes"]
-        set_client_executes(by=installation_admin(request), integration=row, executes=executes)
-        row.refresh_from_db(fields=["client_executes"])
-        return Response(ClientExecutesSerializer(row).data)
+        executes = serializer.validated_data["application_executes"]
+        set_application_executes(by=installation_admin(request), integration=row, executes=executes)
+        row.refresh_from_db(fields=["application_executes"])
+        return Response(ApplicationExecutesSerializer(row).data)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from acl.web.frame import PageRequest, frame_of, render_page
 from acl.web.staff_pages import admins_only, posted
-from catalog.access.grants import set_client_executes, set_requestable
+from catalog.access.grants import set_application_executes, set_requestable
 from catalog.models import Capability, Integration
 from catalog.registration.admin_corrections import change_tool
 from catalog.servers.client.launch_rules import CommandNotAllowedError
@@ -137,11 +137,11 @@ def tool(request: PageRequest, slug: str, full_name: str) -> HttpResponse:
 
 @admins_only
 @require_POST
-def client_executes(request: PageRequest, slug: str) -> HttpResponse:
+def application_executes(request: PageRequest, slug: str) -> HttpResponse:
     """Say that the chat application carries out its calls, or that it does not."""
     row = get_object_or_404(Integration, slug=slug)
-    on = request.POST.get("client_executes") == "on"
-    set_client_executes(by=request.user, integration=row, executes=on)
+    on = request.POST.get("application_executes") == "on"
+    set_application_executes(by=request.user, integration=row, executes=on)
     done = (
         _("Its tools count as tools that your application carries out now.")
         if on

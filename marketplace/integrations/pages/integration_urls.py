@@ -46,9 +46,9 @@ urlpatterns = [
         name="integration-requestable",
     ),
     path(
-        "integrations/<slug:slug>/client-executes/",
-        integration_actions.client_executes,
-        name="integration-client-executes",
+        "integrations/<slug:slug>/application-executes/",
+        integration_actions.application_executes,
+        name="integration-application-executes",
     ),
     path(
         "integrations/<slug:slug>/tools/<slug:full_name>/",

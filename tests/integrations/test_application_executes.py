@@ -9,7 +9,7 @@ from django.test import Client
 from acl.models import AuditEntry, GroupPolicy
 from acl.rights.caller_lookup import Caller
 from catalog.access.flow_exposure import find_exposures
-from catalog.access.grants import set_client_executes
+from catalog.access.grants import set_application_executes
 from catalog.access.my_tools import MyTools, ToolFilters, list_my_tools
 from catalog.models import Capability, Integration
 from catalog.readiness.obstacles import BUILT_IN_TOOLS, OWN_INTEGRATIONS
@@ -73,7 +73,7 @@ def test_whatever_an_admin_claims_counts_like_all_others(fresh: Caller, seed: in
     before = names_of(fresh)
 
     for integration in chosen:
-        set_client_executes(by=None, integration=integration, executes=True)
+        set_application_executes(by=None, integration=integration, executes=True)
 
     claimed = set(
         Capability.objects.filter(integration__in=chosen).values_list("full_name", flat=True)
@@ -117,21 +117,21 @@ def test_pages_say_it_ask_for_no_secret_and_name_the_way_on(
 def test_admin_claims_by_page_and_api_with_an_audit_entry(
     fresh: Caller, window: Client, as_admin: Client
 ) -> None:
-    page = "/integrations/gmail/client-executes/"
-    address = "/api/v1/integrations/gmail/client-executes"
-    on, off = '{"client_executes": true}', '{"client_executes": false}'
+    page = "/integrations/gmail/application-executes/"
+    address = "/api/v1/integrations/gmail/application-executes"
+    on, off = '{"application_executes": true}', '{"application_executes": false}'
 
-    as_admin.post(page, {"client_executes": "on"})
+    as_admin.post(page, {"application_executes": "on"})
     by_page = as_admin.get(address).json()
     answers = [as_admin.put(address, off, JSON).json() for _ in range(2)]
-    refused = [window.post(page, {"client_executes": "on"}), window.put(address, on, JSON)]
+    refused = [window.post(page, {"application_executes": "on"}), window.put(address, on, JSON)]
 
     entries = AuditEntry.objects.filter(target="gmail", action__startswith="integration.")
-    assert by_page == {"client_executes": True}
-    assert answers == [{"client_executes": False}] * 2
+    assert by_page == {"application_executes": True}
+    assert answers == [{"application_executes": False}] * 2
     assert [response.status_code for response in refused] == [404, 403]
     assert [entry.action for entry in entries.order_by("pk")] == [
-        "integration.client_executes",
+        "integration.application_executes",
         "integration.described",
     ]
-    assert not Integration.objects.get(slug="gmail").client_executes
+    assert not Integration.objects.get(slug="gmail").application_executes

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name='integration',
-            name='client_executes',
+            name='application_executes',
             field=models.BooleanField(db_default=False, default=False, help_text='An admin says that the chat application carries out these calls.'),
         ),
     ]
