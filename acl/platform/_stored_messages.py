@@ -327,6 +327,7 @@ MESSAGES = (
     gettext_noop("names the person of the client, who is not sent"),
     gettext_noop("needs a command or an address (url)"),
     gettext_noop("needs more than %(first)s MB of memory to read"),
+    gettext_noop("needs more than %(first)s seconds of a CPU to read"),
     gettext_noop("needs too much memory to draw"),
     gettext_noop("needs too much memory to read"),
     gettext_noop("needs_approval"),

@@ -137,6 +137,18 @@ def test_reader_that_closes_its_output_and_goes_on_is_ended(
     assert refused.value.reason == "takes more than 3 seconds to read"
 
 
+@pytest.mark.parametrize("seconds", [2, 3])
+def test_reader_that_takes_too_much_of_a_cpu_is_ended_with_its_number(
+    apart: str, monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
+    monkeypatch.setattr(reader_process, "_START", "while True: pass")
+
+    with pytest.raises(RefusedError) as refused:
+        read_api_text(AS_YAML, bounds=ReaderBounds(cpu_seconds=seconds), **OPTIONS)
+
+    assert refused.value.reason == f"needs more than {seconds} seconds of a CPU to read"
+
+
 def test_where_a_cell_is_required_nothing_is_read_without_one(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

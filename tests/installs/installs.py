@@ -1,14 +1,20 @@
 """Installs of the misbehaving server."""
 
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from django.contrib.auth.models import User
 
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.servers.client.launch_rules import command_digest
+from marketplace.additions.requests import add
+from marketplace.additions.worker import look_at
 from marketplace.installs.requests import start_install
-from marketplace.models import Installation
+from marketplace.models import Addition, Installation
 from tests.connections.evil_server import EVIL
 
 
@@ -20,3 +26,35 @@ def evil(mode: str = "", **more: Any) -> IntegrationDescriptor:
 def begin(by: User, descriptor: IntegrationDescriptor, **more: Any) -> Installation:
     digest = command_digest(descriptor.command, descriptor.required_secrets)
     return start_install(by=by, descriptor=descriptor, confirmed=digest, **more)
+
+
+@contextmanager
+def served(bodies: dict[str, bytes]) -> Iterator[ThreadingHTTPServer]:
+    """Serve these files, as they are when they are asked for."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = bodies.get(self.path)
+            self.send_response(200 if body is not None else 404)
+            self.send_header("Content-Length", str(len(body or b"")))
+            self.end_headers()
+            self.wfile.write(body or b"")
+
+        def log_message(self, *args: Any) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def looked_at(by: User, address: str) -> Addition:
+    [row] = add(by=by, text=address)
+    look_at(row.pk)
+    row.refresh_from_db()
+    return row

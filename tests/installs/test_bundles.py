@@ -5,11 +5,7 @@ import io
 import json
 import shutil
 import sys
-import threading
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +21,6 @@ from catalog.formats.mcpb import launch_arguments, read_bundle
 from catalog.formats.package_names import NotAPackageError, Package, parse_package
 from catalog.models import Integration
 from catalog.servers.connections.server_requests import call_tool
-from marketplace.additions.requests import add
-from marketplace.additions.worker import look_at
 from marketplace.installs.packages import mcpb
 from marketplace.installs.packages.client import Watch
 from marketplace.installs.packages.folders import Place
@@ -34,9 +28,10 @@ from marketplace.installs.packages.result import PackageProblemError
 from marketplace.installs.preparation import prepare_install
 from marketplace.installs.requests import start_install
 from marketplace.installs.worker import install
-from marketplace.models import Addition, Installation, Listing
+from marketplace.models import Installation, Listing
 from tests.connection_loops import own_connections
 from tests.factories import GroupFactory
+from tests.installs.installs import looked_at, served
 from tests.installs.wheels import add_wheel, use_folder_as_index
 
 pytestmark = pytest.mark.django_db
@@ -156,38 +151,6 @@ def bundle(about: Any, **files: str) -> bytes:
         for name, text in files.items():
             archive.writestr(name, text)
     return packed.getvalue()
-
-
-@contextmanager
-def served(bodies: dict[str, bytes]) -> Iterator[ThreadingHTTPServer]:
-    """Serve these files, as they are when they are asked for."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = bodies.get(self.path)
-            self.send_response(200 if body is not None else 404)
-            self.send_header("Content-Length", str(len(body or b"")))
-            self.end_headers()
-            self.wfile.write(body or b"")
-
-        def log_message(self, *args: Any) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-def looked_at(by: User, address: str) -> Addition:
-    [row] = add(by=by, text=address)
-    look_at(row.pk)
-    row.refresh_from_db()
-    return row
 
 
 @pytest.mark.processes

@@ -13,7 +13,7 @@ from marketplace.installs.integration_management import descriptor_of_listing
 from marketplace.installs.requests import start_install
 from marketplace.installs.worker import install
 from marketplace.models import Addition, Listing, ListingFile
-from tests.installs.test_bundles import looked_at, served
+from tests.installs.installs import looked_at, served
 
 pytestmark = [pytest.mark.django_db, pytest.mark.processes, pytest.mark.usefixtures("embedder")]
 HEAD = "---\nname: Fill forms\ndescription: Fill in forms.\n---\nOpen the form."

@@ -27,6 +27,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 # Exit codes for a server killed by this process.
 TOO_MUCH_MEMORY = 121
+TOO_MUCH_CPU = 128 + signal.SIGXCPU
 TOO_MANY_PROCESSES = 122
 TOO_MUCH_DISK = 123
 NOT_STARTED = 127
@@ -155,7 +156,9 @@ def _exec_command(command: list[str], limits: dict[str, Any]) -> None:
         ):
             _, hard = resource.getrlimit(name)
             most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(name, (most, most))
+            # Within the limit of CPU time, a second before it, the signal says which one it was.
+            soft = max(most - 1, 1) if name == resource.RLIMIT_CPU else most
+            resource.setrlimit(name, (soft, most))
         os.execv(command[0], command)  # noqa: S606 - checked by launch_rules, no shell
     except OSError as problem:
         os.write(2, f"{command[0]}: {problem.strerror}\n".encode())

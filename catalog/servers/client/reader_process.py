@@ -150,6 +150,8 @@ def _run(command: list[str], content: bytes, bounds: ReaderBounds, into: IO[byte
         feeder.join(5)
     if process.returncode == process_guard.TOO_MUCH_MEMORY:
         raise RefusedError(f"needs more than {bounds.memory_bytes // MB:,} MB of memory to read")
+    if process.returncode == process_guard.TOO_MUCH_CPU:
+        raise RefusedError(f"needs more than {bounds.cpu_seconds:,} seconds of a CPU to read")
     if process.returncode:
         raise RefusedError(f"cannot be read: its reader ended with {process.returncode}")
 
