@@ -162,15 +162,9 @@ WRITERS = {
         "keep_policy",
     ): "a limit's people and numbers, in a row that is no capability",
     (
-<<<<<<< HEAD
-        "marketplace/config_file/apply_service.py",
-        "_apply_tool",
-    ): "access and effects of a tool, and no text",
-=======
         "catalog/registration/admin_corrections.py",
         "change_tool",
     ): "access, category and effects of a tool by `SETTINGS`, and no text",
->>>>>>> wb
     (
         "catalog/registration/scratch_catalog.py",
         "assign_categories",
