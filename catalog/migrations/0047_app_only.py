@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("catalog", "0039_client_executes"),
+        ("catalog", "0039_application_executes"),
     ]
 
     operations = [
