@@ -88,6 +88,16 @@ def _with_words_of_tools(text: str) -> str:
     return f"{text} ({added})" if added else text
 
 
+def tasks_in_words_of_tools(message: str) -> tuple[str, ...]:
+    """Return the tasks of an English message that tools call otherwise, as clauses of their own.
+
+    What the message is about would hide them: a ticket for a printer is nearer to repairing one.
+    """
+    if language_of(message):
+        return ()
+    return tuple(words for phrase, words in _EVERYDAY if " " in words and phrase.search(message))
+
+
 def _with_english(text: str, language: str) -> str:
     english, small = _glossary(language).english, _function_words()[language]
     words = [word for word in _WORD.findall(text.lower()) if word not in small]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from catalog import lexical
 from discovery.select import _glossary
-from discovery.select._glossary import add_english, is_foreign
+from discovery.select._glossary import add_english, is_foreign, tasks_in_words_of_tools
 from discovery.select._spelling import correct
 from discovery.select._vague import is_vague
 from discovery.select.clauses import split
@@ -79,8 +79,9 @@ def read(message: str, history: Sequence[str] = ()) -> MessageTexts:
     context = in_context(message, history)
     if context:
         texts = (context, *(texts[1:] or texts))
+    tasks = () if foreign else tasks_in_words_of_tools(message)
     return MessageTexts(
-        add_english(texts), own=int(bool(context)), foreign=texts if foreign else ()
+        (*add_english(texts), *tasks), own=int(bool(context)), foreign=texts if foreign else ()
     )
 
 

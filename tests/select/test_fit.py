@@ -72,6 +72,11 @@ OF_ONESELF = {
         "remember that I like tea",
         "please remember that Ines is allergic to nuts",
     ],
+    "jira_cloud__create_issue": [
+        "open a ticket for the broken printer",
+        "raise a ticket about the slow lift",
+        "can you file a support ticket: the heating is cold",
+    ],
     "news_web__search": ["find recent news about solar panels online"],
     "": ["what is 3 plus 4?", "who are you", "thanks, see you tomorrow"],
 }
@@ -83,6 +88,7 @@ def test_orders_about_oneself_are_no_small_talk(shop: Shop) -> None:
         ("accounts", "get_me", "get my user profile"),
         ("memories", "remember", "Stores and recalls memories"),
         ("news_web", "search", "Search the web"),
+        ("jira_cloud", "create_issue", "Create an issue in Jira"),
     ):
         integration = IntegrationFactory.create(slug=slug)
         assign_perm("catalog.use_integration", group, integration)
