@@ -17,6 +17,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.dispatch import receiver
 from django.test import Client, override_settings
+from django.utils import translation
 from hypothesis import HealthCheck
 from hypothesis import settings as examples
 from playwright.sync_api import Browser, expect, sync_playwright
@@ -154,6 +155,13 @@ def _redis_is_tried() -> None:
     """Forget that Redis failed in an earlier test of this process, whatever its folder."""
     redis_circuit.close()
     rate_counts.forget_counts()
+
+
+@pytest.fixture(autouse=True)
+def _english_again() -> Iterator[None]:
+    """Leave no language behind that a request or a test asked for."""
+    yield
+    translation.deactivate()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -129,7 +129,7 @@ def test_nothing_starts_where_cells_are_required_and_impossible(said: Said) -> N
     required = said["closed"]["required"]
 
     assert required["refused"] == Reason.NO_CELL
-    assert required["detail"].startswith("The system refuses cells: ")
+    assert required["detail"].startswith("The system refuses sandboxes: ")
     assert required["words"] == (
         f"No program can be started (PEGBOARD_CELL=required). {required['detail']}"
     )
@@ -140,7 +140,9 @@ def test_program_starts_without_a_cell_where_they_are_only_preferred(said: Said)
 
     assert preferred["cell"] is False
     assert json.loads(preferred["honest"]) == {"text": "hello"}
-    assert preferred["words"].startswith("Programs run without cells. The system refuses cells: ")
+    assert preferred["words"].startswith(
+        "Programs run without sandboxes. The system refuses sandboxes: "
+    )
 
 
 @pytest.mark.parametrize(

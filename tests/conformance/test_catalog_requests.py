@@ -91,7 +91,9 @@ def test_everything_of_every_server_is_listed_and_read_by_its_name(
 def _inner(slug: str, entry: dict[str, Any], field: str) -> dict[str, Any]:
     """Return the entry as its server's own address lists it."""
     name = catalog_requests._own_of(slug, entry[field], is_uri=field != "name")
-    return {key: value for key, value in entry.items() if key != "_meta"} | {field: name}
+    meta = {key: value for key, value in entry["_meta"].items() if key != SERVER}
+    others = {key: value for key, value in entry.items() if key != "_meta"}
+    return others | {field: name} | ({"_meta": meta} if meta else {})
 
 
 def _assert_reads_the_same(key: str, entry: dict[str, Any]) -> None:

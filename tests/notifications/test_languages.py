@@ -58,7 +58,7 @@ def test_each_channel_is_told_in_its_own_language_and_groups_in_that_of_the_site
         "Ein Aufruf von gmail__send_email wartet auf Genehmigung",
         "Test von Pegboard",
     ]
-    assert "0,25 statt mindestens 0,50, gemessen an 1.200 Durchgängen" in str(sent)
+    assert "0,25 statt mindestens 0,50, gemessen an 1.200 Anfragen" in str(sent)
     assert all("Für den Link müssen Sie sich anmelden." in body for body in sent.values())
     bodies = [json.loads(body) for body in receiver.bodies]
     slack = {one["text"]: one["blocks"] for one in bodies if "blocks" in one}

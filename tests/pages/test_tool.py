@@ -46,6 +46,7 @@ def test_the_panel_gets_the_same_without_the_frame(as_alice: Client, gmail: Capa
 
 def test_secrets_are_named_and_never_shown_twice(as_alice: Client, gmail: Capability) -> None:
     gmail.integration.required_secrets = ["GMAIL_TOKEN"]
+    gmail.integration.transport = "http"
     gmail.integration.save()
     Capability.objects.update(required_secrets=["GMAIL_TOKEN"])
 

@@ -49,8 +49,8 @@ def test_leaving_takes_effect_in_select_and_in_my_tools(
 def test_a_chosen_group_is_not_kept_by_the_session(
     key: Client, admin: User, alice: User, support: Group
 ) -> None:
-    other = GroupFactory.create(name="Aardvarks")
-    add_to_group(by=admin, person=alice, group=other)
+    for name in ("Aardvarks", "Badgers"):
+        add_to_group(by=admin, person=alice, group=GroupFactory.create(name=name))
     session = sign_in_as("alice")
     session.post("/group/", {"group": support.pk})
     assert "gmail" in session.get("/tools/").content.decode()

@@ -15,7 +15,7 @@ from django.conf import settings
 from mcp_types import Tool
 from mcp_types.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 
-from acl.platform.strict_json import write_json
+from acl.platform.strict_json import parse_json, write_json
 from acl.rights.caller_lookup import Caller
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability, Integration
@@ -128,7 +128,7 @@ class _Position(NamedTuple):
         if not cursor:
             return cls()
         try:
-            after, unfinished = json.loads(urlsafe_b64decode(cursor))
+            after, unfinished = parse_json(urlsafe_b64decode(cursor))
             places = tuple((str(slug), str(at)) for slug, at in unfinished)
             return cls(str(after), places[:SERVERS_AT_ONCE])
         except (ValueError, TypeError):
