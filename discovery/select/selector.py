@@ -48,7 +48,7 @@ from discovery.select.ranking.competition import (
     rerank,
     support_of,
 )
-from discovery.select.ranking.thresholds import Fit
+from discovery.select.ranking.thresholds import NOTHING, Fit
 from discovery.select.selection import Selected, Selection, SelectRequest, Workings
 from discovery.select.small_talk import CLEARLY_FITS, is_small_talk
 
@@ -91,7 +91,8 @@ def select_capabilities(request: SelectRequest) -> Selection:
     noted, foreign = _note(embedded, ranked, votes), bool(reading.foreign)
     support = support_of(ranked, use, background, embedded, words=len(words[0]), foreign=foreign)
     fit = _fit(request, reading, embedded, ranked, support)
-    least, worth = support.least(ranked, fit), support.least(ranked)
+    worth = support.least(ranked)
+    least = worth if fit == "fits" else NOTHING
     boost = settings.PEGBOARD_GRAPH_BOOST
     ranked = rerank(ranked, candidates.links, least=least, boost=boost)
     most = request.max_tools

@@ -239,8 +239,6 @@ class Examine:
 
 def written(sets: dict[str, Tools], examine: Examine) -> Iterator[Example]:
     """Yield the messages that were written to try this, with the whole set installed."""
-    from dataclasses import replace
-
     from discovery.evaluation.labelled_sets import read_queries
     from tests.ranking.fit_evidence import MESSAGES
 
@@ -249,8 +247,8 @@ def written(sets: dict[str, Tools], examine: Examine) -> Iterator[Example]:
         with TemporaryDirectory() as folder:
             (Path(folder) / "queries.jsonl").write_bytes(path.read_bytes())
             messages = read_queries(Path(folder))
-        tuned = [replace(one) for one in messages if one.part in {"dev", "test"}]
-        yield from examine([(home, range(len(home.tools)))])(home, tuned, "written")
+        fitted = [message for message in messages if message.part in {"dev", "test"}]
+        yield from examine([(home, range(len(home.tools)))])(home, fitted, "written")
 
 
 def weigh(examples: Sequence[Example]) -> Any:

@@ -129,12 +129,11 @@ class Support(NamedTuple):
     share: float
     growth: float
 
-    def least(self, ranked: Sequence[Ranked], fit: thresholds.Fit = "fits") -> float:
+    def least(self, ranked: Sequence[Ranked]) -> float:
         """Return the lowest score that is worth a place. Twins count once."""
         twins = {item.candidate.fingerprint: item.judged.score for item in reversed(ranked)}
         return thresholds.cut(
             list(twins.values()),
-            fit,
             by_words=self.by_words,
             share=self.share,
             growth=self.growth,
