@@ -45,9 +45,13 @@ def _apply_entry(work: Application, path: Path, entry: WaitingEntry) -> None:
         return
     where: dict[str, Any] = {"group": group, "space": space}
     if work.is_gone(slug, name):
-        kind, terms = _kind_and_terms(entry)
-        effect = None if kind else _EFFECTS[entry.access or "blocked"]
-        row = KeptLimit(effect=effect, kind=kind, terms=terms, **where)
+        row = KeptLimit(**where)
+        if entry.mode:
+            row.kind, row.terms = "flow_rules", {"mode": entry.mode}
+        elif entry.calls_per_minute:
+            row.kind, row.terms = "call_limits", {"a_minute": entry.calls_per_minute}
+        else:
+            row.effect = _EFFECTS[entry.access or "blocked"]
         keep_for(by=work.by, row=row, integration=slug, full_name=name)
     elif slug:
         integration = Integration.objects.get(slug=slug)
@@ -60,15 +64,6 @@ def _apply_entry(work: Application, path: Path, entry: WaitingEntry) -> None:
         set_flow_rule(by=work.by, mode=entry.mode, capability=tool, **where)
     elif entry.access:
         _restrict(work, Capability.objects.get(full_name=name), entry.access)
-
-
-def _kind_and_terms(entry: WaitingEntry) -> tuple[str, dict[str, Any]]:
-    """Return the kind of a limit and its columns, as `KeptLimit` has them."""
-    if entry.mode:
-        return "flow_rules", {"mode": entry.mode}
-    if entry.calls_per_minute:
-        return "call_limits", {"a_minute": entry.calls_per_minute}
-    return "", {}
 
 
 def _restrict(work: Application, tool: Capability, access: str) -> None:
