@@ -24,7 +24,7 @@ MessageWords = tuple[tuple[str, frozenset[str]], ...]
 def message_words(message: str) -> MessageWords:
     """Return the message's words, each once."""
     bare = dict.fromkeys(word.strip(".,;:!?\"'()") for word in message.split())
-    return tuple((word, frozenset(words(word))) for word in bare if word)
+    return tuple((word, _stems(word)) for word in bare if word)
 
 
 def reasons_for(item: Ranked, *, texts: Sequence[str], spoken: MessageWords) -> tuple[str, ...]:
@@ -115,9 +115,9 @@ def _keywords(language: str | None, count: int) -> str:
     return ngettext("Keyword: %(words)s", "Keywords: %(words)s", count)
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=8192)
 def _stems(text: str) -> frozenset[str]:
-    """Return the stems of a tool's text; the same tools are found again and again."""
+    """Return the stems of a tool's text or a word; the same ones come again and again."""
     return frozenset(words(text))
 
 

@@ -218,7 +218,16 @@ def give_places(
 ) -> tuple[Placed, list[Needed]]:
     """Place ranked candidates with their twins, and up to two dependencies or companions, in `most`
     places. `least` is the lowest score that is worth one."""
-    competing = [_competitor(place, item) for place, item in enumerate(ranked)]
+    fitting = {
+        item.candidate.fingerprint
+        for item in ranked
+        if item.score >= least or item.candidate.pinned
+    }
+    competing = [
+        _competitor(place, item)
+        for place, item in enumerate(ranked)
+        if item.candidate.fingerprint in fitting
+    ]
     line = thresholds.line_up(competing, max_tools=most, threshold=least)
     placed = _placed(ranked, line[:most])
     if not candidates.links or boost == 0:
