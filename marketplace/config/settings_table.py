@@ -157,6 +157,21 @@ SETTINGS = (
         "share the proxy's limits.",
     ),
     Setting(
+        "PEGBOARD_PROXY_PLACE",
+        "",
+        "Where this machine reaches the proxy that shows the certificate, as host:port, if not at "
+        "the names of PEGBOARD_TRUSTED_ORIGINS. For `manage.py doctor`.",
+        wrong=no_hosts,
+    ),
+    Setting(
+        "PEGBOARD_BACKUP_DAYS",
+        7,
+        "Age of the last backup from which `manage.py doctor` and the page Health say so; 0 for "
+        "none, where something else backs up the database.",
+        0,
+        3650,
+    ),
+    Setting(
         "PEGBOARD_EMAIL_URL",
         "",
         "Mail server: `smtp+tls://user:password@host:587` (STARTTLS), `smtps://` or "

@@ -632,6 +632,7 @@ ROUTES = [
         body={"name": "more", "groups": "{group_pk}", "scopes": "select", "whom": "users"}),
     Row("keys/<int:pk>/replace/", ADMIN_PAGE, "GET POST", fill=KEY_PK, body={"overlap": "60"}),
     Row("keys/<int:pk>/revoke/", ADMIN_PAGE, "GET POST", fill=KEY_PK),
+    Row("health/", ADMIN_PAGE),
     Row("audit/", ADMIN_PAGE),
     Row("audit/check/", ADMIN_PAGE, "POST"),
     Row("audit/export.csv", ADMIN_PAGE),

@@ -166,6 +166,7 @@ _ADMIN = [
     Screen("key-replace", "/keys/{key_pk}/replace/"),
     Screen("key-revoke", "/keys/{key_pk}/revoke/"),
     Screen("assistants-all", "/account/assistants/"),
+    Screen("health", "/health/"),
     Screen("audit", "/audit/"),
     Screen("audit-nothing-fits", "/audit/?target=nothing+like+it"),
 ]

@@ -1,0 +1,26 @@
+"""The page Health: the checks of the installation, for admins."""
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_GET
+
+from acl.web.frame import PageRequest, frame_of, render_page
+from acl.web.staff_pages import admins_only
+from marketplace.operate.checkup.registry import ADVICE, OK, PROBLEM, run_checks
+from marketplace.operate.checkup.visits import note_visit
+
+
+@admins_only
+@require_GET
+def health(request: PageRequest) -> HttpResponse:
+    """Run all checks, and show what is wrong first."""
+    note_visit(request)
+    results = run_checks()
+    by_state = {
+        state: [each for each in results if each.state == state] for state in (PROBLEM, ADVICE, OK)
+    }
+    context = {
+        "results": [each for state in by_state.values() for each in state],
+        "problems": len(by_state[PROBLEM]),
+        "advice": len(by_state[ADVICE]),
+    }
+    return render_page(request, "health/health.html", context, frame=frame_of(request))
