@@ -39,8 +39,12 @@ class ReadyView(APIView):
         return Response(
             {
                 "ready": available,
-                "degraded": [name for name, each in findings.items() if each.state == PROBLEM],
-                "parts": {name: each.as_json(in_full=in_full) for name, each in findings.items()},
+                "degraded": [
+                    name for name, finding in findings.items() if finding.state == PROBLEM
+                ],
+                "parts": {
+                    name: finding.as_json(in_full=in_full) for name, finding in findings.items()
+                },
             },
             status=200 if available else 503,
             headers={} if available else {"Retry-After": str(SECONDS_TO_RETRY)},

@@ -44,7 +44,7 @@ from marketplace.operate.checkup.registry import (
     ADVICE,
     OK,
     PROBLEM,
-    Finding,
+    CheckFinding,
     all_checks,
     check,
     run_checks,
@@ -62,7 +62,7 @@ PLAIN = {"staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFi
 
 @dataclass(frozen=True)
 class World:
-    """An installation that a test breaks; the stack mends it again."""
+    """Installation of a test that breaks it; the stack mends it again."""
 
     patching: pytest.MonkeyPatch
     folder: Path
@@ -432,7 +432,7 @@ def test_check_that_fails_itself_is_a_finding_and_stops_no_other(world: World) -
 
 def test_two_checks_have_two_names() -> None:
     with pytest.raises(ValueError, match="two checks named disk"):
-        check("disk", "Disk", topic="operations")(Finding)
+        check("disk", "Disk", topic="operations")(CheckFinding)
 
 
 def test_sign_in_tells_how_requests_arrive(world: World) -> None:

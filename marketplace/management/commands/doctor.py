@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils.translation import override
 
-from marketplace.operate.checkup.registry import ADVICE, OK, PROBLEM, Result, run_checks
+from marketplace.operate.checkup.registry import ADVICE, OK, PROBLEM, CheckResult, run_checks
 
 _SIGNS = {OK: "✓", ADVICE: "!", PROBLEM: "✗"}
 
@@ -33,12 +33,12 @@ class Command(BaseCommand):
             sys.exit(1)
 
 
-def _as_json(result: Result) -> dict[str, Any]:
+def _as_json(result: CheckResult) -> dict[str, Any]:
     about = {"name": result.check.name, "label": str(result.check.label), "state": result.state}
     return about | result.finding.as_json(in_full=True)
 
 
-def _as_text(result: Result) -> str:
+def _as_text(result: CheckResult) -> str:
     finding = result.finding
     sentences = " ".join(filter(None, (finding.problem or finding.note, finding.remedy)))
     return f"{_SIGNS[result.state]} {result.check.label}{f': {sentences}' if sentences else ''}"

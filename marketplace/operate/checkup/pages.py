@@ -16,10 +16,11 @@ def health(request: PageRequest) -> HttpResponse:
     note_visit(request)
     results = run_checks()
     by_state = {
-        state: [each for each in results if each.state == state] for state in (PROBLEM, ADVICE, OK)
+        state: [result for result in results if result.state == state]
+        for state in (PROBLEM, ADVICE, OK)
     }
     context = {
-        "results": [each for state in by_state.values() for each in state],
+        "results": [result for results in by_state.values() for result in results],
         "problems": len(by_state[PROBLEM]),
         "advice": len(by_state[ADVICE]),
     }

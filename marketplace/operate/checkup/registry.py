@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckFinding:
     """Outcome of a check: a problem with the way out, a note on what works less, and figures.
 
     Advice is a problem that costs nothing yet.
@@ -50,11 +50,11 @@ class Finding:
         return state | {"problem": self.problem} | texts | dict(self.figures)
 
 
-Look = Callable[[], Finding]
+Look = Callable[[], CheckFinding]
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class InstallationCheck:
     """A check: its name for programs, its label for people, and the section of the docs.
 
     `/readyz`, which is asked every few seconds, takes those that are `for_readiness`.
@@ -78,11 +78,11 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CheckResult:
     """A check with its finding."""
 
-    check: Check
-    finding: Finding
+    check: InstallationCheck
+    finding: CheckFinding
 
     @property
     def state(self) -> str:
@@ -90,7 +90,7 @@ class Result:
         return self.finding.state
 
 
-_registered: dict[str, Check] = {}
+_registered: dict[str, InstallationCheck] = {}
 
 
 def check(
@@ -101,38 +101,44 @@ def check(
     def register(look: Look) -> Look:
         if name in _registered:
             raise ValueError(f"There are two checks named {name}.")
-        _registered[name] = Check(name, label, topic, for_readiness, look)
+        _registered[name] = InstallationCheck(name, label, topic, for_readiness, look)
         return look
 
     return register
 
 
 @cache
-def all_checks() -> tuple[Check, ...]:
+def all_checks() -> tuple[InstallationCheck, ...]:
     """Return all checks, in the order of their modules."""
     modules_of("marketplace.operate.checkup.checks")
     return tuple(_registered.values())
 
 
-def run_checks(*, for_readiness: bool = False) -> list[Result]:
+def run_checks(*, for_readiness: bool = False) -> list[CheckResult]:
     """Run the checks, or only those that `/readyz` asks for."""
-    checks = [each for each in all_checks() if each.for_readiness or not for_readiness]
-    return [Result(each, _run(each)) for each in checks]
+    checks = [
+        installation_check
+        for installation_check in all_checks()
+        if installation_check.for_readiness or not for_readiness
+    ]
+    return [
+        CheckResult(installation_check, _run(installation_check)) for installation_check in checks
+    ]
 
 
-def _run(each: Check) -> Finding:
+def _run(installation_check: InstallationCheck) -> CheckFinding:
     try:
-        return each.look()
+        return installation_check.look()
     except (OperationalError, InterfaceError):
-        return Finding(
+        return CheckFinding(
             _("The database does not respond."),
             _("Start it, or correct DATABASE_URL. Pegboard goes on as soon as it answers."),
         )
     except DatabaseError:
-        return Finding(_("The database has no tables yet."), _("Run `manage.py set_up`."))
+        return CheckFinding(_("The database has no tables yet."), _("Run `manage.py set_up`."))
     except Exception as error:
-        log.exception("a check failed", check=each.name)
-        return Finding(
+        log.exception("a check failed", check=installation_check.name)
+        return CheckFinding(
             _("This could not be checked: %(error)s")
             % {"error": str(error) or type(error).__name__},
             _("The log has the details. Please report it with them."),

@@ -13,48 +13,48 @@ from catalog.embedding.jobs import embedding_counts
 from catalog.embedding.multilingual_embedder import describe_languages
 from catalog.servers.cell.report import read_report
 from marketplace.operate.backups.service import BACKED_UP, RESTORED
-from marketplace.operate.checkup.registry import Finding, check
+from marketplace.operate.checkup.registry import CheckFinding, check
 
 
 @check("model", gettext_lazy("Embedding model"), topic="embedding", for_readiness=True)
-def model() -> Finding:
+def model() -> CheckFinding:
     """Look whether the configured model can embed."""
     problem = embedder_problem()
     remedy = _(
         "Run `manage.py set_up`, or correct PEGBOARD_EMBEDDER. Messages go by words meanwhile."
     )
-    return Finding(problem, remedy if problem else "", note=describe_languages())
+    return CheckFinding(problem, remedy if problem else "", note=describe_languages())
 
 
 @check("embeddings", gettext_lazy("Vectors"), topic="embedding", for_readiness=True)
-def embeddings() -> Finding:
+def embeddings() -> CheckFinding:
     """Count entries that could not be embedded."""
     counts = embedding_counts()
     if not (failed := counts["failed"]):
-        return Finding(figures=counts)
+        return CheckFinding(figures=counts)
     problem = ngettext(
         "%(count)d entry could not be embedded.", "%(count)d entries could not be embedded.", failed
     )
     remedy = _("Their list in the admin says why (/admin/catalog/embedding/?vector=failed).")
-    return Finding(problem % {"count": failed}, remedy, figures=counts)
+    return CheckFinding(problem % {"count": failed}, remedy, figures=counts)
 
 
 @check("cells", gettext_lazy("Sandboxes"), topic="outgoing#sandboxes", for_readiness=True)
-def cells() -> Finding:
+def cells() -> CheckFinding:
     """Look whether programs of MCP servers run in sandboxes."""
     report = read_report()
     if not report.fails:
-        return Finding(note=report.words)
+        return CheckFinding(note=report.words)
     remedy = _("Allow user namespaces on the machine, or set PEGBOARD_CELL to `preferred`.")
-    return Finding(report.words, remedy)
+    return CheckFinding(report.words, remedy)
 
 
 @check("backup", gettext_lazy("Backup"), topic="backup")
-def backup() -> Finding:
+def backup() -> CheckFinding:
     """Look how long ago the last backup was made, or restored."""
     days = settings.PEGBOARD_BACKUP_DAYS
     if not days:
-        return Finding(note=_("Not watched, since PEGBOARD_BACKUP_DAYS is 0."))
+        return CheckFinding(note=_("Not watched, since PEGBOARD_BACKUP_DAYS is 0."))
     remedy = _(
         "Run `manage.py backup`, best by a schedule. Where something else backs up the database, "
         "set PEGBOARD_BACKUP_DAYS=0."
@@ -62,13 +62,13 @@ def backup() -> Finding:
     entries = AuditEntry.objects.filter(action__in=(BACKED_UP, RESTORED))
     newest = entries.order_by("-pk").values_list("at", flat=True).first()
     if newest is None:
-        return Finding(_("No backup has been made yet."), remedy, is_advice=True)
+        return CheckFinding(_("No backup has been made yet."), remedy, is_advice=True)
     age = timezone.now() - newest
     if age <= timedelta(days=days):
-        return Finding()
+        return CheckFinding()
     problem = ngettext(
         "The last backup was made %(count)d day ago.",
         "The last backup was made %(count)d days ago.",
         age.days,
     )
-    return Finding(problem % {"count": age.days}, remedy)
+    return CheckFinding(problem % {"count": age.days}, remedy)
