@@ -6,7 +6,7 @@ It is read once at startup. Invalid values stop the start, with one line for eac
 from collections.abc import Mapping
 from typing import Any
 
-from marketplace.config.env import Setting, SettingsError
+from marketplace.config.env import Setting, SettingsError, find_unknown
 from marketplace.config.oidc_settings import no_group_mapping
 from marketplace.config.value_checks import (
     no_anchor,
@@ -785,9 +785,9 @@ SETTINGS = (
 
 
 def read_settings(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return all settings by name; SettingsError names every invalid one."""
+    """Return all settings by name; SettingsError names every invalid and every unknown one."""
     values: dict[str, Any] = {}
-    problems = []
+    problems = list(find_unknown(environ, [setting.name for setting in SETTINGS]))
     for setting in SETTINGS:
         try:
             values[setting.name] = setting.read(environ)
