@@ -94,11 +94,11 @@ class Rule(RuleBase):
 
 
 class KeptLimit(models.Model):
-    """A denying or asking rule, a quota or a flow rule about an integration or tool, now gone.
+    """Limit of an integration or a tool that is gone: a rule that denies or asks, or another.
 
     A rule without a space is a limit of the thing itself: its access for AI, or that it is
     restricted. The database gives all back with the row of that name, whoever inserts it
-    (`0033_kept_limits`, and discovery's `0021_kept_policies`).
+    (`0048_kept_call_limits`, and discovery's `0027_kept_call_limits`).
     """
 
     integration = models.CharField(max_length=200, help_text="The slug of what is gone.")
@@ -110,18 +110,22 @@ class KeptLimit(models.Model):
             (effect.value, effect.label) for effect in (Rule.Effect.DENY, Rule.Effect.PROPOSE)
         ],
         null=True,
-        help_text="Of a rule; a quota and a flow rule have none.",
+        help_text="Of a rule; other limits have none.",
     )
     kind = models.CharField(
         max_length=12,
         blank=True,
         default="",
         db_default="",
-        choices=[("quotas", gettext_lazy("quota")), ("flow_rules", gettext_lazy("flow rule"))],
+        choices=[
+            ("quotas", gettext_lazy("quota")),
+            ("flow_rules", gettext_lazy("flow rule")),
+            ("call_limits", gettext_lazy("limit of calls")),
+        ],
         help_text="Empty for a rule and for a tool's or integration's own setting.",
     )
     terms = StoredJSONField(
-        default=dict, db_default={}, help_text="The other columns of a quota or a flow rule."
+        default=dict, db_default={}, help_text="The other columns of a limit that is no rule."
     )
     space = models.ForeignKey(Space, models.CASCADE, null=True, related_name="+")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="+")
@@ -146,7 +150,7 @@ class KeptLimit(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(kind="", effect__isnull=False, effect__in=[0, 1])
-                | Q(kind__in=["quotas", "flow_rules"], effect__isnull=True),
+                | Q(kind__in=["quotas", "flow_rules", "call_limits"], effect__isnull=True),
                 name="catalog_kept_limit_effect",
             ),
         ]
@@ -157,7 +161,7 @@ class KeptLimit(models.Model):
 
     @property
     def name(self) -> str:
-        """Return what it is: the rule's effect, or "quotas" or "flow_rules"."""
+        """Return what it is: the rule's effect, or the kind of another limit."""
         return self.kind or str(self.get_effect_display())
 
     @property

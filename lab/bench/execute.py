@@ -76,8 +76,10 @@ def _environment(data: Path, database: str, queue: str) -> dict[str, str]:
         "PEGBOARD_SECRET_KEY": "only-for-benchmarks-and-never-for-anything-else",
         "PEGBOARD_LOG_LEVEL": "WARNING",
         "PEGBOARD_RATE_PER_KEY": "1000000",
+        "PEGBOARD_RATE_PER_PERSON": "1000000",
         "PEGBOARD_CPU_PER_KEY": "100000000",
         "PEGBOARD_TEST_ECHO_PORT": str(echo),
+        "PEGBOARD_CPU_PER_PERSON": "100000000",
         "PEGBOARD_ALLOWED_PRIVATE_HOSTS": f"127.0.0.1:{echo}",
         "DJANGO_SETTINGS_MODULE": "marketplace.config.settings",
     }

@@ -498,7 +498,16 @@ SETTINGS = (
         "Store the text of messages with their turns. Otherwise a turn keeps only the "
         "selection and its duration.",
     ),
-    Setting("PEGBOARD_RATE_PER_KEY", 6000, "Requests per minute for each API key.", 1, 10_000_000),
+    Setting(
+        "PEGBOARD_RATE_PER_KEY", 100_000, "Requests per minute for each API key.", 1, 10_000_000
+    ),
+    Setting(
+        "PEGBOARD_RATE_PER_PERSON",
+        6000,
+        "Requests per minute for each person in a web session, and for each person a key acts for.",
+        1,
+        10_000_000,
+    ),
     Setting(
         "PEGBOARD_RATE_PER_ADDRESS",
         600,
@@ -522,8 +531,16 @@ SETTINGS = (
     ),
     Setting(
         "PEGBOARD_CPU_PER_KEY",
-        30_000,
-        "Milliseconds of CPU time per minute for each key, and each person in a web session.",
+        1_000_000,
+        "Milliseconds of CPU time per minute for each API key. The default is the whole machine.",
+        100,
+        100_000_000,
+    ),
+    Setting(
+        "PEGBOARD_CPU_PER_PERSON",
+        60_000,
+        "Milliseconds of CPU time per minute for each person in a web session, and for each person "
+        "a key acts for.",
         100,
         100_000_000,
     ),

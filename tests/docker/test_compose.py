@@ -226,13 +226,11 @@ def test_every_variable_is_documented_and_every_setting_exists() -> None:
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 def test_every_setting_can_be_set(services: dict[str, Any], setting: Setting) -> None:
     """Set it as a secret, in .env if it is named, else in settings.env; or the layout does."""
-    outgoing = yaml.safe_load(OUTGOING.read_text())
+    outgoing: dict[str, Any] = yaml.safe_load(OUTGOING.read_text())
     secrets = set(outgoing["secrets"]) | set(services["set-up"]["secrets"])
+    bases: list[dict[str, Any]] = [services, outgoing["services"]]
     environments = [
-        (each.get("services", each))[name].get("environment", {})
-        for each in (services, outgoing)
-        for name in OURS
-        if name in each.get("services", each)
+        base[name].get("environment", {}) for base in bases for name in OURS if name in base
     ]
     values = {env[setting.name] for env in environments if setting.name in env}
 

@@ -143,13 +143,13 @@ class KeptRuleSerializer(serializers.Serializer[Any]):
         source="space.slug", allow_null=True, default=None, help_text="Empty for its own access."
     )
     kind = serializers.ChoiceField(
-        ["", "quotas", "flow_rules"],
-        help_text="Empty for a rule; else what it is: a quota of the tool, or a rule on flows.",
+        ["", "quotas", "flow_rules", "call_limits"],
+        help_text="Empty for a rule; else a quota, a rule on flows, or a limit of calls a minute.",
     )
     effect = serializers.ChoiceField(
         EFFECTS, source="get_effect_display", allow_null=True, help_text="Of a rule."
     )
-    terms = serializers.DictField(help_text="What a quota or a rule on flows says.")
+    terms = serializers.DictField(help_text="What a limit that is no rule says.")
     integration = serializers.CharField()
     capability = serializers.CharField(source="full_name", help_text="Empty for the integration.")
     for_user = serializers.CharField(source="user.username", allow_null=True, default=None)
