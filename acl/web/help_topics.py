@@ -77,6 +77,7 @@ HELP_TOPICS: dict[str, str] = {
     "access-notification-channel": "notifications",
     "access-risk": "access-pages#risk",
     "people-list": "people",
+    "sign-in-groups": "people#openid-connect",
     "person": "people#leaving",
     "person-deactivate": "people#leaving",
     "invite": "people#invitations",

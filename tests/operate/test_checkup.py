@@ -338,6 +338,7 @@ FAILURES: dict[str, list[tuple[str, Break]]] = {
         (PROBLEM, redis_tells(maxmemory=100, maxmemory_policy="noeviction", used_memory=95)),
     ],
     "replica": [(PROBLEM, patched(read_replica, "problem", "it does not respond"))],
+    "sign_in_groups": [(PROBLEM, changed(PEGBOARD_OIDC_GROUPS=(("staff", "Nowhere"),)))],
     "worker": [(PROBLEM, forgotten(heartbeat.KEY))],
 }  # fmt: skip
 EACH = [

@@ -160,6 +160,7 @@ _ADMIN = [
     Screen("person", "/people/{user_pk}/"),
     Screen("person-deactivate", "/people/{user_pk}/deactivate/"),
     Screen("invite", "/people/invite/"),
+    Screen("sign-in-groups", "/people/sign-in-groups/"),
     Screen("keys", "/keys/"),
     Screen("keys-nothing-fits", "/keys/?q=nothing+like+it"),
     Screen("key-new", "/keys/new/"),

@@ -13,6 +13,7 @@ from django.core.mail import get_connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from acl.people.sign_in_groups import list_mapped_groups
 from acl.platform.mail import delivers_mail
 from marketplace.operate.checkup.registry import CheckFinding, check
 from marketplace.operate.checkup.visits import newest_visit
@@ -123,6 +124,21 @@ def _handshake(place: tuple[str, int], name: str, *, trust_all: bool) -> bytes:
         context.wrap_socket(connection, server_hostname=name) as secured,
     ):
         return secured.getpeercert(binary_form=True) or b""
+
+
+@check("sign_in_groups", gettext_lazy("Groups by sign-in"), topic="people#openid-connect")
+def sign_in_groups() -> CheckFinding:
+    """Look for groups that the setting maps and that do not exist."""
+    missing = sorted({pair.group for pair in list_mapped_groups() if not pair.exists})
+    if not missing:
+        return CheckFinding()
+    problem = ngettext(
+        "PEGBOARD_OIDC_GROUPS maps a group that does not exist: %(names)s.",
+        "PEGBOARD_OIDC_GROUPS maps groups that do not exist: %(names)s.",
+        len(missing),
+    )
+    remedy = _("Create it, or correct the setting. The page People, Groups by sign-in, has all.")
+    return CheckFinding(problem % {"names": ", ".join(missing)}, remedy)
 
 
 @check("mail", gettext_lazy("Mail"), topic="people#signing-in")
