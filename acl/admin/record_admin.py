@@ -15,6 +15,7 @@ from acl.models import (
     ReplicaBeat,
     RightsChange,
     ScimRecord,
+    SignInGroup,
 )
 
 
@@ -32,6 +33,14 @@ class AccessRequestAdmin(AuditedAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
+
+
+@admin.register(SignInGroup)
+class SignInGroupAdmin(ReadOnlyAdmin):
+    list_display = ("value", "group")
+    list_select_related = ("group",)
+    search_fields = ("value", "group__name")
+    ordering = ("value", "group__name", "pk")
 
 
 @admin.register(Invitation)

@@ -12,7 +12,13 @@ from acl.models.registered_client import (
 )
 from acl.models.rights_change import RightsChange
 from acl.models.rule_bases import AccessRequest, GroupGrantBase, RuleBase, UserGrantBase
-from acl.models.service_account import Invitation, PersonLanguage, ScimRecord, ServiceAccount
+from acl.models.service_account import (
+    Invitation,
+    PersonLanguage,
+    ScimRecord,
+    ServiceAccount,
+    SignInGroup,
+)
 from acl.models.space import GroupPolicy, Space
 
 __all__ = [
@@ -36,6 +42,7 @@ __all__ = [
     "RuleBase",
     "ScimRecord",
     "ServiceAccount",
+    "SignInGroup",
     "Space",
     "UserGrantBase",
     "chain_columns",

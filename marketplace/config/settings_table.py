@@ -6,7 +6,7 @@ It is read once at startup. Invalid values stop the start, with one line for eac
 from collections.abc import Mapping
 from typing import Any
 
-from marketplace.config.env import Setting, SettingsError
+from marketplace.config.env import Setting, SettingsError, find_unknown
 from marketplace.config.oidc_settings import no_group_mapping
 from marketplace.config.value_checks import (
     no_anchor,
@@ -155,6 +155,21 @@ SETTINGS = (
         "Trust X-Forwarded-Proto, and the last address in X-Forwarded-For. Set it only "
         "behind a proxy that overwrites both. Without it, all clients behind a proxy "
         "share the proxy's limits.",
+    ),
+    Setting(
+        "PEGBOARD_PROXY_PLACE",
+        "",
+        "Where this machine reaches the proxy that shows the certificate, as host:port, if not at "
+        "the names of PEGBOARD_TRUSTED_ORIGINS. For `manage.py doctor`.",
+        wrong=no_hosts,
+    ),
+    Setting(
+        "PEGBOARD_BACKUP_DAYS",
+        7,
+        "Age of the last backup from which `manage.py doctor` and the page Health say so; 0 for "
+        "none, where something else backs up the database.",
+        0,
+        3650,
     ),
     Setting(
         "PEGBOARD_EMAIL_URL",
@@ -787,9 +802,9 @@ SETTINGS = (
 
 
 def read_settings(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return all settings by name; SettingsError names every invalid one."""
+    """Return all settings by name; SettingsError names every invalid and every unknown one."""
     values: dict[str, Any] = {}
-    problems = []
+    problems = list(find_unknown(environ, [setting.name for setting in SETTINGS]))
     for setting in SETTINGS:
         try:
             values[setting.name] = setting.read(environ)

@@ -209,6 +209,7 @@ COMMANDS = {
     "rotate_secrets": "reads our own tables",
     "create_api_key": "writes our own tables",
     "turn_codes_off": "writes our own tables",
+    "doctor": "reads our own tables, and greets the servers that the operator named",
     "verify_audit": "reads our own tables",
     "demo_week": "asks our own API",
     "evaluate": "reads a file",
