@@ -14,6 +14,7 @@ from acl.models import (
     PersonLanguage,
     ReplicaBeat,
     RightsChange,
+    RightsPeriod,
     ScimRecord,
     SignInGroup,
 )
@@ -93,6 +94,15 @@ class ScimRecordAdmin(ReadOnlyAdmin):
     list_display = ("external_id", "user", "group", "modified_at", "deleted_at")
     list_select_related = ("user", "group")
     search_fields = ("external_id", "user__username", "group__name")
+
+
+@admin.register(RightsPeriod)
+class RightsPeriodAdmin(ReadOnlyAdmin):
+    """Read-only admin: the database's triggers write these rows."""
+
+    list_display = ("table", "key", "began", "ended", "facts")
+    list_filter = ("table", "began")
+    search_fields = ("key",)
 
 
 @admin.register(RightsChange)

@@ -11,6 +11,7 @@ from acl.models.registered_client import (
     RegisteredClient,
 )
 from acl.models.rights_change import RightsChange
+from acl.models.rights_period import RightsPeriod
 from acl.models.rule_bases import AccessRequest, GroupGrantBase, RuleBase, UserGrantBase
 from acl.models.service_account import (
     Invitation,
@@ -39,6 +40,7 @@ __all__ = [
     "RegisteredClient",
     "ReplicaBeat",
     "RightsChange",
+    "RightsPeriod",
     "RuleBase",
     "ScimRecord",
     "ServiceAccount",
