@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
+from catalog.runtime import tool_settings_api
 from marketplace.additions import api
 from marketplace.installs.api import installation_steps, installations
 from marketplace.integrations.api import (
@@ -10,7 +11,6 @@ from marketplace.integrations.api import (
     network,
     requestable,
     reviews,
-    tool_settings,
 )
 from marketplace.listings import api as listing_api
 from marketplace.sources import api as source_api
@@ -81,7 +81,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path(
         "integrations/<slug:slug>/tools/<str:full_name>",
-        tool_settings.ToolSettingsView.as_view(),
+        tool_settings_api.ToolSettingsView.as_view(),
         name="api-tool-settings",
     ),
     path("integrations/<slug:slug>/review", reviews.ReviewView.as_view(), name="api-review"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.models import Group, User
+from django.db.models import Q
 
 from acl.people.groups import GroupRefused
 from acl.people.people import PeopleRefused
@@ -13,6 +14,7 @@ from acl.people.spaces import SpaceRefused
 from acl.rights.delegation import DelegationRefused
 from catalog.access.rules import RuleRefused
 from catalog.models import Capability, Integration
+from catalog.registration.admin_corrections import ToolWordsRefused
 from catalog.servers.cell.allowed_hosts import NotAHostError
 from discovery.calls.quotas import QuotaRefusedError
 from marketplace.config_file._document import (
@@ -178,7 +180,7 @@ def _shown(value: Any) -> str:
 
 _REFUSALS = (
     *(DelegationRefused, GroupRefused, NotAHostError, PeopleRefused),
-    *(QuotaRefusedError, RuleRefused, SpaceRefused),
+    *(QuotaRefusedError, RuleRefused, SpaceRefused, ToolWordsRefused),
 )
 
 
@@ -216,8 +218,10 @@ class Application:
             tool_names |= {*(entry.tools or []), *(rule.tool for rule in rules if rule.tool)}
         self._groups = {group.name: group for group in Group.objects.all()}
         self._integrations = {row.slug: row for row in Integration.objects.all()}
-        tools = Capability.objects.filter(full_name__in=tool_names).defer("input_schema", "content")
-        self._tools = {row.full_name: row for row in tools}
+        by_name = Q(full_name__in=tool_names) | Q(source_texts__full_name__in=tool_names)
+        tools = Capability.objects.filter(by_name).defer("input_schema", "content")
+        self._tools = {row.source_full_name: row for row in tools}
+        self._tools |= {row.full_name: row for row in tools}
         usernames = {item.user for item in document.people or []}
         usernames |= {item.user for item in document.quotas or [] if item.user}
         people = User.objects.filter(username__in=usernames)

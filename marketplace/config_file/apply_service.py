@@ -38,6 +38,9 @@ from marketplace.installs.state import lock_integration
 
 Place = tuple[int, int, int]  # tool, space and group, 0 for none
 _COLUMNS = {
+    "rename": "name",
+    "title": "title",
+    "description": "description",
     "access": "ai_access",
     "core": "core",
     "pinned": "pinned",
@@ -56,7 +59,9 @@ def apply_policies(work: Application) -> None:
             continue
         names.add(entry.name)
         if (tool := work.tool(entry.name, path)) is not None:
-            _apply_tool(work, entry, Capability.objects.get(pk=tool.pk))
+            with work.at(path[:2]):
+                _apply_tool(work, entry, Capability.objects.get(pk=tool.pk))
+    work.load_names()  # renamed tools, too
     _apply_flow_rules(work)
     _apply_trusted_values(work)
 
