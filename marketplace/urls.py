@@ -8,6 +8,7 @@ from marketplace.installs.api import installation_steps, installations
 from marketplace.integrations.api import (
     call_limit,
     confirmation,
+    hosts,
     network,
     requestable,
     reviews,
@@ -95,6 +96,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         reviews.RejectDefinitionView.as_view(),
         name="api-review-reject",
     ),
+    path("allowed-hosts", hosts.AllowedHostsView.as_view(), name="api-allowed-hosts"),
     path("additions", api.AdditionsView.as_view(), name="api-additions"),
     path("additions/<uuid:pk>", api.AdditionView.as_view(), name="api-addition"),
     path("sources", source_api.SourcesView.as_view(), name="api-sources"),

@@ -33,6 +33,7 @@ HELP_TOPICS: dict[str, str] = {
     "source": "marketplace#sources",
     "source-add": "marketplace#sources",
     "source-remove": "marketplace#sources",
+    "allowed-hosts": "outgoing#requests",
     "integrations": "integrations",
     "integration": "integrations",
     "integration-switch": "integrations",

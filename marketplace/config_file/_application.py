@@ -16,6 +16,7 @@ from catalog.access.rules import RuleRefused
 from catalog.models import Capability, Integration
 from catalog.registration.admin_corrections import ToolWordsRefused
 from catalog.servers.cell.allowed_hosts import NotAHostError
+from catalog.servers.net.private_hosts import HostRefusedError
 from discovery.calls.quotas import QuotaRefusedError
 from marketplace.config_file._document import (
     ConfigDocument,
@@ -128,6 +129,8 @@ def _entries(document: Values) -> Iterator[tuple[Key, Values]]:
         yield ("quota", words), _besides(quota, *QUOTA_SUBJECT)
     for trusted in document["trusted_values"]:
         yield ("trusted value", trusted["value"]), _besides(trusted, "value")
+    for host in document["allowed_hosts"]:
+        yield ("allowed host", host), {}
 
 
 def _grants(entry: Values, subject: str) -> Iterator[tuple[Key, Values]]:
@@ -163,6 +166,7 @@ _KINDS = (
     "flow rule",
     "quota",
     "trusted value",
+    "allowed host",
 )
 
 
@@ -179,7 +183,7 @@ def _shown(value: Any) -> str:
 
 
 _REFUSALS = (
-    *(DelegationRefused, GroupRefused, NotAHostError, PeopleRefused),
+    *(DelegationRefused, GroupRefused, HostRefusedError, NotAHostError, PeopleRefused),
     *(QuotaRefusedError, RuleRefused, SpaceRefused, ToolWordsRefused),
 )
 

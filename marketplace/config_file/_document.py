@@ -268,4 +268,5 @@ class ConfigDocument(Part):
     flow_rules: list[FlowRuleEntry] | None = Field(default=None, max_length=MOST)
     quotas: list[QuotaEntry] | None = Field(default=None, max_length=MOST_QUOTAS)
     trusted_values: list[TrustedValueEntry] | None = Field(default=None, max_length=MOST)
+    allowed_hosts: list[Host] | None = Field(default=None, max_length=200)
     waiting: list[WaitingEntry] | None = Field(default=None, max_length=MOST)

@@ -16,6 +16,11 @@ from acl.rights.delegation import authority_of
 from catalog.locks import lock_catalog
 from catalog.models import Capability, Integration
 from catalog.registration.admin_corrections import change_tool
+from catalog.servers.net.private_hosts import (
+    allow_private_host,
+    forget_private_host,
+    list_private_hosts,
+)
 from discovery.flow_guard.rules import distrust_value, remove_flow_rule, set_flow_rule, trust_value
 from discovery.models import FlowRule, TrustedValue
 from marketplace.config_file._application import Application, EntryChange, Waiting, compare
@@ -64,6 +69,7 @@ def apply_policies(work: Application) -> None:
     work.load_names()  # renamed tools, too
     _apply_flow_rules(work)
     _apply_trusted_values(work)
+    _apply_allowed_hosts(work)
 
 
 def _apply_tool(work: Application, entry: ToolEntry, tool: Capability) -> None:
@@ -131,6 +137,19 @@ def _apply_trusted_values(work: Application) -> None:
     for value in TrustedValue.objects.values_list("value", flat=True) if work.prune else ():
         if value not in values:
             distrust_value(by=work.by, value=value)
+
+
+def _apply_allowed_hosts(work: Application) -> None:
+    entries = work.document.allowed_hosts
+    if entries is None:
+        return
+    kept = set()
+    for place, text in enumerate(entries):
+        with work.at(("allowed_hosts", place)):
+            kept.add(str(allow_private_host(by=work.by, text=text)))
+    for row in list_private_hosts() if work.prune else ():
+        if str(row) not in kept:
+            forget_private_host(by=work.by, text=str(row))
 
 
 MOST_RECORDED = 200

@@ -33,6 +33,7 @@ from catalog.models import (
 )
 from catalog.models.integration import ReviewState
 from catalog.registration.admin_corrections import WORDS
+from catalog.servers.net.private_hosts import list_private_hosts
 from discovery.calls.quotas import call_limits, list_quotas
 from discovery.models import FlowRule, Quota, TrustedValue
 
@@ -61,6 +62,7 @@ def export_document(*, people: bool = True) -> Values:
             if people or row.user is None
         ],
         "trusted_values": list(TrustedValue.objects.order_by("value").values("value", "note")),
+        "allowed_hosts": sorted(map(str, list_private_hosts())),
         "waiting": sorted(map(waiting_entry, list_kept_settings()), key=waiting_key),
     }
 

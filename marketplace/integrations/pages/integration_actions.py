@@ -133,7 +133,9 @@ def tool(request: PageRequest, slug: str, full_name: str) -> HttpResponse:
     values = form.cleaned_data
     if values["side_effect"] == row.side_effect:  # only what was changed is the admin's word
         del values["side_effect"]
-    for word in WORDS.keys() - request.POST.keys():
+    # Tools without a server keep their names, so that the form has none.
+    unnamed = set() if row.integration.transport else {"name"}
+    for word in (WORDS.keys() - request.POST.keys()) | unnamed:
         del values[word]
     try:
         row = change_tool(by=request.user, pk=row.pk, values=values)
