@@ -22,6 +22,7 @@ from catalog.embedding.texts import (
     integration_slug,
     parameter_names,
     split_identifier,
+    tool_name,
 )
 
 DIMENSIONS = 2**18
@@ -132,8 +133,7 @@ def _weigh(counts: Counter[int], words: int) -> dict[int, float]:
 def ranked_text(capability: Describable) -> str:
     """Return the text to rank; the action counts twice."""
     parts = (
-        capability.action,
-        capability.action,
+        *(tool_name(capability),) * 2,
         integration_slug(capability),
         capability.description,
         *capability.tags,

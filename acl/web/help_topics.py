@@ -34,6 +34,7 @@ HELP_TOPICS: dict[str, str] = {
     "source-add": "marketplace#sources",
     "source-remove": "marketplace#sources",
     "health": "operations#what-is-wrong",
+    "allowed-hosts": "outgoing#requests",
     "integrations": "integrations",
     "integration": "integrations",
     "integration-switch": "integrations",

@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("acl", "0022_rights_periods"),
-        ("catalog", "0047_app_only"),
+        ("catalog", "0048_kept_call_limits"),
     ]
 
     operations = [

@@ -124,6 +124,13 @@ class Capability(models.Model):
     core = models.BooleanField(default=False, help_text="Competes for the places kept for core.")
     pinned = models.BooleanField(default=False, help_text="Part of every selection.")
     source_ref = StoredJSONField(default=dict, blank=True)
+    source_texts = StoredJSONField(
+        default=dict,
+        db_default={},  # during an upgrade, the previous version still inserts rows
+        blank=True,
+        editable=False,
+        help_text="The source's own words where an admin wrote others, by column.",
+    )
     hidden_characters = models.PositiveIntegerField(default=0)
     definition_hash = models.CharField(max_length=64)
     reviewed = models.CharField(
@@ -172,6 +179,17 @@ class Capability(models.Model):
 
     def __str__(self) -> str:
         return self.full_name
+
+    @property
+    def tool_name(self) -> str:
+        """Return its name within its integration: the admin's, else its server's."""
+        renamed = "full_name" in self.source_texts
+        return self.full_name.partition("__")[2] if renamed else self.action
+
+    @property
+    def source_full_name(self) -> str:
+        """Return the full name by its source's own words."""
+        return str(self.source_texts.get("full_name", self.full_name))
 
     @property
     def has_side_effects(self) -> bool:

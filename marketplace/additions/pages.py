@@ -14,6 +14,7 @@ from acl.web.frame import PageRequest, frame_of, render_page
 from acl.web.staff_pages import admins_only, posted
 from catalog.models import ServerProposal
 from catalog.servers.net.address_check import EndpointNotAllowedError
+from catalog.servers.net.private_hosts import MOST_CHARACTERS, allow_private_host, closed_host
 from catalog.servers.proposals import AnsweredError, ProposalRefusedError, list_open_proposals
 from marketplace.additions.recognition import (
     LONGEST_DOCUMENT,
@@ -34,6 +35,7 @@ class AddForm(forms.Form):
     address = forms.CharField(max_length=500, required=False)
     index = forms.ChoiceField(choices=[("pypi", "PyPI"), ("npm", "npm")], required=False)
     why = forms.CharField(max_length=500, required=False)
+    allow = forms.CharField(max_length=MOST_CHARACTERS, required=False)
 
 
 @login_required
@@ -44,7 +46,7 @@ def add_anything(request: PageRequest) -> HttpResponse:
     is_admin = bool(request.user.is_staff)
     proposal = _proposal(request) if is_admin else None
     form = AddForm(posted(request), initial=_first_values(request, proposal) if is_admin else None)
-    asks_index = False
+    asks_index, closed = False, ""
     if request.method == "POST" and form.is_valid():
         try:
             if not is_admin:
@@ -56,7 +58,9 @@ def add_anything(request: PageRequest) -> HttpResponse:
         except NotRecognisedError as unknown:
             form.add_error("what", str(unknown))
         except EndpointNotAllowedError as refused:
-            form.add_error("what", str(refused))
+            closed = _closed_host(form) if is_admin else ""
+            if not closed:
+                form.add_error("what", str(refused))
         except ProposalRefusedError as refused:
             form.add_error("what", refused.reason)
         except AnsweredError:
@@ -65,6 +69,7 @@ def add_anything(request: PageRequest) -> HttpResponse:
         "form": form,
         "is_admin": is_admin,
         "asks_index": asks_index,
+        "closed_host": closed,
         "proposal": proposal,
         "latest": Addition.objects.filter(by=request.user)[:5] if is_admin else [],
     }
@@ -82,12 +87,23 @@ def addition(request: PageRequest, public_id: UUID) -> HttpResponse:
     listing = visible_listings(Viewer(is_admin=True)).filter(slug=row.listing).first()
     template = "additions/addition.html" + ("#outcome" if request.htmx else "")
     test = read_package_test(listing.details) if listing else None
-    context = {"addition": row, "listing": listing, "test": test}
+    was_refused = row.reason in ("endpoint_not_allowed", "not_allowed")
+    closed = closed_host(row.address, was_refused=True) if was_refused else ""
+    context = {"addition": row, "listing": listing, "test": test, "closed_host": closed}
     return render_page(request, template, context, frame=frame_of(request))
+
+
+def _closed_host(form: AddForm) -> str:
+    """Return the host that an admin would have to allow for what was pasted, or ""."""
+    pasted = (form.cleaned_data["address"], form.cleaned_data["what"].strip())
+    return next(filter(None, map(closed_host, filter(None, pasted))), "")
 
 
 def _add(request: PageRequest, form: AddForm, proposal: ServerProposal | None) -> HttpResponse:
     data = form.cleaned_data
+    if data["allow"] and data["allow"] == _closed_host(form):
+        allow_private_host(by=request.user, text=data["allow"])
+        messages.success(request, _("%(host)s is allowed.") % {"host": data["allow"]})
     added = add(
         by=request.user,
         text=data["what"],

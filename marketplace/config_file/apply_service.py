@@ -16,6 +16,11 @@ from acl.rights.delegation import authority_of
 from catalog.locks import lock_catalog
 from catalog.models import Capability, Integration
 from catalog.registration.admin_corrections import change_tool
+from catalog.servers.net.private_hosts import (
+    allow_private_host,
+    forget_private_host,
+    list_private_hosts,
+)
 from discovery.flow_guard.rules import distrust_value, remove_flow_rule, set_flow_rule, trust_value
 from discovery.models import FlowRule, TrustedValue
 from marketplace.config_file._application import Application, EntryChange, Waiting, compare
@@ -38,6 +43,9 @@ from marketplace.installs.state import lock_integration
 
 Place = tuple[int, int, int]  # tool, space and group, 0 for none
 _COLUMNS = {
+    "rename": "name",
+    "title": "title",
+    "description": "description",
     "access": "ai_access",
     "core": "core",
     "pinned": "pinned",
@@ -56,9 +64,12 @@ def apply_policies(work: Application) -> None:
             continue
         names.add(entry.name)
         if (tool := work.tool(entry.name, path)) is not None:
-            _apply_tool(work, entry, Capability.objects.get(pk=tool.pk))
+            with work.at(path[:2]):
+                _apply_tool(work, entry, Capability.objects.get(pk=tool.pk))
+    work.load_names()  # renamed tools, too
     _apply_flow_rules(work)
     _apply_trusted_values(work)
+    _apply_allowed_hosts(work)
 
 
 def _apply_tool(work: Application, entry: ToolEntry, tool: Capability) -> None:
@@ -126,6 +137,19 @@ def _apply_trusted_values(work: Application) -> None:
     for value in TrustedValue.objects.values_list("value", flat=True) if work.prune else ():
         if value not in values:
             distrust_value(by=work.by, value=value)
+
+
+def _apply_allowed_hosts(work: Application) -> None:
+    entries = work.document.allowed_hosts
+    if entries is None:
+        return
+    kept = set()
+    for place, text in enumerate(entries):
+        with work.at(("allowed_hosts", place)):
+            kept.add(str(allow_private_host(by=work.by, text=text)))
+    for row in list_private_hosts() if work.prune else ():
+        if str(row) not in kept:
+            forget_private_host(by=work.by, text=str(row))
 
 
 MOST_RECORDED = 200

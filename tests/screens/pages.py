@@ -98,6 +98,7 @@ _ADMIN = [
     Screen("made-at-runtime-approve", "/tools/runtime/{made}/approve/"),
     Screen("made-at-runtime-promote", "/tools/runtime/{made_approved}/promote/"),
     Screen("made-at-runtime-retire", "/tools/runtime/{made}/retire/"),
+    Screen("allowed-hosts", "/allowed-hosts/"),
     Screen("integrations", "/integrations/"),
     Screen("integrations-nothing-fits", "/integrations/?q=nothing+like+it"),
     Screen("integration", "/integrations/{reviewed}/"),
