@@ -7,9 +7,9 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from acl.platform.jobs.rows import move, overdue, send_again
-from acl.platform.jobs.task_names import ASK_MODEL, SWEEP_CHATS
+from acl.platform.jobs.task_names import ANSWER_ADVICE, ASK_MODEL, SWEEP_CHATS
 from discovery.chats._requests import ChatProblem
-from discovery.chats.model_sender import send_request
+from discovery.chats.model_sender import answer_advice, send_request
 from discovery.models import Chat, ModelRequest
 
 # The sweeper of chats: sends lost requests again, gives up, and deletes old chats.
@@ -46,6 +46,12 @@ def _resolve_lost() -> None:
 def ask_model(request_id: int) -> None:
     """Send a request to its model once."""
     send_request(request_id)
+
+
+@shared_task(name=ANSWER_ADVICE, ignore_result=True)  # type: ignore[untyped-decorator]
+def advise(digest: str) -> None:
+    """Answer a question about choosing tools; whoever asked waits a moment and no longer."""
+    answer_advice(digest)
 
 
 @shared_task(name=SWEEP_CHATS)  # type: ignore[untyped-decorator]

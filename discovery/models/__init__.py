@@ -1,5 +1,6 @@
 """Tables of discovery."""
 
+from discovery.models.advice import AdvicePolicy
 from discovery.models.call import Call
 from discovery.models.call_policy import CallLimit, CallPolicy, Quota, ToolExample
 from discovery.models.chat import Chat, ChatMessage, ChatModel, ChatUse, ModelPrice, ModelRequest
@@ -10,6 +11,7 @@ from discovery.models.taught_message import Experience, TaughtMessage
 from discovery.models.turn import FirstRun, Turn
 
 __all__ = [
+    "AdvicePolicy",
     "Call",
     "CallLimit",
     "CallPolicy",

@@ -39,6 +39,7 @@ def reasons_for(item: Ranked, *, texts: Sequence[str], spoken: MessageWords) -> 
         _("Related to %(tool)s, which also matches") % {"tool": raised_by(item)}
         if raised_by(item)
         else "",
+        _("Put forward by the chat model") if item.advised >= MIN_GAIN else "",
         *_flags(candidate),
     ]
     texts_of_reasons = tuple(reason for reason in reasons if reason)
@@ -68,7 +69,7 @@ def _flags(candidate: Candidate) -> tuple[str, str, str]:
 
 def evidence_for(item: Ranked) -> dict[str, float]:
     """Return the score's shares by kind of evidence; they add up to the score."""
-    more = {"use": item.judged.used, "graph": item.gained}
+    more = {"use": item.judged.used, "graph": item.gained, "advice": item.advised}
     others = {kind: round(share, 4) for kind, share in more.items() if share >= 0.0001}
     own_score = item.judged.score - others.get("use", 0.0)
     if item.exact_name:

@@ -678,6 +678,12 @@ SETTINGS = (
         "PEGBOARD_CALL_DAYS", 30, "Days that finished calls and their results are kept.", 1, 3650
     ),
     Setting(
+        "PEGBOARD_ADVICE",
+        False,
+        "Let chat models that admins choose advise on choosing tools. Each selection of their "
+        "groups then sends the model its message, and waits as long as the policy says.",
+    ),
+    Setting(
         "PEGBOARD_CHAT_SECONDS",
         120,
         "Timeout of a request to a chat model in the Playground, in seconds.",

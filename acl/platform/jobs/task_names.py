@@ -42,6 +42,7 @@ SWEEP_SOURCES: Final = TaskName("servers.sweep_sources")
 NOTIFY: Final = TaskName("servers.notify")
 DELIVER_NOTIFICATION: Final = TaskName("servers.deliver_notification")
 ASK_MODEL: Final = TaskName("servers.ask_model")
+ANSWER_ADVICE: Final = TaskName("servers.answer_advice")
 SWEEP_CHATS: Final = TaskName("servers.sweep_chats")
 
 LOOK_AT_ADDITION: Final = TaskName("servers.look_at_addition")
