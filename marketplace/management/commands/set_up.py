@@ -108,5 +108,7 @@ def _prepare_database(supervisor: Supervisor) -> None:
     with supervisor.step("Starter collection"):
         fill_empty_catalogue()
     password = create_first_admin()
-    if password:
+    if password == "":
+        supervisor.say("The first admin is admin with the password of PEGBOARD_ADMIN_PASSWORD.")
+    elif password:
         supervisor.say(f"The first admin is admin with the password {password} (shown only now).")
