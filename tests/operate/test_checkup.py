@@ -397,7 +397,8 @@ def test_made_failure_is_told_with_the_way_out_wherever_checks_are_shown(
     if {each.name: each for each in all_checks()}[name].for_readiness:
         answer = Client().get("/readyz").json()
         assert (name in answer["degraded"]) is (state == PROBLEM)
-        assert answer["parts"][name]["problem"] == result["problem"]
+        problem = re.sub(r"\d+", "0", answer["parts"][name]["problem"])
+        assert problem == re.sub(r"\d+", "0", result["problem"])
 
 
 @pytest.mark.parametrize("number", range(3))

@@ -65,7 +65,12 @@ def _is_this_machine(host: str) -> bool:
         return False
 
 
-@check("certificate", gettext_lazy("Certificate"), topic="guide-operator#2-prepare-production")
+@check(
+    "certificate",
+    gettext_lazy("Certificate"),
+    topic="guide-operator#2-prepare-production",
+    goes_out=True,
+)
 def certificate() -> CheckFinding:
     """Look at the certificate of each public address."""
     addresses = [urlsplit(origin) for origin in settings.CSRF_TRUSTED_ORIGINS]
@@ -141,7 +146,7 @@ def sign_in_groups() -> CheckFinding:
     return CheckFinding(problem % {"names": ", ".join(missing)}, remedy)
 
 
-@check("mail", gettext_lazy("Mail"), topic="people#signing-in")
+@check("mail", gettext_lazy("Mail"), topic="people#signing-in", goes_out=True)
 def mail() -> CheckFinding:
     """Greet the mail server, without sending anything."""
     if not delivers_mail():
