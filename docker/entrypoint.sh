@@ -56,7 +56,9 @@ add_password REDIS_URL redis_password
 # As many web processes as fit into the container's memory; each is replaced before it takes another's.
 process_megabytes=260
 fit_memory() {
-  limit=$(cat "${CGROUP_DIR:-/sys/fs/cgroup}/memory.max" 2>/dev/null || echo max)
+  group=${CGROUP_DIR:-/sys/fs/cgroup}
+  limit=$(cat "$group/memory.max" 2>/dev/null \
+    || cat "$group/memory/memory.limit_in_bytes" 2>/dev/null || echo max)
   case $limit in *[!0-9]* | '') return ;; esac
   megabytes=$((limit / 1048576 - 100))
   fitting=$((megabytes / process_megabytes))

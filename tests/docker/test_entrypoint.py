@@ -115,6 +115,7 @@ def test_secrets_that_are_files_are_read(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("file", ["memory.max", "memory/memory.limit_in_bytes"])
 @pytest.mark.parametrize(
     ("limit", "asked", "started", "most"),
     [
@@ -126,9 +127,10 @@ def test_secrets_that_are_files_are_read(tmp_path: Path) -> None:
     ],
 )
 def test_web_starts_no_more_processes_than_fit_and_says_so(
-    limit: str, asked: str, started: str, most: str, tmp_path: Path
+    limit: str, asked: str, started: str, most: str, file: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "memory.max").write_text(f"{limit}\n")
+    (tmp_path / "memory").mkdir()
+    (tmp_path / file).write_text(f"{limit}\n")
     program = tmp_path / "gunicorn"
     program.write_text("#!/bin/sh\necho $WEB_CONCURRENCY ${PEGBOARD_WEB_MEMORY_MEGABYTES:--}\n")
     program.chmod(0o755)
