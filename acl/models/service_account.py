@@ -154,7 +154,7 @@ class ScimRecord(models.Model):
 
 
 class SignInGroup(models.Model):
-    """A value of the provider's claim, and a group that it gives."""
+    """Pair of a value of the provider's claim, and a group that it gives."""
 
     value = models.CharField(max_length=200)
     group = models.ForeignKey(Group, models.CASCADE, related_name="+")

@@ -20,7 +20,7 @@ from acl.rights.delegation import Actor, DelegationRefused, check_groups, check_
 
 @dataclass(frozen=True, slots=True)
 class MappedGroup:
-    """A value of the claim and the group that it gives; without a key it is the setting's."""
+    """Pair of a claim's value and the group that it gives; without a key it is the setting's."""
 
     value: str
     group: str
@@ -44,15 +44,15 @@ def list_mapped_groups() -> list[MappedGroup]:
 
 def groups_for(values: Iterable[str]) -> tuple[set[str], set[str], set[str]]:
     """Return the names of groups that these values give, of all mapped groups, and of missing."""
-    pairs, given = list_mapped_groups(), set(values)
-    granted = {pair.group for pair in pairs if pair.value in given and pair.exists}
-    missing = {pair.group for pair in pairs if pair.value in given and not pair.exists}
+    pairs, claimed = list_mapped_groups(), set(values)
+    granted = {pair.group for pair in pairs if pair.value in claimed and pair.exists}
+    missing = {pair.group for pair in pairs if pair.value in claimed and not pair.exists}
     return granted, {pair.group for pair in pairs if pair.exists}, missing
 
 
 @transaction.atomic
 def map_group(*, by: Actor, value: str, group: Group) -> SignInGroup:
-    """Let the next sign-in with this value of the claim give the group.
+    """Add a pair: the next sign-in with this value of the claim gives the group.
 
     Raises GroupRefused if the pair exists, or if the group has more power than the admin.
     """
@@ -72,7 +72,7 @@ def map_group(*, by: Actor, value: str, group: Group) -> SignInGroup:
 
 @transaction.atomic
 def unmap_group(*, by: Actor, row: SignInGroup) -> None:
-    """Let sign-ins neither give nor take the group by this value any more."""
+    """Remove a pair: sign-ins neither give nor take the group by this value any more."""
     check_installation(by)
     try:
         check_groups(by, [row.group])

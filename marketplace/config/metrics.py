@@ -33,6 +33,7 @@ from acl.web.request_callers import is_installation_admin
 from acl.web.scopes import HasScope, has_scope
 from catalog.embedding.jobs import embedding_counts
 from marketplace.operate.audit_anchor.state import count_unanchored_entries
+from marketplace.operate.checkup.registry import PROBLEM, run_checks
 
 _requests = Counter("pegboard_requests", "Requests answered.", ["route", "method", "status"])
 _seconds = Histogram(
@@ -62,10 +63,18 @@ class MetricsMiddleware:
 
 
 class StateCollector(Collector):
-    """Gauges that are read from the database at scrape time."""
+    """Gauges of what the checks say, and of rows, at scrape time."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield gauges of embeddings, the audit anchor and the Redis circuit breaker."""
+        """Yield gauges of the checks, embeddings, the audit anchor and Redis."""
+        failing = GaugeMetricFamily(
+            "pegboard_check_failing",
+            "1 for a check of `manage.py doctor` with a problem, else 0.",
+            labels=["check"],
+        )
+        for result in run_checks(may_go_out=False):
+            failing.add_metric([result.check.name], int(result.state == PROBLEM))
+        yield failing
         yield GaugeMetricFamily(
             "pegboard_redis_failing", "1 while Redis does not respond.", int(redis_circuit.failing)
         )

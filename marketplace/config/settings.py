@@ -20,7 +20,7 @@ from marketplace.config.logs import logging_config
 from marketplace.config.mail_settings import mail_settings
 from marketplace.config.oidc_settings import group_mapping, providers
 from marketplace.config.settings_table import read_settings
-from marketplace.config.value_checks import hosts_with_ports
+from marketplace.config.value_checks import LEAST_PASSWORD, hosts_with_ports
 from marketplace.operate.embedded.data_folder import (
     default_data_folder,
     known_database_url,
@@ -96,6 +96,7 @@ PEGBOARD_CPU_PER_KEY: int = _env["PEGBOARD_CPU_PER_KEY"]
 PEGBOARD_CPU_PER_PERSON: int = _env["PEGBOARD_CPU_PER_PERSON"]
 PEGBOARD_CPU_PER_ADDRESS: int = _env["PEGBOARD_CPU_PER_ADDRESS"]
 PEGBOARD_TRUST_PROXY: bool = _env["PEGBOARD_TRUST_PROXY"]
+PEGBOARD_ADMIN_PASSWORD: str = _env["PEGBOARD_ADMIN_PASSWORD"]
 PEGBOARD_PROXY_PLACE: str = _env["PEGBOARD_PROXY_PLACE"]
 PEGBOARD_BACKUP_DAYS: int = _env["PEGBOARD_BACKUP_DAYS"]
 PEGBOARD_EVENT_LOG: str = _env["PEGBOARD_EVENT_LOG"]
@@ -375,7 +376,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {
         "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
-        "OPTIONS": {"min_length": 10},
+        "OPTIONS": {"min_length": LEAST_PASSWORD},
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "acl.people.service_accounts.PeopleOnly"},

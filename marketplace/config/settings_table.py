@@ -17,6 +17,7 @@ from marketplace.config.value_checks import (
     no_language,
     no_mail_url,
     no_package_hosts,
+    no_password,
     no_postgres_url,
     no_redis_url,
     no_sender,
@@ -78,6 +79,13 @@ SETTINGS = (
         "Signs sessions and protects sign-in codes: 50 random characters or more. A new "
         "key signs everyone out and makes sign-in codes unreadable. Empty uses the key "
         "file in the data folder.",
+    ),
+    Setting(
+        "PEGBOARD_ADMIN_PASSWORD",
+        "",
+        "Password of the first admin, of 10 characters or more, in place of a random one that "
+        "set-up prints once. Unused once there is an admin.",
+        wrong=no_password,
     ),
     Setting(
         "PEGBOARD_ENCRYPTION_KEYS",

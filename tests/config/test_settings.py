@@ -9,11 +9,14 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from pytest_django.fixtures import Settings as DjangoSettings
 
 from marketplace.config.env import PREFIX, Setting, SettingsError
 from marketplace.config.settings_table import SETTINGS, read_settings
+from marketplace.operate.embedded.first_setup import create_first_admin
 from tests.docs.settings_page import PAGE, SECTIONS, render_settings
 
 PROJECT = Path(__file__).parents[2]
@@ -182,3 +185,24 @@ def test_every_setting_is_used() -> None:
 def _code_of(app: str) -> list[Path]:
     paths = (PROJECT / app).rglob("*.py")
     return [path for path in paths if path.name != "env.py" and "migrations" not in path.parts]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("password", ["", "correct horse battery"])
+def test_first_admin_has_the_password_that_the_operator_set(
+    password: str, settings: DjangoSettings
+) -> None:
+    settings.PEGBOARD_ADMIN_PASSWORD = password
+
+    told = create_first_admin()
+    again = create_first_admin()
+
+    admin = User.objects.get(is_superuser=True)
+    assert admin.check_password(password or str(told))
+    assert bool(told) is not bool(password)  # what the operator knows is printed nowhere
+    assert again is None
+
+
+def test_short_password_of_the_first_admin_stops_the_start() -> None:
+    with pytest.raises(SettingsError, match="PEGBOARD_ADMIN_PASSWORD must have 10 characters"):
+        read_settings({"PEGBOARD_ADMIN_PASSWORD": "too short"})

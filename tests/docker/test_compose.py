@@ -96,6 +96,19 @@ def test_set_up_waits_for_the_servers(services: dict[str, Any]) -> None:
     assert all(services[name]["healthcheck"]["test"] for name in ("postgres", "redis", "proxy"))
 
 
+def test_each_image_is_built_once(services: dict[str, Any]) -> None:
+    builders: dict[str, list[str]] = {}
+    for name in OURS:
+        if "build" in services[name]:
+            builders.setdefault(services[name]["image"], []).append(name)
+
+    assert {len(names) for names in builders.values()} == {1}
+    for name in OURS:
+        assert services[name]["image"] in builders
+        builds = name in builders[services[name]["image"]]
+        assert services[name].get("pull_policy") == (None if builds else "never")
+
+
 def test_only_the_proxy_can_be_reached(services: dict[str, Any]) -> None:
     ports = {name: service["ports"] for name, service in services.items() if "ports" in service}
 
@@ -159,7 +172,7 @@ def test_each_service_has_only_the_passwords_that_it_needs(services: dict[str, A
         "postgres": {"postgres_password"},
         "redis": {"redis_password"},
         "roles": {"postgres_password", "database_owner_password", "database_password"},
-        "set-up": serving | {"database_owner_password"},
+        "set-up": serving | {"database_owner_password", "pegboard_admin_password"},
         "backup": serving | {"database_owner_password"},
         "broker": {"database_password"},
         **dict.fromkeys(["web", "worker", "connections", "beat", "manifests"], serving),

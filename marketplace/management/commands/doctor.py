@@ -25,17 +25,18 @@ class Command(BaseCommand):
         with override("en"):
             results = run_checks()
             if options["json"]:
-                self.stdout.write(json.dumps([_as_json(result) for result in results], indent=1))
+                answer = [
+                    {"name": result.check.name, "label": str(result.check.label)}
+                    | {"state": result.state}
+                    | result.finding.as_json(in_full=True)
+                    for result in results
+                ]
+                self.stdout.write(json.dumps(answer, indent=1))
             else:
                 for result in results:
                     self.stdout.write(_as_text(result))
         if any(result.state == PROBLEM for result in results):
             sys.exit(1)
-
-
-def _as_json(result: CheckResult) -> dict[str, Any]:
-    about = {"name": result.check.name, "label": str(result.check.label), "state": result.state}
-    return about | result.finding.as_json(in_full=True)
 
 
 def _as_text(result: CheckResult) -> str:

@@ -65,6 +65,7 @@ class InstallationCheck:
     topic: str
     for_readiness: bool
     look: Look
+    goes_out: bool = False  # to other servers than those that Pegboard always works with
 
     @property
     def page(self) -> str:
@@ -94,14 +95,19 @@ _registered: dict[str, InstallationCheck] = {}
 
 
 def check(
-    name: str, label: str | Promise, *, topic: str, for_readiness: bool = False
+    name: str,
+    label: str | Promise,
+    *,
+    topic: str,
+    for_readiness: bool = False,
+    goes_out: bool = False,
 ) -> Callable[[Look], Look]:
     """Register the decorated function as a check."""
 
     def register(look: Look) -> Look:
         if name in _registered:
             raise ValueError(f"There are two checks named {name}.")
-        _registered[name] = InstallationCheck(name, label, topic, for_readiness, look)
+        _registered[name] = InstallationCheck(name, label, topic, for_readiness, look, goes_out)
         return look
 
     return register
@@ -114,16 +120,14 @@ def all_checks() -> tuple[InstallationCheck, ...]:
     return tuple(_registered.values())
 
 
-def run_checks(*, for_readiness: bool = False) -> list[CheckResult]:
-    """Run the checks, or only those that `/readyz` asks for."""
+def run_checks(*, for_readiness: bool = False, may_go_out: bool = True) -> list[CheckResult]:
+    """Run the checks: all, those that `/readyz` asks for, or those that ask no other server."""
     checks = [
-        installation_check
-        for installation_check in all_checks()
-        if installation_check.for_readiness or not for_readiness
+        candidate
+        for candidate in all_checks()
+        if (candidate.for_readiness or not for_readiness) and (may_go_out or not candidate.goes_out)
     ]
-    return [
-        CheckResult(installation_check, _run(installation_check)) for installation_check in checks
-    ]
+    return [CheckResult(candidate, _run(candidate)) for candidate in checks]
 
 
 def _run(installation_check: InstallationCheck) -> CheckFinding:

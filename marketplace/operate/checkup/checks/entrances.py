@@ -2,7 +2,7 @@
 
 import socket
 import ssl
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from smtplib import SMTPException
 from urllib.parse import urlsplit
@@ -20,7 +20,8 @@ from marketplace.operate.checkup.visits import newest_visit
 
 SECONDS = 3.0
 _OTHER_NAME = 62  # X509_V_ERR_HOSTNAME_MISMATCH
-DAYS_LEFT = 14  # ACME renews a month before the end
+# Proxies renew when a third of the time is left: of a public one a month, of an internal one hours.
+LEAST_LEFT, LEAST_SHARE = timedelta(days=14), 5
 
 
 @check("proxy", gettext_lazy("Proxy"), topic="guide-operator#2-prepare-production")
@@ -65,7 +66,12 @@ def _is_this_machine(host: str) -> bool:
         return False
 
 
-@check("certificate", gettext_lazy("Certificate"), topic="guide-operator#2-prepare-production")
+@check(
+    "certificate",
+    gettext_lazy("Certificate"),
+    topic="guide-operator#2-prepare-production",
+    goes_out=True,
+)
 def certificate() -> CheckFinding:
     """Look at the certificate of each public address."""
     addresses = [urlsplit(origin) for origin in settings.CSRF_TRUSTED_ORIGINS]
@@ -88,9 +94,10 @@ def _certificate_of(name: str, port: int) -> CheckFinding:
         problem = _("%(place)s shows no certificate for %(name)s: %(error)s.")
         remedy = _("Start the proxy. PEGBOARD_PROXY_PLACE names it as it is reached from here.")
         return CheckFinding(problem % (facts | {"error": error}), remedy, is_advice=True)
-    days = (certificate.not_valid_after_utc - datetime.now(UTC)).days
-    if days < DAYS_LEFT:
-        return _ending(name, days)
+    remaining = certificate.not_valid_after_utc - datetime.now(UTC)
+    lifetime = certificate.not_valid_after_utc - certificate.not_valid_before_utc
+    if remaining < min(LEAST_LEFT, lifetime / LEAST_SHARE):
+        return _ending(name, remaining.days)
     try:
         _handshake(place, name, trust_all=False)
     except ssl.SSLCertVerificationError as error:
@@ -98,8 +105,8 @@ def _certificate_of(name: str, port: int) -> CheckFinding:
         remedy = _("Let the proxy show one for this name, by an authority that clients know.")
         facts["error"] = error.verify_message
         return CheckFinding(problem % facts, remedy, is_advice=error.verify_code != _OTHER_NAME)
-    return CheckFinding(note=ngettext("It ends in %(days)d day.", "It ends in %(days)d days.", days)
-                   % {"days": days})  # fmt: skip
+    note = ngettext("It ends in %(days)d day.", "It ends in %(days)d days.", remaining.days)
+    return CheckFinding(note=note % {"days": remaining.days} if remaining.days else "")
 
 
 def _ending(name: str, days: int) -> CheckFinding:
@@ -141,7 +148,7 @@ def sign_in_groups() -> CheckFinding:
     return CheckFinding(problem % {"names": ", ".join(missing)}, remedy)
 
 
-@check("mail", gettext_lazy("Mail"), topic="people#signing-in")
+@check("mail", gettext_lazy("Mail"), topic="people#signing-in", goes_out=True)
 def mail() -> CheckFinding:
     """Greet the mail server, without sending anything."""
     if not delivers_mail():

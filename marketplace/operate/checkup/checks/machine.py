@@ -3,6 +3,7 @@
 import os
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from django.conf import settings
@@ -20,6 +21,7 @@ LEAST_FREE_BYTES = 200 * 1024**2
 ENOUGH_FREE_BYTES = 1024**3
 MOST_SECONDS_APART = 5.0
 WEB_MEGABYTES = 260  # of a web process; docs/running.md says so
+UNLIMITED = 2**60  # bytes; the first version of control groups has no word for it
 GROUP = Path("/sys/fs/cgroup")  # a container sees its own control group here
 
 
@@ -46,8 +48,8 @@ def disk() -> CheckFinding:
 @check("memory", gettext_lazy("Memory"), topic="running#containers")
 def memory() -> CheckFinding:
     """Look for processes that the system has killed here, and for a limit that is too low."""
-    killed = _read_number("memory.events", "oom_kill")
-    limit = _read_number("memory.max") // 1024**2
+    killed = _read_number(("memory.events", "memory/memory.oom_control"), "oom_kill")
+    limit = _read_number(("memory.max", "memory/memory.limit_in_bytes")) // 1024**2
     needed = int(os.environ.get("WEB_CONCURRENCY") or 2) * WEB_MEGABYTES
     facts = {"count": killed, "limit": limit, "needed": needed}
     remedy = _("Raise the memory limit of the container, or lower WEB_CONCURRENCY.")
@@ -64,15 +66,18 @@ def memory() -> CheckFinding:
     return CheckFinding()
 
 
-def _read_number(file: str, name: str = "") -> int:
-    """Return a number of the control group; 0 without one, and where there is no limit."""
-    try:
-        text = (GROUP / file).read_text()
-    except OSError:
-        return 0
-    if name:
-        text = dict(line.split(" ", 1) for line in text.splitlines()).get(name, "0")
-    return int(text) if text.strip().isdecimal() else 0
+def _read_number(files: Sequence[str], name: str = "") -> int:
+    """Return a number of the control group, of either version; 0 for none and no limit."""
+    for file in files:
+        try:
+            text = (GROUP / file).read_text()
+        except OSError:
+            continue
+        if name:
+            text = dict(line.split(" ", 1) for line in text.splitlines()).get(name, "0")
+        number = int(text) if text.strip().isdecimal() else 0
+        return number if number < UNLIMITED else 0
+    return 0
 
 
 @check("clock", gettext_lazy("Clock"), topic="operations")
@@ -84,14 +89,15 @@ def clock() -> CheckFinding:
     redis_time = attempt(lambda redis: redis.time(), default=None)
     if redis_time:
         clocks["Redis"] = redis_time[0] + redis_time[1] / 1_000_000 - time.time()
-    place, apart = max(clocks.items(), key=lambda pair: abs(pair[1]))
-    if abs(apart) <= MOST_SECONDS_APART:
-        return CheckFinding()
-    facts = {"seconds": round(abs(apart)), "place": place}
-    return CheckFinding(
-        _("The clock here and that of %(place)s are %(seconds)d seconds apart.") % facts,
-        _("Let all machines take the time from NTP, or keys, codes and terms end at wrong times."),
-    )
+    for place, apart in clocks.items():
+        if abs(apart) > MOST_SECONDS_APART:
+            words = _("The clock here and that of %(place)s are %(seconds)d seconds apart.")
+            remedy = _(
+                "Let all machines take the time from NTP, or keys, codes and terms end at wrong "
+                "times."
+            )
+            return CheckFinding(words % {"seconds": round(abs(apart)), "place": place}, remedy)
+    return CheckFinding()
 
 
 @check("processes", gettext_lazy("Processes"), topic="running#processes", for_readiness=True)
