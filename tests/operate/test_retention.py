@@ -248,13 +248,14 @@ def test_the_sweep_waits_for_nobody(people: People) -> None:
     held, free = turn_of(people, old), turn_of(people, old)
     second = connection.copy()
     second.set_autocommit(False)
-    with second.cursor() as cursor:
-        cursor.execute("SELECT 1 FROM discovery_turn WHERE id = %s FOR UPDATE", [held.pk])
-
-    apply_terms()
-    left = set(Turn.objects.values_list("pk", flat=True))
-    second.rollback()
-    second.close()
+    try:
+        with second.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM discovery_turn WHERE id = %s FOR UPDATE", [held.pk])
+        apply_terms()
+        left = set(Turn.objects.values_list("pk", flat=True))
+    finally:
+        second.rollback()
+        second.close()
     apply_terms()
 
     assert free.pk not in left

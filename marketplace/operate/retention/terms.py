@@ -79,7 +79,7 @@ def _take(rows: "models.QuerySet[Any]", most: int, clear: dict[str, Any]) -> int
 def forget_periods(before: datetime, most: int) -> int:
     """Delete ended periods of rights by the function that may: the application's role may not."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT aclforget_periods(%s, %s)", [before, most])
+        cursor.execute("SELECT acl_forget_periods(%s, %s)", [before, most])
         number: int = cursor.fetchone()[0]
     return number
 
