@@ -25,6 +25,7 @@ from discovery.models import (
     ChatMessage,
     ChatModel,
     ChatUse,
+    DayFigures,
     Experience,
     FirstRun,
     FlowRule,
@@ -41,6 +42,13 @@ from discovery.models import (
 )
 
 CHAIN = ("actor", "key")  # may be deleted; the copied kinds, prefix and name remain
+
+
+@admin.register(DayFigures)
+class DayFiguresAdmin(ReadOnlyAdmin):
+    list_display = ("begins", "group", "sums")
+    list_filter = ("begins",)
+    list_select_related = ("group",)
 
 
 @admin.register(Turn)

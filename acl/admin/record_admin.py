@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
 from acl.models import (
     AccessRequest,
+    AuditArchive,
     AuditEntry,
     AuditHead,
     Invitation,
@@ -62,6 +63,12 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     search_fields = ("target", "action", "by_name", "subject_name")
     exclude = ("by",)  # who may be gone; the name is there
     date_hierarchy = "at"
+
+
+@admin.register(AuditArchive)
+class AuditArchiveAdmin(ReadOnlyAdmin):
+    list_display = ("file", "number", "at", "checksum")
+    search_fields = ("file",)
 
 
 @admin.register(Look)

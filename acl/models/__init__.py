@@ -1,7 +1,7 @@
 """Tables of rights that need no catalogue, and bases for those that do."""
 
 from acl.models.api_key import ApiKey
-from acl.models.audit_entry import AuditEntry, AuditHead, Look, ReplicaBeat
+from acl.models.audit_entry import AuditArchive, AuditEntry, AuditHead, Look, ReplicaBeat
 from acl.models.chain_columns import ChainColumns, chain_columns
 from acl.models.registered_client import (
     AuthorizationCode,
@@ -25,6 +25,7 @@ from acl.models.space import GroupPolicy, Space
 __all__ = [
     "AccessRequest",
     "ApiKey",
+    "AuditArchive",
     "AuditEntry",
     "AuditHead",
     "AuthorizationCode",

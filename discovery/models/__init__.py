@@ -8,7 +8,7 @@ from discovery.models.flow import FlowMode, FlowRule, TrustedValue, TurnReading
 from discovery.models.outcome import Called, Outcome, OutcomeAlert
 from discovery.models.server_request import ServerRequest
 from discovery.models.taught_message import Experience, TaughtMessage
-from discovery.models.turn import FirstRun, Turn
+from discovery.models.turn import DayFigures, FirstRun, Turn
 
 __all__ = [
     "AdvicePolicy",
@@ -20,6 +20,7 @@ __all__ = [
     "ChatMessage",
     "ChatModel",
     "ChatUse",
+    "DayFigures",
     "Experience",
     "FirstRun",
     "FlowMode",

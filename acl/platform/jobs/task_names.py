@@ -54,6 +54,7 @@ SWEEP_ICONS: Final = TaskName("servers.sweep_icons")
 READ_CLIENT_DOCUMENT: Final = TaskName("servers.read_client_document")
 SWEEP_CLIENT_DOCUMENTS: Final = TaskName("servers.sweep_client_documents")
 
+APPLY_TERMS: Final = TaskName("servers.apply_terms")
 NOTE_AUDIT_HEAD: Final = TaskName("servers.note_audit_head")
 SEND_EVENTS: Final = TaskName("servers.send_events")
 
