@@ -1,9 +1,12 @@
 """The page of the allowed hosts of one's own network."""
 
+import re
+
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
@@ -18,6 +21,9 @@ from catalog.servers.net.private_hosts import (
 )
 from marketplace.integrations.server_health import check_now
 from marketplace.models import Listing
+
+# Public ids of what was added together.
+_ADDITIONS = re.compile(r"[0-9a-f-]{36}(?:,[0-9a-f-]{36})*")
 
 
 @admins_only
@@ -51,6 +57,8 @@ def _change(request: PageRequest) -> HttpResponse:
         return redirect("allowed-hosts")
     row = allow_private_host(by=request.user, text=request.POST.get("host", ""))
     messages.success(request, _("%(host)s is allowed.") % {"host": row})
+    if _ADDITIONS.fullmatch(of := request.POST.get("of", "")):
+        return redirect(f"{reverse('add-together')}?of={of}")
     listing = request.POST.get("listing", "")
     if Listing.objects.filter(slug=listing).exists():
         return redirect("listing-install", listing)
