@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth.models import Group, User
 from django.utils.translation import gettext as _
@@ -46,7 +47,7 @@ _UNDER_WAY = (*Installation.WORKING, Installation.State.CONFIGURE)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AddedServer:
     """A server of a configuration: what it needs, or how far its installation is."""
 
     addition: Addition
@@ -78,7 +79,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SharedVariable:
     """A secret or setting, asked once for all servers with the same name and value of it."""
 
     variable: Variable
@@ -93,30 +94,44 @@ class Question:
         return " ".join(self.slugs)
 
 
-def read_parts(by: User, additions: Iterable[Addition]) -> list[Part]:
+def find_together(text: str) -> list[Addition]:
+    """Return what was added together, by public ids with commas, in this order; [] for others."""
+    try:
+        keys = [UUID(part) for part in text.split(",")[:MOST_TOGETHER]]
+    except ValueError:
+        return []
+    rows = {row.public_id: row for row in Addition.objects.filter(public_id__in=keys)}
+    return [rows[key] for key in keys if key in rows]
+
+
+def read_parts(by: User, additions: Iterable[Addition]) -> list[AddedServer]:
     """Return what was added together, each with what it needs or its installation."""
-    return [_part(by, row) for row in additions]
+    parts = []
+    for row in additions:
+        details = listing_details(viewer=Viewer(is_admin=True), slug=row.listing)
+        if details is None:
+            parts.append(AddedServer(row))
+            continue
+        listing = details.listing
+        installations = Installation.objects.filter(integration__listing=listing.slug)
+        latest = installations.select_related("integration").order_by("-created_at", "-pk").first()
+        is_new = not details.is_taken and latest is None
+        prepared = prepare_install(by=by, listing=listing) if is_new else None
+        parts.append(AddedServer(row, listing, prepared, latest))
+    return parts
 
 
-def _part(by: User, row: Addition) -> Part:
-    details = listing_details(viewer=Viewer(is_admin=True), slug=row.listing)
-    if details is None:
-        return Part(row)
-    listing = details.listing
-    installations = Installation.objects.filter(integration__listing=listing.slug)
-    latest = installations.select_related("integration").order_by("-created_at", "-pk").first()
-    if details.is_taken or latest is not None:
-        return Part(row, listing, None, latest)
-    return Part(row, listing, prepare_install(by=by, listing=listing))
-
-
-def ask_for(parts: Iterable[Part], text: str = "") -> list[Question]:
+def ask_for(parts: Iterable[AddedServer], text: str = "") -> list[SharedVariable]:
     """Return what the servers need; `text` is the pasted file, whose values are offered.
 
     The values are in no row: they are sent to the person's own page, and back if they are wanted.
     """
-    questions: dict[tuple[Any, ...], Question] = {}
-    value = _parsed(text)
+    questions: dict[tuple[Any, ...], SharedVariable] = {}
+    text = unwrap(text)
+    try:
+        value = parse_loose(text if text[:1] != '"' else f"{{{text}}}", limits=DEFAULT_LIMITS)
+    except RefusedError:
+        value = None
     for part in parts:
         if part.prepared is None or part.listing is None or not part.is_ready:
             continue
@@ -124,11 +139,22 @@ def ask_for(parts: Iterable[Part], text: str = "") -> list[Question]:
         for variable in part.prepared.variables:
             if variable.refusal:
                 continue
-            offered = _find_value(_find_server(value, name), variable.name)
+            offered = next(
+                (
+                    words
+                    for key, words in _texts(_find_server(value, name))
+                    if key.lower() == variable.name.lower()
+                    and 0 < len(words) <= LONGEST_VALUE
+                    and not (find_placeholders(words) or _STAND_IN.fullmatch(words))
+                ),
+                "",
+            )
             key = (variable.name, offered or variable.default, variable.is_secret)
             question = questions.get(key)
             if question is None:
-                question = Question(variable, offered or variable.default, bool(offered), (), ())
+                question = SharedVariable(
+                    variable, offered or variable.default, bool(offered), (), ()
+                )
             questions[key] = replace(
                 question,
                 slugs=(*question.slugs, part.slug),
@@ -148,7 +174,7 @@ class Order:
     key: str
 
 
-def install_together(*, by: User, parts: Iterable[Part], order: Order) -> dict[str, str]:
+def install_together(*, by: User, parts: Iterable[AddedServer], order: Order) -> dict[str, str]:
     """Start the installations; return why a listing's could not be started, by its title.
 
     Each is an installation of its own: what is wrong with one stops no other.
@@ -182,14 +208,6 @@ def install_together(*, by: User, parts: Iterable[Part], order: Order) -> dict[s
     return problems
 
 
-def _parsed(text: str) -> Any:
-    text = unwrap(text)
-    try:
-        return parse_loose(text if text[:1] != '"' else f"{{{text}}}", limits=DEFAULT_LIMITS)
-    except RefusedError:
-        return None
-
-
 def _find_server(value: Any, name: str, depth: int = 0) -> Any:
     """Return what a file says of the server with this name, or None."""
     if depth > _DEEPEST:
@@ -209,16 +227,8 @@ def _find_server(value: Any, name: str, depth: int = 0) -> Any:
     return next((match for match in matches if match is not None), None)
 
 
-def _find_value(server: Any, name: str) -> str:
-    """Return the value that a server's part of the file has for a variable or header, or ""."""
-    for key, value in _texts(server):
-        is_value = key.lower() == name.lower() and 0 < len(value) <= LONGEST_VALUE
-        if is_value and not find_placeholders(value) and not _STAND_IN.fullmatch(value):
-            return value
-    return ""
-
-
 def _texts(value: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield each text of a server's part of the file with its key: variables and headers, too."""
     if not isinstance(value, dict) or depth > _DEEPEST:
         return
     for key, inner in value.items():

@@ -6,7 +6,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import Group
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -24,6 +24,7 @@ from marketplace.additions._together import (
     MOST_TOGETHER,
     Order,
     ask_for,
+    find_together,
     install_together,
     read_parts,
 )
@@ -136,18 +137,36 @@ class TogetherForm(forms.Form):
 
     of = forms.CharField(max_length=MOST_TOGETHER * 37)
     key = forms.UUIDField()
-    read = forms.BooleanField(required=False)
+    has_read = forms.BooleanField(required=False)
     groups = forms.ModelMultipleChoiceField(Group.objects.order_by("name", "pk"), required=False)
     spaces = forms.ModelMultipleChoiceField(
         Space.objects.filter(parent__isnull=False).order_by("pk"), required=False
     )
+
+    def order(self, sent: QueryDict) -> Order:
+        """Return the valid form as what to install, for whom, and with which secrets."""
+        answers: dict[str, dict[str, str]] = {}
+        lists = (sent.getlist(name)[:MOST_ANSWERS] for name in ("name", "value", "for"))
+        for name, value, slugs in zip(*lists, strict=False):
+            for slug in slugs.split():
+                answers.setdefault(slug, {})[name] = value.strip()[:LONGEST_VALUE]
+        confirmed = {
+            name.removeprefix("confirmed-"): str(value)
+            for name, value in sent.items()
+            if name.startswith("confirmed-")
+        }
+        data = self.cleaned_data
+        places = (tuple(data["groups"]), tuple(data["spaces"]))
+        return Order(answers, confirmed, *places, key=str(data["key"]))
 
 
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def together(request: PageRequest) -> HttpResponse:
     """Show the servers of one configuration and how far each is, or install those chosen."""
-    rows = _find_additions(request.POST.get("of", "") or request.GET.get("of", ""))
+    rows = find_together(request.POST.get("of", "") or request.GET.get("of", ""))
+    if not rows:
+        raise Http404
     form = TogetherForm(posted(request))
     if request.method != "POST" or "find" in request.POST:
         return _show_together(request, rows)
@@ -156,45 +175,16 @@ def together(request: PageRequest) -> HttpResponse:
     if not form.is_valid():
         raise Http404
     runs = any(part.prepared and part.prepared.digest for part in parts)
-    if runs and not form.cleaned_data["read"]:
-        form.add_error("read", _("Read the commands and confirm them."))
+    if runs and not form.cleaned_data["has_read"]:
+        form.add_error("has_read", _("Read the commands and confirm them."))
     elif not parts:
         form.add_error(None, _("Select at least one server."))
     else:
-        problems = install_together(by=request.user, parts=parts, order=_order(request, form))
+        problems = install_together(by=request.user, parts=parts, order=form.order(request.POST))
         for title, reason in problems.items():
             messages.warning(request, f"{title}: {reason}")
         return redirect(f"{reverse('add-together')}?of={form.cleaned_data['of']}")
     return _show_together(request, rows, form=form)
-
-
-def _order(request: PageRequest, form: TogetherForm) -> Order:
-    answers: dict[str, dict[str, str]] = {}
-    names = request.POST.getlist("name")[:MOST_ANSWERS]
-    values, places = request.POST.getlist("value"), request.POST.getlist("for")
-    for name, value, slugs in zip(names, values, places, strict=False):
-        for slug in slugs.split():
-            answers.setdefault(slug, {})[name] = value.strip()[:LONGEST_VALUE]
-    confirmed = {
-        name.removeprefix("confirmed-"): value
-        for name, value in request.POST.items()
-        if name.startswith("confirmed-") and isinstance(value, str)
-    }
-    data = form.cleaned_data
-    places_chosen = (tuple(data["groups"]), tuple(data["spaces"]))
-    return Order(answers, confirmed, *places_chosen, key=str(data["key"]))
-
-
-def _find_additions(text: str) -> list[Addition]:
-    """Return the additions by their public ids, in this order."""
-    try:
-        keys = [UUID(part) for part in text.split(",")[:MOST_TOGETHER]]
-    except ValueError:
-        raise Http404 from None
-    rows = {row.public_id: row for row in Addition.objects.filter(public_id__in=keys)}
-    if not rows:
-        raise Http404
-    return [rows[key] for key in keys if key in rows]
 
 
 def _show_together(

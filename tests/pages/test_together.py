@@ -102,7 +102,7 @@ def test_whole_configuration_is_installed_from_one_page(as_root: Client, seed: i
     assert "canary" not in stored_text()
     sent = fields(page)
     chosen = [slug for slug in sent["chosen"] if random.random() < 0.8] or sent["chosen"][:1]
-    form = {**sent, "chosen": chosen, "groups": [str(group.pk)], "read": ["on"]}
+    form = {**sent, "chosen": chosen, "groups": [str(group.pk)], "has_read": ["on"]}
     installed = as_root.post(TOGETHER, form)
 
     assert installed.status_code == 302
@@ -129,7 +129,7 @@ def test_same_secret_is_asked_once_and_kept_for_each(as_root: Client) -> None:
     sent = fields(page)
     assert (sent["name"], sent["value"]) == (["TOKEN"], [""])
 
-    as_root.post(TOGETHER, {**sent, "value": ["abc"], "read": ["on"]})
+    as_root.post(TOGETHER, {**sent, "value": ["abc"], "has_read": ["on"]})
 
     rows = Installation.objects.all()
     assert [values_for(row.integration) for row in rows] == [{"TOKEN": "abc"}] * 2
@@ -139,9 +139,9 @@ def test_nothing_starts_before_the_commands_were_read(as_root: Client) -> None:
     sent = fields(as_root.post(ADD, {"what": json.dumps(two_programs())}).content.decode())
 
     unread = as_root.post(TOGETHER, sent)
-    none = as_root.post(TOGETHER, {**sent, "chosen": [], "read": ["on"]})
+    none = as_root.post(TOGETHER, {**sent, "chosen": [], "has_read": ["on"]})
     other = {name: ["0" * 64] for name in sent if name.startswith("confirmed-")}
-    changed = as_root.post(TOGETHER, {**sent, **other, "read": ["on"]}, follow=True)
+    changed = as_root.post(TOGETHER, {**sent, **other, "has_read": ["on"]}, follow=True)
 
     assert [unread.status_code, none.status_code] == [422, 422]
     assert "command has changed" in changed.content.decode()
