@@ -26,6 +26,7 @@ HELP_TOPICS: dict[str, str] = {
     "listing-install": "installing",
     "add-anything": "installing#adding-anything",
     "addition": "installing#adding-anything",
+    "add-together": "installing#adding-anything",
     "installation": "installing#states",
     "installation-cancel": "installing#states",
     "proposals": "meta-tools#proposing-a-server",

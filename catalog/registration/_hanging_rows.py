@@ -170,13 +170,10 @@ def _carry_settings(old: Capability, new: Capability, settings: dict[str, Any]) 
     if category := settings.pop("category", ""):
         set_corrected_category(new.pk, category)
     Capability.objects.filter(pk=new.pk).update(**settings)
-    if texts:
-        _carry_texts(old, new.pk, texts)
-
-
-def _carry_texts(old: Capability, pk: int, texts: dict[str, Any]) -> None:
-    """Move an admin's words to the new name; the old one is called as its source calls it."""
-    for key, words in ((old.pk, old.source_texts), (pk, texts)):
+    if not texts:
+        return
+    # The old name is free first: it is called as its source calls it again.
+    for key, words in ((old.pk, old.source_texts), (new.pk, texts)):
         row = Capability.objects.get(pk=key)
         row.source_texts = {} if key == old.pk else {name: getattr(row, name) for name in texts}
         write_texts(row, words)

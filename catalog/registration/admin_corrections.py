@@ -7,42 +7,25 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
-from acl.platform.stored_texts import translate_stored
 from catalog.effects.assessment import CORRECTABLE, Evidence, corrected_columns
 from catalog.embedding.jobs import send_embeddings
-from catalog.formats.names import FULL_NAME
-from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.locks import lock_catalog
-from catalog.models import Capability, Definition, Integration
+from catalog.models import Capability, Definition
 from catalog.registration._derived_columns import (
     DERIVED_COLUMNS,
     EFFECT_COLUMNS,
     fill_derived_columns,
     fill_in_effects,
 )
-from catalog.registration._hanging_rows import note_former_name
 from catalog.registration.admission import texts_have_passed
 from catalog.registration.descriptor_rows import write_derived
-from catalog.trust.findings import requires_review, worst_first
+from catalog.registration.tool_words import WORDS, ToolWords
 from catalog.trust.gate import marked_as_reviewed
-from catalog.trust.scanner import scan_definition
 
 # Columns that an admin sets.
 SETTINGS = ("ai_access", "core", "pinned", "category", *CORRECTABLE)
-# Words of its own that a tool may be given, each with its column; "" means the source's again.
-WORDS = {"name": "full_name", "title": "display_name", "description": "description"}
-_LONGEST = {"name": 63, "title": 200, "description": DEFAULT_LIMITS.description}
-
-
-class ToolWordsRefused(ValueError):
-    """A name, title or description that a tool cannot have, with the reason."""
-
-    def __init__(self, setting: str, reason: str) -> None:
-        super().__init__(reason)
-        self.setting = setting
 
 
 @transaction.atomic
@@ -57,7 +40,7 @@ def change_tool(*, by: User | None, pk: int, values: Mapping[str, Any]) -> Capab
         lock_catalog()
     rows = Capability.objects.select_related("integration").select_for_update(of=("self",))
     tool = rows.get(pk=pk)
-    changed = _reword(tool, words)
+    changed = ToolWords(tool).give(words)
     corrected = corrected_columns(tool.effect_evidence)
     for column, value in values.items():
         if column in words:
@@ -103,69 +86,6 @@ def correct_capability(*, by: User | None, capability: Capability, changed: Iter
     record(by=by, action="capability.change", target=str(capability), details=details)
     new_texts = write_derived([capability])
     transaction.on_commit(partial(send_embeddings, new_texts))
-
-
-def _reword(tool: Capability, words: Mapping[str, str]) -> list[str]:
-    """Give a tool an admin's words; return the columns that changed."""
-    changed = []
-    for setting, text in words.items():
-        column, text = WORDS[setting], text.replace("\r\n", "\n").strip()
-        current, source_text = word_of(tool, setting), tool.source_texts.get(column)
-        if text == current.replace("\r\n", "\n").strip():
-            continue
-        source_text = getattr(tool, column) if source_text is None else source_text
-        value = _checked(tool, setting, text) if text else source_text
-        if value.strip() == source_text.strip():
-            value = source_text
-        sources = {name: said for name, said in tool.source_texts.items() if name != column}
-        tool.source_texts = sources | ({} if value == source_text else {column: source_text})
-        if (before := getattr(tool, column)) == value:
-            continue
-        if setting == "name":
-            note_former_name(tool, before)
-        setattr(tool, column, value)
-        changed.append(column)
-    return changed
-
-
-def word_of(tool: Capability, setting: str) -> str:
-    """Return a tool's name, title or description as it is now."""
-    return tool.tool_name if setting == "name" else str(getattr(tool, WORDS[setting]))
-
-
-def _checked(tool: Capability, setting: str, text: str) -> str:
-    """Return the column's value for an admin's words, or refuse what a review would hold."""
-    if len(text) > _LONGEST[setting]:
-        most = f"{_LONGEST[setting]:,}"
-        raise ToolWordsRefused(
-            setting, _("It is longer than %(most)s characters.") % {"most": most}
-        )
-    if setting == "title" and "\n" in text:
-        raise ToolWordsRefused(setting, _("A title is one line."))
-    findings = worst_first(scan_definition({setting: text}))
-    if requires_review(findings):
-        raise ToolWordsRefused(setting, translate_stored(findings[0].told))
-    return _new_full_name(tool, text) if setting == "name" else text
-
-
-def _new_full_name(tool: Capability, name: str) -> str:
-    """Return the full name with an admin's name in it, if no other tool has either."""
-    integration = tool.integration
-    if integration.kind not in Integration.CALLED:
-        raise ToolWordsRefused("name", _("Only tools of servers and APIs can be renamed."))
-    full_name = f"{integration.slug}__{name}"
-    if not FULL_NAME.fullmatch(full_name):
-        most = {"most": 62 - len(integration.slug)}
-        reason = _("A name has at most %(most)s letters, digits, _ and -.") % most
-        raise ToolWordsRefused("name", reason)
-    if name == tool.action:
-        return tool.source_full_name
-    others = Capability.objects.exclude(pk=tool.pk)
-    taken = others.filter(full_name=full_name) | others.filter(integration=integration, action=name)
-    waiting = Definition.objects.filter(integration=integration, name=name)
-    if taken.exists() or waiting.exists():
-        raise ToolWordsRefused("name", _("Another tool has this name."))
-    return full_name
 
 
 def _note_corrections(capability: Capability, names: Iterable[str]) -> None:

@@ -14,7 +14,8 @@ from acl.web.request_callers import installation_admin
 from acl.web.strict_serializer import ProblemSerializer, StrictSerializer, Text
 from catalog.formats.categories import canonical_category
 from catalog.models import Capability
-from catalog.registration.admin_corrections import ToolWordsRefused, change_tool
+from catalog.registration.admin_corrections import change_tool
+from catalog.registration.tool_words import ToolWordsRefused
 
 _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404)}
 ACCESS = ("execute", "propose", "blocked")

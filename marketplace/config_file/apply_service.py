@@ -16,16 +16,11 @@ from acl.rights.delegation import authority_of
 from catalog.locks import lock_catalog
 from catalog.models import Capability, Integration
 from catalog.registration.admin_corrections import change_tool
-from catalog.servers.net.private_hosts import (
-    allow_private_host,
-    forget_private_host,
-    list_private_hosts,
-)
 from discovery.flow_guard.rules import distrust_value, remove_flow_rule, set_flow_rule, trust_value
 from discovery.models import FlowRule, TrustedValue
 from marketplace.config_file._application import Application, EntryChange, Waiting, compare
 from marketplace.config_file._document import FlowRuleEntry, SpaceReference, ToolEntry
-from marketplace.config_file._integration_step import apply_integrations
+from marketplace.config_file._integration_step import apply_allowed_hosts, apply_integrations
 from marketplace.config_file._quota_step import apply_quotas
 from marketplace.config_file._rights_step import apply_groups, apply_rights
 from marketplace.config_file._waiting_step import apply_waiting
@@ -69,7 +64,6 @@ def apply_policies(work: Application) -> None:
     work.load_names()  # renamed tools, too
     _apply_flow_rules(work)
     _apply_trusted_values(work)
-    _apply_allowed_hosts(work)
 
 
 def _apply_tool(work: Application, entry: ToolEntry, tool: Capability) -> None:
@@ -139,19 +133,6 @@ def _apply_trusted_values(work: Application) -> None:
             distrust_value(by=work.by, value=value)
 
 
-def _apply_allowed_hosts(work: Application) -> None:
-    entries = work.document.allowed_hosts
-    if entries is None:
-        return
-    kept = set()
-    for place, text in enumerate(entries):
-        with work.at(("allowed_hosts", place)):
-            kept.add(str(allow_private_host(by=work.by, text=text)))
-    for row in list_private_hosts() if work.prune else ():
-        if str(row) not in kept:
-            forget_private_host(by=work.by, text=str(row))
-
-
 MOST_RECORDED = 200
 
 
@@ -213,6 +194,7 @@ def _apply(by: User | None, document: ReadDocument, *, prune: bool) -> Applied:
     _lock(work)
     before = export_document()
     apply_groups(work)
+    apply_allowed_hosts(work)
     apply_integrations(work)
     work.load_names()
     apply_policies(work)

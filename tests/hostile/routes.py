@@ -470,6 +470,8 @@ ROUTES = [
     Row("marketplace/listings/<slug:slug>/operations/", ADMIN_PAGE,
         fill={"slug": "mulberry-api"}),
     Row("marketplace/add/", PAGE, "GET POST", body={"what": "npx @quince/maps@1.0.0"}),
+    Row("marketplace/add/together/", ADMIN_PAGE, "GET POST", query={"of": "{addition}"},
+        body={"of": "{addition}", "key": "0b1f51a8-5a1c-4d7e-9a53-1f7f4d5a3b21"}, answers=422),
     Row("marketplace/add/<uuid:public_id>/", ADMIN_PAGE, fill={"public_id": "{addition}"}),
     Row("marketplace/sources/", ADMIN_PAGE),
     Row("marketplace/add-source/", ADMIN_PAGE),

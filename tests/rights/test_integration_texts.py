@@ -166,8 +166,8 @@ WRITERS = {
         "fill_in_effects",
     ): "judges a copy by its source's words, and stores none of them",
     (
-        "catalog/registration/admin_corrections.py",
-        "_reword",
+        "catalog/registration/tool_words.py",
+        "give",
     ): "an admin's words, which `_checked` has scanned",
     (
         "catalog/registration/descriptor_rows.py",

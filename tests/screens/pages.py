@@ -82,6 +82,7 @@ _ADMIN = [
     Screen("install", "/marketplace/listings/{listing}/install/"),
     Screen("install-api", "/marketplace/listings/library/install/"),
     Screen("add-anything", "/marketplace/add/"),
+    Screen("add-together", "/marketplace/add/together/?of={added},{not_added}"),
     Screen("addition", "/marketplace/add/{added}/"),
     Screen("addition-failed", "/marketplace/add/{not_added}/"),
     Screen("installing", "/marketplace/installations/{running}/"),

@@ -84,7 +84,9 @@ def closed_host(address: str, *, was_refused: bool = False) -> str:
         check_address(address, AllowedHosts.of([(host, port)]))
     except EndpointNotAllowedError:
         return ""
-    return "" if AllowedHosts.from_settings().allow(host, port) else _written(host, port)
+    if AllowedHosts.from_settings().allow(host, port):
+        return ""
+    return str(PrivateHost(host=host, port=port))
 
 
 def _parse(text: str) -> tuple[str, int]:
@@ -100,25 +102,22 @@ def _parse(text: str) -> tuple[str, int]:
     return host, port
 
 
-def _written(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
 def is_stored_host(host: str, port: int) -> bool:
     """Return True if an admin has allowed the host; a list that cannot be read allows nothing."""
+    row = PrivateHost.objects.filter(host=host, port=port)
+
+    def read_apart() -> bool:
+        try:
+            return row.exists()
+        finally:
+            connection.close()
+
     try:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            return PrivateHost.objects.filter(host=host, port=port).exists()
-        return _reader.submit(_read_apart, host, port).result(_SECONDS)
+            return row.exists()
+        return _reader.submit(read_apart).result(_SECONDS)
     except (Error, RuntimeError, TimeoutError) as problem:
         log.warning("allowed hosts could not be read", problem=type(problem).__name__)
         return False
-
-
-def _read_apart(host: str, port: int) -> bool:
-    try:
-        return PrivateHost.objects.filter(host=host, port=port).exists()
-    finally:
-        connection.close()

@@ -81,8 +81,9 @@ class AllowedHostsView(AdminView):
 
 def _changed(request: Request, change: Any) -> Any:
     by = installation_admin(request)
-    given = request.query_params.dict() if request.method == "DELETE" else request.data
-    serializer = AllowHostSerializer(data=given)
+    is_body = request.method != "DELETE"
+    data = request.data if is_body else request.query_params.dict()
+    serializer = AllowHostSerializer(data=data)
     serializer.is_valid(raise_exception=True)
     try:
         return change(by=by, text=serializer.validated_data["host"])

@@ -16,7 +16,8 @@ from acl.web.frame import PageRequest, frame_of, render_page
 from acl.web.staff_pages import admins_only, posted
 from catalog.access.grants import set_application_executes, set_requestable
 from catalog.models import Capability, Integration
-from catalog.registration.admin_corrections import WORDS, ToolWordsRefused, change_tool
+from catalog.registration.admin_corrections import change_tool
+from catalog.registration.tool_words import WORDS, ToolWordsRefused
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.address_check import EndpointNotAllowedError
 from discovery.calls.quotas import MOST_A_MINUTE, set_call_limit
