@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('acl', '0022_rights_periods'),
+        ('acl', '0023_audit_archive'),
         ('auth', '0012_alter_user_first_name_max_length'),
     ]
 

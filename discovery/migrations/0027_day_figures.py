@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("auth", "0012_alter_user_first_name_max_length"),
-        ("discovery", "0026_chat_apis"),
+        ("discovery", "0027_kept_call_limits"),
     ]
 
     operations = [
