@@ -23,6 +23,7 @@ _WORDS_BY_SCOPES: dict[frozenset[str], str] = {
         definition.approve definition.reject definition.remove edge.add edge.remove
         flowrule.add flowrule.change flowrule.delete grant.remove
         group.closed group.joined_by_default group.merged group.not_joined_by_default group.opened
+        host.allow host.forget
         install.approve install.cancel install.confirm install.install install.retry
         install.roll_back install.start install.update
         integration.application_executes integration.call_limit integration.check
@@ -57,7 +58,8 @@ _WORDS_BY_SCOPES: dict[frozenset[str], str] = {
 SCOPES = {action: scopes for scopes, words in _WORDS_BY_SCOPES.items() for action in words.split()}
 # What follows from an act that is compared itself, from a person's answer, or from time.
 _CONSEQUENCES = """
-    call.acted_for call.left_queue call.question_accepted capability.expire capability.tried
+    audit.archived call.acted_for call.left_queue call.question_accepted capability.expire
+    capability.tried
     catalog.register client.disconnected database.backed_up database.restored definition.differs
     invitation.accepted
     person.groups_mapped person.joined person.looked_as rule.keep"""

@@ -43,6 +43,16 @@ ELSEWHERE = (
         "::test_roles_and_database_are_made_and_making_them_again_changes_nothing",
     ),
     Elsewhere(
+        r"\.venv/bin/python manage\.py doctor",
+        "it finds that nothing runs here",
+        "tests/operate/test_checkup.py::test_each_check_has_a_made_failure_and_a_section_of_the_docs",
+    ),
+    Elsewhere(
+        r"cat docker/secrets/pegboard_admin_password",
+        "it was made by the line before",
+        "tests/docker/test_entrypoint.py::test_secrets_are_made_once_and_kept_from_others",
+    ),
+    Elsewhere(
         r"make atlas .*",
         "it takes minutes, and needs PyPI and npm",
         "tests/starter/test_survey.py"

@@ -51,7 +51,7 @@ from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.oauth import tokens
 from catalog.servers.oauth._client_registration import TOKEN, store_value
 from catalog.servers.secrets.sealed_values import seal
-from discovery.models import Call, ModelRequest
+from discovery.models import AdvicePolicy, Call, ModelRequest
 from marketplace.models import (
     Addition,
     Installation,
@@ -135,11 +135,12 @@ TASKS: dict[str, tuple[Any, frozenset[str]]] = {
     # Addresses that people gave for themselves, and admins for groups; here there is mail only.
     "servers.notify": (None, NOTHING),
     "servers.deliver_notification": (NotificationDelivery, NOTHING),
-    # A chat model that an admin set; what is asked waits in Redis for seconds.
-    "servers.answer_advice": (None, NOTHING),
+    # A chat model that an admin set; what is asked waits in Redis, by a digest.
+    "servers.answer_advice": (AdvicePolicy, NOTHING),
     # An address that an admin pasted. It gets no secret, and nothing is installed.
     "servers.ask_model": (ModelRequest, NOTHING),
     "servers.sweep_chats": (None, NOTHING),
+    "servers.apply_terms": (None, NOTHING),
     "servers.look_at_addition": (Addition, SOURCES),
     "servers.sweep_additions": (None, SOURCES),
     # An icon's address, which gets no secret; only its pixels come back.
@@ -213,6 +214,7 @@ COMMANDS = {
     "turn_codes_off": "writes our own tables",
     "doctor": "reads our own tables, and greets the servers that the operator named",
     "verify_audit": "reads our own tables",
+    "archive_audit": "reads our own tables, and writes a file",
     "demo_week": "asks our own API",
     "evaluate": "reads a file",
     "select": "reads our own tables",

@@ -1,6 +1,5 @@
 """The newest visit of a person: how their request arrived says how the proxy is set up."""
 
-import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,6 +8,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 
 from acl.platform.redis_circuit import attempt
+from acl.platform.strict_json import parse_json, write_json
 
 KEY = "pegboard:visit"
 
@@ -37,13 +37,13 @@ def note_visit(request: HttpRequest) -> None:
     visit = Visit(
         host[:200], request.is_secure(), proxied[:8], "X-Forwarded-For" in request.headers
     )
-    attempt(lambda redis: redis.set(KEY, json.dumps(asdict(visit))), default=None)
+    attempt(lambda redis: redis.set(KEY, write_json(asdict(visit))), default=None)
 
 
 def newest_visit() -> Visit | None:
     """Return the newest visit; None before the first, or while Redis is away."""
     text = attempt(lambda redis: redis.get(KEY), default=None)
     try:
-        return Visit(**json.loads(text)) if text else None
+        return Visit(**parse_json(text)) if text else None
     except (TypeError, ValueError):  # of another version, during an upgrade
         return None

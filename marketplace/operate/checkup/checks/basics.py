@@ -1,6 +1,5 @@
 """Checks of what Pegboard works with: Postgres, Redis, and its own workers."""
 
-import json
 import time
 from typing import Any
 
@@ -13,6 +12,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from acl.platform.heartbeat import BEAT, CONNECTIONS_KEY, was_alive, worker_lives
 from acl.platform.read_replica import read_replica
 from acl.platform.redis_circuit import attempt
+from acl.platform.strict_json import parse_json
 from marketplace.operate.audit_anchor.state import anchor_problem
 from marketplace.operate.checkup.registry import CheckFinding, check
 from marketplace.operate.roles.grants import REMEDY, list_excess_rights
@@ -197,7 +197,7 @@ def _oldest(name: str) -> tuple[int, int]:
     count: int = attempt(lambda redis: redis.llen(name), default=0)
     oldest: bytes | str | None = attempt(lambda redis: redis.lindex(name, -1), default=None)
     try:
-        sent_at = float(json.loads(oldest)["headers"]["sent_at"]) if oldest else time.time()
+        sent_at = float(parse_json(oldest)["headers"]["sent_at"]) if oldest else time.time()
     except (KeyError, TypeError, ValueError):  # sent by another version
         return count, 0
     return count, int(time.time() - sent_at)
