@@ -25,9 +25,12 @@ class CatalogConfig(AppConfig):
         from catalog.capabilities.runtime_state import retire_of_keys
         from catalog.formats.secret_redaction import word_addresses
         from catalog.models import Capability, Integration, OAuthConnection, Rule
+        from catalog.servers.net.address_check import use_stored_hosts
+        from catalog.servers.net.private_hosts import is_stored_host
         from catalog.servers.oauth.accounts import store_revocation
 
         extensions.word = word_addresses
+        use_stored_hosts(is_stored_host)
         keys_ended.connect(retire_of_keys, dispatch_uid="pegboard-retire")
         pre_delete.connect(store_revocation, sender=OAuthConnection, dispatch_uid="pegboard-revoke")
         for sender, keep in (

@@ -22,6 +22,7 @@ from catalog.embedding.texts import (
     integration_slug,
     parameter_names,
     split_identifier,
+    tool_name,
 )
 
 DIMENSIONS = 2**18
@@ -132,8 +133,7 @@ def _weigh(counts: Counter[int], words: int) -> dict[int, float]:
 def ranked_text(capability: Describable) -> str:
     """Return the text to rank; the action counts twice."""
     parts = (
-        capability.action,
-        capability.action,
+        *(tool_name(capability),) * 2,
         integration_slug(capability),
         capability.description,
         *capability.tags,
@@ -142,8 +142,9 @@ def ranked_text(capability: Describable) -> str:
     return " ".join(parts)[:MAX_RANKED_CHARACTERS]
 
 
+@lru_cache(maxsize=512)
 def query_vector(text: str) -> dict[int, float]:
-    """Return a message's BM25 vector: the IDF of its words."""
+    """Return a message's BM25 vector: the IDF of its words. Kept, so not to be changed."""
     stems = words(text)[:MAX_QUERY_WORDS]
     return {index: idf(index) for index in {term(stem) for stem in stems}}
 

@@ -57,6 +57,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="installation-cancel",
     ),
     path("marketplace/add/", pages.add_anything, name="add-anything"),
+    path("marketplace/add/together/", pages.together, name="add-together"),
     path("marketplace/add/<uuid:public_id>/", pages.addition, name="addition"),
     path("marketplace/sources/", source_pages.sources, name="sources"),
     path("marketplace/add-source/", source_pages.add, name="source-add"),

@@ -2,15 +2,16 @@
 
 from django.urls import URLPattern, URLResolver, path
 
+from catalog.runtime import tool_settings_api
 from marketplace.additions import api
 from marketplace.installs.api import installation_steps, installations
 from marketplace.integrations.api import (
     call_limit,
     confirmation,
+    hosts,
     network,
     requestable,
     reviews,
-    tool_settings,
 )
 from marketplace.listings import api as listing_api
 from marketplace.sources import api as source_api
@@ -81,7 +82,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path(
         "integrations/<slug:slug>/tools/<str:full_name>",
-        tool_settings.ToolSettingsView.as_view(),
+        tool_settings_api.ToolSettingsView.as_view(),
         name="api-tool-settings",
     ),
     path("integrations/<slug:slug>/review", reviews.ReviewView.as_view(), name="api-review"),
@@ -95,6 +96,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         reviews.RejectDefinitionView.as_view(),
         name="api-review-reject",
     ),
+    path("allowed-hosts", hosts.AllowedHostsView.as_view(), name="api-allowed-hosts"),
     path("additions", api.AdditionsView.as_view(), name="api-additions"),
     path("additions/<uuid:pk>", api.AdditionView.as_view(), name="api-addition"),
     path("sources", source_api.SourcesView.as_view(), name="api-sources"),

@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
 from acl.models import (
     AccessRequest,
+    AuditArchive,
     AuditEntry,
     AuditHead,
     Invitation,
@@ -14,6 +15,7 @@ from acl.models import (
     PersonLanguage,
     ReplicaBeat,
     RightsChange,
+    RightsPeriod,
     ScimRecord,
     SignInGroup,
 )
@@ -63,6 +65,12 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     date_hierarchy = "at"
 
 
+@admin.register(AuditArchive)
+class AuditArchiveAdmin(ReadOnlyAdmin):
+    list_display = ("file", "number", "at", "checksum")
+    search_fields = ("file",)
+
+
 @admin.register(Look)
 class LookAdmin(ReadOnlyAdmin):
     list_display = ("hour", "viewer_id", "subject_id", "kind")
@@ -93,6 +101,15 @@ class ScimRecordAdmin(ReadOnlyAdmin):
     list_display = ("external_id", "user", "group", "modified_at", "deleted_at")
     list_select_related = ("user", "group")
     search_fields = ("external_id", "user__username", "group__name")
+
+
+@admin.register(RightsPeriod)
+class RightsPeriodAdmin(ReadOnlyAdmin):
+    """Read-only admin: the database's triggers write these rows."""
+
+    list_display = ("table", "key", "began", "ended", "facts")
+    list_filter = ("table", "began")
+    search_fields = ("key",)
 
 
 @admin.register(RightsChange)

@@ -16,7 +16,8 @@ from acl.models.api_key import ApiKey, Rank, hold_key
 Scope = ApiKey.Scope
 _WORDS_BY_SCOPES: dict[frozenset[str], str] = {
     frozenset({Scope.ADMIN}): """
-        addition.add addition.look call.approve call.reject call_policy.changed
+        addition.add addition.look advice.remove advice.set call.approve call.reject
+        call_policy.changed
         capability.approve capability.change capability.gone capability.promote capability.remove
         catalog.rebuild chat_model.deleted chat_model.set configuration.apply
         definition.approve definition.reject definition.remove edge.add edge.remove

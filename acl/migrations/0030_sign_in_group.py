@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('acl', '0021_rights_version'),
+        ('acl', '0023_audit_archive'),
         ('auth', '0012_alter_user_first_name_max_length'),
     ]
 

@@ -184,7 +184,7 @@ def _row_about(thing: Capability | Integration | None) -> KeptLimit:
         return KeptLimit(
             integration=thing.integration.slug,
             action=thing.action,
-            full_name=thing.full_name,
+            full_name=thing.source_full_name,  # under which it would come back
             definition=serialize_definition(texts),
         )
     return KeptLimit(integration=thing.slug if thing else "")

@@ -32,6 +32,7 @@ from catalog.models import (
     OAuthRevocation,
     OAuthSignIn,
     OutgoingHost,
+    PrivateHost,
     RuntimeCapability,
     Secret,
     ServerProposal,
@@ -93,6 +94,13 @@ class OutgoingHostAdmin(ReadOnlyAdmin):
     list_filter = ("allowed",)
     list_select_related = ("integration",)
     search_fields = ("integration__slug", "host")
+
+
+@admin.register(PrivateHost)
+class PrivateHostAdmin(ReadOnlyAdmin):
+    list_display = ("host", "port", "by", "created_at")
+    list_select_related = ("by",)
+    search_fields = ("host",)
 
 
 @admin.register(Secret)

@@ -372,6 +372,7 @@ def _index_version(view: _View) -> str:
     digest = hashlib.sha256()
     for entry in view.entries:
         ready = view.readiness_of(entry)
-        facts = f"{entry.full_name} {entry.definition_hash} {ready.asks_first} {ready.state}"
+        texts = f"{entry.full_name} {entry.display_name} {entry.description}"
+        facts = f"{texts} {entry.definition_hash} {ready.asks_first} {ready.state}"
         digest.update(f"{facts}\n".encode())
     return digest.hexdigest()[:16]

@@ -91,8 +91,14 @@ def context_suffix(capability: Describable) -> str:
 
 def _name(capability: Describable) -> str:
     """Return the words of the action, plus those only in the display name."""
-    names = f"{split_identifier(capability.action)} {split_identifier(capability.display_name)}"
+    action = split_identifier(tool_name(capability))
+    names = f"{action} {split_identifier(capability.display_name)}"
     return " ".join(dict.fromkeys(names.split()))
+
+
+def tool_name(capability: Describable) -> str:
+    """Return the name within its integration: an admin's, if there is one."""
+    return str(getattr(capability, "tool_name", capability.action))
 
 
 def integration_slug(capability: Describable) -> str:

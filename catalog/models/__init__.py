@@ -11,7 +11,7 @@ from catalog.models.access_tables import (
 from catalog.models.capability import Capability, RuntimeCapability
 from catalog.models.definition import ApiDocument, Definition, ManifestFile, ServerProposal
 from catalog.models.edge import Edge, Mention, Preset, PresetMember, Trait
-from catalog.models.health_check import HealthCheck, OutgoingHost, Sync
+from catalog.models.health_check import HealthCheck, OutgoingHost, PrivateHost, Sync
 from catalog.models.icon import IconImage, IconSource
 from catalog.models.integration import Integration
 from catalog.models.oauth_tables import (
@@ -59,6 +59,7 @@ __all__ = [
     "OutgoingHost",
     "Preset",
     "PresetMember",
+    "PrivateHost",
     "Rule",
     "RuntimeCapability",
     "Secret",

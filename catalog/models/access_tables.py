@@ -10,19 +10,28 @@ from django.utils.translation import gettext_lazy
 
 from acl.models import GroupGrantBase, RightsChange, RuleBase, Space, UserGrantBase
 from acl.models.rights_change import counted_rows
+from acl.models.rights_period import kept_periods
 from acl.platform.database_triggers import Triggers
 from acl.platform.stored_json import StoredJSONField
 from catalog.models.capability import Capability
 from catalog.models.integration import Integration
 
 _PERSON, _GROUP = RightsChange.Concern.PERSON, RightsChange.Concern.GROUP
+_RULE_FACTS = ("space_id", "effect", "user_id", "group_id", "integration_id", "capability_id")
 # A space that went with its rules was counted by itself.
 _GROUP_OF_SPACE = "(SELECT s.group_id FROM acl_space s WHERE s.id = r.space_id)"
 
 
+def _grant_triggers(table: str, subject: RightsChange.Concern, column: str) -> Triggers:
+    return (
+        *counted_rows(table, subject, f"r.{column}"),
+        *kept_periods(table, ["permission_id", column, "content_object_id"]),
+    )
+
+
 class IntegrationUserPermission(UserGrantBase):
-    triggers: ClassVar[Triggers] = counted_rows(
-        "catalog_integrationuserpermission", _PERSON, "r.user_id"
+    triggers: ClassVar[Triggers] = _grant_triggers(
+        "catalog_integrationuserpermission", _PERSON, "user_id"
     )
 
     content_object = models.ForeignKey(Integration, models.CASCADE)
@@ -32,8 +41,8 @@ class IntegrationUserPermission(UserGrantBase):
 
 
 class IntegrationGroupPermission(GroupGrantBase):
-    triggers: ClassVar[Triggers] = counted_rows(
-        "catalog_integrationgrouppermission", _GROUP, "r.group_id"
+    triggers: ClassVar[Triggers] = _grant_triggers(
+        "catalog_integrationgrouppermission", _GROUP, "group_id"
     )
 
     content_object = models.ForeignKey(Integration, models.CASCADE)
@@ -43,8 +52,8 @@ class IntegrationGroupPermission(GroupGrantBase):
 
 
 class CapabilityUserPermission(UserGrantBase):
-    triggers: ClassVar[Triggers] = counted_rows(
-        "catalog_capabilityuserpermission", _PERSON, "r.user_id"
+    triggers: ClassVar[Triggers] = _grant_triggers(
+        "catalog_capabilityuserpermission", _PERSON, "user_id"
     )
 
     content_object = models.ForeignKey(Capability, models.CASCADE)
@@ -54,8 +63,8 @@ class CapabilityUserPermission(UserGrantBase):
 
 
 class CapabilityGroupPermission(GroupGrantBase):
-    triggers: ClassVar[Triggers] = counted_rows(
-        "catalog_capabilitygrouppermission", _GROUP, "r.group_id"
+    triggers: ClassVar[Triggers] = _grant_triggers(
+        "catalog_capabilitygrouppermission", _GROUP, "group_id"
     )
 
     content_object = models.ForeignKey(Capability, models.CASCADE)
@@ -67,7 +76,10 @@ class CapabilityGroupPermission(GroupGrantBase):
 class Rule(RuleBase):
     """A rule in a space (allow, deny or propose) about an integration or a capability."""
 
-    triggers: ClassVar[Triggers] = counted_rows("catalog_rule", _GROUP, _GROUP_OF_SPACE)
+    triggers: ClassVar[Triggers] = (
+        *counted_rows("catalog_rule", _GROUP, _GROUP_OF_SPACE),
+        *kept_periods("catalog_rule", _RULE_FACTS),
+    )
 
     integration = models.ForeignKey(
         Integration, models.CASCADE, null=True, blank=True, related_name="rules"

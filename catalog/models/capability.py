@@ -10,10 +10,17 @@ from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Now
 
 from acl.models import ApiKey
+from acl.models.rights_period import kept_periods
 from acl.platform.database_triggers import DatabaseTrigger, Triggers
 from acl.platform.stored_json import OrderedJSONField, StoredJSONField, is_storable_as_jsonb
 from catalog.models.integration import Integration, ReviewState
 from catalog.querysets import CapabilityQuerySet
+
+# What rights and explanations read of a capability.
+_KEPT = (
+    *("integration_id", "full_name", "kind", "action", "display_name", "state", "available"),
+    *("unavailable_reason", "ai_access"),
+)
 
 
 class Capability(models.Model):
@@ -38,6 +45,7 @@ class Capability(models.Model):
         DatabaseTrigger(
             "catalog_capability_limits", "AFTER INSERT", "ROW", "catalog_return_limits"
         ),
+        *kept_periods("catalog_capability", _KEPT),
     )
 
     class Kind(models.TextChoices):
@@ -116,6 +124,13 @@ class Capability(models.Model):
     core = models.BooleanField(default=False, help_text="Competes for the places kept for core.")
     pinned = models.BooleanField(default=False, help_text="Part of every selection.")
     source_ref = StoredJSONField(default=dict, blank=True)
+    source_texts = StoredJSONField(
+        default=dict,
+        db_default={},  # during an upgrade, the previous version still inserts rows
+        blank=True,
+        editable=False,
+        help_text="The source's own words where an admin wrote others, by column.",
+    )
     hidden_characters = models.PositiveIntegerField(default=0)
     definition_hash = models.CharField(max_length=64)
     reviewed = models.CharField(
@@ -166,6 +181,17 @@ class Capability(models.Model):
         return self.full_name
 
     @property
+    def tool_name(self) -> str:
+        """Return its name within its integration: the admin's, else its server's."""
+        renamed = "full_name" in self.source_texts
+        return self.full_name.partition("__")[2] if renamed else self.action
+
+    @property
+    def source_full_name(self) -> str:
+        """Return the full name by its source's own words."""
+        return str(self.source_texts.get("full_name", self.full_name))
+
+    @property
     def has_side_effects(self) -> bool:
         """Return True if calling it changes anything."""
         return self.side_effect != self.SideEffect.READ
@@ -192,6 +218,10 @@ class RuntimeCapability(models.Model):
 
     A definition that is held for review has no `Capability` yet, so the name links the two.
     """
+
+    triggers: ClassVar[Triggers] = kept_periods(
+        "catalog_runtimecapability", ["full_name", "state", "expires_at"]
+    )
 
     class State(models.TextChoices):
         PROPOSED = "proposed"

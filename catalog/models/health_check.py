@@ -1,5 +1,6 @@
 """Health history of servers."""
 
+from django.contrib.auth.models import User
 from django.db import models
 
 from acl.platform.stored_json import StoredJSONField
@@ -57,6 +58,31 @@ class Sync(models.Model):
     def found_something(self) -> bool:
         """Return True if any definition differed."""
         return bool(self.new or self.changed or self.gone or self.returned)
+
+
+# Hosts of one's own network that admins allowed from a page.
+
+
+class PrivateHost(models.Model):
+    """A host and port of one's own network, open to Pegboard also without TLS."""
+
+    host = models.CharField(max_length=253)
+    port = models.PositiveIntegerField()
+    by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["host", "port"]
+        constraints = [
+            models.UniqueConstraint(fields=["host", "port"], name="private_host_once"),
+            models.CheckConstraint(
+                condition=models.Q(port__range=(1, 65_535)), name="private_host_port"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
 
 
 # Hosts that a program tried to reach from its cell.

@@ -1,6 +1,7 @@
 """Columns derived from a capability's definition."""
 
 import hashlib
+from copy import copy
 
 from pgvector import SparseVector
 
@@ -34,7 +35,10 @@ def fill_in_effects(capability: Capability) -> None:
     declared = capability.declared_effect
     if "side_effect" in corrected:
         declared = capability.side_effect
-    assessment = assess(capability, declared=declared)
+    # Judged by the source's own words: an admin's description changes no effect.
+    by_source = copy(capability)
+    by_source.description = capability.source_texts.get("description", capability.description)
+    assessment = assess(by_source, declared=declared)
     capability.side_effect, capability.effect_confidence = assessment.effect, assessment.confidence
     if "effect_flags" not in corrected:
         capability.effect_flags = assessment.flag_names

@@ -6,15 +6,19 @@ and asks that it is in one of the two lists here.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.db.models import Model, Q, QuerySet
+from django.db.models.expressions import RawSQL
 
 from catalog.effects.assessment import CORRECTABLE, corrected_columns
 from catalog.models import Capability, Integration
 from catalog.models.relation_kinds import DIRECTED
+from catalog.registration._derived_columns import DERIVED_COLUMNS, fill_derived_columns
 from catalog.registration.descriptor_rows import set_corrected_category, write_derived
+from catalog.trust.gate import marked_as_reviewed
 
 
 class Hanging(NamedTuple):
@@ -54,6 +58,8 @@ LEFT: frozenset[str] = frozenset(
 _STRICTNESS = [access.value for access in Capability.AIAccess]
 _MARKS = ("core", "pinned")
 _CORRECTED = (*CORRECTABLE, "category")
+# Columns with words of the source, which an admin may replace.
+TEXT_COLUMNS = ("full_name", "display_name", "description")
 
 
 def find_hanging(integration: Integration, *, only_limits: bool = False) -> set[int]:
@@ -67,7 +73,8 @@ def find_hanging(integration: Integration, *, only_limits: bool = False) -> set[
         edges = apps.get_model(RELATIONS)._default_manager.filter(origin="admin")
         for end in ("source", "target"):
             keys.update(edges.filter(**{f"{end}__in": rows}).values_list(end, flat=True))
-    settings = rows.only("ai_access", "effect_evidence", *_CORRECTED, *_MARKS)
+    columns = ("ai_access", "effect_evidence", "source_texts", *_CORRECTED, *_MARKS, *TEXT_COLUMNS)
+    settings = rows.only(*columns)
     return keys | {row.pk for row in settings if _settings(row, only_limits=only_limits)}
 
 
@@ -159,9 +166,37 @@ def _carry_settings(old: Capability, new: Capability, settings: dict[str, Any]) 
     new = Capability.objects.get(pk=new.pk)
     corrections = {name: old.effect_evidence[name] for name in _CORRECTED if name in settings}
     settings["effect_evidence"] = {**new.effect_evidence, **corrections}
+    texts = {name: settings.pop(name) for name in TEXT_COLUMNS if name in settings}
     if category := settings.pop("category", ""):
         set_corrected_category(new.pk, category)
     Capability.objects.filter(pk=new.pk).update(**settings)
+    if not texts:
+        return
+    # The old name is free first: it is called as its source calls it again.
+    for key, words in ((old.pk, old.source_texts), (new.pk, texts)):
+        row = Capability.objects.get(pk=key)
+        row.source_texts = {} if key == old.pk else {name: getattr(row, name) for name in texts}
+        write_texts(row, words)
+
+
+def write_texts(row: Capability, words: Mapping[str, str]) -> None:
+    """Store words that an admin wrote, with all that follows from a tool's texts."""
+    for column, text in words.items():
+        setattr(row, column, text)
+    fill_derived_columns(row)
+    # The mark vouches for the whole row, so a row changed past the gate does not get it.
+    as_reviewed = RawSQL("catalog_texts_digest(catalog_capability)", ())
+    passed = Capability.objects.filter(pk=row.pk, reviewed=as_reviewed).exists()
+    with marked_as_reviewed() if passed else nullcontext():
+        row.save(update_fields=[*words, "source_texts", *DERIVED_COLUMNS, "updated_at"])
+
+
+def note_former_name(capability: Capability, name: str) -> None:
+    """Add an earlier full name to the rows that count what was called by it."""
+    for _, hanging, rows in _rows_of(capability, only_limits=False):
+        for row in rows if hanging.names else ():
+            setattr(row, hanging.names, [*getattr(row, hanging.names), name])
+            row.save(update_fields=[hanging.names])
 
 
 def _settings(capability: Capability, *, only_limits: bool) -> dict[str, Any]:
@@ -177,4 +212,4 @@ def _settings(capability: Capability, *, only_limits: bool) -> dict[str, Any]:
     values |= {name: True for name in _MARKS if getattr(capability, name)}
     corrected = corrected_columns(capability.effect_evidence)
     values |= {name: getattr(capability, name) for name in _CORRECTED if name in corrected}
-    return values
+    return values | {name: getattr(capability, name) for name in capability.source_texts}

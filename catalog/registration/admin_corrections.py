@@ -11,23 +11,40 @@ from django.db import transaction
 from acl.audit.recorder import record
 from catalog.effects.assessment import CORRECTABLE, Evidence, corrected_columns
 from catalog.embedding.jobs import send_embeddings
+from catalog.locks import lock_catalog
 from catalog.models import Capability, Definition
-from catalog.registration._derived_columns import EFFECT_COLUMNS, fill_in_effects
+from catalog.registration._derived_columns import (
+    DERIVED_COLUMNS,
+    EFFECT_COLUMNS,
+    fill_derived_columns,
+    fill_in_effects,
+)
 from catalog.registration.admission import texts_have_passed
 from catalog.registration.descriptor_rows import write_derived
+from catalog.registration.tool_words import WORDS, ToolWords
 from catalog.trust.gate import marked_as_reviewed
 
-# Columns that an admin sets. None is a text of the source.
+# Columns that an admin sets.
 SETTINGS = ("ai_access", "core", "pinned", "category", *CORRECTABLE)
 
 
 @transaction.atomic
 def change_tool(*, by: User | None, pk: int, values: Mapping[str, Any]) -> Capability:
-    """Set an admin's settings of one tool, by column; what is so already is not recorded anew."""
-    tool = Capability.objects.select_for_update(of=("self",)).get(pk=pk)
+    """Set an admin's settings of one tool, by column; what is so already is not recorded anew.
+
+    Raises ToolWordsRefused. The source's own words stay stored: the gate compares them, a server
+    is called by its own name, and effects are judged by them.
+    """
+    words = {name: values[name] for name in WORDS if name in values}
+    if words:
+        lock_catalog()
+    rows = Capability.objects.select_related("integration").select_for_update(of=("self",))
+    tool = rows.get(pk=pk)
+    changed = ToolWords(tool).give(words)
     corrected = corrected_columns(tool.effect_evidence)
-    changed = []
     for column, value in values.items():
+        if column in words:
+            continue
         if column not in SETTINGS:
             raise ValueError(column)
         before = getattr(tool, column)
@@ -52,13 +69,17 @@ def correct_capability(*, by: User | None, capability: Capability, changed: Iter
     if "category" in fields:
         capability.category_inferred = False
         fields.add("category_inferred")
+    derived: Iterable[str] = ()
     if corrected := fields.intersection((*CORRECTABLE, "category")):
         _note_corrections(capability, corrected)
         fill_in_effects(capability)
+        derived = EFFECT_COLUMNS
+    if fields.intersection(WORDS.values()):
+        fill_derived_columns(capability)
+        derived = (*DERIVED_COLUMNS, "source_texts")
     # The mark vouches for the whole row, so a row changed past the gate does not get it.
     with marked_as_reviewed() if texts_have_passed(capability) else nullcontext():
-        columns = {*fields, *EFFECT_COLUMNS} if corrected else fields
-        capability.save(update_fields=[*columns, "updated_at"])
+        capability.save(update_fields=[*{*fields, *derived}, "updated_at"])
     details = {name: getattr(capability, name) for name in sorted(fields)}
     if seen_findings:
         details["findings"] = "approved"

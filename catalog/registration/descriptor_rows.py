@@ -189,6 +189,8 @@ def _capability(
         values["ai_access"] = max([descriptor.ai_access, *decided], key=_STRICTNESS.index)
         if descriptor.category_inferred and not row.category_inferred:
             values |= {"category": row.category, "category_inferred": False}
+        values["source_texts"] = {name: values[name] for name in row.source_texts}
+        values |= {name: getattr(row, name) for name in row.source_texts}
         if corrected_columns(row.effect_evidence):
             values |= {name: getattr(row, name) for name in _EFFECT_COLUMNS}
     capability = Capability(

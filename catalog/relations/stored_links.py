@@ -67,11 +67,15 @@ _MENTIONS = (
 )
 _FOUND = """
       SELECT m.capability_id AS source, c.id AS target, m.kind, m.weight, m.origin
-      FROM catalog_mention m JOIN catalog_capability c ON c.{by} = m.name
+      FROM catalog_mention m JOIN catalog_capability c ON {by}
       WHERE {whose} = ANY (%(ids)s) AND c.id <> m.capability_id"""
 _ALL_FOUND = "\n      UNION ALL".join(
     _FOUND.format(by=by, whose=whose)
-    for by in ("identifier", "full_name")
+    for by in (
+        "c.identifier = m.name",
+        "c.full_name = m.name",
+        "c.identifier = 'tool:' || m.name",  # of a tool that an admin renamed
+    )
     for whose in ("m.capability_id", "c.id")
 )
 _EDGES = (

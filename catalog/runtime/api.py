@@ -31,10 +31,15 @@ from acl.web.scopes import has_scope
 from acl.web.strict_serializer import Flag, ProblemSerializer, StrictSerializer, Text
 from catalog.capabilities import lookup_api, runtime_state
 from catalog.formats.runtime import RUNTIME_KINDS
-from catalog.models import RuntimeCapability
+from catalog.models import Capability, RuntimeCapability
 from catalog.runtime import service
 from catalog.runtime import service as runtime_list
 from catalog.runtime.service import STATUSES, RuntimeEntry
+from catalog.runtime.tool_settings_api import (
+    ChangeToolSettingsSerializer,
+    ToolSettingsSerializer,
+    change_settings,
+)
 
 # Serializers of runtime capabilities.
 
@@ -178,8 +183,21 @@ class RuntimeCapabilityView(lookup_api.CapabilityView):
     required_scope = {
         "GET": ApiKey.Scope.DISCOVER,
         "PUT": ApiKey.Scope.REGISTER,
+        "PATCH": ApiKey.Scope.ADMIN,
         "DELETE": ApiKey.Scope.REGISTER,
     }
+
+    @extend_schema(
+        operation_id="set_capability",
+        tags=["Capabilities"],
+        summary="Switch a tool off or on, rename or describe it, or set its effect or category",
+        request=ChangeToolSettingsSerializer,
+        responses={200: ToolSettingsSerializer, **_PROBLEMS},
+    )
+    def patch(self, request: Request, full_name: str) -> Response:
+        """Change an admin's settings of a tool, for everyone. Rules are for single groups."""
+        installation_admin(request)
+        return change_settings(request, get_object_or_404(Capability, full_name=full_name))
 
     @extend_schema(
         operation_id="replace_capability",

@@ -81,7 +81,8 @@ def texts_of_descriptor(descriptor: Descriptor) -> JSONObject:
 def descriptor_of_row(row: Capability) -> Descriptor:
     """Rebuild the descriptor of a stored capability."""
     names = {field.name for field in fields(Descriptor)} - _NOT_COLUMNS
-    columns = {name: getattr(row, name) for name in names}
+    # The gate compares the source's own words, whatever an admin calls the tool.
+    columns = {name: getattr(row, name) for name in names} | row.source_texts
     effect = {
         "side_effect": row.declared_effect or _declarable(row.side_effect),
         "side_effect_inferred": not row.declared_effect,

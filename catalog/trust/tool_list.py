@@ -171,17 +171,19 @@ def digest_tools(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 def reconstruct_definition(capability: Capability) -> str:
     """Reconstruct the server's definition of a tool stored before pinning existed."""
     clients = passed_on(capability.annotations)
+    source_texts = capability.source_texts
+    title = source_texts.get("display_name", capability.display_name)
     definition = {
         "name": capability.action,
-        "description": capability.description or None,
+        "description": source_texts.get("description", capability.description) or None,
         "inputSchema": capability.input_schema,
         "outputSchema": capability.output_schema,
         "annotations": clients.hints or None,
         "icons": clients.icons or None,
         "_meta": clients.meta or None,
     }
-    if capability.display_name != display_name_for(capability.action):
-        definition["title"] = capability.display_name
+    if title != display_name_for(capability.action):
+        definition["title"] = title
     return serialize_definition(pinned_part(definition))
 
 

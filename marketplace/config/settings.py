@@ -133,6 +133,13 @@ PEGBOARD_OAUTH_DOCUMENTS: bool = _env["PEGBOARD_OAUTH_DOCUMENTS"]
 PEGBOARD_OAUTH_DAYS: int = _env["PEGBOARD_OAUTH_DAYS"]
 PEGBOARD_RESULT_BYTES: int = _env["PEGBOARD_RESULT_BYTES"]
 PEGBOARD_CALL_DAYS: int = _env["PEGBOARD_CALL_DAYS"]
+PEGBOARD_ADVICE: bool = _env["PEGBOARD_ADVICE"]
+PEGBOARD_TURN_DAYS: int = _env["PEGBOARD_TURN_DAYS"]
+PEGBOARD_MESSAGE_DAYS: int = _env["PEGBOARD_MESSAGE_DAYS"]
+PEGBOARD_DELIVERY_DAYS: int = _env["PEGBOARD_DELIVERY_DAYS"]
+PEGBOARD_SIGN_IN_DAYS: int = _env["PEGBOARD_SIGN_IN_DAYS"]
+PEGBOARD_RIGHTS_DAYS: int = _env["PEGBOARD_RIGHTS_DAYS"]
+PEGBOARD_AUDIT_DAYS: int = _env["PEGBOARD_AUDIT_DAYS"]
 PEGBOARD_CHAT_SECONDS: int = _env["PEGBOARD_CHAT_SECONDS"]
 PEGBOARD_CHAT_STEPS: int = _env["PEGBOARD_CHAT_STEPS"]
 PEGBOARD_CHAT_DAYS: int = _env["PEGBOARD_CHAT_DAYS"]
@@ -356,6 +363,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep-icons": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_ICONS),
     "sweep-client-documents": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_CLIENT_DOCUMENTS),
     "note-audit-head": _every(PEGBOARD_AUDIT_ANCHOR_SECONDS, task_names.NOTE_AUDIT_HEAD),
+    "apply-terms": _every(300, task_names.APPLY_TERMS),
     "sweep-embeddings": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_EMBEDDINGS),
     "expire-capabilities": _every(PEGBOARD_SWEEP_SECONDS, task_names.EXPIRE_CAPABILITIES),
     # A few at a time, between what capabilities wait for.
@@ -451,6 +459,8 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
     "SWAGGER_UI_DIST": "SIDECAR",
+    # With 150 rows or more, Swagger UI renders only those near the window: sections begin folded.
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "docExpansion": "none"},
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
@@ -483,8 +493,8 @@ SPECTACULAR_SETTINGS = {
         "SelectionMode": "discovery.models.Turn.Mode",
         "Effect": "acl.rights.precedence_sql.EFFECTS",
         "AccessEnum": "catalog.capabilities.detail_levels.ACCESSES",
-        "ToolAccess": "marketplace.integrations.api.tool_settings.ACCESS",
-        "ToolEffect": "marketplace.integrations.api.tool_settings.EFFECTS",
+        "ToolAccess": "catalog.runtime.tool_settings_api.ACCESS",
+        "ToolEffect": "catalog.runtime.tool_settings_api.EFFECTS",
         "Decision": "acl.rights.precedence_sql.DECISIONS",
         "StepKind": "catalog.access._explanation_steps.KINDS",
     },

@@ -686,6 +686,55 @@ SETTINGS = (
         "PEGBOARD_CALL_DAYS", 30, "Days that finished calls and their results are kept.", 1, 3650
     ),
     Setting(
+        "PEGBOARD_ADVICE",
+        False,
+        "Let chat models that admins choose advise on choosing tools. Each selection of their "
+        "groups then sends the model its message, and waits as long as the policy says.",
+    ),
+    Setting(
+        "PEGBOARD_TURN_DAYS",
+        400,
+        "Days that turns and their outcomes are kept; their sums stay. 0 keeps them for ever.",
+        0,
+        36_500,
+    ),
+    Setting(
+        "PEGBOARD_MESSAGE_DAYS",
+        90,
+        "Days that the messages of turns are kept, where they are. 0 keeps them with the turns.",
+        0,
+        36_500,
+    ),
+    Setting(
+        "PEGBOARD_DELIVERY_DAYS",
+        30,
+        "Days that the log of notifications that ended is kept.",
+        1,
+        3650,
+    ),
+    Setting(
+        "PEGBOARD_SIGN_IN_DAYS",
+        90,
+        "Days that sign-ins, failed ones too, and sessions that expired are kept.",
+        1,
+        3650,
+    ),
+    Setting(
+        "PEGBOARD_RIGHTS_DAYS",
+        1100,
+        "Days back that rights at a past moment can be told. 0 keeps the record for ever.",
+        0,
+        36_500,
+    ),
+    Setting(
+        "PEGBOARD_AUDIT_DAYS",
+        0,
+        "Days of the audit log that `manage.py archive_audit` leaves in the database, unless it is "
+        "given a date. 0 leaves all.",
+        0,
+        36_500,
+    ),
+    Setting(
         "PEGBOARD_CHAT_SECONDS",
         120,
         "Timeout of a request to a chat model in the Playground, in seconds.",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.models import Group, User
+from django.db.models import Q
 
 from acl.people.groups import GroupRefused
 from acl.people.people import PeopleRefused
@@ -13,7 +14,9 @@ from acl.people.spaces import SpaceRefused
 from acl.rights.delegation import DelegationRefused
 from catalog.access.rules import RuleRefused
 from catalog.models import Capability, Integration
+from catalog.registration.tool_words import ToolWordsRefused
 from catalog.servers.cell.allowed_hosts import NotAHostError
+from catalog.servers.net.private_hosts import HostRefusedError
 from discovery.calls.quotas import QuotaRefusedError
 from marketplace.config_file._document import (
     ConfigDocument,
@@ -126,6 +129,8 @@ def _entries(document: Values) -> Iterator[tuple[Key, Values]]:
         yield ("quota", words), _besides(quota, *QUOTA_SUBJECT)
     for trusted in document["trusted_values"]:
         yield ("trusted value", trusted["value"]), _besides(trusted, "value")
+    for host in document["allowed_hosts"]:
+        yield ("allowed host", host), {}
 
 
 def _grants(entry: Values, subject: str) -> Iterator[tuple[Key, Values]]:
@@ -161,6 +166,7 @@ _KINDS = (
     "flow rule",
     "quota",
     "trusted value",
+    "allowed host",
 )
 
 
@@ -177,8 +183,8 @@ def _shown(value: Any) -> str:
 
 
 _REFUSALS = (
-    *(DelegationRefused, GroupRefused, NotAHostError, PeopleRefused),
-    *(QuotaRefusedError, RuleRefused, SpaceRefused),
+    *(DelegationRefused, GroupRefused, HostRefusedError, NotAHostError, PeopleRefused),
+    *(QuotaRefusedError, RuleRefused, SpaceRefused, ToolWordsRefused),
 )
 
 
@@ -216,8 +222,10 @@ class Application:
             tool_names |= {*(entry.tools or []), *(rule.tool for rule in rules if rule.tool)}
         self._groups = {group.name: group for group in Group.objects.all()}
         self._integrations = {row.slug: row for row in Integration.objects.all()}
-        tools = Capability.objects.filter(full_name__in=tool_names).defer("input_schema", "content")
-        self._tools = {row.full_name: row for row in tools}
+        by_name = Q(full_name__in=tool_names) | Q(source_texts__full_name__in=tool_names)
+        tools = Capability.objects.filter(by_name).defer("input_schema", "content")
+        self._tools = {row.source_full_name: row for row in tools}
+        self._tools |= {row.full_name: row for row in tools}
         usernames = {item.user for item in document.people or []}
         usernames |= {item.user for item in document.quotas or [] if item.user}
         people = User.objects.filter(username__in=usernames)

@@ -164,9 +164,16 @@ class IntegrationEntry(Part):
 
 
 class ToolEntry(Part):
-    """An admin's settings of a tool. `effect` and `effect_flags` overrule its source."""
+    """An admin's settings of a tool. `effect` and `effect_flags` overrule its source.
+
+    `name` is the one by its source. With `rename`, the rest of the file names the tool by its new
+    one.
+    """
 
     name: Tool
+    rename: Annotated[str, Field(max_length=63), _PLAIN] | None = None
+    title: Title | None = None
+    description: Annotated[str, Field(max_length=8192), _PLAIN] | None = None
     access: Literal["execute", "propose", "blocked"] | None = None
     core: bool | None = None
     pinned: bool | None = None
@@ -265,4 +272,5 @@ class ConfigDocument(Part):
     flow_rules: list[FlowRuleEntry] | None = Field(default=None, max_length=MOST)
     quotas: list[QuotaEntry] | None = Field(default=None, max_length=MOST_QUOTAS)
     trusted_values: list[TrustedValueEntry] | None = Field(default=None, max_length=MOST)
+    allowed_hosts: list[Host] | None = Field(default=None, max_length=200)
     waiting: list[WaitingEntry] | None = Field(default=None, max_length=MOST)

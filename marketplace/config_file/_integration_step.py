@@ -13,6 +13,11 @@ from catalog.models import Integration
 from catalog.models.integration import ReviewState
 from catalog.readiness.obstacles import OWN_INTEGRATIONS
 from catalog.registration.register import register
+from catalog.servers.net.private_hosts import (
+    allow_private_host,
+    forget_private_host,
+    list_private_hosts,
+)
 from catalog.servers.program_network import set_network
 from catalog.servers.secrets.store import set_own_secrets
 from discovery.calls.quotas import set_call_limit
@@ -35,6 +40,20 @@ _DESCRIBED = (
 )
 # The operations of an API were chosen from its document, and are no part of the file either.
 _WITH_CONTENTS = ("", "openapi")
+
+
+def apply_allowed_hosts(work: Application) -> None:
+    """Allow the file's hosts of one's own network; with `prune`, close the others."""
+    entries = work.document.allowed_hosts
+    if entries is None:
+        return
+    hosts = set()
+    for place, text in enumerate(entries):
+        with work.at(("allowed_hosts", place)):
+            hosts.add(str(allow_private_host(by=work.by, text=text)))
+    for row in list_private_hosts() if work.prune else ():
+        if str(row) not in hosts:
+            forget_private_host(by=work.by, text=str(row))
 
 
 def apply_integrations(work: Application) -> None:

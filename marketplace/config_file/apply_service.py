@@ -20,7 +20,7 @@ from discovery.flow_guard.rules import distrust_value, remove_flow_rule, set_flo
 from discovery.models import FlowRule, TrustedValue
 from marketplace.config_file._application import Application, EntryChange, Waiting, compare
 from marketplace.config_file._document import FlowRuleEntry, SpaceReference, ToolEntry
-from marketplace.config_file._integration_step import apply_integrations
+from marketplace.config_file._integration_step import apply_allowed_hosts, apply_integrations
 from marketplace.config_file._quota_step import apply_quotas
 from marketplace.config_file._rights_step import apply_groups, apply_rights
 from marketplace.config_file._waiting_step import apply_waiting
@@ -38,6 +38,9 @@ from marketplace.installs.state import lock_integration
 
 Place = tuple[int, int, int]  # tool, space and group, 0 for none
 _COLUMNS = {
+    "rename": "name",
+    "title": "title",
+    "description": "description",
     "access": "ai_access",
     "core": "core",
     "pinned": "pinned",
@@ -56,7 +59,9 @@ def apply_policies(work: Application) -> None:
             continue
         names.add(entry.name)
         if (tool := work.tool(entry.name, path)) is not None:
-            _apply_tool(work, entry, Capability.objects.get(pk=tool.pk))
+            with work.at(path[:2]):
+                _apply_tool(work, entry, Capability.objects.get(pk=tool.pk))
+    work.load_names()  # renamed tools, too
     _apply_flow_rules(work)
     _apply_trusted_values(work)
 
@@ -189,6 +194,7 @@ def _apply(by: User | None, document: ReadDocument, *, prune: bool) -> Applied:
     _lock(work)
     before = export_document()
     apply_groups(work)
+    apply_allowed_hosts(work)
     apply_integrations(work)
     work.load_names()
     apply_policies(work)

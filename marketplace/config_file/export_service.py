@@ -32,6 +32,8 @@ from catalog.models import (
     Rule,
 )
 from catalog.models.integration import ReviewState
+from catalog.registration.tool_words import WORDS
+from catalog.servers.net.private_hosts import list_private_hosts
 from discovery.calls.quotas import call_limits, list_quotas
 from discovery.models import FlowRule, Quota, TrustedValue
 
@@ -60,6 +62,7 @@ def export_document(*, people: bool = True) -> Values:
             if people or row.user is None
         ],
         "trusted_values": list(TrustedValue.objects.order_by("value").values("value", "note")),
+        "allowed_hosts": sorted(map(str, list_private_hosts())),
         "waiting": sorted(map(waiting_entry, list_kept_settings()), key=waiting_key),
     }
 
@@ -209,15 +212,22 @@ def _distinct(entries: list[Values]) -> list[Values]:
 def _tools() -> list[Values]:
     """Return the tools whose settings are not the usual ones."""
     rows = Capability.objects.exclude(
-        ai_access=Capability.AIAccess.EXECUTE, core=False, pinned=False, effect_evidence={}
+        ai_access=Capability.AIAccess.EXECUTE,
+        core=False,
+        pinned=False,
+        effect_evidence={},
+        source_texts={},
     )
     entries = (tool_entry(row) for row in rows.order_by("full_name").defer("input_schema"))
-    return [entry for entry in entries if len(entry) > 1]
+    return sorted((entry for entry in entries if len(entry) > 1), key=itemgetter("name"))
 
 
 def tool_entry(row: Capability) -> Values:
     """Return an admin's settings of a tool as the file has them."""
-    entry: Values = {"name": row.full_name}
+    entry: Values = {"name": row.source_full_name}
+    words = {"rename": row.tool_name, "title": row.display_name, "description": row.description}
+    columns = zip(words, WORDS.values(), strict=True)
+    entry |= {name: words[name] for name, column in columns if column in row.source_texts}
     if row.ai_access not in Capability.OF_SOURCES:
         entry["access"] = row.ai_access
     entry |= {name: True for name in ("core", "pinned") if getattr(row, name)}

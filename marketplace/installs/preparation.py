@@ -13,6 +13,7 @@ from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.servers.client.launch_rules import CommandNotAllowedError, check_variables
 from catalog.servers.client.variable_rules import refusal_reason
 from catalog.servers.net.address_check import AllowedHosts, EndpointNotAllowedError, check_address
+from catalog.servers.net.private_hosts import closed_host
 from catalog.servers.program_network import propose_hosts
 from marketplace.installs.command_confirmation import bounds_of, digest_of_target
 from marketplace.installs.integration_management import descriptor_of_listing
@@ -64,6 +65,12 @@ class Prepared:
         """Facts confirmed with a server's address: headers, and where people sign in."""
         lines = connection_lines(self.descriptor)
         return tuple(line for line in lines if line.part.startswith(("headers.", "security.")))
+
+    @property
+    def closed_host(self) -> str:
+        """Host to allow first, of a server's address; "" where it is open, or none helps."""
+        remote = self.descriptor.transport not in ("", "stdio")
+        return closed_host(self.descriptor.endpoint) if remote else ""
 
     @property
     def target_digest(self) -> str:

@@ -20,6 +20,8 @@ from catalog.models import (
     Sync,
 )
 from catalog.servers.cell.report import CellReport, report_for
+from catalog.servers.client.server_problems import Reason
+from catalog.servers.net.private_hosts import closed_host
 from catalog.servers.oauth.accounts import find_account
 from catalog.servers.program_network import ProgramNetwork, program_network
 from catalog.servers.secrets.store import SecretState, list_secret_states
@@ -67,6 +69,15 @@ class IntegrationDetails:
     network: ProgramNetwork | None  # of a program
     cells: CellReport
     icon_problem: str  # why the icon that it declares is not shown, or ""
+
+    @property
+    def closed_host(self) -> str:
+        """Return the host that has to be allowed before its server can be reached, or ""."""
+        row, newest = self.integration, next(iter(self.health.checks), None)
+        if not row.transport or row.transport == "stdio":
+            return ""
+        was_refused = newest is not None and newest.reason == Reason.NOT_ALLOWED
+        return closed_host(row.endpoint, was_refused=was_refused)
 
     @property
     def only_described(self) -> bool:

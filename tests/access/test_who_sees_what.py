@@ -118,11 +118,13 @@ OTHERS |= {
     "api-quota",
     "api-prices",  # tests/insights/test_prices.py
     "api-price",
+    "api-advice",  # tests/advice/test_advice.py
     "api-chat-models",  # tests/chats/test_api.py
     "api-chat-model",
     "api-risks",  # for admins: tests/insights/test_risk.py
 }
 OTHERS |= {"api-additions", "api-addition"}  # tests/openapi/test_adding.py
+OTHERS |= {"api-allowed-hosts"}  # tests/net/test_private_hosts.py
 OTHERS |= {"api-sources", "api-source", "api-source-refresh"}  # tests/sources/test_api.py
 OTHERS |= {"api-meta"}  # the same for everyone
 every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.path} {way.query or ''}")

@@ -1,6 +1,7 @@
 """The pages of integrations in a browser: an admin's workflow, and accessibility."""
 
 import os
+from typing import Literal
 
 import pytest
 from django.contrib.auth.models import User
@@ -42,6 +43,34 @@ def test_admin_sets_a_secret_finds_what_is_wrong_and_removes_it(
 
     expect(page.get_by_text("Mail was uninstalled.")).to_be_visible()
     expect(page.get_by_role("heading", name="Nothing is installed yet")).to_be_visible()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
+def test_admin_gives_a_tool_other_words(
+    page: Page,
+    admin: User,
+    mail: Integration,
+    live_server: LiveServer,
+    width: int,
+    scheme: Literal["dark", "light"],
+) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    sign_in(page, admin, live_server)
+    page.goto("/integrations/mail/")
+    page.get_by_text("Change Send Approved").click()
+    tool = page.locator(".integration-tool", has_text="mail__send_approved")
+    tool.get_by_label("Name for models").fill("post")
+    tool.get_by_label("Description").fill("Sends a mail in the name of the team.")
+    tool.get_by_role("button", name="Save").click()
+
+    tool = page.locator(".integration-tool", has_text="mail__post")
+    tool.get_by_text("Change", exact=False).first.click()
+    expect(tool.get_by_text("Its source says:")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    if SHOTS:
+        tool.scroll_into_view_if_needed()
+        page.screenshot(path=f"{SHOTS}/tool-words-{width}.png")
 
 
 def test_person_is_told_where_they_are_sent_to_sign_in(

@@ -19,6 +19,7 @@ from acl.platform.redis_circuit import redis_circuit
 from acl.rights.caller_lookup import Caller
 from catalog.access.rules import add_rule
 from catalog.models import Capability, Integration, Rule
+from catalog.registration.admin_corrections import change_tool
 from discovery.metatools.registry import META_TOOLS
 from discovery.models import Call
 from tests.access.people import People
@@ -83,6 +84,22 @@ def test_list_of_an_integration_is_its_servers_own(hub: Integration, key: str) -
     info = begun["_meta"]["io.modelcontextprotocol/serverInfo"]
     assert (info["name"], info["title"], info["version"]) == ("hub", "Code hub", "2.1.0")
     assert "search_tools" not in begun["instructions"]
+
+
+def test_tool_that_an_admin_renamed_is_listed_and_called_by_either_address(
+    hub: Integration, key: str
+) -> None:
+    merge = Capability.objects.get(full_name="hub__merge")
+    change_tool(by=None, pk=merge.pk, values={"name": "join", "description": "Joins a branch."})
+
+    [joined, *_] = ask(key, "tools/list", path="/mcp/hub").json()["result"]["tools"]
+    for path, name in (("/mcp/hub", "join"), ("/mcp/hub", "merge"), ("/mcp", "hub__join")):
+        ask(key, "tools/call", {"name": name, "arguments": {"pr": 7}}, path=path)
+
+    assert (joined["name"], joined["description"]) == ("join", "Joins a branch.")
+    assert own_names(key) == ["hub__join", "hub__read_file"]
+    assert [row.full_name for row in Call.objects.all()] == ["hub__join"] * 3
+    assert {row.capability.action for row in Call.objects.all() if row.capability} == {"merge"}
 
 
 def test_address_of_what_is_not_yours_is_that_of_nothing(people: People, hub: Integration) -> None:

@@ -135,6 +135,8 @@ TASKS: dict[str, tuple[Any, frozenset[str]]] = {
     # Addresses that people gave for themselves, and admins for groups; here there is mail only.
     "servers.notify": (None, NOTHING),
     "servers.deliver_notification": (NotificationDelivery, NOTHING),
+    # A chat model that an admin set; what is asked waits in Redis for seconds.
+    "servers.answer_advice": (None, NOTHING),
     # An address that an admin pasted. It gets no secret, and nothing is installed.
     "servers.ask_model": (ModelRequest, NOTHING),
     "servers.sweep_chats": (None, NOTHING),

@@ -154,6 +154,22 @@ WRITERS = {
         "_carry_settings",
     ): "access, marks and effects that an admin set, and no text",
     (
+        "catalog/registration/_hanging_rows.py",
+        "write_texts",
+    ): "an admin's words, scanned when they were given, in rows that passed the gate",
+    (
+        "catalog/registration/_hanging_rows.py",
+        "note_former_name",
+    ): "an earlier name in rows that count, and no text",
+    (
+        "catalog/registration/_derived_columns.py",
+        "fill_in_effects",
+    ): "judges a copy by its source's words, and stores none of them",
+    (
+        "catalog/registration/tool_words.py",
+        "give",
+    ): "an admin's words, which `_checked` has scanned",
+    (
         "catalog/registration/descriptor_rows.py",
         "set_corrected_category",
     ): "an admin's corrected category, in rows that passed the gate",

@@ -2,7 +2,7 @@
 
 import re
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -146,10 +146,12 @@ def _unwrap_ipv4(address: Address) -> Address:
 class AllowedHosts:
     """Hosts that Pegboard may reach at private addresses, without TLS and at any port.
 
-    Each is a lower-case host and a port, or None for every port.
+    Each is a lower-case host and a port, or None for every port. `has_stored` adds those that
+    admins allowed from a page, which are asked for where nothing else allows a host.
     """
 
     hosts: frozenset[tuple[str, int | None]] = frozenset()
+    has_stored: bool = False
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, int | None]]) -> "AllowedHosts":
@@ -159,12 +161,38 @@ class AllowedHosts:
     @classmethod
     def from_settings(cls) -> "AllowedHosts":
         """Return the deployment's allowed hosts."""
-        return cls.of(settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS)
+        operators = cls.of(settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS)
+        return cls(operators.hosts, has_stored=True)
 
     def allow(self, host: str, port: int) -> bool:
         """Return True if an admin has allowed the host at this port."""
-        plain = host.lower().strip("[]").rstrip(".")
-        return (plain, port) in self.hosts or (plain, None) in self.hosts
+        plain = _plain(host)
+        if (plain, port) in self.hosts or (plain, None) in self.hosts:
+            return True
+        return self.has_stored and any(is_stored(plain, port) for is_stored in _STORED)
+
+
+# Set by the module with the admins' list: this one reads no table.
+_STORED: list[Callable[[str, int], bool]] = []
+
+
+def use_stored_hosts(is_stored: Callable[[str, int], bool]) -> None:
+    """Name the function that says whether an admin has allowed a host and port."""
+    _STORED[:] = [is_stored]
+
+
+def host_and_port(url: str) -> tuple[str, int]:
+    """Return the host and the port of an address, or raise EndpointNotAllowedError."""
+    try:
+        parsed = httpx2.URL(url)
+        host = parsed.raw_host.decode("ascii")
+    except (httpx2.InvalidURL, UnicodeError, ValueError, TypeError):
+        raise EndpointNotAllowedError from None
+    return _plain(host), parsed.port or (443 if parsed.scheme == "https" else 80)
+
+
+def _plain(host: str) -> str:
+    return host.lower().strip("[]").rstrip(".")
 
 
 def check_address(url: str | httpx2.URL, allowed: AllowedHosts) -> httpx2.URL:
@@ -182,22 +210,22 @@ def check_address(url: str | httpx2.URL, allowed: AllowedHosts) -> httpx2.URL:
     if parsed.scheme not in ("https", "http") or parsed.userinfo or not host:
         raise EndpointNotAllowedError
     port = parsed.port or (443 if parsed.scheme == "https" else 80)
-    if not allowed.allow(host, port):
-        _check_public(parsed.scheme, host, port)
+    if _is_public(parsed.scheme, host, port):
+        return parsed
     # An admin's exception covers private addresses, never metadata services.
-    elif _ip_literal(host) and classify_address(_ip_literal(host)) is AddressClass.NEVER:
+    if _ip_literal(host) and classify_address(_ip_literal(host)) is AddressClass.NEVER:
+        raise EndpointNotAllowedError
+    if not allowed.allow(host, port):
         raise EndpointNotAllowedError
     return parsed
 
 
-def _check_public(scheme: str, host: str, port: int) -> None:
-    literal = _ip_literal(host)
+def _is_public(scheme: str, host: str, port: int) -> bool:
     if scheme != "https" or port not in PUBLIC_PORTS:
-        raise EndpointNotAllowedError
-    if literal and classify_address(literal) is not AddressClass.PUBLIC:
-        raise EndpointNotAllowedError
-    if not literal and (not _NAME.fullmatch(host) or _is_local(host)):
-        raise EndpointNotAllowedError
+        return False
+    if literal := _ip_literal(host):
+        return classify_address(literal) is AddressClass.PUBLIC
+    return _NAME.fullmatch(host) is not None and not _is_local(host)
 
 
 def is_ip_literal(host: str) -> bool:

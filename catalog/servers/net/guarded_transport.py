@@ -87,11 +87,11 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
                 addresses = await self._resolve(host, port)
         except (OSError, UnicodeError, TimeoutError):
             raise NotReachableError from None
-        allowed_classes = {AddressClass.PUBLIC}
-        if self._allowed.allow(host, port):
-            allowed_classes.add(AddressClass.PRIVATE)
         # DNS rebinding mixes private addresses with public ones: one bad address refuses the name.
-        if any(classify_address(address) not in allowed_classes for address in addresses):
+        classes = set(map(classify_address, addresses))
+        if AddressClass.NEVER in classes:
+            raise EndpointNotAllowedError
+        if AddressClass.PRIVATE in classes and not self._allowed.allow(host, port):
             raise EndpointNotAllowedError
         return addresses[:_MAX_ATTEMPTS]
 

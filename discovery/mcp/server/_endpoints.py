@@ -208,7 +208,7 @@ class IntegrationEndpoint:
     def list_tools(self) -> ListToolsResult:
         slug = self._integration.slug
         rows = tools_of_integration(self._caller, slug, apps=self.shows_apps)
-        tools = [describe_tool(row, row.action, own_schema=True) for row in rows]
+        tools = [describe_tool(row, row.tool_name, own_schema=True) for row in rows]
         if any(row.readiness.asks_first for row in rows):  # type: ignore[attr-defined]
             tools.append(describe_meta_tool(_GET_CALL))
         tools = tools if has_scope(self.principal, _EXECUTE) else []
@@ -253,7 +253,8 @@ class IntegrationEndpoint:
         return self._caller.user_id
 
     def _full_name(self, name: str) -> str | None:
-        matching = self._tools().filter(Q(action=name) | Q(full_name=name))
+        renamed = f"{self._integration.slug}__{name}"
+        matching = self._tools().filter(Q(action=name) | Q(full_name__in=(name, renamed)))
         full_name: str | None = matching.order_by("pk").values_list("full_name", flat=True).first()
         return full_name
 

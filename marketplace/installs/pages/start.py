@@ -19,6 +19,7 @@ from catalog.servers.cell.allowed_hosts import NotAHostError, parse_hosts
 from catalog.servers.cell.report import report_for
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.address_check import EndpointNotAllowedError
+from catalog.servers.secrets.store import UnusableSecretError
 from marketplace.installs.preparation import (
     Prepared,
     Receivers,
@@ -57,6 +58,7 @@ _REFUSALS = (
     ListingHeldError,
     TargetChangedError,
     OtherRequestError,
+    UnusableSecretError,
 )
 
 

@@ -83,16 +83,27 @@ class ChangeApplicationExecutesSerializer(StrictSerializer):
     application_executes = Flag()
 
 
-# Not in the document: Swagger UI shows only the first section of one with more than 97 paths.
-@extend_schema(exclude=True)
 class ApplicationExecutesView(AdminView):
     """An integration's mark: its calls are those of the chat application."""
 
+    @extend_schema(
+        operation_id="application_executes",
+        tags=["Integrations"],
+        summary="Get whether the chat application carries out an integration's calls",
+        responses={200: ApplicationExecutesSerializer, **_PROBLEMS},
+    )
     def get(self, request: Request, slug: str) -> Response:
         """Return the mark."""
         row = get_object_or_404(Integration, slug=slug)
         return Response(ApplicationExecutesSerializer(row).data)
 
+    @extend_schema(
+        operation_id="change_application_executes",
+        tags=["Integrations"],
+        summary="Set whether the chat application carries out an integration's calls",
+        request=ChangeApplicationExecutesSerializer,
+        responses={200: ApplicationExecutesSerializer, **_PROBLEMS},
+    )
     def put(self, request: Request, slug: str) -> Response:
         """Set or remove the mark. It changes nothing for tools that run in Pegboard."""
         row = get_object_or_404(Integration, slug=slug)

@@ -17,6 +17,7 @@ from acl.web.staff_pages import admins_only, posted
 from catalog.access.grants import set_application_executes, set_requestable
 from catalog.models import Capability, Integration
 from catalog.registration.admin_corrections import change_tool
+from catalog.registration.tool_words import WORDS, ToolWordsRefused
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.address_check import EndpointNotAllowedError
 from discovery.calls.quotas import MOST_A_MINUTE, set_call_limit
@@ -117,12 +118,15 @@ class ToolForm(forms.Form):
 
     ai_access = forms.ChoiceField(choices=Capability.AIAccess.choices)
     side_effect = forms.ChoiceField(choices=Capability.SideEffect.choices)
+    name = forms.CharField(required=False)
+    title = forms.CharField(required=False)
+    description = forms.CharField(required=False, strip=False)
 
 
 @admins_only
 @require_POST
 def tool(request: PageRequest, slug: str, full_name: str) -> HttpResponse:
-    """Switch a tool off or on, have its calls approved, or set its effect."""
+    """Switch a tool off or on, have its calls approved, set its effect, or change its words."""
     row = get_object_or_404(Capability, integration__slug=slug, full_name=full_name)
     form = ToolForm(request.POST)
     if not form.is_valid():
@@ -130,8 +134,17 @@ def tool(request: PageRequest, slug: str, full_name: str) -> HttpResponse:
     values = form.cleaned_data
     if values["side_effect"] == row.side_effect:  # only what was changed is the admin's word
         del values["side_effect"]
-    change_tool(by=request.user, pk=row.pk, values=values)
-    messages.success(request, _("%(name)s was changed for everyone.") % {"name": row.display_name})
+    # Tools without a server keep their names, so that the form has none.
+    unnamed = set() if row.integration.transport else {"name"}
+    for word in (WORDS.keys() - request.POST.keys()) | unnamed:
+        del values[word]
+    try:
+        row = change_tool(by=request.user, pk=row.pk, values=values)
+    except ToolWordsRefused as refused:
+        messages.warning(request, f"{row.display_name}: {refused}")
+    else:
+        done = _("%(name)s was changed for everyone.") % {"name": row.display_name}
+        messages.success(request, done)
     return redirect(f"{reverse('integration', args=[slug])}#tools-head")
 
 

@@ -1,4 +1,4 @@
-"""REST endpoint for an admin's settings of single tools: access, effect and category."""
+"""REST endpoints for an admin's settings of single tools: use, words, effect and category."""
 
 from typing import Any
 
@@ -15,6 +15,7 @@ from acl.web.strict_serializer import ProblemSerializer, StrictSerializer, Text
 from catalog.formats.categories import canonical_category
 from catalog.models import Capability
 from catalog.registration.admin_corrections import change_tool
+from catalog.registration.tool_words import ToolWordsRefused
 
 _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404)}
 ACCESS = ("execute", "propose", "blocked")
@@ -31,6 +32,14 @@ class ToolSettingsSerializer(serializers.Serializer[Any]):
     )
     effect = serializers.CharField(source="side_effect", help_text="What it does to the world.")
     category = serializers.CharField()
+    name = serializers.CharField(source="tool_name", help_text="Its name within its integration.")
+    title = serializers.CharField(source="display_name")
+    description = serializers.CharField()
+    source_texts = serializers.DictField(
+        child=serializers.CharField(),
+        help_text="What its source says where an admin wrote something else: `full_name`, "
+        "`display_name`, `description`.",
+    )
 
 
 class ChangeToolSettingsSerializer(StrictSerializer):
@@ -44,6 +53,15 @@ class ChangeToolSettingsSerializer(StrictSerializer):
         help_text="The admin's word, which overrules the source's, now and later.",
     )
     category = Text(max_length=60, required=False)
+    name = Text(
+        max_length=63,
+        required=False,
+        allow_blank=True,
+        help_text="Its name for models, within its integration, for tools of servers and APIs. "
+        "Its server is called by its own. Empty: as its source says, for this and the next two.",
+    )
+    title = Text(max_length=200, required=False, allow_blank=True)
+    description = Text(max_length=8192, required=False, allow_blank=True)
 
     def validate_category(self, value: str) -> str:
         """Normalize the category."""
@@ -69,15 +87,23 @@ class ToolSettingsView(AdminView):
     @extend_schema(
         operation_id="change_tool_settings",
         tags=["Integrations"],
-        summary="Switch a tool off or on, or set its effect or category",
+        summary="Switch a tool off or on, rename or describe it, or set its effect or category",
         request=ChangeToolSettingsSerializer,
         responses={200: ToolSettingsSerializer, **_PROBLEMS},
     )
     def patch(self, request: Request, slug: str, full_name: str) -> Response:
         """Change the settings. They hold for everyone; rules and grants stay."""
         tool = get_object_or_404(Capability, integration__slug=slug, full_name=full_name)
-        serializer = ChangeToolSettingsSerializer(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        by = installation_admin(request)
+        return change_settings(request, tool)
+
+
+def change_settings(request: Request, tool: Capability) -> Response:
+    """Change a tool's settings as the body says."""
+    by = installation_admin(request)
+    serializer = ChangeToolSettingsSerializer(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    try:
         changed = change_tool(by=by, pk=tool.pk, values=serializer.validated_data)
-        return Response(ToolSettingsSerializer(changed).data)
+    except ToolWordsRefused as refused:
+        raise serializers.ValidationError({refused.setting: [str(refused)]}) from refused
+    return Response(ToolSettingsSerializer(changed).data)
