@@ -40,8 +40,8 @@ _WORDS_BY_SCOPES: dict[frozenset[str], str] = {
         trustedvalue.add trustedvalue.change trustedvalue.delete""",
     frozenset({Scope.ADMIN, Scope.SCIM}): """
         group.created group.deleted group.renamed key.revoked person.changed person.deactivated
-        person.deprovisioned person.invited person.joined_group person.left_group person.provisioned
-        person.reactivated""",
+        person.deprovisioned person.erased person.exported person.invited person.joined_group
+        person.left_group person.provisioned person.reactivated""",
     frozenset({Scope.ADMIN, Scope.REGISTER}): """
         capability.propose capability.replace capability.retire grant.add""",
     frozenset({Scope.EXECUTE}): "call.cancel server.propose",
@@ -59,10 +59,8 @@ SCOPES = {action: scopes for scopes, words in _WORDS_BY_SCOPES.items() for actio
 # What follows from an act that is compared itself, from a person's answer, or from time.
 _CONSEQUENCES = """
     audit.archived call.acted_for call.left_queue call.question_accepted capability.expire
-    capability.tried
-    catalog.register client.disconnected database.backed_up database.restored definition.differs
-    invitation.accepted
-    person.groups_mapped person.joined person.looked_as rule.keep"""
+    capability.tried catalog.register client.disconnected database.restored definition.differs
+    invitation.accepted person.groups_mapped person.joined person.looked_as rule.keep"""
 CONSEQUENCES = frozenset(_CONSEQUENCES.split())
 # Members and spaces are administered by admins: a key without an admin's rank has rules and keys.
 _OF_ADMINS = ("group", "invitation", "person", "service_account", "space")

@@ -129,6 +129,8 @@ class ScimRecord(models.Model):
         settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="scim"
     )
     group = models.OneToOneField(Group, models.CASCADE, null=True, blank=True, related_name="scim")
+    erased: ClassVar = {"user": {"external_id": ""}}
+
     external_id = models.CharField(max_length=200, blank=True, db_index=True)
     created_at = models.DateTimeField(auto_now_add=True)
     modified_at = models.DateTimeField(auto_now=True)

@@ -20,6 +20,7 @@ from acl.keys.lifecycle import revoke_key
 from acl.models import ApiKey
 from acl.people.groups import join_default_groups
 from acl.people.people import PeopleRefused, deactivate, groups_of, is_name_taken
+from acl.people.personal_data import erase_person
 from acl.rights.delegation import (
     Actor,
     DelegationRefused,
@@ -107,16 +108,16 @@ def change_person(
 
 @transaction.atomic
 def deprovision_person(*, by: Actor, person: User) -> None:
-    """Deactivate a person for good: sessions end, keys are revoked, and no group is left."""
+    """Deactivate a person for good, and remove their name, addresses and messages."""
     deactivate(by=by, person=person)
     for key in ApiKey.objects.filter(owner=person, revoked_at=None).order_by("pk"):
         revoke_key(by=by, key=key)
     groups = dict(person.groups.order_by("name").values_list("pk", "name"))
-    person.groups.clear()
     record(
         by=by, action="person.deprovisioned", target=person.username,
         details={"groups": list(groups.values())}, groups=groups.keys(),
     )  # fmt: skip
+    erase_person(by=by, person=person)
 
 
 def _addresses_of(person: User) -> list[ProvisionedAddress]:

@@ -15,6 +15,7 @@ from acl.models import Invitation
 from acl.people._invitations import invite
 from acl.people.languages import language_of
 from acl.people.people import PeopleFilter, PeopleRefused, deactivate, list_people, reactivate
+from acl.people.personal_data import erase_person
 from acl.rights.delegation.authority import KeyHolder
 from acl.web.answer_serializer import page_serializer
 from acl.web.api_views import GroupAdminView
@@ -172,6 +173,19 @@ class PersonView(GroupAdminView):
             change(by=acting_admin(request), person=person)
         person.refresh_from_db()
         return Response(PersonSerializer(person, context={"request": request}).data)
+
+    @extend_schema(
+        operation_id="remove_person",
+        tags=["People"],
+        summary="Remove a person, with name, addresses and messages",
+        responses={204: None},
+    )
+    def delete(self, request: Request, user: str) -> Response:
+        """Remove what is the person's for good. Turns and calls go on counting, without a name."""
+        person = get_object_or_404(people_known(request), username=user)
+        with refusals_as_problems(_REFUSALS):
+            erase_person(by=acting_admin(request), person=person)
+        return Response(status=204)
 
 
 class InvitationsView(GroupAdminView):

@@ -7,7 +7,7 @@ from django.contrib import messages
 from django.contrib.auth.models import Group, User
 from django.core.mail import EmailMessage
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -23,6 +23,7 @@ from acl.people.forms import SHOWN, GroupForm, InviteForm, PeopleForm, SignInGro
 from acl.people.groups import GroupRefused
 from acl.people.languages import language_of
 from acl.people.people import PeopleRefused, list_people
+from acl.people.personal_data import erase_person, export_person
 from acl.people.sign_in_groups import list_mapped_groups, map_group, unmap_group
 from acl.platform.mail import delivers_mail, send_later
 from acl.web.frame import PageRequest, frame_of, render_page
@@ -102,8 +103,17 @@ def remove_sign_in_group(request: PageRequest, pk: int) -> HttpResponse:
 @admins_only
 @require_GET
 def person(request: PageRequest, pk: int) -> HttpResponse:
-    """Show a person, with the possible actions."""
-    return _person_page(request, _find(pk), GroupForm())
+    """Show a person, with the possible actions; or all that is stored about them, as a file."""
+    person_row = _find(pk)
+    if "export" in request.GET:
+        try:
+            rows = export_person(by=request.user, person=person_row)
+        except PeopleRefused as problem:
+            messages.error(request, str(problem))
+            return redirect("person", pk)
+        name = f'attachment; filename="person-{pk}.json"'
+        return JsonResponse(rows, headers={"Content-Disposition": name})
+    return _person_page(request, person_row, GroupForm())
 
 
 @admins_only
@@ -146,12 +156,17 @@ def leave_group(request: PageRequest, pk: int, group_pk: int) -> HttpResponse:
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def deactivate(request: PageRequest, pk: int) -> HttpResponse:
-    """Ask for confirmation, or carry out the action."""
+    """Ask for confirmation, or carry out the action: deactivate, or remove for good."""
     person_row = _find(pk)
     if request.method != "POST":
         context = {"person": person_row}
         template = "people/deactivate.html"
         return render_page(request, template, context, frame=frame_of(request))
+    if "erase" in request.POST:
+        done = _("The person was removed. Their turns and calls go on counting, without a name.")
+        return _change(
+            request, person_row, lambda: erase_person(by=request.user, person=person_row), done
+        )
     done = (
         _("%(user)s was deactivated. Its keys are refused from now on.")
         if _is_program(person_row)

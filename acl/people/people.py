@@ -110,7 +110,7 @@ def deactivate(*, by: Actor, person: User) -> None:
     """Deactivate a person: end their sessions and the invitations they sent."""
     if (actor := person_behind(by)) is not None and actor.pk == person.pk:
         raise PeopleRefused(_("You cannot deactivate yourself. Ask another admin."))
-    _check_power(by, person)
+    check_power(by, person)
     if not User.objects.filter(pk=person.pk, is_active=True).update(is_active=False):
         return
     sessions = end_sessions(person)
@@ -125,7 +125,7 @@ def deactivate(*, by: Actor, person: User) -> None:
 @transaction.atomic
 def reactivate(*, by: Actor, person: User) -> None:
     """Reactivate a person, with the groups that they had."""
-    _check_power(by, person)
+    check_power(by, person)
     if User.objects.filter(pk=person.pk, is_active=False).update(is_active=True):
         groups = groups_of(person)
         record(by=by, action="person.reactivated", target=person.username, groups=groups)
@@ -134,7 +134,7 @@ def reactivate(*, by: Actor, person: User) -> None:
 @transaction.atomic
 def add_to_group(*, by: Actor, person: User, group: Group) -> None:
     """Add a person to a group, with effect from the next request."""
-    _check_power(by, person, joins=[group])
+    check_power(by, person, joins=[group])
     if not person.groups.filter(pk=group.pk).exists():
         person.groups.add(group)
         _record_group(by, "person.joined_group", person, group)
@@ -164,7 +164,7 @@ def turn_codes_off(*, by: User | None, person: User) -> None:
             raise PeopleRefused(
                 _("Turn off your own two-factor authentication under Your account.")
             )
-        _check_power(by, person)
+        check_power(by, person)
     removed, _by_model = Authenticator.objects.filter(user=person).delete()
     if removed:
         record(by=by, action="person.two_factor_off", target=person.username)
@@ -192,7 +192,7 @@ def end_sessions(person: User) -> int:
     return len(theirs)
 
 
-def _check_power(by: Actor, person: User, *, joins: Iterable[Group] = ()) -> None:
+def check_power(by: Actor, person: User, *, joins: Iterable[Group] = ()) -> None:
     """Raise PeopleRefused if the person has more power than `by`, or would gain more."""
     try:
         check_person(by, person)

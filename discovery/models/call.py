@@ -1,7 +1,7 @@
 """A call of a capability: its request, approval and outcome."""
 
 import uuid
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import Group
@@ -65,6 +65,22 @@ class Call(ChainColumns, JobRow):
         State.EXPIRED,
         State.CANCELLED,
     )
+
+    erased: ClassVar = {
+        "user": {
+            "arguments_json": "{}",
+            "result_json": "",
+            "message": "",
+            "note": "",
+            "idempotency_key": "",
+            "flow": {},
+            "dialogue": None,
+            "questions": [],
+            "content": Content.REMOVED,
+        },
+        "actor": {"key_name": ""},
+        "decided_by": {"note": "", "decided_key_name": ""},
+    }
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     # The composite indexes below begin with these columns.

@@ -1,6 +1,7 @@
 """Conversations with a model: messages, and the requests that each needs."""
 
 import uuid
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import Group, User
@@ -82,6 +83,8 @@ class ChatModel(models.Model):
 
 class ChatUse(models.Model):
     """Tokens of a person with a model on a day in UTC. It outlives deleted conversations."""
+
+    erased: ClassVar[dict[str, dict[str, Any]]] = {"user": {}}
 
     model = models.ForeignKey(ChatModel, models.CASCADE, related_name="uses")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")

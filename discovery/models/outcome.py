@@ -1,5 +1,7 @@
 """The outcome of a turn, and the capabilities called in it."""
 
+from typing import ClassVar
+
 from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import F, Q
@@ -12,6 +14,8 @@ from discovery.models.turn import Turn
 
 class Outcome(ChainColumns):
     """The outcome of a turn. Windows use the newest ones by primary key."""
+
+    erased: ClassVar = {"turn__user": {"note": "", "key_name": ""}, "actor": {"key_name": ""}}
 
     class Status(models.TextChoices):
         SUCCESS = "success"

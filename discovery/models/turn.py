@@ -1,6 +1,7 @@
 """Turns: selections and plans, with what followed."""
 
 import uuid
+from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import Group
@@ -29,6 +30,11 @@ class Turn(ChainColumns):
     class Mode(models.TextChoices):
         DISCOVERED = "discovered", "what fits the message"
         ALL = "all", "everything that the caller may use"
+
+    erased: ClassVar = {
+        "user": {"message": "", "noted": None, "sealed_words": None},
+        "actor": {"key_name": ""},
+    }
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")

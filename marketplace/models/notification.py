@@ -1,6 +1,7 @@
 """Channels of notifications, and what is delivered through them."""
 
 import uuid
+from typing import ClassVar
 
 from django.contrib.auth.models import Group, User
 from django.contrib.postgres.fields import ArrayField
@@ -79,6 +80,8 @@ class NotificationDelivery(models.Model):
     The content never has values of arguments: they are read when it is sent, where a channel
     has them at all.
     """
+
+    names_people: ClassVar = ("content", "message")
 
     class State(models.TextChoices):
         PENDING = "pending", _("pending")

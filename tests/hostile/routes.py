@@ -406,7 +406,7 @@ ROUTES = [
     Row("api/v1/access/grants", INSTALLING, "DELETE",
         query={"group": "{group}", "integration": "{integration}"}),
     Row("api/v1/people", INSTALLING),
-    Row("api/v1/people/<str:user>", INSTALLING, "GET PATCH", body={"active": False},
+    Row("api/v1/people/<str:user>", INSTALLING, "GET PATCH DELETE", body={"active": False},
         fill={"user": "{user}"}),
     Row("api/v1/invitations", INSTALLING, "POST", body={"email": "a@b.example"}),
     Row("scim/v2/", SCIM, "GET POST PUT PATCH DELETE", answers=403),

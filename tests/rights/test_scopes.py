@@ -124,6 +124,7 @@ ASKED_FOR = {
     "DELETE api/v1/advice": ADMIN,
     "GET api/v1/people": ADMIN,
     "PATCH api/v1/people/": ADMIN,
+    "DELETE api/v1/people/": ADMIN,
     "POST api/v1/invitations": ADMIN,
     "GET api/v1/keys": ADMIN,
     "POST api/v1/keys": ADMIN,

@@ -38,7 +38,6 @@ from acl.people.groups import (
     create_group,
     delete_group,
     is_group_name_taken,
-    join_default_groups,
     rename_group,
 )
 from acl.people.languages import provide_language, provided_tag
@@ -127,7 +126,7 @@ class DatabaseStorage(ScimStorage):
         *,
         expected_version: str | None = None,
     ) -> None:
-        """Delete a group, or deprovision a person: the account stays for the history."""
+        """Delete a group, or remove a person: a nameless account stays for the history."""
         stored = self._stored(resource_type, resource_id, expected_version)
         if isinstance(stored, auth.Group):
             delete_group(by=self._holder, group=stored)
@@ -150,17 +149,10 @@ class DatabaseStorage(ScimStorage):
 
     def _create_user(self, resource: User) -> Resource[Any]:
         check_installation(self._holder)
-        name = str(resource.user_name)
-        gone = auth.User.objects.filter(username__iexact=name, scim__deleted_at__isnull=False)
-        is_new = (person := gone.first()) is None
-        if person is not None:
-            reactivate(by=self._holder, person=person)
-            join_default_groups(person=person)
-        else:
-            person = provision_person(by=self._holder, username=name)
+        person = provision_person(by=self._holder, username=str(resource.user_name))
         ScimRecord.objects.update_or_create(user=person, defaults={"deleted_at": None})
         person = self._find_person(str(person.pk))
-        self._change_user(person, resource, is_new=is_new)
+        self._change_user(person, resource, is_new=True)
         return _user(self._find_person(str(person.pk)))
 
     def _change_user(self, person: auth.User, resource: User, *, is_new: bool = False) -> None:
