@@ -104,4 +104,4 @@ def test_requests_of_another_host_are_told() -> None:
     api = parse_api(collection(*items), file="shop.json")
 
     assert len(api.operations) == 1
-    assert [defect.reason for defect in api.defects] == ["is answered at another address"]
+    assert [defect.reason for defect in api.defects] == ["is answered by another server"]
