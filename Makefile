@@ -4,7 +4,9 @@
 # make test-long  runs it with 200 random worlds each, for nights and releases
 # All make what they need in .venv first, and again only when a lock file has changed.
 PORT ?= 8000
-PYTHON ?= python3.11
+# A Python for .venv; without one, the newest of these that is on the PATH or from pyenv.
+PYTHON ?=
+PYTHONS := $(shell sed -n 's/.*Python :: \(3[.][0-9]*\).*/\1/p' pyproject.toml | sort -rV)
 PYTEST_ARGS ?=
 # Two more than there are cores, since many tests wait for processes; four are enough.
 WORKERS ?= $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 2 ? cores + 2 : 4)))
@@ -131,7 +133,7 @@ screenshots: install-tests chromium
 
 # The README's own commands, from an empty folder to a first selection, timed.
 first-steps:
-	@PORT=$(PORT) $(PYTHON) -m tests.first_steps
+	@PORT=$(PORT) $$($(find_python)) -m tests.first_steps
 
 # With BEFORE=v0.1.0, or any commit, a selection's cost beside what it was there, by turns.
 BEFORE ?=
@@ -178,16 +180,24 @@ define install_lock
 	fi
 endef
 
-RIGHT_PYTHON := -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))'
+# Debian's cannot make environments by itself: then it has no ensurepip.
+, := ,
+is_one_of = -c 'import $(1) sys; sys.exit("%d.%d" % sys.version_info[:2] not in sys.argv)'
+PYENV := $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions
+find_python = for number in $(PYTHONS); do \
+    for each in $(if $(PYTHON),"$(PYTHON)",python$$number $$(ls -d $(PYENV)/$$number.*/bin/python 2>/dev/null | sort -rV) python3); do \
+      "$$each" $(call is_one_of,ensurepip$(,) ssl$(,)) $$number 2>/dev/null && echo "$$each" && exit; \
+    done; \
+  done
 venv:
-	@$(BIN)/python $(RIGHT_PYTHON) 2>/dev/null || { \
-	  $(PYTHON) $(RIGHT_PYTHON) 2>/dev/null || { \
-	    echo "Pegboard needs Python 3.11, and '$(PYTHON)' is not one: install it, or name it" \
-	      "as in 'make run PYTHON=/path/to/python3.11'." >&2; exit 1; }; \
-	  echo "Making .venv …"; \
-	  $(PYTHON) -m venv --clear .venv || { \
-	    echo "Python could not make .venv: on Debian and Ubuntu, install python3.11-venv." >&2; \
-	    exit 1; }; \
+	@$(BIN)/python $(is_one_of) $(PYTHONS) 2>/dev/null || { \
+	  python=$$($(find_python)); \
+	  [ -n "$$python" ] || { \
+	    echo "Pegboard needs Python $(lastword $(PYTHONS)) to $(firstword $(PYTHONS)) with venv, and" \
+	      "$(if $(PYTHON),'$(PYTHON)' is none,there is none): install one (on Debian and Ubuntu also" \
+	      "python3-venv), or name it as in 'make run PYTHON=/path/to/python'." >&2; exit 1; }; \
+	  echo "Making .venv with $$python …"; \
+	  "$$python" -m venv --clear .venv; \
 	}
 
 # Packages may come from an index of one's own, which pip knows and uv does not: then all is pip's.

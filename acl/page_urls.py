@@ -15,6 +15,12 @@ urlpatterns = [
         people_pages.withdraw_invitation,
         name="invitation-withdraw",
     ),
+    path("people/sign-in-groups/", people_pages.sign_in_groups, name="sign-in-groups"),
+    path(
+        "people/sign-in-groups/<int:pk>/remove/",
+        people_pages.remove_sign_in_group,
+        name="sign-in-group-remove",
+    ),
     path("people/<int:pk>/", people_pages.person, name="person"),
     path("people/<int:pk>/groups/", people_pages.join_group, name="person-join"),
     path(

@@ -142,8 +142,9 @@ def ranked_text(capability: Describable) -> str:
     return " ".join(parts)[:MAX_RANKED_CHARACTERS]
 
 
+@lru_cache(maxsize=512)
 def query_vector(text: str) -> dict[int, float]:
-    """Return a message's BM25 vector: the IDF of its words."""
+    """Return a message's BM25 vector: the IDF of its words. Kept, so not to be changed."""
     stems = words(text)[:MAX_QUERY_WORDS]
     return {index: idf(index) for index in {term(stem) for stem in stems}}
 

@@ -16,6 +16,7 @@ from discovery.calls.arguments import render_call
 from discovery.calls.queries import PRIVATE_FIELDS, may_read_contents
 from discovery.learning.review import forget
 from discovery.models import (
+    AdvicePolicy,
     Call,
     Called,
     CallLimit,
@@ -24,6 +25,7 @@ from discovery.models import (
     ChatMessage,
     ChatModel,
     ChatUse,
+    DayFigures,
     Experience,
     FirstRun,
     FlowRule,
@@ -40,6 +42,13 @@ from discovery.models import (
 )
 
 CHAIN = ("actor", "key")  # may be deleted; the copied kinds, prefix and name remain
+
+
+@admin.register(DayFigures)
+class DayFiguresAdmin(ReadOnlyAdmin):
+    list_display = ("begins", "group", "sums")
+    list_filter = ("begins",)
+    list_select_related = ("group",)
 
 
 @admin.register(Turn)
@@ -95,6 +104,15 @@ class ModelRequestAdmin(ReadOnlyAdmin):
     list_filter = ("purpose", "state", "reason", "created_at")
     search_fields = ("model_id",)
     exclude = ("message", "body", "content", "text", "calls")
+
+
+@admin.register(AdvicePolicy)
+class AdvicePolicyAdmin(ReadOnlyAdmin):
+    """Read-only admin of advice on choosing tools."""
+
+    list_display = ("__str__", "plans", "orders", "milliseconds", "daily_tokens", "used_tokens")
+    list_select_related = ("model", "group")
+    search_fields = ("group__name", "model__name")
 
 
 @admin.register(ChatUse)

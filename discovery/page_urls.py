@@ -25,6 +25,11 @@ urlpatterns = [
     path("playground/chat/<uuid:pk>/delete/", chat_pages.chat_delete, name="chat-delete"),
     path("playground/models/", model_pages.chat_models, name="chat-models"),
     path(
+        "playground/models/advice/<int:pk>/remove/",
+        model_pages.remove_advice,
+        name="advice-remove",
+    ),
+    path(
         "playground/models/<int:pk>/delete/",
         model_pages.remove_chat_model,
         name="chat-model-remove",

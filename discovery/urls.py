@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from discovery.advice.api import AdviceView
 from discovery.calls.api import CallEventsView, CallView, CancelCallView, ExecuteView
 from discovery.calls.approval_api import ApprovalsView, ApprovalView, ApproveView, RejectView
 from discovery.calls.log_api import CallLogView
@@ -44,6 +45,7 @@ urlpatterns = [
     path("quotas/<int:pk>", QuotaView.as_view(), name="api-quota"),
     path("prices", PricesView.as_view(), name="api-prices"),
     path("prices/<int:pk>", PriceView.as_view(), name="api-price"),
+    path("advice", AdviceView.as_view(), name="api-advice"),
     path("chat-models", ChatModelsView.as_view(), name="api-chat-models"),
     path("chat-models/<int:pk>", ChatModelView.as_view(), name="api-chat-model"),
     path("groups/<int:pk>/call-policy", CallPolicyView.as_view(), name="api-call-policy"),

@@ -28,7 +28,7 @@ fi
 # A secret that the engine mounts as a file is taken from there; an empty one is none.
 secrets=${SECRETS_DIR:-/run/secrets}
 for name in DATABASE_URL DATABASE_OWNER_URL DATABASE_SUPERUSER_URL REDIS_URL \
-  PEGBOARD_SECRET_KEY PEGBOARD_ENCRYPTION_KEYS PEGBOARD_EMAIL_URL \
+  PEGBOARD_SECRET_KEY PEGBOARD_ENCRYPTION_KEYS PEGBOARD_ADMIN_PASSWORD PEGBOARD_EMAIL_URL \
   PEGBOARD_OIDC_CLIENT_SECRET PEGBOARD_EMBEDDING_KEY; do
   file=$secrets/$(echo "$name" | tr '[:upper:]' '[:lower:]')
   if [ -r "$file" ] && [ -s "$file" ]; then
@@ -53,6 +53,28 @@ add_password DATABASE_OWNER_URL database_owner_password
 add_password DATABASE_SUPERUSER_URL postgres_password
 add_password REDIS_URL redis_password
 
+# As many web processes as fit into the container's memory; each is replaced before it takes another's.
+process_megabytes=260
+fit_memory() {
+  group=${CGROUP_DIR:-/sys/fs/cgroup}
+  limit=$(cat "$group/memory.max" 2>/dev/null \
+    || cat "$group/memory/memory.limit_in_bytes" 2>/dev/null || echo max)
+  case $limit in *[!0-9]* | '') return ;; esac
+  megabytes=$((limit / 1048576 - 100))
+  fitting=$((megabytes / process_megabytes))
+  [ "$fitting" -ge 1 ] || fitting=1
+  wanted=${WEB_CONCURRENCY:-2}
+  if [ "$wanted" -gt "$fitting" ]; then
+    echo "WEB_CONCURRENCY=$wanted needs $((wanted * process_megabytes + 100)) MB, and the limit is" \
+      "$((limit / 1048576)) MB: $fitting of them start. Raise WEB_MEMORY." >&2
+    export WEB_CONCURRENCY="$fitting"
+  fi
+  share=$((megabytes / ${WEB_CONCURRENCY:-2}))
+  if [ -z "${PEGBOARD_WEB_MEMORY_MEGABYTES:-}" ] && [ "$share" -lt 700 ]; then
+    export PEGBOARD_WEB_MEMORY_MEGABYTES="$share"
+  fi
+}
+
 # Sessions are the web's; the broker has nothing to do with the queue.
 case ${1:-web} in
   broker) needed="DATABASE_URL PEGBOARD_ENCRYPTION_KEYS" ;;
@@ -75,6 +97,7 @@ case $command in
 esac
 case $command in
   web)
+    fit_memory
     exec gunicorn --config=python:marketplace.operate.embedded.gunicorn_config --bind="0.0.0.0:${PORT:-8000}" \
       --worker-tmp-dir=/dev/shm "$@" marketplace.config.wsgi
     ;;

@@ -16,6 +16,8 @@ make_secret database_password "$(openssl rand -hex 32)"
 make_secret redis_password "$(openssl rand -hex 32)"
 make_secret pegboard_secret_key "$(openssl rand -hex 32)"
 make_secret pegboard_encryption_keys "$(openssl rand -base64 32 | tr '+/' '-_')"
+# Of the first admin, whose name is admin: change it once you have signed in.
+make_secret pegboard_admin_password "$(openssl rand -hex 12)"
 # For docker/compose.outgoing.yaml, and yours to fill: an empty one is none.
 for name in pegboard_oidc_client_secret pegboard_embedding_key pegboard_email_url; do
   [ -e "secrets/$name" ] || (umask 022 && : >"secrets/$name")

@@ -6,11 +6,13 @@ from marketplace.additions import pages
 from marketplace.installs.pages import progress, proposals, start
 from marketplace.listings import icon_page, palette_pages
 from marketplace.listings import pages as listing_pages
+from marketplace.operate.checkup import pages as checkup_pages
 from marketplace.sources import pages as source_pages
 
 _SOURCE = "marketplace/sources/<slug:slug>/"
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("health/", checkup_pages.health, name="health"),
     path("find/", palette_pages.find, name="find"),
     path("icons/<uuid:public_id>.png", icon_page.icon, name="icon"),
     path("marketplace/", listing_pages.browse, name="marketplace"),

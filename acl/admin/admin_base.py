@@ -4,12 +4,16 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from django.contrib.auth.models import User
-from django.db.models import Model, QuerySet
+from django.db.models import F, Func, Model, QuerySet, TextField, Value
 from django.http import HttpRequest, HttpResponse
+from django.utils.text import smart_split
 from unfold.admin import ModelAdmin
 
 from acl.audit.recorder import record
 from acl.web.frame import extensions
+
+# An address up to its host, which is all of it that a search finds: the rest may be a secret.
+_ADDRESS = r"://(?:[^/@\s?#]*@)*([^/@\s?#]*)\S*"
 
 
 class ShownColumnsAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
@@ -34,6 +38,22 @@ class ShownColumnsAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no type
         context["subtitle"] = str(context["original"] or "") or None
         response: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
         return response
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        """Find rows by what is shown of them: of an address, its host."""
+        rows, may_repeat = super().get_search_results(request, queryset, search_term)
+        names = [F(name.lstrip("^=@")) for name in self.get_search_fields(request)]
+        if not names or not search_term:
+            return rows, may_repeat
+        texts = Func(Value(" "), *names, function="concat_ws", output_field=TextField())
+        address, host, everywhere = (Value(part) for part in (_ADDRESS, r"://\1", "g"))
+        parts = (texts, address, host, everywhere)
+        worded = Func(*parts, function="regexp_replace", output_field=TextField())
+        for part in smart_split(search_term):
+            rows = rows.alias(worded=worded).filter(worded__icontains=part.strip("\"'"))
+        return rows, may_repeat
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Refuse hidden columns: how many rows match would tell them letter by letter."""

@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
 from acl.models import (
     AccessRequest,
+    AuditArchive,
     AuditEntry,
     AuditHead,
     Invitation,
@@ -14,7 +15,9 @@ from acl.models import (
     PersonLanguage,
     ReplicaBeat,
     RightsChange,
+    RightsPeriod,
     ScimRecord,
+    SignInGroup,
 )
 
 
@@ -32,6 +35,14 @@ class AccessRequestAdmin(AuditedAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
+
+
+@admin.register(SignInGroup)
+class SignInGroupAdmin(ReadOnlyAdmin):
+    list_display = ("value", "group")
+    list_select_related = ("group",)
+    search_fields = ("value", "group__name")
+    ordering = ("value", "group__name", "pk")
 
 
 @admin.register(Invitation)
@@ -52,6 +63,12 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     search_fields = ("target", "action", "by_name", "subject_name")
     exclude = ("by",)  # who may be gone; the name is there
     date_hierarchy = "at"
+
+
+@admin.register(AuditArchive)
+class AuditArchiveAdmin(ReadOnlyAdmin):
+    list_display = ("file", "number", "at", "checksum")
+    search_fields = ("file",)
 
 
 @admin.register(Look)
@@ -84,6 +101,15 @@ class ScimRecordAdmin(ReadOnlyAdmin):
     list_display = ("external_id", "user", "group", "modified_at", "deleted_at")
     list_select_related = ("user", "group")
     search_fields = ("external_id", "user__username", "group__name")
+
+
+@admin.register(RightsPeriod)
+class RightsPeriodAdmin(ReadOnlyAdmin):
+    """Read-only admin: the database's triggers write these rows."""
+
+    list_display = ("table", "key", "began", "ended", "facts")
+    list_filter = ("table", "began")
+    search_fields = ("key",)
 
 
 @admin.register(RightsChange)

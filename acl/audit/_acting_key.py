@@ -16,7 +16,8 @@ from acl.models.api_key import ApiKey, Rank, hold_key
 Scope = ApiKey.Scope
 _WORDS_BY_SCOPES: dict[frozenset[str], str] = {
     frozenset({Scope.ADMIN}): """
-        addition.add addition.look call.approve call.reject call_policy.changed
+        addition.add addition.look advice.remove advice.set call.approve call.reject
+        call_policy.changed
         capability.approve capability.change capability.gone capability.promote capability.remove
         catalog.rebuild chat_model.deleted chat_model.set configuration.apply
         definition.approve definition.reject definition.remove edge.add edge.remove
@@ -51,13 +52,14 @@ _WORDS_BY_SCOPES: dict[frozenset[str], str] = {
         person.connected person.disconnected person.email_changed person.email_removed
         person.password_changed person.password_reset person.password_set
         person.recovery_codes_made person.two_factor_off person.two_factor_on request.opened
-        tool_example.deleted tool_example.saved""",
+        sign_in_group.added sign_in_group.removed tool_example.deleted tool_example.saved""",
 }
 SCOPES = {action: scopes for scopes, words in _WORDS_BY_SCOPES.items() for action in words.split()}
 # What follows from an act that is compared itself, from a person's answer, or from time.
 _CONSEQUENCES = """
     call.acted_for call.left_queue call.question_accepted capability.expire capability.tried
-    catalog.register client.disconnected database.restored definition.differs invitation.accepted
+    catalog.register client.disconnected database.backed_up database.restored definition.differs
+    invitation.accepted
     person.groups_mapped person.joined person.looked_as rule.keep"""
 CONSEQUENCES = frozenset(_CONSEQUENCES.split())
 # Members and spaces are administered by admins: a key without an admin's rank has rules and keys.

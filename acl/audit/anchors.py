@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from acl.audit.log_verification import Fault
-from acl.models import AuditEntry
+from acl.models import AuditArchive, AuditEntry
 from acl.platform.strict_json import parse_json
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -55,11 +55,18 @@ def compare_with_anchors(anchors: Iterable[Anchor]) -> Fault | None:
     """Return the first fault between a log with a sound chain and its anchors, if any.
 
     A rewritten log is sound in itself. The first anchor that does not match, and the last before it
-    that does, enclose the first altered entry.
+    that does, enclose the first altered entry. Those of archived entries are left out, but for the
+    last of these.
     """
+    archive = AuditArchive.objects.first()
     sound = 0
     for anchor in sorted(set(anchors), key=lambda anchor: (anchor.number, anchor.digest)):
-        if anchor.number == 0:
+        if anchor.number == 0 or (archive and anchor.number < archive.number):
+            continue
+        if archive and anchor.number == archive.number:
+            if anchor.digest != archive.digest:
+                return _altered(sound + 1, anchor.number)
+            sound = anchor.number
             continue
         digest = (
             AuditEntry.objects.filter(number=anchor.number).values_list("digest", flat=True).first()

@@ -4,7 +4,7 @@ The digests are computed here and not by the database's own function: whoever co
 could have changed that function as well.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
@@ -23,11 +23,18 @@ class ChainLink(NamedTuple):
 
     head_number: int | None
     head_digest: str | None
+    archived: int | None  # number of the last entry that an archive has, and its digest
+    archived_digest: str | None
     pk: int | None
     number: int | None
     previous: str | None
     digest: str | None
     content: str
+
+    @classmethod
+    def of_archive(cls, number: int, previous: str, digest: str, content: str) -> "ChainLink":
+        """Return an entry of an archive file, which has no head and no id of its own."""
+        return cls(None, None, None, None, number, number, previous, digest, content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ def check_log(
     `expect` is a digest that was noted elsewhere: without an entry that has it, the log was cut off
     or written anew since. Memory does not grow with the log.
     """
-    with transaction.atomic(), closing(_links(most)) as links:
+    with transaction.atomic(), closing(read_links(most)) as links:
         return _check(links, expect=expect, most=most, progress=progress)
 
 
@@ -75,9 +82,12 @@ def _check(
     has_expected = False
     for link in links:
         head = link.head_number, link.head_digest
+        if number == 0 and link.archived:
+            first, number, digest = link.archived + 1, link.archived, link.archived_digest or ""
+            has_expected = digest == expect
         if link.pk is None:
             break
-        if number == 0 and most and head[0] and head[0] > most:
+        if number == first - 1 and most and head[0] and head[0] - most > number:
             # What comes before the last `most` is not read, so it is believed.
             first, number, digest = head[0] - most + 1, head[0] - most, link.previous or ""
         fault = _fault_of(link, number, digest)
@@ -93,6 +103,16 @@ def _check(
         _unknown(expect) if expect and not has_expected else None
     )
     return Checked(first, number, digest, fault)
+
+
+def check_chain(links: Iterable[ChainLink], start: Checked) -> Checked:
+    """Check entries that follow `start`, up to the first fault, without a head."""
+    number, digest = start.number, start.digest
+    for link in links:
+        if fault := _fault_of(link, number, digest):
+            return Checked(start.first, number, digest, fault)
+        number, digest = number + 1, link.digest or ""
+    return Checked(start.first, number, digest)
 
 
 def _fault_of(link: ChainLink, number: int, digest: str) -> Fault | None:
@@ -165,7 +185,7 @@ def _unknown(expect: str) -> Fault:
     )
 
 
-def _links(most: int | None) -> Generator[ChainLink]:
+def read_links(most: int | None) -> Generator[ChainLink]:
     """Yield entries in the order of the chain, with the head from the same snapshot."""
     with connection.chunked_cursor() as cursor:
         cursor.execute(_CHAIN, {"most": most})
@@ -175,7 +195,8 @@ def _links(most: int | None) -> Generator[ChainLink]:
 
 # One statement, so one snapshot: entries that are added meanwhile are in neither half.
 _CHAIN = """
-SELECT head.number, head.digest, entry.id, entry.number, entry.previous, entry.digest,
+SELECT head.number, head.digest, archive.number, archive.digest,
+  entry.id, entry.number, entry.previous, entry.digest,
   (jsonb_build_array(
     to_char(entry.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
     entry.by_id, entry.by_name, entry.action, entry.target, entry.details,
@@ -185,7 +206,8 @@ SELECT head.number, head.digest, entry.id, entry.number, entry.previous, entry.d
     entry.subject_id, entry.subject_name) END)::text
 FROM (VALUES (1)) AS always
 LEFT JOIN acl_audithead AS head ON true
+LEFT JOIN (SELECT * FROM acl_auditarchive ORDER BY number DESC LIMIT 1) AS archive ON true
 LEFT JOIN acl_auditentry AS entry
-  ON %(most)s::bigint IS NULL OR entry.number IS NULL OR entry.number > head.number - %(most)s
+  ON entry.number IS NULL OR entry.number > GREATEST(head.number - %(most)s, archive.number, 0)
 ORDER BY entry.number NULLS LAST, entry.id
 """

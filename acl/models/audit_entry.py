@@ -115,6 +115,36 @@ class AuditHead(models.Model):
         return f"{self.number} {self.digest}"
 
 
+class AuditArchive(models.Model):
+    """An archive file of the log's beginning: its entries up to `number` may leave the database.
+
+    The database takes only the digest of that entry, and lets only these entries go.
+    """
+
+    number = models.BigIntegerField(unique=True, help_text="Of its last entry.")
+    digest = models.CharField(max_length=64, help_text="Of its last entry.")
+    file = models.CharField(max_length=200, help_text="The name that it was written to.")
+    checksum = models.CharField(max_length=64, help_text="SHA-256 of the file.")
+    at = models.DateTimeField(auto_now_add=True)
+
+    triggers: ClassVar[Triggers] = (
+        DatabaseTrigger(
+            "acl_audit_archive_fits", "BEFORE INSERT OR DELETE OR UPDATE", "ROW",
+            "acl_audit_archive_fits",
+        ),
+        DatabaseTrigger(
+            "acl_audit_archive_kept", "BEFORE TRUNCATE", "STATEMENT", "acl_audit_refused"
+        ),
+    )  # fmt: skip
+
+    class Meta:
+        default_permissions = ()
+        ordering = ["-number"]
+
+    def __str__(self) -> str:
+        return f"{self.file} to {self.number}"
+
+
 # Looks: someone has looked at what another person may use.
 
 

@@ -148,3 +148,19 @@ class ScimRecord(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user or self.group}"
+
+
+# Groups that a sign-in with the provider gives.
+
+
+class SignInGroup(models.Model):
+    """Pair of a value of the provider's claim, and a group that it gives."""
+
+    value = models.CharField(max_length=200)
+    group = models.ForeignKey(Group, models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["value", "group"], name="acl_sign_in_group")]
+
+    def __str__(self) -> str:
+        return f"{self.value} = {self.group.name}"

@@ -56,6 +56,23 @@ class InviteForm(forms.Form):
     role = forms.ChoiceField(choices=Invitation.Role.choices)
 
 
+class SignInGroupForm(forms.Form):
+    """Form for a value of the provider's claim and the group that it gives."""
+
+    value = forms.CharField(
+        max_length=200,
+        error_messages={"required": gettext_lazy("Enter the value as the provider sends it.")},
+    )
+    group = forms.ModelChoiceField(
+        Group.objects.order_by("name", "pk"),
+        empty_label=None,
+        error_messages={
+            "required": gettext_lazy("Choose a group."),
+            "invalid_choice": gettext_lazy("Choose a group."),
+        },
+    )
+
+
 class GroupForm(forms.Form):
     """Form for a group."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import Group, User
 from django.core.mail import EmailMessage
@@ -15,12 +16,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import override
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from acl.models import Invitation
+from acl.models import Invitation, SignInGroup
 from acl.people import people as service
 from acl.people._invitations import invite, list_open, withdraw
-from acl.people.forms import SHOWN, GroupForm, InviteForm, PeopleForm
+from acl.people.forms import SHOWN, GroupForm, InviteForm, PeopleForm, SignInGroupForm
+from acl.people.groups import GroupRefused
 from acl.people.languages import language_of
 from acl.people.people import PeopleRefused, list_people
+from acl.people.sign_in_groups import list_mapped_groups, map_group, unmap_group
 from acl.platform.mail import delivers_mail, send_later
 from acl.web.frame import PageRequest, frame_of, render_page
 from acl.web.staff_pages import admins_only
@@ -59,6 +62,41 @@ def people_list(request: PageRequest) -> HttpResponse:
     }
     template = "people/list.html" + ("#found" if request.htmx else "")
     return render_page(request, template, context, frame=frame_of(request))
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_in_groups(request: PageRequest) -> HttpResponse:
+    """Show which values of the provider's claim give which groups, or add one."""
+    form = SignInGroupForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            map_group(by=request.user, **form.cleaned_data)
+        except GroupRefused as refused:
+            form.add_error(None, str(refused))
+        else:
+            return redirect("sign-in-groups")
+    context = {
+        "form": form,
+        "pairs": list_mapped_groups(),
+        "groups": Group.objects.order_by("name", "pk"),
+        "claim": settings.PEGBOARD_OIDC_GROUPS_CLAIM,
+        "provider": settings.PEGBOARD_OIDC_ISSUER,
+    }
+    status = 422 if form.errors else 200
+    page = "people/sign_in_groups.html"
+    return render_page(request, page, context, frame=frame_of(request), status=status)
+
+
+@admins_only
+@require_POST
+def remove_sign_in_group(request: PageRequest, pk: int) -> HttpResponse:
+    """Remove a value of the provider's claim."""
+    try:
+        unmap_group(by=request.user, row=get_object_or_404(SignInGroup, pk=pk))
+    except GroupRefused as refused:
+        messages.error(request, str(refused))
+    return redirect("sign-in-groups")
 
 
 @admins_only

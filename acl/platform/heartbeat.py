@@ -1,13 +1,20 @@
-"""Heartbeat of workers, in Redis, and in a file for the container's health check."""
+"""Heartbeats of workers and of the schedule, in Redis, and in a file for containers' health checks.
+
+Each task says when it was sent, so that the age of a queue is known.
+"""
 
 import os
+import time
 from pathlib import Path
+from typing import Any
 
-from celery.signals import heartbeat_sent
+from celery.signals import before_task_publish, heartbeat_sent
 
 from acl.platform.redis_circuit import attempt
 
 KEY = "pegboard:worker"
+CONNECTIONS_KEY = "pegboard:connections"
+BEAT = "pegboard:beat"
 CONNECTIONS = "servers@"  # how the process that keeps connections is named: it embeds nothing
 SECONDS = 15  # Celery's own heartbeat is every two
 
@@ -18,11 +25,25 @@ def note_heartbeat(sender: object = None, **_: object) -> None:
     if file := os.environ.get("PEGBOARD_ALIVE_FILE"):
         Path(file).touch()
     hostname = getattr(getattr(sender, "eventer", None), "hostname", None) or ""
-    if str(hostname).startswith(CONNECTIONS):
-        return
-    attempt(lambda redis: redis.set(KEY, b"1", ex=SECONDS), default=None)
+    note_alive(CONNECTIONS_KEY if str(hostname).startswith(CONNECTIONS) else KEY)
+
+
+@before_task_publish.connect(dispatch_uid="pegboard-sent-at")  # type: ignore[untyped-decorator]
+def _note_sending(headers: dict[str, Any] | None = None, **_: object) -> None:
+    if headers is not None:
+        headers.setdefault("sent_at", time.time())
+
+
+def note_alive(key: str, *, seconds: int = SECONDS) -> None:
+    """Tell whoever asks in the next seconds that a part lives."""
+    attempt(lambda redis: redis.set(key, b"1", ex=seconds), default=None)
+
+
+def was_alive(key: str) -> bool:
+    """Return True if a part was alive recently. False if Redis is down."""
+    return attempt(lambda redis: bool(redis.exists(key)), default=False)
 
 
 def worker_lives() -> bool:
     """Return True if a worker was alive recently. False if Redis is down."""
-    return attempt(lambda redis: bool(redis.exists(KEY)), default=False)
+    return was_alive(KEY)

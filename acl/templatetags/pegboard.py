@@ -1,5 +1,6 @@
 """Filters and tags shared by pages."""
 
+import re
 from decimal import Decimal
 from functools import lru_cache
 from urllib.parse import urlencode
@@ -9,8 +10,8 @@ from django.core.files.storage import Storage, storages
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.formats import number_format
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, gettext_noop
 
 from acl.audit.entry_text import actor_text, credential_text, entry_actor_text
@@ -142,6 +143,12 @@ def dollars(amount: Decimal) -> str:
     places = 2 if amount >= _WHOLE_CENTS or amount == round(amount, 2) else 4
     number = number_format(amount, places, force_grouping=True)
     return gettext("$%(amount)s") % {"amount": number}
+
+
+@register.filter
+def with_commands(sentence: str) -> SafeString:
+    """Show what a sentence has between backticks as code: commands and names of settings."""
+    return mark_safe(re.sub(r"`([^`]+)`", r"<code>\1</code>", conditional_escape(sentence)))  # noqa: S308 - escaped
 
 
 @register.simple_tag(takes_context=True)

@@ -1,4 +1,8 @@
-"""Rate limits per minute: for keys, people and addresses, and for wrong keys."""
+"""Rate limits per minute: for keys, people and addresses, and for wrong keys.
+
+A chat backend is one key and many people. Its key may use the machine; each person for whom it
+acts has the limits of a person, so nobody uses up what is the others'.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -73,7 +77,7 @@ def payer_of(request: HttpRequest) -> tuple[str, int]:
         return f"key{holder.key_id}", settings.PEGBOARD_CPU_PER_KEY
     person = getattr(request, "_cached_user", None) or AnonymousUser()
     if person.pk is not None:
-        return f"user{person.pk}", settings.PEGBOARD_CPU_PER_KEY
+        return f"user{person.pk}", settings.PEGBOARD_CPU_PER_PERSON
     return f"address{network_of(client_address(request))}", settings.PEGBOARD_CPU_PER_ADDRESS
 
 
@@ -126,6 +130,8 @@ def _metered(content: Iterable[bytes], request: HttpRequest) -> Iterator[bytes]:
 def _charge(request: HttpRequest, started: float) -> None:
     spent = int((thread_time() - started) * _MICROSECONDS)
     charge(payer_of(request)[0], spent)
+    if acted_for := getattr(request, "acted_for", ""):
+        charge(acted_for, spent)
 
 
 class KeyThrottle(BaseThrottle):
@@ -140,6 +146,17 @@ class KeyThrottle(BaseThrottle):
     def wait(self) -> float:
         """Return the seconds until the next request is allowed, for Retry-After."""
         return self._wait
+
+
+def check_person(request: Request, holder: KeyHolder, user_id: int) -> None:
+    """Count a key's request for a person, once. Raise Throttled beyond a person's limits."""
+    person = f"key{holder.key_id}for{user_id}"
+    if getattr(request._request, "acted_for", "") == person:
+        return
+    request._request.acted_for = person  # type: ignore[attr-defined]
+    if wait := seconds_over(person, settings.PEGBOARD_RATE_PER_PERSON):
+        raise Throttled(wait)
+    check_budget(person, settings.PEGBOARD_CPU_PER_PERSON)
 
 
 def check_stranger(request: Request) -> None:
@@ -168,7 +185,7 @@ def _who(request: Request) -> tuple[str, int]:
         return f"key{request.auth.key_id}", settings.PEGBOARD_RATE_PER_KEY
     person = getattr(request.user, "pk", None)
     if person is not None:
-        return f"user{person}", settings.PEGBOARD_RATE_PER_KEY
+        return f"user{person}", settings.PEGBOARD_RATE_PER_PERSON
     return _address(request)
 
 

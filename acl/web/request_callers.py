@@ -12,6 +12,7 @@ from acl.models.api_key import Rank, rank_of
 from acl.rights.caller_lookup import Caller, CallerRefused, caller_for, check_acting
 from acl.rights.delegation import person_behind
 from acl.rights.delegation.authority import KeyHolder
+from acl.web._rate_limits import check_person
 from acl.web.scopes import has_scope
 
 SESSION_GROUP = "group"  # the group that a person works in at the moment, by name
@@ -93,6 +94,8 @@ def caller_of(
         caller.user_id,
         user or ("" if isinstance(principal, KeyHolder) else principal.get_username()),
     )
+    if isinstance(principal, KeyHolder) and caller.user_id:
+        check_person(request, principal, caller.user_id)
     if isinstance(principal, User) and not acting:
         kind = _kind_of(request)
         record_look(by=principal, subject=caller.user_id, name=user or "", kind=kind)

@@ -11,6 +11,7 @@ from acl.platform.answer_model import HIDDEN, Answer, Shown
 from acl.rights.caller_lookup import Caller
 from acl.rights.decision import RightsFacts, RuleFact, decide
 from acl.rights.holders import holders_sql
+from acl.rights.past import past_moment
 from acl.rights.precedence_sql import DECISIONS, LADDER, Decision, GrantKind
 from catalog.access._explanation_steps import (
     ExplanationStep,
@@ -121,7 +122,7 @@ class Explanation:
     beaten: tuple[ExplanationStep, ...]  # rules that say something else and were not followed
     path: tuple[ExplainedPlace, ...]  # the caller's space first
     warnings: tuple[RuleConflict, ...]
-    readiness: ToolReadiness | None  # None without the right
+    readiness: ToolReadiness | None  # None without the right, and at a past moment
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -265,7 +266,7 @@ def _explanation(facts: CallerFacts) -> Explanation:
         beaten=beaten_in(steps, resolution),
         path=tuple(ExplainedPlace(slug, name) for slug, name in facts.path),
         warnings=warnings_in(facts, resolution),
-        readiness=facts.readiness if facts.mode else None,
+        readiness=facts.readiness if facts.mode and past_moment() is None else None,
     )
 
 

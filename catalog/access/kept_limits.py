@@ -1,9 +1,10 @@
 """Limits that outlive what they name, until a person lifts them or the thing is there again.
 
 A rule that denies or asks first is not deleted with its integration or tool, and neither are a
-tool's stricter access, its quotas, its flow rules and an integration's restriction: whoever
-installs the thing again would do more than before. Django says of each deletion where it began;
-only one that began with the thing keeps its limits. The database gives them back (`KeptLimit`).
+tool's stricter access, its quotas, its flow rules and an integration's restriction and limit of
+calls: whoever installs the thing again would do more than before. Django says of each deletion
+where it began; only one that began with the thing keeps its limits. The database gives them back
+(`KeptLimit`).
 """
 
 from collections import Counter
@@ -25,7 +26,11 @@ from catalog.trust.tool_list import parse_definition, serialize_definition
 DENY, PROPOSE = Rule.Effect.DENY, Rule.Effect.PROPOSE
 _KINDS = {DENY: "deny", PROPOSE: "propose"}
 # Tables of another app, named and not imported, by the kind of what is kept of them.
-KEPT_TABLES = {"quotas": "discovery.quota", "flow_rules": "discovery.flowrule"}
+KEPT_TABLES = {
+    "quotas": "discovery.quota",
+    "flow_rules": "discovery.flowrule",
+    "call_limits": "discovery.calllimit",
+}
 _LIMITING_MODES = ("ask", "refuse")
 _SUBJECTS = ("space", "user", "group")
 _OF_ACCESS = {Capability.AIAccess.BLOCKED: DENY, Capability.AIAccess.PROPOSE: PROPOSE}
@@ -58,14 +63,14 @@ def keep_restriction(*, instance: Integration, **_: object) -> None:
 
 
 def keep_policy(*, sender: type[Model], instance: Any, origin: Any = None, **_: object) -> None:
-    """Keep a tool's quota, or a flow rule that limits, where the tool is being deleted."""
-    begins_with_tool = _begins_with(origin) in (Capability, Integration)
+    """Keep a row of `KEPT_TABLES` that limits, where what it is about is being deleted."""
+    thing = getattr(instance, "capability", None) or getattr(instance, "integration", None)
     loosens = getattr(instance, "mode", "ask") not in _LIMITING_MODES
-    if instance.capability is None or loosens or not begins_with_tool:
+    if thing is None or loosens or _begins_with(origin) not in (Capability, Integration):
         return
-    row = _row_about(instance.capability)
+    row = _row_about(thing)
     row.kind = next(kind for kind, of in KEPT_TABLES.items() if of == sender._meta.label_lower)
-    row.created_at = instance.created_at
+    row.created_at = getattr(instance, "created_at", None) or timezone.now()
     for name in _SUBJECTS:
         setattr(row, name, getattr(instance, name, None))
     besides = (*_SUBJECTS, "capability", "created_at")
@@ -99,8 +104,8 @@ def list_kept_rules() -> QuerySet[KeptLimit]:
 
 
 def list_kept_settings() -> QuerySet[KeptLimit]:
-    """Return what waits of things' own settings: restrictions, stricter access and flow rules."""
-    settings = Q(kind="", space__isnull=True) | Q(kind="flow_rules")
+    """Return what waits of things' own settings, with flow rules and limits of calls."""
+    settings = Q(kind="", space__isnull=True) | Q(kind__in=["flow_rules", "call_limits"])
     return list_kept().filter(settings)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import structlog
 from django.conf import settings
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 
 from acl.platform.jobs.rows import claim_overdue, overdue, update_unlocked
 from acl.platform.jobs.task_names import EMBED_CAPABILITIES, send_each
@@ -62,6 +62,18 @@ def pending_embeddings() -> QuerySet[Embedding]:
 def failed_embeddings() -> QuerySet[Embedding]:
     """Return the rows given up after too many attempts; a changed text resets them."""
     return _TABLE.failed()
+
+
+def embedding_counts() -> dict[str, int]:
+    """Count the active model's vectors: embedded, pending, and failed for good."""
+    current = Q(vector_hash=F("text_hash"))
+    given_up = Q(attempts__gte=settings.PEGBOARD_EMBEDDING_ATTEMPTS)
+    counts: dict[str, int] = Embedding.objects.filter(model__active=True).aggregate(
+        embedded=Count("pk", filter=current),
+        pending=Count("pk", filter=~current & ~given_up),
+        failed=Count("pk", filter=~current & given_up),
+    )
+    return counts
 
 
 def embed_capabilities(ids: Sequence[int], model_id: int | None = None) -> int:

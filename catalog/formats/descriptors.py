@@ -6,6 +6,7 @@ Plain values without a database. The same file always gives the same descriptors
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, TypeVar, get_origin
@@ -178,28 +179,26 @@ def ordered_json(value: Any, *, ascii_only: bool = False) -> str:
 
 def canonical_json(value: Any, *, ascii_only: bool = False) -> str:
     """Serialize equal values to equal texts: sorted keys, no spaces, 1.0 written as 1."""
-    return json.dumps(
-        _plain_numbers(value),
-        sort_keys=True,
-        separators=(",", ":"),
-        ensure_ascii=ascii_only,
-        allow_nan=False,
-    )
+    encode = _ASCII_ENCODER if ascii_only else _ENCODER
+    text = encode(value)
+    # Every tool of an answer is measured as canonical JSON, and few have such a number.
+    return encode(_plain_numbers(value)) if _WHOLE_FLOAT.search(text) else text
 
 
-# Most of what is inside JSON. Asking for the exact type saves a call for each of them, and every
-# tool of an answer is measured as canonical JSON.
-_PLAIN = frozenset({str, int, bool, type(None)})
+_ENCODER, _ASCII_ENCODER = (
+    json.JSONEncoder(
+        sort_keys=True, separators=(",", ":"), ensure_ascii=ascii_only, allow_nan=False
+    ).encode
+    for ascii_only in (False, True)
+)
+_WHOLE_FLOAT = re.compile(r"\d(?:\.0(?![0-9])|e[+]?\d)")
 
 
 def _plain_numbers(value: Any) -> Any:
     if isinstance(value, dict):
-        return {
-            key: inner if type(inner) in _PLAIN else _plain_numbers(inner)
-            for key, inner in value.items()
-        }
+        return {key: _plain_numbers(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [inner if type(inner) in _PLAIN else _plain_numbers(inner) for inner in value]
+        return [_plain_numbers(inner) for inner in value]
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value

@@ -4,7 +4,7 @@ from acl.platform.stored_json import StoredJSONField
 
 
 class Migration(migrations.Migration):
-    dependencies = [("catalog", "0047_app_only")]
+    dependencies = [("catalog", "0055_rights_periods")]
 
     operations = [
         migrations.AddField(

@@ -10,19 +10,28 @@ from django.utils.translation import gettext_lazy
 
 from acl.models import GroupGrantBase, RightsChange, RuleBase, Space, UserGrantBase
 from acl.models.rights_change import counted_rows
+from acl.models.rights_period import kept_periods
 from acl.platform.database_triggers import Triggers
 from acl.platform.stored_json import StoredJSONField
 from catalog.models.capability import Capability
 from catalog.models.integration import Integration
 
 _PERSON, _GROUP = RightsChange.Concern.PERSON, RightsChange.Concern.GROUP
+_RULE_FACTS = ("space_id", "effect", "user_id", "group_id", "integration_id", "capability_id")
 # A space that went with its rules was counted by itself.
 _GROUP_OF_SPACE = "(SELECT s.group_id FROM acl_space s WHERE s.id = r.space_id)"
 
 
+def _grant_triggers(table: str, subject: RightsChange.Concern, column: str) -> Triggers:
+    return (
+        *counted_rows(table, subject, f"r.{column}"),
+        *kept_periods(table, ["permission_id", column, "content_object_id"]),
+    )
+
+
 class IntegrationUserPermission(UserGrantBase):
-    triggers: ClassVar[Triggers] = counted_rows(
-        "catalog_integrationuserpermission", _PERSON, "r.user_id"
+    triggers: ClassVar[Triggers] = _grant_triggers(
+        "catalog_integrationuserpermission", _PERSON, "user_id"
     )
 
     content_object = models.ForeignKey(Integration, models.CASCADE)
@@ -32,8 +41,8 @@ class IntegrationUserPermission(UserGrantBase):
 
 
 class IntegrationGroupPermission(GroupGrantBase):
-    triggers: ClassVar[Triggers] = counted_rows(
-        "catalog_integrationgrouppermission", _GROUP, "r.group_id"
+    triggers: ClassVar[Triggers] = _grant_triggers(
+        "catalog_integrationgrouppermission", _GROUP, "group_id"
     )
 
     content_object = models.ForeignKey(Integration, models.CASCADE)
@@ -43,8 +52,8 @@ class IntegrationGroupPermission(GroupGrantBase):
 
 
 class CapabilityUserPermission(UserGrantBase):
-    triggers: ClassVar[Triggers] = counted_rows(
-        "catalog_capabilityuserpermission", _PERSON, "r.user_id"
+    triggers: ClassVar[Triggers] = _grant_triggers(
+        "catalog_capabilityuserpermission", _PERSON, "user_id"
     )
 
     content_object = models.ForeignKey(Capability, models.CASCADE)
@@ -54,8 +63,8 @@ class CapabilityUserPermission(UserGrantBase):
 
 
 class CapabilityGroupPermission(GroupGrantBase):
-    triggers: ClassVar[Triggers] = counted_rows(
-        "catalog_capabilitygrouppermission", _GROUP, "r.group_id"
+    triggers: ClassVar[Triggers] = _grant_triggers(
+        "catalog_capabilitygrouppermission", _GROUP, "group_id"
     )
 
     content_object = models.ForeignKey(Capability, models.CASCADE)
@@ -67,7 +76,10 @@ class CapabilityGroupPermission(GroupGrantBase):
 class Rule(RuleBase):
     """A rule in a space (allow, deny or propose) about an integration or a capability."""
 
-    triggers: ClassVar[Triggers] = counted_rows("catalog_rule", _GROUP, _GROUP_OF_SPACE)
+    triggers: ClassVar[Triggers] = (
+        *counted_rows("catalog_rule", _GROUP, _GROUP_OF_SPACE),
+        *kept_periods("catalog_rule", _RULE_FACTS),
+    )
 
     integration = models.ForeignKey(
         Integration, models.CASCADE, null=True, blank=True, related_name="rules"
@@ -94,11 +106,11 @@ class Rule(RuleBase):
 
 
 class KeptLimit(models.Model):
-    """A denying or asking rule, a quota or a flow rule about an integration or tool, now gone.
+    """Limit of an integration or a tool that is gone: a rule that denies or asks, or another.
 
     A rule without a space is a limit of the thing itself: its access for AI, or that it is
     restricted. The database gives all back with the row of that name, whoever inserts it
-    (`0033_kept_limits`, and discovery's `0021_kept_policies`).
+    (`0048_kept_call_limits`, and discovery's `0027_kept_call_limits`).
     """
 
     integration = models.CharField(max_length=200, help_text="The slug of what is gone.")
@@ -110,18 +122,22 @@ class KeptLimit(models.Model):
             (effect.value, effect.label) for effect in (Rule.Effect.DENY, Rule.Effect.PROPOSE)
         ],
         null=True,
-        help_text="Of a rule; a quota and a flow rule have none.",
+        help_text="Of a rule; other limits have none.",
     )
     kind = models.CharField(
         max_length=12,
         blank=True,
         default="",
         db_default="",
-        choices=[("quotas", gettext_lazy("quota")), ("flow_rules", gettext_lazy("flow rule"))],
+        choices=[
+            ("quotas", gettext_lazy("quota")),
+            ("flow_rules", gettext_lazy("flow rule")),
+            ("call_limits", gettext_lazy("limit of calls")),
+        ],
         help_text="Empty for a rule and for a tool's or integration's own setting.",
     )
     terms = StoredJSONField(
-        default=dict, db_default={}, help_text="The other columns of a quota or a flow rule."
+        default=dict, db_default={}, help_text="The other columns of a limit that is no rule."
     )
     space = models.ForeignKey(Space, models.CASCADE, null=True, related_name="+")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="+")
@@ -146,7 +162,7 @@ class KeptLimit(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(kind="", effect__isnull=False, effect__in=[0, 1])
-                | Q(kind__in=["quotas", "flow_rules"], effect__isnull=True),
+                | Q(kind__in=["quotas", "flow_rules", "call_limits"], effect__isnull=True),
                 name="catalog_kept_limit_effect",
             ),
         ]
@@ -157,7 +173,7 @@ class KeptLimit(models.Model):
 
     @property
     def name(self) -> str:
-        """Return what it is: the rule's effect, or "quotas" or "flow_rules"."""
+        """Return what it is: the rule's effect, or the kind of another limit."""
         return self.kind or str(self.get_effect_display())
 
     @property

@@ -10,10 +10,17 @@ from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Now
 
 from acl.models import ApiKey
+from acl.models.rights_period import kept_periods
 from acl.platform.database_triggers import DatabaseTrigger, Triggers
 from acl.platform.stored_json import OrderedJSONField, StoredJSONField, is_storable_as_jsonb
 from catalog.models.integration import Integration, ReviewState
 from catalog.querysets import CapabilityQuerySet
+
+# What rights and explanations read of a capability.
+_KEPT = (
+    *("integration_id", "full_name", "kind", "action", "display_name", "state", "available"),
+    *("unavailable_reason", "ai_access"),
+)
 
 
 class Capability(models.Model):
@@ -38,6 +45,7 @@ class Capability(models.Model):
         DatabaseTrigger(
             "catalog_capability_limits", "AFTER INSERT", "ROW", "catalog_return_limits"
         ),
+        *kept_periods("catalog_capability", _KEPT),
     )
 
     class Kind(models.TextChoices):
@@ -210,6 +218,10 @@ class RuntimeCapability(models.Model):
 
     A definition that is held for review has no `Capability` yet, so the name links the two.
     """
+
+    triggers: ClassVar[Triggers] = kept_periods(
+        "catalog_runtimecapability", ["full_name", "state", "expires_at"]
+    )
 
     class State(models.TextChoices):
         PROPOSED = "proposed"

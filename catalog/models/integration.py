@@ -8,6 +8,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy
 
 from acl.models.rights_change import RightsChange, counted_columns
+from acl.models.rights_period import kept_periods
 from acl.platform.database_triggers import DatabaseTrigger, Triggers
 from acl.platform.stored_json import StoredJSONField
 from catalog.models.icon import IconSource
@@ -45,6 +46,7 @@ class Integration(models.Model):
         ),
         *counted_columns("catalog_integration", RightsChange.Concern.EVERYONE, _DECIDING),
         *counted_columns("catalog_integration", RightsChange.Concern.READINESS, _NEEDED_TO_CALL),
+        *kept_periods("catalog_integration", [*_DECIDING, "requestable", "title"]),
     )
 
     class Kind(models.TextChoices):

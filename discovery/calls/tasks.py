@@ -45,9 +45,6 @@ def sweep() -> list[str]:
         state=State.COMPLETED,
     )
     note_tried(Exists(completed))
-    days = timedelta(days=settings.PEGBOARD_CALL_DAYS)
-    old = Call.objects.filter(ended_at__lt=Now() - days).values("pk")[:_MOST_AT_ONCE]
-    Call.objects.filter(pk__in=list(old.values_list("pk", flat=True))).delete()
     apply_policies(most=_MOST_AT_ONCE)
     forget_old_turns()
     queued = Call.objects.filter(overdue(), state=State.QUEUED).order_by("sent_at")

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from acl.platform.clock import database_now
 from acl.rights.caller_lookup import Caller
+from discovery.advice.advised import select_advised
 from discovery.answer.injection import inject_selected
 from discovery.calls.queries import TooLateError, cancel_call
 from discovery.chats._requests import (
@@ -21,7 +22,6 @@ from discovery.chats._requests import (
 from discovery.chats.providers.registry import APIS
 from discovery.models import Call, Chat, ChatMessage, ChatModel, ChatUse
 from discovery.select.selection import SelectRequest
-from discovery.select.selector import select_capabilities
 from discovery.turns.records import store_turn
 
 State = ChatMessage.State
@@ -71,7 +71,7 @@ def send_message(*, by: User, chat: Chat, text: str, compare: bool) -> ChatMessa
         history=tuple(earlier_text for pair in earlier for earlier_text in pair)[-10:],
         client_executes=False,  # nobody carries out what Pegboard only describes
     )
-    selection = select_capabilities(request)
+    selection = select_advised(request)
     # A trial teaches nothing, and nobody reports its outcome.
     turn = store_turn(request, selection, noted=None)
     injection = inject_selected(selection, provider=APIS[model.provider].FORMAT)

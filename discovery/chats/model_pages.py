@@ -1,15 +1,19 @@
 """The page of chat models, for admins."""
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import Group
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from acl.web.frame import PageRequest, frame_of, render_page
 from acl.web.staff_pages import admins_only
+from discovery.advice.policies import AdviceRefusedError, list_policies, remove_policy, set_policy
+from discovery.advice.questions import ORDER, PLAN
 from discovery.chats.models import (
     MOST_OF_KEY,
     ModelRefusedError,
@@ -18,7 +22,8 @@ from discovery.chats.models import (
     set_model,
 )
 from discovery.chats.providers.registry import APIS
-from discovery.models import ChatModel
+from discovery.models import AdvicePolicy, ChatModel
+from discovery.models.advice import LONGEST, SHORTEST
 from discovery.models.chat import LONGEST_ADDRESS, LONGEST_ID, LONGEST_NAME
 
 
@@ -45,12 +50,42 @@ class ChatModelForm(forms.Form):
             field.widget.attrs["class"] = "input"
 
 
+class AdviceForm(forms.Form):
+    """Advice of a chat model on choosing tools."""
+
+    model = forms.ModelChoiceField(ChatModel.objects.order_by("name"), empty_label=None)
+    group = forms.ModelChoiceField(
+        Group.objects.order_by("name"), required=False, empty_label=gettext_lazy("Everyone")
+    )
+    plans = forms.BooleanField(required=False, initial=True)
+    orders = forms.BooleanField(required=False, initial=True)
+    milliseconds = forms.IntegerField(min_value=SHORTEST, max_value=LONGEST, initial=2_000)
+    daily_tokens = forms.IntegerField(min_value=1, max_value=10**12, initial=500_000)
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        for name in ("model", "group", "milliseconds", "daily_tokens"):
+            self.fields[name].widget.attrs["class"] = "input"
+
+
 @admins_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def chat_models(request: PageRequest) -> HttpResponse:
-    """List the chat models, and set one."""
-    form = ChatModelForm(request.POST if request.method == "POST" else None)
-    if request.method == "POST" and form.is_valid():
+    """List the chat models and their advice, and set one."""
+    form, advice = ChatModelForm(), AdviceForm()
+    if request.method == "POST" and "plans_or_orders" in request.POST:
+        advice = AdviceForm(request.POST)
+        if advice.is_valid():
+            try:
+                set_policy(by=request.user, **advice.cleaned_data)
+            except AdviceRefusedError as refused:
+                advice.add_error(refused.field, str(refused))
+            else:
+                messages.success(request, _("The advice was saved."))
+                return redirect("chat-models")
+    elif request.method == "POST":
+        form = ChatModelForm(request.POST)
+    if form.is_bound and form.is_valid():
         try:
             model = set_model(by=request.user, values=WantedModel(**form.cleaned_data))
         except ModelRefusedError as refused:
@@ -62,8 +97,12 @@ def chat_models(request: PageRequest) -> HttpResponse:
         "form": form,
         "models": ChatModel.objects.prefetch_related("groups"),
         "has_groups": Group.objects.exists(),
+        "advice": advice,
+        "policies": list_policies(),
+        "advice_is_on": settings.PEGBOARD_ADVICE,
+        "sent": (PLAN, ORDER),
     }
-    status = 422 if form.errors else 200
+    status = 422 if form.errors or advice.errors else 200
     frame = frame_of(request)
     return render_page(request, "chats/models.html", context, frame=frame, status=status)
 
@@ -74,4 +113,13 @@ def remove_chat_model(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a chat model with its key."""
     delete_model(by=request.user, model=get_object_or_404(ChatModel, pk=pk))
     messages.success(request, _("The model was deleted."))
+    return redirect("chat-models")
+
+
+@admins_only
+@require_POST
+def remove_advice(request: PageRequest, pk: int) -> HttpResponse:
+    """Remove a group's advice: its messages go to no model any more."""
+    remove_policy(by=request.user, policy=get_object_or_404(AdvicePolicy, pk=pk))
+    messages.success(request, _("The advice was removed."))
     return redirect("chat-models")

@@ -15,15 +15,18 @@ from django.db.models.functions import Now
 
 from acl.platform.clock import database_now
 from acl.platform.jobs.rows import move
-from acl.platform.strict_json import StrictJSONError, parse_json
+from acl.platform.strict_json import StrictJSONError, parse_json, write_json
 from catalog.servers.net.address_check import OutgoingError
 from catalog.servers.net.guarded_requests import Bounds, FetchedDocument, post_bytes
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import unseal
+from discovery.advice.exchange import leave_alone, put_answer, read_answer, read_question
+from discovery.advice.policies import count_tokens
 from discovery.chats._requests import ChatProblem
-from discovery.chats.providers.base import MalformedAnswerError, ModelAnswer
+from discovery.chats.providers.base import MalformedAnswerError, ModelAnswer, ModelQuestion
 from discovery.chats.providers.registry import APIS
-from discovery.models import ChatMessage, ChatModel, ChatUse, ModelRequest
+from discovery.models import AdvicePolicy, ChatMessage, ChatModel, ChatUse, ModelRequest
+from discovery.models.advice import LONGEST
 
 State = ModelRequest.State
 MOST_BYTES = 1_048_576
@@ -46,7 +49,9 @@ def send_request(pk: int) -> None:
     if row is None:
         return
     try:
-        answer = _ask(row)
+        answer = ask_model(
+            row.message.chat.model, row.model_id, row.body, seconds=settings.PEGBOARD_CHAT_SECONDS
+        )
     except ModelFailedError as failed:
         _end(row, State.FAILED, reason=failed.problem, detail=failed.detail)
         log.info("model gave no answer", request=pk, reason=failed.problem)
@@ -79,8 +84,30 @@ def _is_unwanted(row: ModelRequest) -> bool:
     return state not in ChatMessage.ACTIVE
 
 
-def _ask(row: ModelRequest) -> ModelAnswer:
-    model = row.message.chat.model
+def answer_advice(digest: str) -> None:
+    """Answer a question about choosing tools, if anybody still waits for the answer."""
+    waiting = read_question(digest)
+    if waiting is None or read_answer(digest) is not None:
+        return
+    policy_id, question = waiting
+    policy = AdvicePolicy.objects.select_related("model").filter(pk=policy_id).first()
+    if policy is None or policy.used_today >= policy.daily_tokens:
+        return
+    model = policy.model
+    message = ModelQuestion(model.model_id, question.prompt, (), question.text, (), [])
+    try:
+        body = write_json(APIS[model.provider].body(message)) if model.provider in APIS else ""
+        answer = ask_model(model, model.model_id, body, seconds=LONGEST / 1000)
+    except ModelFailedError as failed:
+        leave_alone(policy)
+        log.info("model gave no advice", model=model.pk, reason=failed.problem)
+        return
+    put_answer(digest, answer.text)
+    count_tokens(policy, answer.tokens_read + answer.tokens_written)
+
+
+def ask_model(model: ChatModel | None, model_id: str, body: str, *, seconds: float) -> ModelAnswer:
+    """Send a body to a model and read its answer. Raises ModelFailedError."""
     # A row may name a provider that only a later version knows.
     if model is None or model.provider not in APIS:
         raise ModelFailedError(ChatProblem.NO_MODEL)
@@ -88,7 +115,7 @@ def _ask(row: ModelRequest) -> ModelAnswer:
         key = unseal(bytes(model.sealed_key), purpose=model.key_purpose) if model.sealed_key else ""
     except SecretUnavailableError:
         raise ModelFailedError(ChatProblem.KEY_UNAVAILABLE) from None
-    response = _post(model, row, key)
+    response = _post(model, model_id, body, key, seconds)
     if response.status != 200:
         raise ModelFailedError(_problem_of(response.status), _words_of(response.body, key))
     try:
@@ -100,13 +127,13 @@ def _ask(row: ModelRequest) -> ModelAnswer:
         raise ModelFailedError(ChatProblem.MALFORMED, str(wrong)) from None
 
 
-def _post(model: ChatModel, row: ModelRequest, key: str) -> FetchedDocument:
+def _post(model: ChatModel, model_id: str, body: str, key: str, seconds: float) -> FetchedDocument:
     api = APIS[model.provider]
     headers = {"content-type": "application/json", **api.headers(key)}
-    bounds = Bounds(MOST_BYTES, settings.PEGBOARD_CHAT_SECONDS)
+    bounds = Bounds(MOST_BYTES, seconds)
     try:
-        url = api.url(model.address.rstrip("/"), row.model_id)
-        return post_bytes(url, row.body.encode(), headers=headers, bounds=bounds)
+        url = api.url(model.address.rstrip("/"), model_id)
+        return post_bytes(url, body.encode(), headers=headers, bounds=bounds)
     except OutgoingError as problem:
         is_known = problem.code in set(ChatProblem)
         raise ModelFailedError(

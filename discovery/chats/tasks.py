@@ -1,18 +1,16 @@
 """Celery tasks of the bench, in the outgoing worker."""
 
-from datetime import timedelta
-
 from celery import shared_task
 from django.conf import settings
 from django.db.models.functions import Now
 
 from acl.platform.jobs.rows import move, overdue, send_again
-from acl.platform.jobs.task_names import ASK_MODEL, SWEEP_CHATS
+from acl.platform.jobs.task_names import ANSWER_ADVICE, ASK_MODEL, SWEEP_CHATS
 from discovery.chats._requests import ChatProblem
-from discovery.chats.model_sender import send_request
-from discovery.models import Chat, ModelRequest
+from discovery.chats.model_sender import answer_advice, send_request
+from discovery.models import ModelRequest
 
-# The sweeper of chats: sends lost requests again, gives up, and deletes old chats.
+# The sweeper of chats: sends lost requests again, and gives up.
 
 State = ModelRequest.State
 # A request costs money, so one whose worker died is sent once more and no further.
@@ -25,10 +23,6 @@ def sweep() -> None:
     """Do all steps."""
     _resolve_lost()
     send_again(ASK_MODEL, ModelRequest.objects.filter(overdue(), state=State.QUEUED))
-    since = Now() - timedelta(days=settings.PEGBOARD_CHAT_DAYS)
-    rows = Chat.objects.filter(created_at__lt=since).exclude(messages__created_at__gte=since)
-    old = rows.values_list("pk", flat=True)
-    Chat.objects.filter(pk__in=list(old[:_MOST_AT_ONCE])).delete()
 
 
 def _resolve_lost() -> None:
@@ -46,6 +40,12 @@ def _resolve_lost() -> None:
 def ask_model(request_id: int) -> None:
     """Send a request to its model once."""
     send_request(request_id)
+
+
+@shared_task(name=ANSWER_ADVICE, ignore_result=True)  # type: ignore[untyped-decorator]
+def advise(digest: str) -> None:
+    """Answer a question about choosing tools; whoever asked waits a moment and no longer."""
+    answer_advice(digest)
 
 
 @shared_task(name=SWEEP_CHATS)  # type: ignore[untyped-decorator]

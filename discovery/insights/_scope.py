@@ -15,7 +15,7 @@ from catalog.capabilities.runtime_state import IS_OVER
 from catalog.models import Capability, RuntimeCapability
 from catalog.models.integration import ReviewState
 from discovery.metatools.registry import META_TOOLS
-from discovery.models import Turn
+from discovery.models import DayFigures, Turn
 from discovery.turns.outcome_windows import (
     Sample,
     Window,
@@ -83,7 +83,9 @@ def has_turns(scope: InsightsScope) -> bool:
     """Return True if the scope has ever had a turn."""
     whose = {"group": scope.group_id, "user": scope.user_id}
     filters = {name: key for name, key in whose.items() if key is not None}
-    return Turn.objects.filter(**filters).exists()
+    return Turn.objects.filter(**filters).exists() or (
+        scope.user_id is None and DayFigures.objects.filter(**filters).exists()
+    )
 
 
 # Current outcome windows: of everyone, of each group, and of each space or root in it.

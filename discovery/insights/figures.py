@@ -10,12 +10,13 @@ from datetime import UTC, date, datetime
 from operator import ge, gt, le, lt
 from typing import Annotated, Any
 
-from django.db import connection
+from django.db import connection, transaction
 
 from acl.platform.answer_model import Answer, Shown
+from discovery.models import Turn
 
-# Turns that were offered everything say nothing about the selection.
-_MEASURES = """
+# Turns that were offered everything say nothing about the selection. Each can be added up.
+_SUMS = """
 count(*) AS turns,
 COALESCE(sum(t.tokens_all), 0) AS tokens_all,
 COALESCE(sum(GREATEST(t.tokens_all - t.tokens_selected, 0)), 0) AS tokens_saved,
@@ -24,34 +25,54 @@ count(t.degraded_at) AS turns_degraded,
 count(*) FILTER (WHERE t.discovery_calls > 0) AS turns_with_discovery,
 COALESCE(sum(t.discovery_calls), 0) AS discovery_calls,
 COALESCE(sum(t.discovery_empty), 0) AS discovery_empty,
-percentile_cont(0.5) WITHIN GROUP (ORDER BY t.milliseconds) AS median_ms,
-percentile_cont(0.95) WITHIN GROUP (ORDER BY t.milliseconds) AS p95_ms,
 count(o.id) AS outcomes,
 count(*) FILTER (WHERE o.source = 'reported') AS reported,
 count(*) FILTER (WHERE o.status = 'success') AS success,
 count(*) FILTER (WHERE o.status = 'partial') AS partial,
 count(*) FILTER (WHERE o.status = 'failed') AS failed,
-avg(o.score) AS average_score,
+COALESCE(sum(o.score), 0) AS scores,
 count(*) FILTER (WHERE t.mode = 'discovered' AND o.called_known > 0) AS turns_that_called,
 count(*) FILTER (WHERE t.mode = 'discovered' AND o.called_selected > 0) AS turns_that_hit,
 COALESCE(sum(o.called_known) FILTER (WHERE t.mode = 'discovered'), 0) AS called,
 COALESCE(sum(o.called_selected) FILTER (WHERE t.mode = 'discovered'), 0) AS called_selected
 """
+_NAMES = [line.rstrip(",").rpartition(" ")[2] for line in _SUMS.strip().splitlines()]
+_TURNS = "discovery_turn t LEFT JOIN discovery_outcome o ON o.turn_id = t.id"
+_TOTALS = ", ".join(f"sum({name})::bigint AS {name}" for name in _NAMES if name != "scores")
+_KEPT_SUMS = ", ".join(f"(k.sums ->> '{name}')::float" for name in _NAMES)
+# Days whose turns are deleted add their sums, but no latencies, and nothing of one person.
 _STATEMENT = """
-SELECT {by} AS part, {measures}
-FROM discovery_turn t LEFT JOIN discovery_outcome o ON o.turn_id = t.id
-WHERE t.created_at >= %(begin)s AND t.created_at < %(until)s
-  AND (%(group)s::bigint IS NULL OR t.group_id = %(group)s)
-  AND (%(user)s::integer IS NULL OR t.user_id = %(user)s)
-GROUP BY 1 ORDER BY 1
+SELECT part, {totals}, max(median_ms) AS median_ms, max(p95_ms) AS p95_ms,
+       sum(scores) / NULLIF(sum(outcomes), 0) AS average_score
+FROM (
+  SELECT {by} AS part, {sums},
+         percentile_cont(0.5) WITHIN GROUP (ORDER BY t.milliseconds) AS median_ms,
+         percentile_cont(0.95) WITHIN GROUP (ORDER BY t.milliseconds) AS p95_ms
+  FROM {turns}
+  WHERE t.created_at >= %(begin)s AND t.created_at < %(until)s
+    AND (%(group)s::bigint IS NULL OR t.group_id = %(group)s)
+    AND (%(user)s::integer IS NULL OR t.user_id = %(user)s)
+  GROUP BY 1
+  UNION ALL
+  SELECT {by_day}, {kept_sums}, NULL, NULL FROM discovery_dayfigures k
+  WHERE k.begins >= %(begin)s AND k.begins < %(until)s
+    AND (%(group)s::bigint IS NULL OR k.group_id = %(group)s) AND %(user)s::integer IS NULL
+) either GROUP BY part ORDER BY part
 """
-_BY_PERIOD = _STATEMENT.format(by="t.created_at >= %(since)s", measures=_MEASURES)
-_BY_GROUP = _STATEMENT.format(by="t.group_id", measures=_MEASURES)
-_BY_STEP = {
-    step: _STATEMENT.format(
-        by=f"date_trunc('{step}', t.created_at AT TIME ZONE 'UTC')", measures=_MEASURES
+
+
+def _by(part: str) -> str:
+    """Return the statement that has a row for each value of an expression over turns `t`."""
+    by_day = part.replace("t.created_at", "k.begins").replace("t.group_id", "k.group_id")
+    return _STATEMENT.format(
+        by=part, by_day=by_day, turns=_TURNS, sums=_SUMS, totals=_TOTALS, kept_sums=_KEPT_SUMS
     )
-    for step in ("day", "hour")
+
+
+_BY_PERIOD = _by("t.created_at >= %(since)s")
+_BY_GROUP = _by("t.group_id")
+_BY_STEP = {
+    step: _by(f"date_trunc('{step}', t.created_at AT TIME ZONE 'UTC')") for step in ("day", "hour")
 }
 Row = Mapping[str, Any]
 
@@ -169,6 +190,30 @@ def _read_rows(statement: str, **parameters: Any) -> list[Row]:
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-_RATES = {"median_ms", "p95_ms", "average_score"}
-_NAMES = [line.rstrip(",").rpartition(" ")[2] for line in _MEASURES.strip().splitlines()]
-_EMPTY: Row = {name: None if name in _RATES else 0 for name in _NAMES}
+_RATES = ("median_ms", "p95_ms", "average_score")
+_EMPTY: Row = dict.fromkeys(_NAMES, 0) | dict.fromkeys(_RATES)
+
+
+@transaction.atomic
+def forget_turns(*, before: datetime, most: int) -> int:
+    """Delete the oldest turns from before a moment, some at a time, and keep their sums by day and
+    group; return how many. What another holds is left for the next time.
+    """
+    old = Turn.objects.filter(created_at__lt=before).order_by("created_at")
+    keys = [turn.pk for turn in old.only("pk").select_for_update(skip_locked=True)[:most]]
+    if keys:
+        with connection.cursor() as cursor:
+            cursor.execute(_KEEP, {"turns": keys})
+        Turn.objects.filter(pk__in=keys).delete()
+    return len(keys)
+
+
+_KEEP = f"""
+INSERT INTO discovery_dayfigures AS k (begins, group_id, sums)
+SELECT begins, group_id, to_jsonb(day) - 'begins' - 'group_id' FROM (
+  SELECT date_trunc('day', t.created_at, 'UTC') AS begins, t.group_id, {_SUMS}
+  FROM {_TURNS} WHERE t.id = ANY (%(turns)s) GROUP BY 1, 2) day
+ON CONFLICT (begins, group_id) DO UPDATE SET sums = (
+  SELECT jsonb_object_agg(name, number::numeric + COALESCE((k.sums ->> name)::numeric, 0))
+  FROM jsonb_each_text(EXCLUDED.sums) more (name, number))
+"""  # noqa: S608 - constants only

@@ -1,5 +1,6 @@
 """Tables of discovery."""
 
+from discovery.models.advice import AdvicePolicy
 from discovery.models.call import Call
 from discovery.models.call_policy import CallLimit, CallPolicy, Quota, ToolExample
 from discovery.models.chat import Chat, ChatMessage, ChatModel, ChatUse, ModelPrice, ModelRequest
@@ -7,9 +8,10 @@ from discovery.models.flow import FlowMode, FlowRule, TrustedValue, TurnReading
 from discovery.models.outcome import Called, Outcome, OutcomeAlert
 from discovery.models.server_request import ServerRequest
 from discovery.models.taught_message import Experience, TaughtMessage
-from discovery.models.turn import FirstRun, Turn
+from discovery.models.turn import DayFigures, FirstRun, Turn
 
 __all__ = [
+    "AdvicePolicy",
     "Call",
     "CallLimit",
     "CallPolicy",
@@ -18,6 +20,7 @@ __all__ = [
     "ChatMessage",
     "ChatModel",
     "ChatUse",
+    "DayFigures",
     "Experience",
     "FirstRun",
     "FlowMode",

@@ -149,6 +149,17 @@ class CallLimit(models.Model):
     )
     a_minute = models.PositiveIntegerField(validators=[MinValueValidator(1)])
 
+    triggers: ClassVar[Triggers] = (
+        # Gives a limit back that outlived an integration of this slug (`0027_kept_call_limits`).
+        DatabaseTrigger(
+            "discovery_integration_limits",
+            "AFTER INSERT",
+            "ROW",
+            "discovery_return_call_limit",
+            table="catalog_integration",
+        ),
+    )
+
     def __str__(self) -> str:
         return f"{self.a_minute:,} a minute at {self.integration_id}"
 

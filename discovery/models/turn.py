@@ -78,6 +78,9 @@ class Turn(ChainColumns):
                 condition=Q(noted__isnull=False),
                 name="discovery_turn_noted",
             ),
+            models.Index(
+                fields=["created_at"], condition=~Q(message=""), name="discovery_turn_words"
+            ),
         ]
         constraints = [
             models.CheckConstraint(
@@ -108,6 +111,24 @@ class Turn(ChainColumns):
 
     def __str__(self) -> str:
         return str(self.id)
+
+
+class DayFigures(models.Model):
+    """Sums of a group's turns of one day (UTC) whose rows retention has deleted, by measure."""
+
+    begins = models.DateTimeField()
+    group = models.ForeignKey(Group, models.CASCADE, related_name="+")
+    sums = StoredJSONField()
+
+    class Meta:
+        ordering = ["begins", "group"]
+        verbose_name_plural = "day figures"
+        constraints = [
+            models.UniqueConstraint(fields=["begins", "group"], name="discovery_day_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.begins:%Y-%m-%d} of {self.group_id}"
 
 
 # Progress of the first steps that no other row shows.

@@ -14,6 +14,7 @@ from catalog.access.grounds import Ground, grounds_for
 from catalog.icons.declarations import Face, faces_of
 from catalog.models import Capability
 from catalog.readiness.readiness import MendLink, mend_link
+from discovery.advice.advised import select_advised
 from discovery.answer.tiers.options import TierOptions
 from discovery.calls.shown_parameters import Parameter, list_parameters
 from discovery.playground._callers import PlaygroundForm, describe_caller, find_other_caller
@@ -42,7 +43,7 @@ def preview_selection(request: SelectRequest, *, to_themselves: bool) -> Selecti
 
     `to_themselves` is True if the caller is the reader.
     """
-    selection = select_capabilities(request)
+    selection = select_advised(request)
     chosen = Capability.objects.filter(pk__in=[item.pk for item in selection.selected])
     usable = Capability.objects.usable_by(request.caller, among=chosen)
     rows = list(usable.select_related("integration").only(*_READ)) if selection.selected else []

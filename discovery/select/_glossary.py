@@ -135,7 +135,7 @@ def _lacks_english(words: Sequence[str]) -> bool:
     small = _function_words()
     if any(word in small["english"] for word in words):
         return False
-    foreign = function_words() - _COMMON_IN_ENGLISH
+    foreign = function_words().keys() - _COMMON_IN_ENGLISH
     accented = sum(not word.isascii() for word in words)
     return accented > 0 or (len(words) >= FEWEST_WORDS and any(word in foreign for word in words))
 
@@ -148,10 +148,11 @@ def language_of(message: str) -> str:
     """Detect the message's language by its function words and first word; "" for English."""
     # Quoted text may be in another language.
     words = _words(_QUOTED.sub(" ", message))
-    counts = {
-        language: sum(word in small for word in words)
-        for language, small in _function_words().items()
-    }
+    counts = dict.fromkeys(_function_words(), 0)
+    languages = function_words()
+    for word in words:
+        for language in languages.get(word, ()):
+            counts[language] += 1
     if words and words[0] not in english_verbs():
         for language in LANGUAGES:
             if words[0] in _glossary(language).verbs:
@@ -162,9 +163,13 @@ def language_of(message: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def function_words() -> frozenset[str]:
-    """Return the function words of all languages."""
-    return frozenset().union(*_function_words().values())
+def function_words() -> dict[str, list[str]]:
+    """Return the function words of all languages, each with its languages."""
+    languages: dict[str, list[str]] = {}
+    for language, small in _function_words().items():
+        for word in small:
+            languages.setdefault(word, []).append(language)
+    return languages
 
 
 def is_verb(word: str) -> bool:

@@ -24,7 +24,7 @@ MessageWords = tuple[tuple[str, frozenset[str]], ...]
 def message_words(message: str) -> MessageWords:
     """Return the message's words, each once."""
     bare = dict.fromkeys(word.strip(".,;:!?\"'()") for word in message.split())
-    return tuple((word, frozenset(words(word))) for word in bare if word)
+    return tuple((word, _stems(word)) for word in bare if word)
 
 
 def reasons_for(item: Ranked, *, texts: Sequence[str], spoken: MessageWords) -> tuple[str, ...]:
@@ -39,6 +39,7 @@ def reasons_for(item: Ranked, *, texts: Sequence[str], spoken: MessageWords) -> 
         _("Related to %(tool)s, which also matches") % {"tool": raised_by(item)}
         if raised_by(item)
         else "",
+        _("Put forward by the chat model") if item.advised >= MIN_GAIN else "",
         *_flags(candidate),
     ]
     texts_of_reasons = tuple(reason for reason in reasons if reason)
@@ -68,7 +69,7 @@ def _flags(candidate: Candidate) -> tuple[str, str, str]:
 
 def evidence_for(item: Ranked) -> dict[str, float]:
     """Return the score's shares by kind of evidence; they add up to the score."""
-    more = {"use": item.judged.used, "graph": item.gained}
+    more = {"use": item.judged.used, "graph": item.gained, "advice": item.advised}
     others = {kind: round(share, 4) for kind, share in more.items() if share >= 0.0001}
     own_score = item.judged.score - others.get("use", 0.0)
     if item.exact_name:
@@ -115,9 +116,9 @@ def _keywords(language: str | None, count: int) -> str:
     return ngettext("Keyword: %(words)s", "Keywords: %(words)s", count)
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=8192)
 def _stems(text: str) -> frozenset[str]:
-    """Return the stems of a tool's text; the same tools are found again and again."""
+    """Return the stems of a tool's text or a word; the same ones come again and again."""
     return frozenset(words(text))
 
 

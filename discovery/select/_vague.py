@@ -57,7 +57,7 @@ def is_vague(message: str) -> bool:
     words = [word.replace("\u2019", "'") for word in _WORD.findall(message.lower())]
     if not 1 < len(words) <= MOST_WORDS or _DIGIT.search(message):
         return False
-    empty_words = _WORDS_OF_ANYTHING | _glossary.function_words()
+    empty_words = _WORDS_OF_ANYTHING | _glossary.function_words().keys()
     return _POINTER_WORDS.intersection(words) != set() and all(
         word in empty_words for word in words
     )

@@ -70,12 +70,13 @@ class MessageTexts:
     foreign: tuple[str, ...] = ()
 
 
-def read(message: str, history: Sequence[str] = ()) -> MessageTexts:
-    """Read a message; its history is used only if it is a follow-up."""
+def read(message: str, history: Sequence[str] = (), steps: Sequence[str] = ()) -> MessageTexts:
+    """Read a message; its history is used only if it is a follow-up. `steps` are its clauses, where
+    somebody knows them better."""
     foreign = is_foreign(message)
     if not foreign:
         message = correct(message)
-    texts: tuple[str, ...] = (message, *split(message))
+    texts: tuple[str, ...] = (message, *(steps or split(message)))
     context = in_context(message, history)
     if context:
         texts = (context, *(texts[1:] or texts))
@@ -98,7 +99,11 @@ _GAP = "\n…\n"  # ends a sentence for whoever splits the message into clauses
 
 
 def shorten(message: str, most: int) -> str:
-    """Return the message, or what is read of one with over `most` characters."""
+    """Return the message, or what is read of one with over `most` characters.
+
+    What Postgres or a tokenizer rejects is no part of it: lone surrogates and NUL.
+    """
+    message = message.encode(errors="replace").decode().replace("\x00", " ")
     if len(message) <= most:
         return message
     part = (min(most, READ_OF_LONG) - 2 * len(_GAP)) // 3

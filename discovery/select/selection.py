@@ -13,7 +13,7 @@ from uuid import UUID
 from django.conf import settings
 from prometheus_client import Counter, Histogram
 
-from acl.platform.answer_model import Shown
+from acl.platform.answer_model import Answer, Shown
 from acl.rights.caller_lookup import Caller
 from catalog.capabilities.detail_levels import (
     DETAILS,
@@ -97,6 +97,8 @@ class SelectRequest:
     message: str
     caller: Caller
     history: tuple[str, ...] = ()
+    # Texts to search for in place of the message's own clauses.
+    steps: tuple[str, ...] = ()
     max_tools: int = field(default_factory=lambda: settings.PEGBOARD_MAX_TOOLS)
     kind: str = "any"
     only_available: bool = True
@@ -184,6 +186,15 @@ class Selected:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelAdvice(Answer):
+    """Advice of an operator's chat model that a selection took."""
+
+    model: Annotated[str, Shown("The chat model's name in Pegboard.")]
+    steps: Annotated[tuple[str, ...], Shown("The message's steps, each searched for.")]
+    ordered: Annotated[bool, Shown("True if the model put the first tools in order.")]
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """The answer to a message. `excluded_count` and `tokens_all` count only what the caller may
     use."""
@@ -214,6 +225,9 @@ class Selection:
     help: Annotated[
         tuple[HelpOffer, ...], Shown("What could help if nothing fits.", optional=True)
     ] = ()
+    advice: Annotated[
+        ModelAdvice | None, Shown("What a chat model advised, if one was asked.", optional=True)
+    ] = None
     # What its turn keeps to learn from (`discovery/learning/experience_store.py`).
     noted: bytes | None = field(default=None, repr=False)
     workings: Workings | None = field(default=None, repr=False, compare=False)

@@ -39,11 +39,13 @@ from discovery.select.helping_offers import DISCOVERY_TOOL, Unmet, find_help
 from discovery.select.message import MessageTexts, read, shorten
 from discovery.select.ranking.competition import (
     Needed,
+    Order,
     Placed,
     Ranked,
     Support,
     give_places,
     names_in,
+    put_first,
     rank,
     rerank,
     support_of,
@@ -56,20 +58,18 @@ LENGTH_OF_RANKING = 20
 log = structlog.get_logger(__name__)
 
 
-def select_capabilities(request: SelectRequest) -> Selection:
+def select_capabilities(request: SelectRequest, *, order: Order | None = None) -> Selection:
     """Select capabilities for a message.
 
     One SQL statement, two where the process has yet to learn what the caller may use or a tool
     asks first, and no network but Postgres, Redis and the embedding. Where nothing fits,
     a fixed number of others finds what could help. Without a model it ranks by words and says so
-    in `degraded`.
+    in `degraded`. `order` is asked about the first ones, where something fits.
     """
     watch = _Stopwatch()
-    # What Postgres or a tokenizer rejects is no part of it: lone surrogates and NUL.
-    message = request.message.encode(errors="replace").decode().replace("\x00", " ")
-    message = shorten(message, settings.PEGBOARD_MAX_MESSAGE_CHARACTERS)
+    message = shorten(request.message, settings.PEGBOARD_MAX_MESSAGE_CHARACTERS)
     request = replace(request, message=message)
-    reading = read(message, request.history)
+    reading = read(message, request.history, request.steps)
     texts = reading.texts
     embedded, problem = _embed(reading)
     model, background = embedded.model if embedded else "", nearness(embedded)
@@ -95,6 +95,8 @@ def select_capabilities(request: SelectRequest) -> Selection:
     least = worth if fit == "fits" else NOTHING
     boost = settings.PEGBOARD_GRAPH_BOOST
     ranked = rerank(ranked, candidates.links, least=least, boost=boost)
+    if order is not None and fit == "fits":
+        ranked = put_first(ranked, order)
     most = request.max_tools
     placed, needed = give_places(ranked, candidates, most=most, least=least, boost=boost)
     watch.lap("ranking")

@@ -15,13 +15,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from acl.platform.answer_model import SPREAD, Answer, Shown, write_answer
+from discovery.advice.advised import select_advised
 from discovery.answer import all_tools
 from discovery.answer.injection import Injection, inject_everything, inject_selected
 from discovery.answer.modes import Mode, ModeChoice
 from discovery.answer.selection import SearchResult, SelectionAnswer
 from discovery.models import Turn
 from discovery.select.selection import Selection, SelectRequest
-from discovery.select.selector import select_capabilities
 from discovery.turns.outcome_windows import Window
 from discovery.turns.outcomes import read_window_at, store_failure
 from discovery.turns.records import State, store_turn, transition
@@ -114,7 +114,7 @@ Discover = Callable[[SelectRequest], Selection]
 def plan_turn(
     options: Wanted,
     *,
-    discover: Discover = select_capabilities,
+    discover: Discover = select_advised,
     sleep: Callable[[float], object] = time.sleep,
 ) -> Plan:
     """Choose a policy and mode, discover, fall back if that fails, and store the turn."""

@@ -21,10 +21,10 @@ from acl.platform.prepared_statements import insert_row
 from acl.rights.caller_lookup import Caller
 from acl.rights.delegation import acts_for_others
 from catalog.models import Capability
+from discovery.advice.advised import select_advised
 from discovery.flow_guard.turn_memory import seal_words
 from discovery.models import Called, Outcome, Turn
 from discovery.select.selection import Selection, SelectRequest
-from discovery.select.selector import select_capabilities
 
 # Turn states: planned → executing → degraded → recovered → completed or errored.
 # A transition is one conditional UPDATE: of two concurrent ones, one succeeds and the other
@@ -89,11 +89,11 @@ class TurnEnded(Exception):
 
 
 def select_for_turn(request: SelectRequest) -> Selection:
-    """Select and store the turn: one statement more than `select_capabilities`.
+    """Select and store the turn: one statement more than `select_advised`.
 
     If the database has no room for the turn, the selection says so and has no turn id.
     """
-    selection = select_capabilities(replace(request, may_lag=True))
+    selection = select_advised(replace(request, may_lag=True))
     return write_if_room(
         lambda: replace(selection, turn_id=store_turn(request, selection).pk),
         otherwise=lambda: replace(selection, degraded=(*selection.degraded, NOT_STORED)),

@@ -30,7 +30,9 @@ _SETTINGS = {
     "PEGBOARD_CELL": "required",
     "PEGBOARD_LOG_LEVEL": "WARNING",
     "PEGBOARD_RATE_PER_KEY": "1000000",
+    "PEGBOARD_RATE_PER_PERSON": "1000000",
     "PEGBOARD_CPU_PER_KEY": "100000000",
+    "PEGBOARD_CPU_PER_PERSON": "100000000",
 }
 # A Pegboard that is configured here has nothing to do with the one that is started.
 _FOREIGN = re.compile("PEGBOARD_|DJANGO_|DATABASE_|REDIS_URL")

@@ -42,7 +42,7 @@ TOOL = "echo__add"
 
 def main() -> None:
     """Start the servers, and measure in a process that knows only them."""
-    if os.environ.get("PEGBOARD_ECHO_PORT"):
+    if os.environ.get("PEGBOARD_TEST_ECHO_PORT"):
         django.setup()
         measure()
         return
@@ -58,7 +58,7 @@ def main() -> None:
             command = [sys.executable, "-m", "lab.bench.execute", *sys.argv[1:]]
             environment = _environment(data, postgres.owner_url(), redis.url)
             if postgres.process is not None:
-                environment["PEGBOARD_POSTGRES_PID"] = str(postgres.process.pid)
+                environment["PEGBOARD_TEST_POSTGRES_PID"] = str(postgres.process.pid)
             subprocess.run(command, env=environment, check=True)  # noqa: S603
         finally:
             redis.stop()
@@ -76,8 +76,10 @@ def _environment(data: Path, database: str, queue: str) -> dict[str, str]:
         "PEGBOARD_SECRET_KEY": "only-for-benchmarks-and-never-for-anything-else",
         "PEGBOARD_LOG_LEVEL": "WARNING",
         "PEGBOARD_RATE_PER_KEY": "1000000",
+        "PEGBOARD_RATE_PER_PERSON": "1000000",
         "PEGBOARD_CPU_PER_KEY": "100000000",
-        "PEGBOARD_ECHO_PORT": str(echo),
+        "PEGBOARD_TEST_ECHO_PORT": str(echo),
+        "PEGBOARD_CPU_PER_PERSON": "100000000",
         "PEGBOARD_ALLOWED_PRIVATE_HOSTS": f"127.0.0.1:{echo}",
         "DJANGO_SETTINGS_MODULE": "marketplace.config.settings",
     }
@@ -137,7 +139,7 @@ def _everything() -> Iterator[tuple[int, int, str, dict[str, int]]]:
 
     data = Path(os.environ["PEGBOARD_DATA_DIR"])
     add_key(data / "encryption_keys")
-    web, echo = free_port(), int(os.environ["PEGBOARD_ECHO_PORT"])
+    web, echo = free_port(), int(os.environ["PEGBOARD_TEST_ECHO_PORT"])
     key, environment = _world(echo), dict(os.environ)
     server = subprocess.Popen([sys.executable, "-c", ECHO.format(SERVE.format(echo))])  # noqa: S603
     programs = [
@@ -147,7 +149,7 @@ def _everything() -> Iterator[tuple[int, int, str, dict[str, int]]]:
     try:
         for program in programs:
             program.start()
-        processes = {"echo": server.pid, "Postgres": int(os.environ["PEGBOARD_POSTGRES_PID"])}
+        processes = {"echo": server.pid, "Postgres": int(os.environ["PEGBOARD_TEST_POSTGRES_PID"])}
         for program in programs:
             if program.process is not None:
                 processes[program.name] = program.process.pid

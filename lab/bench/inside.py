@@ -56,6 +56,8 @@ def _environment(data: Path, database_url: str, redis: EmbeddedRedis) -> dict[st
         "PEGBOARD_SECRET_KEY": "only-for-benchmarks-and-never-for-anything-else",
         "PEGBOARD_LOG_LEVEL": "WARNING",
         "PEGBOARD_RATE_PER_KEY": "1000000",
+        "PEGBOARD_RATE_PER_PERSON": "1000000",
         "PEGBOARD_CPU_PER_KEY": "100000000",
+        "PEGBOARD_CPU_PER_PERSON": "100000000",
         "DJANGO_SETTINGS_MODULE": "marketplace.config.settings",
     }

@@ -31,10 +31,10 @@ _FILL = [
     SELECT u.id, g.id FROM auth_user u JOIN auth_group g ON g.id %% 20 = u.id %% 20
     """,
     """
-    INSERT INTO discovery_turn (id, user_id, group_id, message, mode, plan, selected, tokens_all,
-        tokens_selected, degraded, milliseconds, discovery_calls, discovery_empty, state,
-        created_at, ended_at)
-    SELECT gen_random_uuid(), m.user_id, m.group_id, '', 'discovered', '{}',
+    INSERT INTO discovery_turn (id, user_id, group_id, other_groups, message, mode, plan, selected,
+        tokens_all, tokens_selected, degraded, milliseconds, discovery_calls, discovery_empty,
+        state, created_at, ended_at)
+    SELECT gen_random_uuid(), m.user_id, m.group_id, '{}', '', 'discovered', '{}',
            (SELECT jsonb_agg(jsonb_build_array('tool:server__tool_' || (n * 7 + k * k) %% 300, 0.5))
             FROM generate_series(1, 9) k),
            20000, 1800, '[]', 10 + random() * 40, (n %% 10 = 0)::int, (n %% 50 = 0)::int,
@@ -85,7 +85,7 @@ def measure(turns: int) -> dict[str, list[float]]:
     settings.STORAGES["staticfiles"] = {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
     }
-    _fill(turns)
+    fill(turns)
     setup_test_environment()
     admin, person, nobody = Client(), Client(), Client()
     admin.force_login(User.objects.create_superuser("root"))
@@ -113,7 +113,7 @@ def measure(turns: int) -> dict[str, list[float]]:
     return taken
 
 
-def _fill(turns: int) -> None:
+def fill(turns: int) -> None:
     """Create tools through the product, and all else by a few statements."""
     from django.contrib.auth.models import Group
     from django.db import connection

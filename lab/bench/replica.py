@@ -92,7 +92,9 @@ def _route_to(url: str) -> None:
     given = connection.settings_dict
     session = given["OPTIONS"]["options"]
     connections.settings[ALIAS] = given | replica_database(url, session) | {"PORT": ""}
-    settings.PEGBOARD_RATE_PER_KEY = settings.PEGBOARD_CPU_PER_KEY = 1_000_000
+    for payer in ("KEY", "PERSON"):
+        setattr(settings, f"PEGBOARD_RATE_PER_{payer}", 1_000_000)
+        setattr(settings, f"PEGBOARD_CPU_PER_{payer}", 1_000_000)
 
 
 def _measure(

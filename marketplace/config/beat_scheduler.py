@@ -1,8 +1,12 @@
-"""Scheduler of beat that ends well while it sends."""
+"""Scheduler of beat that ends well while it sends, and says that it lives."""
 
 from typing import Any
 
 from celery.beat import PersistentScheduler
+
+from acl.platform.heartbeat import BEAT, note_alive
+
+_BEAT_SECONDS = 60  # it wakes up every ten at the latest
 
 
 class EndingScheduler(PersistentScheduler):  # type: ignore[misc]
@@ -17,6 +21,7 @@ class EndingScheduler(PersistentScheduler):  # type: ignore[misc]
 
     def tick(self, *args: Any, **kwargs: Any) -> Any:
         """Send what is due. Raises SystemExit once the schedule has been closed."""
+        note_alive(BEAT, seconds=_BEAT_SECONDS)
         try:
             return super().tick(*args, **kwargs)
         except ValueError:

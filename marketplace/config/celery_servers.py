@@ -21,5 +21,6 @@ PACKAGES = [
     "marketplace.additions",
     "marketplace.operate.audit_anchor",
     "marketplace.operate.event_log",
+    "marketplace.operate.retention",
 ]
 app.autodiscover_tasks(PACKAGES)

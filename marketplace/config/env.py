@@ -1,8 +1,19 @@
 """Settings as environment variables: their type, default and bounds."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
+
+PREFIX = "PEGBOARD_"
+# What begins like a setting and is none: variables of clients, of the proxy, of the container's
+# health check, and of tests.
+_OF_OTHERS = re.compile(
+    f"{PREFIX}(KEY|URL|SITE|TLS|UPSTREAM|ALIVE_FILE|CPU_TIMES|SCREENS|TEST_.+|SCREENS_.+)"
+)
+# Kubernetes gives these to each container for each service, such as one that is named pegboard-web.
+_OF_KUBERNETES = re.compile(r".+_SERVICE_(HOST|PORT)(_\w+)?|.+_PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?")
 
 
 class SettingsError(Exception):
@@ -39,6 +50,17 @@ class Setting:
         if problem := self.wrong(text):
             raise ValueError(problem)
         return value
+
+
+def find_unknown(environ: Mapping[str, str], names: Collection[str]) -> Iterator[str]:
+    """Yield an error for each variable that is named like a setting and is none."""
+    for name in sorted(environ):
+        is_ours = name.startswith(PREFIX) and name not in names
+        if not is_ours or _OF_OTHERS.fullmatch(name) or _OF_KUBERNETES.fullmatch(name):
+            continue
+        nearest = get_close_matches(name, names, n=1, cutoff=0.75)
+        advice = f"do you mean {nearest[0]}?" if nearest else "docs/settings.md lists all."
+        yield f"{name} is no setting: {advice}"
 
 
 def separated(text: str, *, by: str) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 
 from django.conf import settings
 from django.db import DatabaseError
-from django.db.models import Count, F, Q
 from django.http import HttpRequest, HttpResponse
 from drf_spectacular.utils import extend_schema
 from prometheus_client import (
@@ -32,8 +31,9 @@ from acl.models import ApiKey
 from acl.platform.redis_circuit import redis_circuit
 from acl.web.request_callers import is_installation_admin
 from acl.web.scopes import HasScope, has_scope
-from catalog.models import Embedding
+from catalog.embedding.jobs import embedding_counts
 from marketplace.operate.audit_anchor.state import count_unanchored_entries
+from marketplace.operate.checkup.registry import PROBLEM, run_checks
 
 _requests = Counter("pegboard_requests", "Requests answered.", ["route", "method", "status"])
 _seconds = Histogram(
@@ -63,10 +63,18 @@ class MetricsMiddleware:
 
 
 class StateCollector(Collector):
-    """Gauges that are read from the database at scrape time."""
+    """Gauges of what the checks say, and of rows, at scrape time."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield gauges of embeddings, the audit anchor and the Redis circuit breaker."""
+        """Yield gauges of the checks, embeddings, the audit anchor and Redis."""
+        failing = GaugeMetricFamily(
+            "pegboard_check_failing",
+            "1 for a check of `manage.py doctor` with a problem, else 0.",
+            labels=["check"],
+        )
+        for result in run_checks(may_go_out=False):
+            failing.add_metric([result.check.name], int(result.state == PROBLEM))
+        yield failing
         yield GaugeMetricFamily(
             "pegboard_redis_failing", "1 while Redis does not respond.", int(redis_circuit.failing)
         )
@@ -110,18 +118,6 @@ class MetricsView(APIView):
         return HttpResponse(
             _counters() + generate_latest(registry), content_type=CONTENT_TYPE_LATEST
         )
-
-
-def embedding_counts() -> dict[str, int]:
-    """Count the active model's vectors: embedded, pending, and failed for good."""
-    current = Q(vector_hash=F("text_hash"))
-    given_up = Q(attempts__gte=settings.PEGBOARD_EMBEDDING_ATTEMPTS)
-    counts: dict[str, int] = Embedding.objects.filter(model__active=True).aggregate(
-        embedded=Count("pk", filter=current),
-        pending=Count("pk", filter=~current & ~given_up),
-        failed=Count("pk", filter=~current & given_up),
-    )
-    return counts
 
 
 def from_this_machine(request: HttpRequest) -> bool:

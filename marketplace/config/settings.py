@@ -20,7 +20,7 @@ from marketplace.config.logs import logging_config
 from marketplace.config.mail_settings import mail_settings
 from marketplace.config.oidc_settings import group_mapping, providers
 from marketplace.config.settings_table import read_settings
-from marketplace.config.value_checks import hosts_with_ports
+from marketplace.config.value_checks import LEAST_PASSWORD, hosts_with_ports
 from marketplace.operate.embedded.data_folder import (
     default_data_folder,
     known_database_url,
@@ -88,12 +88,17 @@ PEGBOARD_LEARNING_MOST: int = _env["PEGBOARD_LEARNING_MOST"]
 PEGBOARD_MAX_MESSAGE_CHARACTERS: int = _env["PEGBOARD_MAX_MESSAGE_CHARACTERS"]
 PEGBOARD_KEEP_MESSAGES: bool = _env["PEGBOARD_KEEP_MESSAGES"]
 PEGBOARD_RATE_PER_KEY: int = _env["PEGBOARD_RATE_PER_KEY"]
+PEGBOARD_RATE_PER_PERSON: int = _env["PEGBOARD_RATE_PER_PERSON"]
 PEGBOARD_RATE_PER_ADDRESS: int = _env["PEGBOARD_RATE_PER_ADDRESS"]
 PEGBOARD_RATE_WRONG_KEYS: int = _env["PEGBOARD_RATE_WRONG_KEYS"]
 PEGBOARD_RATE_REGISTRATIONS: int = _env["PEGBOARD_RATE_REGISTRATIONS"]
 PEGBOARD_CPU_PER_KEY: int = _env["PEGBOARD_CPU_PER_KEY"]
+PEGBOARD_CPU_PER_PERSON: int = _env["PEGBOARD_CPU_PER_PERSON"]
 PEGBOARD_CPU_PER_ADDRESS: int = _env["PEGBOARD_CPU_PER_ADDRESS"]
 PEGBOARD_TRUST_PROXY: bool = _env["PEGBOARD_TRUST_PROXY"]
+PEGBOARD_ADMIN_PASSWORD: str = _env["PEGBOARD_ADMIN_PASSWORD"]
+PEGBOARD_PROXY_PLACE: str = _env["PEGBOARD_PROXY_PLACE"]
+PEGBOARD_BACKUP_DAYS: int = _env["PEGBOARD_BACKUP_DAYS"]
 PEGBOARD_EVENT_LOG: str = _env["PEGBOARD_EVENT_LOG"]
 PEGBOARD_LANGUAGE: str = _env["PEGBOARD_LANGUAGE"]
 PEGBOARD_INVITATION_DAYS: int = _env["PEGBOARD_INVITATION_DAYS"]
@@ -128,6 +133,13 @@ PEGBOARD_OAUTH_DOCUMENTS: bool = _env["PEGBOARD_OAUTH_DOCUMENTS"]
 PEGBOARD_OAUTH_DAYS: int = _env["PEGBOARD_OAUTH_DAYS"]
 PEGBOARD_RESULT_BYTES: int = _env["PEGBOARD_RESULT_BYTES"]
 PEGBOARD_CALL_DAYS: int = _env["PEGBOARD_CALL_DAYS"]
+PEGBOARD_ADVICE: bool = _env["PEGBOARD_ADVICE"]
+PEGBOARD_TURN_DAYS: int = _env["PEGBOARD_TURN_DAYS"]
+PEGBOARD_MESSAGE_DAYS: int = _env["PEGBOARD_MESSAGE_DAYS"]
+PEGBOARD_DELIVERY_DAYS: int = _env["PEGBOARD_DELIVERY_DAYS"]
+PEGBOARD_SIGN_IN_DAYS: int = _env["PEGBOARD_SIGN_IN_DAYS"]
+PEGBOARD_RIGHTS_DAYS: int = _env["PEGBOARD_RIGHTS_DAYS"]
+PEGBOARD_AUDIT_DAYS: int = _env["PEGBOARD_AUDIT_DAYS"]
 PEGBOARD_CHAT_SECONDS: int = _env["PEGBOARD_CHAT_SECONDS"]
 PEGBOARD_CHAT_STEPS: int = _env["PEGBOARD_CHAT_STEPS"]
 PEGBOARD_CHAT_DAYS: int = _env["PEGBOARD_CHAT_DAYS"]
@@ -351,6 +363,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep-icons": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_ICONS),
     "sweep-client-documents": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_CLIENT_DOCUMENTS),
     "note-audit-head": _every(PEGBOARD_AUDIT_ANCHOR_SECONDS, task_names.NOTE_AUDIT_HEAD),
+    "apply-terms": _every(300, task_names.APPLY_TERMS),
     "sweep-embeddings": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_EMBEDDINGS),
     "expire-capabilities": _every(PEGBOARD_SWEEP_SECONDS, task_names.EXPIRE_CAPABILITIES),
     # A few at a time, between what capabilities wait for.
@@ -370,7 +383,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {
         "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
-        "OPTIONS": {"min_length": 10},
+        "OPTIONS": {"min_length": LEAST_PASSWORD},
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "acl.people.service_accounts.PeopleOnly"},

@@ -6,7 +6,7 @@ It is read once at startup. Invalid values stop the start, with one line for eac
 from collections.abc import Mapping
 from typing import Any
 
-from marketplace.config.env import Setting, SettingsError
+from marketplace.config.env import Setting, SettingsError, find_unknown
 from marketplace.config.oidc_settings import no_group_mapping
 from marketplace.config.value_checks import (
     no_anchor,
@@ -17,6 +17,7 @@ from marketplace.config.value_checks import (
     no_language,
     no_mail_url,
     no_package_hosts,
+    no_password,
     no_postgres_url,
     no_redis_url,
     no_sender,
@@ -78,6 +79,13 @@ SETTINGS = (
         "Signs sessions and protects sign-in codes: 50 random characters or more. A new "
         "key signs everyone out and makes sign-in codes unreadable. Empty uses the key "
         "file in the data folder.",
+    ),
+    Setting(
+        "PEGBOARD_ADMIN_PASSWORD",
+        "",
+        "Password of the first admin, of 10 characters or more, in place of a random one that "
+        "set-up prints once. Unused once there is an admin.",
+        wrong=no_password,
     ),
     Setting(
         "PEGBOARD_ENCRYPTION_KEYS",
@@ -155,6 +163,21 @@ SETTINGS = (
         "Trust X-Forwarded-Proto, and the last address in X-Forwarded-For. Set it only "
         "behind a proxy that overwrites both. Without it, all clients behind a proxy "
         "share the proxy's limits.",
+    ),
+    Setting(
+        "PEGBOARD_PROXY_PLACE",
+        "",
+        "Where this machine reaches the proxy that shows the certificate, as host:port, if not at "
+        "the names of PEGBOARD_TRUSTED_ORIGINS. For `manage.py doctor`.",
+        wrong=no_hosts,
+    ),
+    Setting(
+        "PEGBOARD_BACKUP_DAYS",
+        7,
+        "Age of the last backup from which `manage.py doctor` and the page Health say so; 0 for "
+        "none, where something else backs up the database.",
+        0,
+        3650,
     ),
     Setting(
         "PEGBOARD_EMAIL_URL",
@@ -483,7 +506,16 @@ SETTINGS = (
         "Store the text of messages with their turns. Otherwise a turn keeps only the "
         "selection and its duration.",
     ),
-    Setting("PEGBOARD_RATE_PER_KEY", 6000, "Requests per minute for each API key.", 1, 10_000_000),
+    Setting(
+        "PEGBOARD_RATE_PER_KEY", 100_000, "Requests per minute for each API key.", 1, 10_000_000
+    ),
+    Setting(
+        "PEGBOARD_RATE_PER_PERSON",
+        6000,
+        "Requests per minute for each person in a web session, and for each person a key acts for.",
+        1,
+        10_000_000,
+    ),
     Setting(
         "PEGBOARD_RATE_PER_ADDRESS",
         600,
@@ -507,8 +539,16 @@ SETTINGS = (
     ),
     Setting(
         "PEGBOARD_CPU_PER_KEY",
-        30_000,
-        "Milliseconds of CPU time per minute for each key, and each person in a web session.",
+        1_000_000,
+        "Milliseconds of CPU time per minute for each API key. The default is the whole machine.",
+        100,
+        100_000_000,
+    ),
+    Setting(
+        "PEGBOARD_CPU_PER_PERSON",
+        60_000,
+        "Milliseconds of CPU time per minute for each person in a web session, and for each person "
+        "a key acts for.",
         100,
         100_000_000,
     ),
@@ -646,6 +686,55 @@ SETTINGS = (
         "PEGBOARD_CALL_DAYS", 30, "Days that finished calls and their results are kept.", 1, 3650
     ),
     Setting(
+        "PEGBOARD_ADVICE",
+        False,
+        "Let chat models that admins choose advise on choosing tools. Each selection of their "
+        "groups then sends the model its message, and waits as long as the policy says.",
+    ),
+    Setting(
+        "PEGBOARD_TURN_DAYS",
+        400,
+        "Days that turns and their outcomes are kept; their sums stay. 0 keeps them for ever.",
+        0,
+        36_500,
+    ),
+    Setting(
+        "PEGBOARD_MESSAGE_DAYS",
+        90,
+        "Days that the messages of turns are kept, where they are. 0 keeps them with the turns.",
+        0,
+        36_500,
+    ),
+    Setting(
+        "PEGBOARD_DELIVERY_DAYS",
+        30,
+        "Days that the log of notifications that ended is kept.",
+        1,
+        3650,
+    ),
+    Setting(
+        "PEGBOARD_SIGN_IN_DAYS",
+        90,
+        "Days that sign-ins, failed ones too, and sessions that expired are kept.",
+        1,
+        3650,
+    ),
+    Setting(
+        "PEGBOARD_RIGHTS_DAYS",
+        1100,
+        "Days back that rights at a past moment can be told. 0 keeps the record for ever.",
+        0,
+        36_500,
+    ),
+    Setting(
+        "PEGBOARD_AUDIT_DAYS",
+        0,
+        "Days of the audit log that `manage.py archive_audit` leaves in the database, unless it is "
+        "given a date. 0 leaves all.",
+        0,
+        36_500,
+    ),
+    Setting(
         "PEGBOARD_CHAT_SECONDS",
         120,
         "Timeout of a request to a chat model in the Playground, in seconds.",
@@ -770,9 +859,9 @@ SETTINGS = (
 
 
 def read_settings(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return all settings by name; SettingsError names every invalid one."""
+    """Return all settings by name; SettingsError names every invalid and every unknown one."""
     values: dict[str, Any] = {}
-    problems = []
+    problems = list(find_unknown(environ, [setting.name for setting in SETTINGS]))
     for setting in SETTINGS:
         try:
             values[setting.name] = setting.read(environ)

@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 from marketplace.config.languages import available_languages
 
 CATALOGUES = Path(__file__).parents[1] / "locale"
+LEAST_PASSWORD = 10
 MAIL_SCHEMES = {"smtp", "smtp+tls", "smtps"}
 
 
@@ -134,3 +135,8 @@ def no_language(text: str) -> str:
     """Return "" if `text` is the code of a language that pages have, else an error message."""
     codes = [code for code, _ in available_languages(CATALOGUES)]
     return "" if text in codes else f"must be one of {', '.join(codes)}, not {text!r}"
+
+
+def no_password(text: str) -> str:
+    """Return "" if `text` is long enough for a password, else an error message."""
+    return "" if len(text) >= LEAST_PASSWORD else f"must have {LEAST_PASSWORD} characters or more"

@@ -227,13 +227,15 @@ class QuotaEntry(Part):
 class WaitingEntry(Part):
     """Limit that waits for an integration or a tool that is gone.
 
-    An integration is restricted again. A tool has the access, or the mode of the guard on flows.
+    An integration is restricted again, or has its limit of calls. A tool has the access, or the
+    mode of the guard on flows.
     """
 
     integration: Reference | None = None
     tool: Tool | None = None
     access: Literal["propose", "blocked"] | None = None
     mode: Literal["ask", "refuse"] | None = None
+    calls_per_minute: int | None = Field(default=None, ge=1, le=MOST_A_MINUTE)
     group: Name | None = None
     space: SpaceReference | None = None
 
@@ -245,6 +247,8 @@ class WaitingEntry(Part):
             raise ValueError("needs access or mode for a tool, and for nothing else")
         if self.access is not None and self.mode is not None:
             raise ValueError("has either access or mode")
+        if self.tool is not None and self.calls_per_minute is not None:
+            raise ValueError("has calls_per_minute, which only an integration has")
         if self.mode is None and (self.group is not None or self.space is not None):
             raise ValueError("names a group or a space, which only a mode has")
         return self

@@ -7,6 +7,7 @@ from catalog.access.grants import set_restricted
 from catalog.access.kept_limits import keep_for, lift, list_kept_settings
 from catalog.models import Capability, Integration, KeptLimit, Rule
 from catalog.registration.admin_corrections import correct_capability
+from discovery.calls.quotas import set_call_limit
 from discovery.flow_guard.rules import set_flow_rule
 from marketplace.config_file._application import Application
 from marketplace.config_file._document import WaitingEntry
@@ -44,13 +45,20 @@ def _apply_entry(work: Application, path: Path, entry: WaitingEntry) -> None:
         return
     where: dict[str, Any] = {"group": group, "space": space}
     if work.is_gone(slug, name):
-        kind, terms = ("flow_rules", {"mode": entry.mode}) if entry.mode else ("", {})
-        effect = None if kind else _EFFECTS[entry.access or "blocked"]
-        row = KeptLimit(effect=effect, kind=kind, terms=terms, **where)
+        row = KeptLimit(**where)
+        if entry.mode:
+            row.kind, row.terms = "flow_rules", {"mode": entry.mode}
+        elif entry.calls_per_minute:
+            row.kind, row.terms = "call_limits", {"a_minute": entry.calls_per_minute}
+        else:
+            row.effect = _EFFECTS[entry.access or "blocked"]
         keep_for(by=work.by, row=row, integration=slug, full_name=name)
     elif slug:
         integration = Integration.objects.get(slug=slug)
-        set_restricted(by=work.by, integration=integration, restricted=True)
+        if entry.calls_per_minute:
+            set_call_limit(by=work.by, integration=integration, a_minute=entry.calls_per_minute)
+        else:
+            set_restricted(by=work.by, integration=integration, restricted=True)
     elif entry.mode:
         tool = Capability.objects.get(full_name=name)
         set_flow_rule(by=work.by, mode=entry.mode, capability=tool, **where)

@@ -293,7 +293,8 @@ def quota_key(entry: Values) -> tuple[str, ...]:
 def waiting_entry(row: KeptLimit) -> Values:
     """Return a limit that waits for what it names, as the file has it."""
     if not row.full_name:
-        return {"integration": row.integration}
+        limit = {"calls_per_minute": row.terms["a_minute"]} if row.kind else {}
+        return {"integration": row.integration, **limit}
     if row.kind:
         return {"tool": row.full_name, "mode": row.terms["mode"]} | _where(row)
     blocked = row.effect == Rule.Effect.DENY
@@ -303,7 +304,7 @@ def waiting_entry(row: KeptLimit) -> Values:
 def waiting_key(entry: Values) -> tuple[str, ...]:
     """Return what a waiting limit says, by which it is the same one."""
     names = (entry.get(name) or "" for name in ("integration", "access", "mode"))
-    return (*names, *flow_rule_key(entry))
+    return (*names, str(entry.get("calls_per_minute", "")), *flow_rule_key(entry))
 
 
 def flow_rule_key(entry: Values) -> tuple[str, ...]:

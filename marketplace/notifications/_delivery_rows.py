@@ -18,7 +18,6 @@ from marketplace.notifications.kinds.registry import MAIL
 
 State = NotificationDelivery.State
 TOLD_WITHIN = timedelta(days=1)  # after a longer pause, older events are old news
-KEPT = timedelta(days=30)
 LEASE = timedelta(minutes=5)  # a worker that died has its deliveries repeated after this time
 SERVER_AWAY = timedelta(minutes=1)  # the worker that sends mail does other work, too
 AT_ONCE = 5  # of one channel: one that hangs takes no more threads than this
@@ -133,8 +132,3 @@ def _due() -> QuerySet[NotificationDelivery]:
 def _lease(keys: list[int]) -> list[int]:
     rows = NotificationDelivery.objects.filter(pk__in=keys, state=State.PENDING, due_at__lte=Now())
     return update_unlocked(rows, due_at=Now() + LEASE) if keys else []
-
-
-def forget_old() -> None:
-    """Delete the log of deliveries that ended a month ago."""
-    NotificationDelivery.objects.filter(ended_at__lt=Now() - KEPT).delete()

@@ -3,12 +3,7 @@
 from celery import shared_task
 
 from acl.platform.jobs.task_names import DELIVER_MAIL, DELIVER_NOTIFICATION, NOTIFY, send_each
-from marketplace.notifications._delivery_rows import (
-    add_deliveries,
-    claim_due,
-    forget_old,
-    is_mail_due,
-)
+from marketplace.notifications._delivery_rows import add_deliveries, claim_due, is_mail_due
 from marketplace.notifications.delivery_sender import deliver
 
 
@@ -16,7 +11,6 @@ from marketplace.notifications.delivery_sender import deliver
 def notify() -> None:
     """Store what is to be told, and send what is due."""
     add_deliveries()
-    forget_old()
     send_each(DELIVER_NOTIFICATION, ([key] for key in claim_due()))
     if is_mail_due():
         send_each(DELIVER_MAIL, [[]])

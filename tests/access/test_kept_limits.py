@@ -12,7 +12,7 @@ from catalog.access.rules import remove_rule
 from catalog.models import Capability, Integration, KeptLimit, Rule
 from catalog.registration._hanging_rows import CARRIED
 from catalog.registration.definition_review import forget_gone
-from discovery.calls.quotas import count_use
+from discovery.calls.quotas import call_limits, count_use, set_call_limit
 from discovery.models import Call, FlowRule, Quota
 from marketplace.installs.integration_management import uninstall
 from tests.factories import IntegrationFactory, give
@@ -162,7 +162,7 @@ def test_waiting_quota_is_shown_and_lifted(world: World) -> None:
 def test_every_table_that_limits_a_tool_is_kept() -> None:
     limiting = {label for label, hanging in CARRIED.items() if hanging.limits is not None}
 
-    assert limiting == {"catalog.rule", *KEPT_TABLES.values()}
+    assert limiting == {"catalog.rule", *KEPT_TABLES.values()} - {"discovery.calllimit"}
 
 
 @pytest.mark.parametrize("come_back", WAYS[:2])
@@ -173,6 +173,7 @@ def test_limits_of_an_integration_come_back_with_it(
     deny(world, PROPOSE, integration=world.notes, user_id=world.bob.user_id)
     deny(world, ALLOW, integration=world.notes)
     Integration.objects.filter(slug="notes").update(restricted=True)
+    set_call_limit(by=world.alice, integration=world.notes, a_minute=7)
     Capability.objects.filter(action="write_note").update(ai_access="blocked")
 
     come_back(world)
@@ -180,8 +181,22 @@ def test_limits_of_an_integration_come_back_with_it(
     there = Integration.objects.get(slug="notes")
     assert sorted(Rule.objects.values_list("effect", flat=True)) == [DENY, PROPOSE]
     assert there.restricted
+    assert call_limits() == {there.pk: 7}
     assert Capability.objects.get(action="write_note").ai_access == "blocked"
     assert world.usable == []
+
+
+@pytest.mark.parametrize("come_back", WAYS[:2])
+def test_limit_of_calls_comes_back_and_restricts_nothing(
+    world: World, come_back: Callable[[World], None]
+) -> None:
+    set_call_limit(by=world.alice, integration=world.notes, a_minute=7)
+
+    come_back(world)
+
+    there = Integration.objects.get(slug="notes")
+    assert (there.restricted, call_limits()) == (False, {there.pk: 7})
+    assert not KeptLimit.objects.exists()
 
 
 def test_what_a_person_deletes_is_not_kept(world: World) -> None:

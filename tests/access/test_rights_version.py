@@ -1,4 +1,3 @@
-# ruff: noqa: S608 - the statements are made up here
 """The version of the rights: whatever is changed, and however, equal versions mean equal rights.
 
 Changes are raw statements on the tables themselves, since the product is not the only one who
@@ -21,71 +20,14 @@ from acl.rights.version import merge_changes, version_sql
 from catalog.access.usable_ids import VERSION_SQL, usable_ids
 from catalog.querysets import TABLES
 from catalog.registration.scratch_catalog import scratch_catalog
-from tests.access.random_worlds import (
-    CAPABILITIES,
-    GROUPS,
-    INTEGRATIONS,
-    SPACES,
-    USERS,
-    callers_of,
-    random_world,
-    united_callers,
-)
+from tests.access.random_worlds import callers_of, random_world, united_callers
+from tests.access.raw_changes import some_change
 from tests.access.worlds import store, usable
 from tests.databases import as_superuser, check_what_was_deferred
 from tests.examples import EXAMPLES_OF_STORIES
 from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, World
 
-GRANTS = {
-    f"catalog_{thing}{holder}permission": (thing, holder)
-    for thing in ("integration", "capability")
-    for holder in ("user", "group")
-}
 CHANGES = 12
-
-
-def some_change(random: Random) -> str:
-    """Return a statement that changes what rights depend on, or nothing where no row fits."""
-    user, group, space = (random.choice(of) for of in (USERS, GROUPS, SPACES))
-    integration, capability = random.choice(INTEGRATIONS), random.choice(CAPABILITIES)
-    table, (thing, holder) = random.choice(list(GRANTS.items()))
-    key = {"integration": integration, "capability": capability}[thing]
-    whose = {"user": user, "group": group}[holder]
-    effect, is_true = random.randrange(3), random.choice(["true", "false"])
-    return random.choice(
-        [
-            f"UPDATE auth_user SET is_active = NOT is_active WHERE id = {user}",
-            f"DELETE FROM auth_user_groups WHERE user_id = {user} AND group_id = {group}",
-            f"INSERT INTO auth_user_groups (user_id, group_id) VALUES ({user}, {group})"
-            " ON CONFLICT DO NOTHING",
-            f"UPDATE acl_grouppolicy SET open_default = NOT open_default WHERE group_id = {group}",
-            f"UPDATE acl_space SET parent_id = NULL WHERE id = {space} AND NOT EXISTS (SELECT"
-            " FROM acl_space o WHERE o.group_id = acl_space.group_id AND o.parent_id IS NULL)",
-            f"DELETE FROM catalog_rule WHERE space_id = {space}",
-            f"UPDATE catalog_rule SET effect = {effect} WHERE space_id = {space}",
-            f"UPDATE catalog_rule SET space_id = {space} WHERE capability_id = {capability}",
-            f"UPDATE catalog_rule SET user_id = {user}, group_id = NULL WHERE effect = {effect}",
-            "INSERT INTO catalog_rule (space_id, effect, capability_id, created_at)"
-            f" SELECT id, {effect}, {capability}, now() FROM acl_space WHERE id = {space}",
-            f"DELETE FROM {table} WHERE {holder}_id = {whose}",
-            f"UPDATE {table} SET {holder}_id = {whose} WHERE content_object_id = {key}"
-            f" AND NOT EXISTS (SELECT FROM {table} o WHERE o.{holder}_id = {whose})",
-            f"INSERT INTO {table} (permission_id, {holder}_id, content_object_id)"
-            " SELECT p.id, {0}, {1} FROM auth_permission p JOIN django_content_type t"
-            " ON t.id = p.content_type_id WHERE codename = 'use_{2}' AND t.app_label = 'catalog'"
-            " AND t.model = '{2}' ON CONFLICT DO NOTHING".format(whose, key, thing),
-            f"UPDATE auth_permission SET codename = 'other' WHERE codename = 'use_{thing}'",
-            f"UPDATE catalog_integration SET enabled = NOT enabled WHERE id = {integration}",
-            f"UPDATE catalog_integration SET restricted = {is_true} WHERE id = {integration}",
-            "UPDATE catalog_integration SET state = CASE state WHEN 'approved' THEN 'quarantined'"
-            f" ELSE 'approved' END WHERE id = {integration}",
-            f"UPDATE catalog_capability SET ai_access = 'propose' WHERE id = {capability}",
-            f"UPDATE catalog_capability SET available = {is_true} WHERE id = {capability}",
-            f"TRUNCATE {table}",
-            "UPDATE catalog_runtimecapability r SET expires_at = now() - interval '1 minute'"
-            f" FROM catalog_capability c WHERE c.full_name = r.full_name AND c.id = {capability}",
-        ]
-    )
 
 
 def version_of(caller: Caller) -> tuple[Any, ...]:

@@ -118,6 +118,7 @@ OTHERS |= {
     "api-quota",
     "api-prices",  # tests/insights/test_prices.py
     "api-price",
+    "api-advice",  # tests/advice/test_advice.py
     "api-chat-models",  # tests/chats/test_api.py
     "api-chat-model",
     "api-risks",  # for admins: tests/insights/test_risk.py

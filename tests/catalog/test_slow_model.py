@@ -56,8 +56,10 @@ def web(key: str, tmp_path: Path) -> Iterator[int]:
         "PEGBOARD_DATA_DIR": str(tmp_path),
         "PEGBOARD_EMBEDDER": "sentence-transformers",
         "PEGBOARD_EMBEDDING_MODEL": str(tmp_path / "slow"),
-        "PEGBOARD_RATE_PER_KEY": "1000000",  # however long it is asked for
+        "PEGBOARD_RATE_PER_KEY": "1000000",
+        "PEGBOARD_RATE_PER_PERSON": "1000000",  # however long it is asked for
         "PEGBOARD_CPU_PER_KEY": "100000000",
+        "PEGBOARD_CPU_PER_PERSON": "100000000",
         "PYTHONPATH": str(tmp_path),
         "WEB_CONCURRENCY": "1",
     }

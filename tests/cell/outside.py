@@ -23,8 +23,8 @@ def outside(
     found += [str(database["PASSWORD"])] if database["PASSWORD"] else []
     abstract = f"pegboard-{canary}"
     with ExitStack() as stack:
-        os.environ["PEGBOARD_CANARY"] = canary
-        stack.callback(os.environ.pop, "PEGBOARD_CANARY")
+        os.environ["PEGBOARD_TEST_CANARY"] = canary
+        stack.callback(os.environ.pop, "PEGBOARD_TEST_CANARY")
         for path in (*planted, home_file):
             path.write_text(canary)
             stack.callback(path.unlink)

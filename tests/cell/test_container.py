@@ -23,7 +23,7 @@ from catalog.servers.cell.report import KEY, CellReport
 from catalog.servers.cell.support import find_bwrap
 from catalog.servers.cell.visible_files import parent_options
 from catalog.servers.client.server_problems import Reason
-from marketplace.config import health
+from marketplace.operate.checkup.checks.content import cells
 from tests.cell.contained import profile_of
 from tests.cell.escapes import ATTEMPTS
 
@@ -157,7 +157,7 @@ def test_readiness_and_the_install_page_repeat_it(said: Said, mode: str, words: 
     attempt(lambda redis: redis.set(KEY, json.dumps(asdict(report)), ex=60), default=None)
     prepared = {"digest": "x", "descriptor": {"command": ["uvx", "hostile@1.0"]}}
 
-    part = health._cells()
+    part = cells()
     page = render_to_string("installs/_consent.html", {"prepared": prepared, "cells": report})
 
     assert report.problem in part.problem + part.note

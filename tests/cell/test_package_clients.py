@@ -23,7 +23,7 @@ import os, sys
 for path in sys.argv[1:]:
     print(os.path.exists(path), end=" ")
 open("mine", "w").write("x")
-print(len(os.environ.get("PEGBOARD_CANARY", "")), os.getuid() != 0)
+print(len(os.environ.get("PEGBOARD_TEST_CANARY", "")), os.getuid() != 0)
 """
 
 
@@ -34,7 +34,7 @@ def test_client_sees_its_own_folder_only(
     if problem := cell_problem():
         pytest.skip(f"No cell can be made here: {problem}")
     settings.PEGBOARD_DATA_DIR = tmp_path
-    monkeypatch.setenv("PEGBOARD_CANARY", "canary")
+    monkeypatch.setenv("PEGBOARD_TEST_CANARY", "canary")
     (tmp_path / "secret_key").write_text("canary")
     place = Place("a-package")
     place.make()

@@ -9,7 +9,7 @@ from catalog.servers.cell.report import CellReport, read_report
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections import params
 from catalog.servers.connections.params import cell_of, check_cell
-from marketplace.config import health
+from marketplace.operate.checkup.checks.content import cells
 
 PROBLEM = "The system refuses cells: no namespaces."
 COMMAND = ("/usr/bin/python3", "/srv/server.py")
@@ -41,7 +41,7 @@ def test_only_required_cells_stop_a_program(mode: str) -> None:
 def test_web_tells_what_the_process_that_starts_programs_said(mode: str) -> None:
     announcement.tell()
 
-    part = health._cells()
+    part = cells()
 
     assert read_report().mode == mode
     assert bool(part.problem) is (mode == "required")

@@ -7,6 +7,7 @@ from django.db.models.functions import Now
 
 from discovery.chats.tasks import sweep
 from discovery.models import Call, Chat, ChatMessage, ModelRequest
+from marketplace.operate.retention.terms import apply_terms
 from tests.chats.conftest import Bench
 from tests.chats.fake_models import Say
 
@@ -36,7 +37,7 @@ def test_chats_are_deleted_that_nobody_used_for_long(bench: Bench, used: bool) -
     if not used:
         ChatMessage.objects.update(created_at=LONG_AGO)
 
-    sweep()
+    apply_terms()
 
     assert Chat.objects.exists() == used
     assert not Call.objects.exists()

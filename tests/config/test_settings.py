@@ -1,19 +1,30 @@
 """Settings: generated docs, and one line for each invalid value."""
 
 import os
+import random
 import re
 import subprocess
 import sys
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from pytest_django.fixtures import Settings as DjangoSettings
 
-from marketplace.config.env import Setting, SettingsError
+from marketplace.config.env import PREFIX, Setting, SettingsError
 from marketplace.config.settings_table import SETTINGS, read_settings
+from marketplace.operate.embedded.first_setup import create_first_admin
 from tests.docs.settings_page import PAGE, SECTIONS, render_settings
 
 PROJECT = Path(__file__).parents[2]
 APPS = ("marketplace", "discovery", "catalog", "acl")
+
+
+def ratio(first: str, second: str) -> float:
+    return SequenceMatcher(None, second, first).ratio()
 
 
 def test_docs_are_generated_from_the_table_of_the_code() -> None:
@@ -99,6 +110,51 @@ def test_empty_value_means_the_default(setting: Setting) -> None:
     assert read_settings({setting.name: " "})[setting.name] == setting.default
 
 
+@given(seed=st.randoms(use_true_random=False), setting=st.sampled_from(SETTINGS))
+def test_misspelt_setting_stops_the_start_with_its_nearest_name(
+    seed: random.Random, setting: Setting
+) -> None:
+    names = {setting.name for setting in SETTINGS}
+    tail = list(setting.name.removeprefix(PREFIX))
+    at = seed.randrange(len(tail))
+    match seed.choice(("drop", "double", "swap", "replace")):
+        case "drop":
+            del tail[at]
+        case "double":
+            tail.insert(at, tail[at])
+        case "swap":
+            tail[at : at + 2] = reversed(tail[at : at + 2])
+        case "replace":
+            tail[at] = seed.choice("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    name = PREFIX + "".join(tail)
+    assume(setting.name.startswith(PREFIX) and name not in names and len(tail) > 6)
+
+    with pytest.raises(SettingsError) as refusal:
+        read_settings({name: "1"})
+
+    nearest = str(refusal.value).removeprefix(f"{name} is no setting: do you mean ")[:-1]
+    assert nearest in names
+    assert ratio(name, nearest) >= ratio(name, setting.name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("PEGBOARD_KEY", "PEGBOARD_SITE", "PEGBOARD_ALIVE_FILE", "PEGBOARD_TEST_EXAMPLES"),
+        *("PEGBOARD_WEB_SERVICE_HOST", "PEGBOARD_WEB_SERVICE_PORT_HTTP", "PEGBOARD_WEB_PORT"),
+        *("PEGBOARD_WEB_PORT_8000_TCP", "PEGBOARD_WEB_PORT_8000_TCP_ADDR", "HOME", "DATABASE_NAME"),
+    ],
+)
+def test_variables_of_others_stop_nothing(name: str) -> None:
+    assert not SETTINGS[0].name.startswith(name)
+    assert read_settings({name: "anything"})
+
+
+def test_name_like_no_other_leads_to_the_list() -> None:
+    with pytest.raises(SettingsError, match="PEGBOARD_XYLOPHONE is no setting: docs"):
+        read_settings({"PEGBOARD_XYLOPHONE": "1"})
+
+
 def test_every_wrong_value_is_told_at_once_and_nothing_starts() -> None:
     wrong = {"PEGBOARD_DEBUG": "perhaps", "PEGBOARD_MAX_TOOLS": "0"}
 
@@ -129,3 +185,24 @@ def test_every_setting_is_used() -> None:
 def _code_of(app: str) -> list[Path]:
     paths = (PROJECT / app).rglob("*.py")
     return [path for path in paths if path.name != "env.py" and "migrations" not in path.parts]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("password", ["", "correct horse battery"])
+def test_first_admin_has_the_password_that_the_operator_set(
+    password: str, settings: DjangoSettings
+) -> None:
+    settings.PEGBOARD_ADMIN_PASSWORD = password
+
+    told = create_first_admin()
+    again = create_first_admin()
+
+    admin = User.objects.get(is_superuser=True)
+    assert admin.check_password(password or str(told))
+    assert bool(told) is not bool(password)  # what the operator knows is printed nowhere
+    assert again is None
+
+
+def test_short_password_of_the_first_admin_stops_the_start() -> None:
+    with pytest.raises(SettingsError, match="PEGBOARD_ADMIN_PASSWORD must have 10 characters"):
+        read_settings({"PEGBOARD_ADMIN_PASSWORD": "too short"})

@@ -169,6 +169,7 @@ def _leave_limits(random: Random, groups: list[Group], people: list[User]) -> No
     for _ in range(random.randrange(4)):
         _lay_down_rule(random, random.choice([server, tool]), groups, people)
     set_restricted(by=None, integration=server, restricted=random.random() < 0.5)
+    set_call_limit(by=None, integration=server, a_minute=random.choice([0, 9]))
     tool.ai_access = random.choice(["execute", "propose", "blocked"])
     correct_capability(by=None, capability=tool, changed=["ai_access"])
     for _ in range(random.randrange(3)):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from marketplace.config.env import Setting
 from marketplace.config.settings_table import SETTINGS
 from marketplace.operate.embedded.redis import ALLOWED_COMMANDS
 
@@ -95,6 +96,19 @@ def test_set_up_waits_for_the_servers(services: dict[str, Any]) -> None:
     assert all(services[name]["healthcheck"]["test"] for name in ("postgres", "redis", "proxy"))
 
 
+def test_each_image_is_built_once(services: dict[str, Any]) -> None:
+    builders: dict[str, list[str]] = {}
+    for name in OURS:
+        if "build" in services[name]:
+            builders.setdefault(services[name]["image"], []).append(name)
+
+    assert {len(names) for names in builders.values()} == {1}
+    for name in OURS:
+        assert services[name]["image"] in builders
+        builds = name in builders[services[name]["image"]]
+        assert services[name].get("pull_policy") == (None if builds else "never")
+
+
 def test_only_the_proxy_can_be_reached(services: dict[str, Any]) -> None:
     ports = {name: service["ports"] for name, service in services.items() if "ports" in service}
 
@@ -158,7 +172,7 @@ def test_each_service_has_only_the_passwords_that_it_needs(services: dict[str, A
         "postgres": {"postgres_password"},
         "redis": {"redis_password"},
         "roles": {"postgres_password", "database_owner_password", "database_password"},
-        "set-up": serving | {"database_owner_password"},
+        "set-up": serving | {"database_owner_password", "pegboard_admin_password"},
         "backup": serving | {"database_owner_password"},
         "broker": {"database_password"},
         **dict.fromkeys(["web", "worker", "connections", "beat", "manifests"], serving),
@@ -220,6 +234,26 @@ def test_every_variable_is_documented_and_every_setting_exists() -> None:
 
     undocumented = {name for name in named - settings if f"`{name}`" not in running}
     assert undocumented == set()
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+def test_every_setting_can_be_set(services: dict[str, Any], setting: Setting) -> None:
+    """Set it as a secret, in .env if it is named, else in settings.env; or the layout does."""
+    outgoing: dict[str, Any] = yaml.safe_load(OUTGOING.read_text())
+    secrets = set(outgoing["secrets"]) | set(services["set-up"]["secrets"])
+    bases: list[dict[str, Any]] = [services, outgoing["services"]]
+    environments = [
+        base[name].get("environment", {}) for base in bases for name in OURS if name in base
+    ]
+    values = {env[setting.name] for env in environments if setting.name in env}
+
+    by_layout = {
+        *("DATABASE_URL", "DATABASE_OWNER_URL", "DATABASE_SUPERUSER_URL", "REDIS_URL"),
+        *("PEGBOARD_BROKER", "PEGBOARD_SEALING_KEY", "PEGBOARD_PROXY_PLACE"),
+    }
+    is_secret = setting.name.lower() in secrets
+    is_in_env = bool(values) and all(f"${{{setting.name}:-" in str(each) for each in values)
+    assert is_secret or is_in_env or not values or setting.name in by_layout
 
 
 def test_names_of_the_environment_are_ours_or_their_programs(services: dict[str, Any]) -> None:

@@ -115,6 +115,33 @@ def test_secrets_that_are_files_are_read(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("file", ["memory.max", "memory/memory.limit_in_bytes"])
+@pytest.mark.parametrize(
+    ("limit", "asked", "started", "most"),
+    [
+        ("max", "4", "4", "-"),
+        (str(1024**3), "2", "2", "462"),
+        (str(1024**3), "4", "3", "308"),
+        (str(300 * 1024**2), "2", "1", "200"),
+        (str(64 * 1024**3), "16", "16", "-"),
+    ],
+)
+def test_web_starts_no_more_processes_than_fit_and_says_so(
+    limit: str, asked: str, started: str, most: str, file: str, tmp_path: Path
+) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / file).write_text(f"{limit}\n")
+    program = tmp_path / "gunicorn"
+    program.write_text("#!/bin/sh\necho $WEB_CONCURRENCY ${PEGBOARD_WEB_MEMORY_MEGABYTES:--}\n")
+    program.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+
+    answer = _run("web", PATH=path, CGROUP_DIR=str(tmp_path), WEB_CONCURRENCY=asked, **NEEDED)
+
+    assert answer.stdout.split() == [started, most]
+    assert ("of them start" in answer.stderr) is (started != asked)
+
+
 def test_secrets_are_made_once_and_kept_from_others(tmp_path: Path) -> None:
     script = tmp_path / "secrets.sh"
     shutil.copy(PROJECT / "docker" / "secrets.sh", script)
@@ -125,7 +152,7 @@ def test_secrets_are_made_once_and_kept_from_others(tmp_path: Path) -> None:
 
     assert {file.name: file.read_text() for file in (tmp_path / "secrets").iterdir()} == made
     random = [secret for secret in made.values() if secret]  # the others are the operator's
-    assert (len(set(random)), len(made)) == (6, 9)
+    assert (len(set(random)), len(made)) == (7, 10)
     assert no_encryption_keys(made["pegboard_encryption_keys"]) == ""
     assert (tmp_path / "secrets").stat().st_mode & 0o777 == 0o700
 

@@ -75,6 +75,32 @@ def test_restart_of_the_web_fails_no_request(tmp_path: Path) -> None:
     assert set(told) == {"200 ok"}
 
 
+@pytest.mark.parametrize("published", ["443", "8443", "9000"])
+def test_redirect_names_the_published_port_and_health_is_no_redirect(
+    published: str, tmp_path: Path
+) -> None:
+    health, plain = free_port(), free_port()
+    ports = {"HEALTH_PORT": str(health), "REDIRECT_PORT": str(plain), "HTTPS_PORT": published}
+    with _proxy(tmp_path, free_port(), free_port(), **ports):
+        redirect = http.client.HTTPConnection("127.0.0.1", plain, timeout=PATIENCE)
+        redirect.request("GET", "/people/?q=a", headers={"Host": "pegboard.example:8080"})
+        answer = redirect.getresponse()
+        alive = http.client.HTTPConnection("127.0.0.1", health, timeout=PATIENCE)
+        alive.request("GET", "/")
+        status = alive.getresponse().status
+
+    assert (answer.status, status) == (308, 200)
+    assert answer.headers["Location"] == f"https://pegboard.example:{published}/people/?q=a"
+
+
+def test_container_asks_the_port_of_its_health_by_what_busybox_has() -> None:
+    compose = yaml.safe_load((PROJECT / "docker" / "compose.yaml").read_text())
+
+    test = compose["services"]["proxy"]["healthcheck"]["test"]
+    assert "http://:{$HEALTH_PORT:8081}" in CADDYFILE.read_text()
+    assert test == ["CMD", "wget", "-q", "-O", "/dev/null", "http://127.0.0.1:8081/"]
+
+
 def test_what_is_tried_is_what_is_deployed() -> None:
     told = subprocess.check_output([CADDY, "version"], text=True)  # noqa: S603
     deployed = yaml.safe_load((PROJECT / "docker" / "compose.yaml").read_text())
@@ -84,10 +110,12 @@ def test_what_is_tried_is_what_is_deployed() -> None:
 
 
 @contextmanager
-def _proxy(folder: Path, port: int, upstream: int) -> Iterator[None]:
+def _proxy(folder: Path, port: int, upstream: int, **variables: str) -> Iterator[None]:
     environment = os.environ | {
         "PEGBOARD_SITE": f"http://127.0.0.1:{port}",
         "PEGBOARD_UPSTREAM": f"127.0.0.1:{upstream}",
+        **{name: str(free_port()) for name in ("HEALTH_PORT", "REDIRECT_PORT")},
+        **variables,
         "HOME": str(folder),
         "XDG_DATA_HOME": str(folder),
         "XDG_CONFIG_HOME": str(folder),

@@ -19,6 +19,12 @@ class Elsewhere:
 _HERE = "tests/docs/test_commands.py"
 _UP = "tests/embedded/test_up.py::test_first_run_tells_each_step_and_the_way_in"
 ELSEWHERE = (
+    Elsewhere(
+        r"manage.py (archive_audit|verify_audit --archive) .*",
+        "there is no such log",
+        "tests/operate/test_retention.py"
+        "::test_the_log_is_sound_before_and_after_its_beginning_is_archived",
+    ),
     Elsewhere(r"make run( PORT=\d+)?", "it starts everything, and stays", _UP),
     Elsewhere(
         r"make run EXTRAS=\S+|docker build .*--build-arg EXTRAS=.*",

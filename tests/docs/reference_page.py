@@ -113,6 +113,7 @@ def _metric(node: ast.AST) -> str:
     assert isinstance(node, ast.Call)
     assert isinstance(node.func, ast.Name)
     name, meaning, *labels = (ast.unparse(argument).strip("f'") for argument in node.args)
+    labels += [ast.unparse(word.value) for word in node.keywords if word.arg == "labels"]
     kind = _TYPES[node.func.id]
     total = "_total" if kind == "counter" else ""
     shown = ", ".join(ast.literal_eval(labels[0])) if labels and labels[0][0] == "[" else ""

@@ -34,6 +34,7 @@ Environment variables configure Pegboard. This page is generated from
 - `true`, `yes`, `on` and `1` are true; `false`, `no`, `off` and `0` are false.
 - An invalid value stops every command, with one line for each:
   `PEGBOARD_MAX_TOOLS must be at least 1, not 0`.
+- So does a variable that begins with `PEGBOARD_` and is no setting; the line has the nearest name.
 
 [Running](running.md#environment) has the variables of gunicorn, Celery and the containers. Limits
 on imported files are in [sources](sources.md#limits). Constants of ranking are not configurable,

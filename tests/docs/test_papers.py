@@ -15,7 +15,12 @@ from tests.docs.room_map import first_line
 
 PROJECT = Path(__file__).parents[2]
 APPS = ("acl", "catalog", "discovery", "marketplace")
-MADE_BY_READERS = {"docker/.env", "docker/settings.env", "docker/secrets"}
+MADE_BY_READERS = {
+    "docker/.env",
+    "docker/settings.env",
+    "docker/secrets",
+    "docker/secrets/pegboard_admin_password",
+}
 PAPERS = papers()
 # Variables of shells, containers and tests.
 NO_SETTINGS = {

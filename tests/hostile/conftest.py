@@ -26,7 +26,7 @@ def _plain_static_files(settings: Settings) -> None:
 @pytest.fixture(autouse=True)
 def _no_limits(settings: Settings) -> None:
     """Disable rate limits: thousands of requests come from one address."""
-    for limit in ("KEY", "ADDRESS"):
+    for limit in ("KEY", "PERSON", "ADDRESS"):
         setattr(settings, f"PEGBOARD_RATE_PER_{limit}", 10_000_000)
     settings.PEGBOARD_RATE_WRONG_KEYS = 10_000_000
     settings.PEGBOARD_RATE_REGISTRATIONS = 10_000_000

@@ -23,7 +23,7 @@ TABLES_OF_VISITS = {
 CONDITIONS = {"acl_auditentry": "WHERE action <> 'person.looked_as'"}
 COLUMNS_OF_VISITS = ("last_used_at", "last_login", "tried_at")
 # Random values, and times set by the database.
-COLUMNS_OF_CHANCE = ("public_id", "sent_at")
+COLUMNS_OF_CHANCE = ("public_id", "sent_at", "began", "ended")
 
 
 Contents = dict[str, tuple[int, str]]

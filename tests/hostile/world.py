@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from acl.audit.recorder import record
 from acl.keys.lifecycle import create_key, revoke_key
-from acl.models import AccessRequest, ApiKey, Invitation, Space
+from acl.models import AccessRequest, ApiKey, Invitation, SignInGroup, Space
 from acl.people._invitations import invite
 from acl.people.service_accounts import create_service_account
 from catalog.models import (
@@ -182,6 +182,7 @@ def _fill_the_other_tables(world: World) -> None:
     other = CapabilityFactory.create(integration=world.mail, action="search_mail")
     relate(by=None, source=world.send, target=other, kind=Edge.Kind.TAGGED_WITH, weight=0.5)
     invitation, raw = invite(by=world.root, email="eve@example.com", groups=[mulberry])
+    SignInGroup.objects.create(value="mulberry-staff", group=mulberry)
     create_service_account(by=None, name="robot-mulberry", groups=[mulberry])
     _fill_the_shop(world)
     CatalogVersion.objects.get_or_create(pk=1)
@@ -218,6 +219,7 @@ def _fill_the_other_tables(world: World) -> None:
         "icon": _iconed(world.mail, b"quince"),
         "invitation": raw,
         "invitation_pk": invitation.pk,
+        "sign_in_group_pk": SignInGroup.objects.get().pk,
         "channel_pk": _channel(owner=alice),
         **_chat(alice, mulberry, "quince"),
         "group_channel_pk": _channel(group=mulberry),
@@ -365,6 +367,7 @@ def _things_of_finance(world: World) -> dict[str, Any]:
         "icon": _iconed(world.payroll, b"payroll"),
         "invitation": "another",
         "invitation_pk": Invitation.objects.get().pk,
+        "sign_in_group_pk": SignInGroup.objects.get().pk,
         "channel_pk": _channel(owner=charlie),
         **_chat(charlie, finance, "pay"),
         "group_channel_pk": _channel(group=finance),
@@ -405,6 +408,7 @@ UNKNOWN: dict[str, Any] = {
     "sign_in": "00000000-0000-4000-8000-000000000009",
     "call_pk": "00000000-0000-4000-8000-000000000001", "invitation": "no-such-link",
     "chat_pk": "00000000-0000-4000-8000-000000000003", "chat_model_pk": 987_654_321,
+    "sign_in_group_pk": 987_654_321,
     "channel_pk": 987_654_321, "group_channel_pk": 987_654_321,
     "proposal_pk": 987_654_321, "icon": "00000000-0000-4000-8000-000000000004",
     "invitation_pk": 987_654_321, "installation": "00000000-0000-4000-8000-000000000002",

@@ -52,7 +52,9 @@ class Deployment:
             "PEGBOARD_SWEEP_AFTER_SECONDS": "1",
             "PEGBOARD_LOG_LEVEL": "WARNING",
             "PEGBOARD_RATE_PER_KEY": "1000000",
+            "PEGBOARD_RATE_PER_PERSON": "1000000",
             "PEGBOARD_CPU_PER_KEY": "100000000",
+            "PEGBOARD_CPU_PER_PERSON": "100000000",
             "DJANGO_SETTINGS_MODULE": "marketplace.config.settings",
             "PYTHONPATH": str(PROJECT),
         }

@@ -48,6 +48,33 @@ def test_every_list_opens_and_is_searched(
     assert as_admin.get(path, {"q": "mail"}).status_code == 200
 
 
+@pytest.mark.parametrize("scheme", ["https", "wss", "postgres"])
+@pytest.mark.parametrize(
+    "place",
+    ["{}@h.example/a", "u:{}@h.example", "h.example/{}/b", "h.example?k={}", "h.example#{}"],
+)
+def test_search_finds_an_address_by_its_host_alone(
+    as_admin: Client, gmail: Capability, scheme: str, place: str
+) -> None:
+    address = f"{scheme}://{place.format('Zq71')}"
+    Capability.objects.filter(pk=gmail.pk).update(description=f"Reads {address} and more.")
+    path = "/admin/catalog/capability/"
+
+    found = {
+        word: str(gmail) in as_admin.get(path, {"q": word}).content.decode()
+        for word in ("h.example", '"and more"', "Zq", "q71")
+    }
+
+    assert [word for word, there in found.items() if not there] == ["Zq", "q71"]
+
+
+def test_every_search_leaves_out_what_addresses_hide() -> None:
+    for model in REGISTERED:
+        its = django_admin.site._registry[model]
+        rows, _ = its.get_search_results(HttpRequest(), model._default_manager.all(), "word")
+        assert not its.search_fields or "regexp_replace" in str(rows.query), model
+
+
 @pytest.mark.parametrize(
     ("path", "column", "shown"),
     [

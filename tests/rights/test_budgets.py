@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import time_machine
@@ -26,7 +27,8 @@ NOW = "2032-01-01T00:00:00Z"
 
 @pytest.fixture(autouse=True)
 def _budget(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    settings.PEGBOARD_CPU_PER_KEY = settings.PEGBOARD_CPU_PER_ADDRESS = LIMIT
+    for payer in ("KEY", "PERSON", "ADDRESS"):
+        setattr(settings, f"PEGBOARD_CPU_PER_{payer}", LIMIT)
     monkeypatch.setattr(rate_counts, "_spent", rate_counts.LocalCounts())
     rate_counts.forget_counts()
     redis_circuit.close()
@@ -140,3 +142,45 @@ def test_redis_holds_the_time_for_all_processes(key: str, monkeypatch: pytest.Mo
 
 def spend(client: Client) -> list[int]:
     return [client.post(URL, BODY, "application/json").status_code for _ in range(4)]
+
+
+def test_people_of_a_key_have_limits_of_their_own(
+    key: str, people: People, settings: Settings
+) -> None:
+    settings.PEGBOARD_CPU_PER_KEY, settings.PEGBOARD_CPU_PER_PERSON = 100_000, LIMIT
+    people.support.user_set.add(people.bob)
+    client = client_with(key)
+
+    def status(user: str) -> int:
+        return client.post(URL, BODY | {"user": user}, "application/json").status_code
+
+    assert [status("alice") for _ in range(4)] == [200, 200, 200, 429]
+    assert [status("bob") for _ in range(3)] == [200] * 3
+
+    settings.PEGBOARD_CPU_PER_PERSON, settings.PEGBOARD_RATE_PER_PERSON = 100_000, 5
+    assert [status("alice"), status("bob"), status("bob")] == [200, 200, 200]
+    assert [status("bob"), status("alice")] == [429, 429]
+
+
+def test_person_beyond_a_limit_is_told_at_every_surface(
+    key: str, people: People, settings: Settings
+) -> None:
+    settings.PEGBOARD_RATE_PER_PERSON, settings.PEGBOARD_CPU_PER_PERSON = 1, 100_000
+    client = client_with(key)
+    rpc = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    headers: dict[str, Any] = {
+        "HTTP_ACCEPT": "application/json, text/event-stream",
+        "HTTP_MCP_PROTOCOL_VERSION": "2025-11-25",
+        "HTTP_X_PEGBOARD_USER": "alice",
+    }
+    assert client.get("/api/v1/categories", {"user": "alice"}).status_code == 200
+
+    answers = [
+        client.post(URL, BODY, "application/json"),
+        client.get("/api/v1/capabilities", {"user": "alice"}),
+        client.post("/mcp", rpc, "application/json", **headers),
+        client.post("/api/v1/plan", BODY, "application/json"),
+    ]
+
+    assert [answer.status_code for answer in answers] == [429] * 4
+    assert all(answer["Retry-After"] for answer in answers)

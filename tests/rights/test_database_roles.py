@@ -15,6 +15,7 @@ from marketplace.operate.roles.names import (
     ANALYZED,
     APP,
     AUDIT,
+    AUDIT_ARCHIVE,
     AUDIT_ENTRIES,
     AUDIT_HEAD,
     OWNER,
@@ -164,7 +165,7 @@ def test_rights_on_every_table_are_those_that_are_meant() -> None:
 
     assert len(found) > 50
     for name, (owner, rights) in found.items():
-        log = name in {AUDIT_ENTRIES, AUDIT_HEAD}
+        log = name in {AUDIT_ENTRIES, AUDIT_HEAD, AUDIT_ARCHIVE}
         assert owner == (AUDIT if log else OWNER), name
         # Entries are inserted by a grant on all columns but the id.
         expected = {"SELECT"}

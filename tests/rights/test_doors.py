@@ -135,6 +135,8 @@ TASKS: dict[str, tuple[Any, frozenset[str]]] = {
     # Addresses that people gave for themselves, and admins for groups; here there is mail only.
     "servers.notify": (None, NOTHING),
     "servers.deliver_notification": (NotificationDelivery, NOTHING),
+    # A chat model that an admin set; what is asked waits in Redis for seconds.
+    "servers.answer_advice": (None, NOTHING),
     # An address that an admin pasted. It gets no secret, and nothing is installed.
     "servers.ask_model": (ModelRequest, NOTHING),
     "servers.sweep_chats": (None, NOTHING),
@@ -209,6 +211,7 @@ COMMANDS = {
     "rotate_secrets": "reads our own tables",
     "create_api_key": "writes our own tables",
     "turn_codes_off": "writes our own tables",
+    "doctor": "reads our own tables, and greets the servers that the operator named",
     "verify_audit": "reads our own tables",
     "demo_week": "asks our own API",
     "evaluate": "reads a file",

@@ -3,11 +3,15 @@
 import json
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from marketplace.operate.embedded._intake import (
     BODY_SECONDS,
@@ -16,7 +20,12 @@ from marketplace.operate.embedded._intake import (
     Intake,
     Refusal,
 )
-from marketplace.operate.embedded._reception import MAX_WAITING, FairQueue
+from marketplace.operate.embedded._reception import (
+    MAX_WAIT_SECONDS,
+    MAX_WAITING,
+    MAX_WAITING_OF_PERSON,
+    FairQueue,
+)
 from tests.embedded.served import served
 from tests.operate.deployment import wait_for
 from tests.ports import free_port
@@ -92,7 +101,7 @@ def test_what_is_no_request_gets_a_problem(port: int, sent: bytes, status: int) 
     assert b"Content-Type: application/problem+json\r\n" in head + b"\r\n"
     assert problem["type"].startswith("urn:pegboard:problem:")
     assert problem["request_id"].encode() in head
-    assert b"aaaa" not in body
+    assert "aaaa" not in str(problem | {"request_id": ""})
     assert is_answered(port)
 
 
@@ -173,26 +182,126 @@ def test_body_beyond_the_limit_is_refused_before_it_is_sent() -> None:
     assert refused.value.status == 413
 
 
-def test_turns_go_to_those_who_wait_in_their_order() -> None:
-    turns: FairQueue[str] = FairQueue(2)
+@given(seed=st.integers(0, 2**32))
+def test_waiting_callers_and_their_people_take_turns(seed: int) -> None:
+    random = Random(seed)
+    most = random.randrange(1, 5)
+    turns: FairQueue[tuple[str, str, int]] = FairQueue(random.randrange(most, 7), most)
+    running: list[str] = []
+    queued: list[tuple[str, str, int]] = []
+    for number in range(random.randrange(1, 200)):
+        caller, person = random.choice("aaab"), random.choice("xxxxxyz")
+        if turns.begin(caller):
+            running.append(caller)
+        else:
+            queued.append((caller, person, number))
+            assert turns.wait(caller, person, queued[-1], now=0.0)
+    passed_over: Counter[tuple[str, str]] = Counter()
 
-    begun = [turns.begin("a") for _ in range(3)]
-    others = turns.begin("b")
-    waits = [turns.wait("a", name, now=0.0) for name in ("first", "second")]
-
-    assert (begun, others, waits) == ([True, True, False], True, [True, True])
-    assert [turns.end("a") for _ in range(4)] == ["first", "second", None, None]
+    while queued or running:
+        while (item := turns.next()) is not None:
+            caller, person, _ = item
+            # Who came first among the requests of the same person, and no slot stays free.
+            assert item == next(one for one in queued if one[:2] == item[:2])
+            queued.remove(item)
+            running.append(caller)
+            passed_over = Counter(
+                {at: n for at, n in passed_over.items() if at in people_in(queued)}
+            )
+            passed_over.update(
+                at for at in people_in(queued) if at[0] == caller and at[1] != person
+            )
+            passed_over.pop((caller, person), None)
+            # At most each of the other two people came in between.
+            assert max(passed_over.values(), default=0) <= 2
+        assert len(running) <= turns.slots
+        assert max(Counter(running).values()) <= most
+        callers = {caller for caller, _, _ in queued}
+        free = len(running) < turns.slots
+        assert not (free and any(running.count(caller) < most for caller in callers))
+        turns.end(running.pop(random.randrange(len(running))))
     assert not turns.has_waiting
 
 
+def people_in(queued: list[tuple[str, str, int]]) -> set[tuple[str, str]]:
+    return {(caller, person) for caller, person, _ in queued}
+
+
 def test_waiting_ends_and_is_bounded() -> None:
-    turns: FairQueue[int] = FairQueue(1)
+    turns: FairQueue[int] = FairQueue(1, 1)
     turns.begin("a")
 
-    taken = [turns.wait("a", number, now=float(number)) for number in range(MAX_WAITING + 1)]
+    taken = [
+        turns.wait("a", person, number, now=float(number))
+        for person in range(10)
+        for number in range(MAX_WAITING_OF_PERSON + 1)
+    ]
 
-    assert taken == [True] * MAX_WAITING + [False]
-    assert list(turns.expired(30.5)) == [0]
+    assert taken.count(True) == MAX_WAITING
+    assert taken[: MAX_WAITING_OF_PERSON + 1] == [True] * MAX_WAITING_OF_PERSON + [False]
+    assert turns.wait("b", 0, 0, now=0.0)
+    assert len(list(turns.expired(MAX_WAIT_SECONDS + 0.5))) == 5
+    assert turns.has_waiting
+
+
+@pytest.mark.processes
+def test_what_nobody_waits_for_is_not_begun(port: int, tmp_path: Path) -> None:
+    end, begun = tmp_path / "end", tmp_path / "begun"
+    held = [begin(port, to(f"/hold?{end}")) for _ in range(6)]
+    gone = [begin(port, to(f"/write?{begun}{number}")) for number in range(100)]
+    stays = begin(port, to(f"/write?{begun}-stays"))
+    for client in gone:
+        client.close()
+
+    end.touch()
+    with ThreadPoolExecutor(8) as readers:
+        statuses = [status_of(answer) for answer in readers.map(read, [*held, stays])]
+
+    assert statuses == [200] * 7
+    assert [path.name for path in tmp_path.glob("begun*")] == ["begun-stays"]
+
+
+@pytest.mark.processes
+def test_probes_are_answered_while_all_threads_are_busy(port: int, tmp_path: Path) -> None:
+    end = tmp_path / "end"
+    held = [
+        begin(port, to(f"/hold?{end}", by=f"{caller}")) for caller in range(4) for _ in range(8)
+    ]
+
+    answers = {path: status_of(ask(port, to(path))) for path in ("/healthz", "/readyz?full=1")}
+    end.touch()
+
+    assert answers == {"/healthz": 200, "/readyz?full=1": 200}
+    with ThreadPoolExecutor(len(held)) as readers:
+        assert {status_of(answer) for answer in readers.map(read, held)} == {200}
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("form", ["address", "header", "body"])
+def test_people_of_a_key_take_turns(port: int, tmp_path: Path, form: str) -> None:
+    end, log = tmp_path / "end", tmp_path / "log"
+    held = [begin(port, to(f"/hold?{end}")) for _ in range(6)]
+    waiting = []
+    for person in ["loud"] * 30 + ["calm"]:
+        target = f"/write?{log}&user={person}" if form == "address" else f"/write?{log}&{person}"
+        head = f"X-Pegboard-User: {person}\r\n" if form == "header" else ""
+        body = json.dumps({"user": person}) if form == "body" else ""
+        waiting.append(begin(port, to(target, head=head, body=body)))
+    time.sleep(0.3)
+
+    end.touch()
+    with ThreadPoolExecutor(40) as readers:
+        statuses = {status_of(answer) for answer in readers.map(read, [*held, *waiting])}
+
+    assert statuses == {200}
+    people = log.read_text().split()
+    # Six threads take turns; whichever writes first, the calm one is among the first.
+    assert people.index("calm") < 12
+
+
+def to(target: str, *, by: str = "a", head: str = "", body: str = "") -> bytes:
+    lines = f"GET {target} HTTP/1.1\r\nAuthorization: Bearer {by}\r\nConnection: close\r\n{head}"
+    return f"{lines}Content-Length: {len(body)}\r\n\r\n{body}".encode()
 
 
 def begin(port: int, sent: bytes) -> socket.socket:

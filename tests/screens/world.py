@@ -21,6 +21,7 @@ from acl.oauth._registration import register_client
 from acl.oauth.connections import connect_client
 from acl.people._invitations import invite
 from acl.people.service_accounts import create_service_account
+from acl.people.sign_in_groups import map_group
 from acl.people.spaces import create_space
 from acl.platform.strict_json import write_json
 from acl.rights.access_requests import decline_request
@@ -357,6 +358,7 @@ def _people(world: World, groups: dict[str, Group]) -> None:
     UserFactory.create(username=LONG.lower(), email=f"{LONG.lower()}@example.com")
     create_service_account(by=None, name="night-reports", groups=[world.support])
     invitation, raw = invite(by=world.root, email="dora@example.com", groups=[world.support])
+    map_group(by=world.root, value="support-team", group=world.support)
     world.things |= {"invitation": raw, "invitation_pk": invitation.pk}
 
 

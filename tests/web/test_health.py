@@ -4,7 +4,7 @@ from unittest.mock import patch
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.test import Client
 from pytest_django.fixtures import Settings
 
@@ -46,7 +46,7 @@ def test_missing_model_and_redis_degrade_and_do_not_refuse(settings: Settings) -
 
 @pytest.mark.django_db
 def test_missing_database_is_not_ready() -> None:
-    with patch("marketplace.config.health.connection.cursor", side_effect=OperationalError):
+    with patch.object(connection, "cursor", side_effect=OperationalError):
         response = Client().get("/readyz")
 
     assert response.status_code == 503

@@ -3,6 +3,7 @@
 import json
 import re
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 from acl.audit.anchors import Anchor, NoAnchorError, compare_with_anchors, read_anchors
+from acl.audit.archive import ArchiveRefused, read_archive
 from acl.audit.log_verification import Checked, check_log
+from acl.models import AuditArchive
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -27,6 +30,10 @@ class Command(BaseCommand):
         parser.add_argument(
             "--anchor", type=Path, metavar="FILE", help="Heads that PEGBOARD_AUDIT_ANCHOR noted."
         )
+        parser.add_argument(
+            "--archive", type=Path, metavar="FILE", nargs="+", default=[],
+            help="Files of archive_audit, in their order.",
+        )  # fmt: skip
         parser.add_argument("--json", action="store_true", help="for scripts")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -34,6 +41,7 @@ class Command(BaseCommand):
         if expect and not DIGEST.fullmatch(expect):
             raise CommandError("--expect takes 64 hexadecimal digits, as this command prints them.")
         anchors = _anchors(options["anchor"])
+        _check_archives(options["archive"])
         quiet = options["json"] or not options["verbosity"]
         with Progress(console=Console(stderr=True, quiet=quiet)) as bars:
             task = bars.add_task("Checking", total=None)
@@ -56,6 +64,22 @@ class Command(BaseCommand):
             raise CommandError(checked.fault.sentence)
         if anchors and not as_json:
             self.stdout.write(f"{anchors} anchors fit.")
+
+
+def _check_archives(files: Sequence[Path]) -> None:
+    """Raise CommandError unless each file is sound, follows the one before, and ends as the
+    database says."""
+    number, digest = 0, ""
+    for file in files:
+        try:
+            archive = read_archive(file)
+        except (OSError, ArchiveRefused) as problem:
+            raise CommandError(f"{file} cannot be used: {problem}") from problem
+        if digest and (archive.first, archive.previous) != (number + 1, digest):
+            raise CommandError(f"{file.name} does not follow entry {number}.")
+        number, digest = archive.number, archive.digest
+        if not AuditArchive.objects.filter(number=number, digest=digest).exists():
+            raise CommandError(f"{file.name} is not an archive of this log.")
 
 
 def _anchors(file: Path | None) -> set[Anchor]:

@@ -23,6 +23,7 @@ from acl.audit.recorder import record
 from acl.people.adapters._account import AccountAdapter
 from acl.people.groups import join_default_groups
 from acl.people.people import is_address_taken, person_to_link
+from acl.people.sign_in_groups import groups_for
 
 logger = logging.getLogger(__name__)
 
@@ -134,21 +135,16 @@ def claimed_values(claims: Mapping[str, Any], name: str) -> frozenset[str]:
 
 def _map_groups(person: User, values: frozenset[str]) -> tuple[list[str], list[str]]:
     """Apply the mapped groups. Return the names of added and removed groups."""
-    mapping = settings.PEGBOARD_OIDC_GROUPS
-    granted = {group for value, group in mapping if value in values}
-    groups = {group.name: group for group in Group.objects.filter(name__in=_names(mapping))}
-    had = set(person.groups.filter(name__in=_names(mapping)).values_list("name", flat=True))
-    if missing := granted - groups.keys():
+    granted, mapped, missing = groups_for(values)
+    groups = {group.name: group for group in Group.objects.filter(name__in=mapped)}
+    had = set(person.groups.filter(name__in=mapped).values_list("name", flat=True))
+    if missing:
         logger.warning("There are no groups named %s", ", ".join(sorted(missing)))
-    added = sorted((granted & groups.keys()) - had)
+    added = sorted(granted - had)
     removed = sorted(had - granted)
     person.groups.add(*(groups[name] for name in added))
     person.groups.remove(*(groups[name] for name in removed))
     return added, removed
-
-
-def _names(mapping: tuple[tuple[str, str], ...]) -> set[str]:
-    return {group for _, group in mapping}
 
 
 def _map_admin(person: User, values: frozenset[str]) -> bool | None:

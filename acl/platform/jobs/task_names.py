@@ -42,6 +42,7 @@ SWEEP_SOURCES: Final = TaskName("servers.sweep_sources")
 NOTIFY: Final = TaskName("servers.notify")
 DELIVER_NOTIFICATION: Final = TaskName("servers.deliver_notification")
 ASK_MODEL: Final = TaskName("servers.ask_model")
+ANSWER_ADVICE: Final = TaskName("servers.answer_advice")
 SWEEP_CHATS: Final = TaskName("servers.sweep_chats")
 
 LOOK_AT_ADDITION: Final = TaskName("servers.look_at_addition")
@@ -53,6 +54,7 @@ SWEEP_ICONS: Final = TaskName("servers.sweep_icons")
 READ_CLIENT_DOCUMENT: Final = TaskName("servers.read_client_document")
 SWEEP_CLIENT_DOCUMENTS: Final = TaskName("servers.sweep_client_documents")
 
+APPLY_TERMS: Final = TaskName("servers.apply_terms")
 NOTE_AUDIT_HEAD: Final = TaskName("servers.note_audit_head")
 SEND_EVENTS: Final = TaskName("servers.send_events")
 

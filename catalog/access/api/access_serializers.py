@@ -11,6 +11,13 @@ from acl.web.strict_serializer import StrictSerializer, Text
 from catalog.access.explanation import ExplainedPlace, ExplanationStep, Holders
 from catalog.access.rules import RuleConflict
 
+AT: dict[str, Any] = {
+    "default": "",
+    "allow_blank": True,
+    "max_length": 40,
+    "help_text": "The answer of a past moment: a date with a time, or a date, which means the end "
+    "of that day. Names are those of that moment.",
+}
 PAGE: dict[str, Any] = {"default": 1, "min_value": 1, "max_value": 1_000_000}
 
 
@@ -18,6 +25,7 @@ class ExplainQuerySerializer(CallerSerializer):
     """Query for an explanation."""
 
     capability = Text(max_length=200, help_text="Its full name.")
+    at = Text(**AT)
 
 
 class ReachQuerySerializer(CallerSerializer):
@@ -27,6 +35,7 @@ class ReachQuerySerializer(CallerSerializer):
         default="", allow_blank=True, max_length=200, help_text="Words that the name must contain."
     )
     page = serializers.IntegerField(**PAGE)
+    at = Text(**AT)
 
 
 class HoldersQuerySerializer(StrictSerializer):
@@ -40,6 +49,7 @@ class HoldersQuerySerializer(StrictSerializer):
         help_text="Only in this group. A key sees only its own groups.",
     )
     page = serializers.IntegerField(**PAGE)
+    at = Text(**AT)
 
 
 StepSerializer = serializer_for(ExplanationStep)
@@ -63,7 +73,7 @@ class ExplanationSerializer(serializers.Serializer[Any]):
         source="readiness.state.value",
         default=None,
         allow_null=True,
-        help_text="What a call would do now; null if the caller may not use it.",
+        help_text="What a call would do now; null if the caller may not use it, and with `at`.",
     )
     readiness_reason = serializers.CharField(
         source="readiness.sentence", default=None, allow_null=True
@@ -143,13 +153,13 @@ class KeptRuleSerializer(serializers.Serializer[Any]):
         source="space.slug", allow_null=True, default=None, help_text="Empty for its own access."
     )
     kind = serializers.ChoiceField(
-        ["", "quotas", "flow_rules"],
-        help_text="Empty for a rule; else what it is: a quota of the tool, or a rule on flows.",
+        ["", "quotas", "flow_rules", "call_limits"],
+        help_text="Empty for a rule; else a quota, a rule on flows, or a limit of calls a minute.",
     )
     effect = serializers.ChoiceField(
         EFFECTS, source="get_effect_display", allow_null=True, help_text="Of a rule."
     )
-    terms = serializers.DictField(help_text="What a quota or a rule on flows says.")
+    terms = serializers.DictField(help_text="What a limit that is no rule says.")
     integration = serializers.CharField()
     capability = serializers.CharField(source="full_name", help_text="Empty for the integration.")
     for_user = serializers.CharField(source="user.username", allow_null=True, default=None)

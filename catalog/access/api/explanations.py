@@ -1,11 +1,14 @@
 """API of explanations: why a caller may use something, all they may use, and who may use it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.contrib.auth.models import Group
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers as rest
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -13,11 +16,18 @@ from rest_framework.views import APIView
 from acl.models import ApiKey
 from acl.rights.caller_lookup import Caller
 from acl.rights.delegation.authority import KeyHolder
+from acl.rights.past import MomentUnknown, parse_moment, rights_at
 from acl.web.problems import CONTENT_TYPE
 from acl.web.request_callers import caller_in_question, is_admin, own_group, principal_of
 from acl.web.strict_serializer import ProblemSerializer
 from catalog.access.api import access_serializers as serializers
-from catalog.access.explanation import Explanation, explain, explain_own, list_holders, list_reach
+from catalog.access.explanation import (
+    Explanation,
+    explain,
+    explain_own,
+    list_holders,
+    list_reach,
+)
 from catalog.access.group_scope import capabilities_of
 from catalog.models import Capability
 
@@ -46,7 +56,8 @@ class ExplainView(APIView):
         404 if the capability does not exist or the caller may not know of it.
         """
         query = _read(request, serializers.ExplainQuerySerializer)
-        explanation = _explain_for(request, _caller(request, query), query["capability"])
+        with _at(query):
+            explanation = _explain_for(request, _caller(request, query), query["capability"])
         if explanation is None:
             raise Http404
         return Response(serializers.ExplanationSerializer(explanation).data)
@@ -67,8 +78,9 @@ class ReachView(APIView):
     def get(self, request: Request) -> Response:
         """Return a page of the caller's capabilities, by full name."""
         query = _read(request, serializers.ReachQuerySerializer)
-        caller = _caller(request, query)
-        reach = list_reach(caller=caller, words=query["query"], page=query["page"])
+        with _at(query):
+            caller = _caller(request, query)
+            reach = list_reach(caller=caller, words=query["query"], page=query["page"])
         return Response(serializers.ReachSerializer(reach).data)
 
 
@@ -87,16 +99,27 @@ class HoldersView(APIView):
     def get(self, request: Request) -> Response:
         """Return a page of holders, by group, space and name. A key sees its own group only."""
         query = _read(request, serializers.HoldersQuerySerializer)
-        capabilities = Capability.objects.select_related("integration")
-        group = own_group(request, query["group"])
-        if group is not None:
-            capabilities = capabilities.filter(pk__in=capabilities_of(group).values("pk"))
-        capability = capabilities.filter(full_name=query["capability"]).first()
-        chosen = _group(group, query["group"])
-        if capability is None:
-            raise Http404
-        holders = list_holders(capability=capability, group=chosen, page=query["page"])
+        with _at(query):
+            capabilities = Capability.objects.select_related("integration")
+            group = own_group(request, query["group"])
+            if group is not None:
+                capabilities = capabilities.filter(pk__in=capabilities_of(group).values("pk"))
+            capability = capabilities.filter(full_name=query["capability"]).first()
+            chosen = _group(group, query["group"])
+            if capability is None:
+                raise Http404
+            holders = list_holders(capability=capability, group=chosen, page=query["page"])
         return Response(serializers.HoldersSerializer(holders).data)
+
+
+@contextmanager
+def _at(query: dict[str, Any]) -> Iterator[None]:
+    """Answer as at the moment that the query names, or now."""
+    try:
+        with rights_at(parse_moment(query["at"])):
+            yield
+    except MomentUnknown as unknown:
+        raise ValidationError({"at": str(unknown)}) from unknown
 
 
 def _read(request: Request, form: type[rest.Serializer]) -> dict[str, Any]:

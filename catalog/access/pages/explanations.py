@@ -1,7 +1,10 @@
 """Explain pages: why a person may use something, all they may use, and who may use it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import wraps
+from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import Group, User
@@ -9,12 +12,20 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from acl.audit.recorder import record_look
 from acl.models import Space
 from acl.rights.caller_lookup import Caller
+from acl.rights.past import (
+    MomentUnknown,
+    parse_moment,
+    past_moment,
+    recorded_since,
+    rights_at,
+)
 from acl.rights.precedence_sql import LADDER
 from acl.web.frame import PageRequest, frame_of, render_page
 from acl.web.staff_pages import admins_only, part_of, render_access
@@ -74,9 +85,64 @@ class ExplainSubject:
         return Caller(self.person.pk, self.group.pk, self.space.pk if self.space else None)
 
 
+@dataclass(frozen=True, slots=True)
+class AskedMoment:
+    """Moment that a page answers for: now without one, and where the problem says why not."""
+
+    text: str
+    moment: datetime | None = None
+    problem: str = ""
+
+    @property
+    def since(self) -> datetime | None:
+        """Return the first moment that can be known."""
+        return recorded_since()
+
+    @property
+    def local(self) -> str:
+        """Return it as the field takes it."""
+        return f"{localtime(self.moment):%Y-%m-%dT%H:%M}" if self.moment else ""
+
+
+def answers_at_its_moment(
+    template: str, part: str
+) -> Callable[[Callable[..., dict[str, object]]], Callable[..., HttpResponse]]:
+    """Make a page of a function that returns its context, as at the moment of the query.
+
+    Where something was not there then, it is shown as it is now, and the page says so.
+    """
+
+    def page_of(build: Callable[..., dict[str, object]]) -> Callable[..., HttpResponse]:
+        @wraps(build)
+        def page(request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            text = request.GET.get("at", "")
+            question = AskedMoment(text)
+            try:
+                question = AskedMoment(text, parse_moment(text))
+                with rights_at(question.moment):
+                    context = build(request, *args, **kwargs)
+            except MomentUnknown as unknown:
+                question = AskedMoment(text, problem=str(unknown))
+            except Http404:
+                if question.moment is None:
+                    raise
+                question = AskedMoment(text, problem=_("It did not exist at this moment."))
+            if question.problem:
+                context = build(request, *args, **kwargs)
+            shown_part = part_of(request, template, part)
+            return render_access(
+                request, shown_part, {**context, "question": question}, tab="explain"
+            )
+
+        return page
+
+    return page_of
+
+
 @admins_only
 @require_GET
-def explain_page(request: PageRequest) -> HttpResponse:
+@answers_at_its_moment("explain.html", "told")
+def explain_page(request: PageRequest) -> dict[str, object]:
     """Explain a decision for a person, group, space and capability."""
     form = ExplainForm(request.GET)
     who = _resolve_subject(form)
@@ -85,7 +151,8 @@ def explain_page(request: PageRequest) -> HttpResponse:
     explanation = explain(caller=who.caller, full_name=name) if who.caller and name else None
     if explanation and who.person:
         _record_look(request, who.person, "explain")
-    context = {
+    is_now = past_moment() is None
+    return {
         "form": form,
         "who": who,
         "branches": list(walk_tree(build_tree(who.group))) if who.group else [],
@@ -97,18 +164,18 @@ def explain_page(request: PageRequest) -> HttpResponse:
         "told": explanation,
         "mend": _mend_for_reader(request, who, explanation) if explanation else None,
         "rungs": rungs_of(explanation) if explanation else (),
-        "fix": _fix(who, name, explanation) if explanation else None,
+        "fix": _fix(who, name, explanation) if explanation and is_now else None,
         "back": request.get_full_path(),
         "about": Capability.objects.filter(full_name=name).select_related("integration").first(),
         "nobody": bool(data.get("user")) and who.person is None,
         "nothing": bool(name) and who.caller is not None and explanation is None,
     }
-    return render_access(request, part_of(request, "explain.html", "told"), context, tab="explain")
 
 
 @admins_only
 @require_GET
-def reach(request: PageRequest, pk: int) -> HttpResponse:
+@answers_at_its_moment("reach.html", "found")
+def reach(request: PageRequest, pk: int) -> dict[str, object]:
     """List everything a person may use in a group and space, and why."""
     person = get_object_or_404(User, pk=pk)
     form = SearchForm(request.GET)
@@ -118,19 +185,19 @@ def reach(request: PageRequest, pk: int) -> HttpResponse:
         list_reach(caller=caller, words=form.words(), page=form.page_number()) if caller else None
     )
     _record_look(request, person, "reach")
-    context = {
+    return {
         "person": person,
         "who": who,
         "branches": list(walk_tree(build_tree(who.group))) if who.group else [],
         "form": form,
         "found": reach_page,
     }
-    return render_access(request, part_of(request, "reach.html", "found"), context, tab="explain")
 
 
 @admins_only
 @require_GET
-def holders(request: PageRequest, full_name: str) -> HttpResponse:
+@answers_at_its_moment("holders.html", "found")
+def holders(request: PageRequest, full_name: str) -> dict[str, object]:
     """List who may use a capability, where, and why."""
     capability = get_object_or_404(
         Capability.objects.select_related("integration"), full_name=full_name
@@ -139,14 +206,13 @@ def holders(request: PageRequest, full_name: str) -> HttpResponse:
     chosen = next((group for group in groups if str(group.pk) == request.GET.get("group")), None)
     page = SearchForm(request.GET).page_number()
     holder_page = list_holders(capability=capability, group=chosen, page=page)
-    context = {
+    return {
         "capability": capability,
         "groups": groups,
         "chosen": chosen,
         "found": holder_page,
         "rows": _with_addresses(holder_page.items, capability),
     }
-    return render_access(request, part_of(request, "holders.html", "found"), context, tab="explain")
 
 
 @login_required
@@ -245,6 +311,7 @@ def _with_addresses(holders: Sequence[Holder], capability: Capability) -> list[H
     rows = []
     for holder in holders:
         query = {"user": holder.user, "capability": capability.full_name}
+        query |= {"at": moment.isoformat()} if (moment := past_moment()) else {}
         if (place := keys.get((holder.group, holder.space))) is not None:
             query |= {"group": str(place.group_id), "space": str(place.pk)}
         rows.append(HolderLink(holder, f"{reverse('access-explain')}?{urlencode(query)}"))

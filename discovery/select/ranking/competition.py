@@ -1,7 +1,7 @@
 """Competition of candidates: names, evidence, relevance, relations, places."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from catalog.embedding.query_vectors import EmbeddedTexts
@@ -61,11 +61,12 @@ class Ranked(NamedTuple):
     exact_name: bool
     gained: float = 0.0
     partner: str = ""
+    advised: float = 0.0  # what a chat model's order adds or takes
 
     @property
     def score(self) -> float:
         """Return the relevance, from 0 to 1."""
-        return self.judged.score + self.gained
+        return self.judged.score + self.gained + self.advised
 
 
 class Needed(NamedTuple):
@@ -189,6 +190,23 @@ def rerank(
     )
 
 
+# Takes full names and descriptions, best first; returns the places of those to put first.
+Order = Callable[[Sequence[tuple[str, str]]], Sequence[int]]
+MOST_ORDERED = 20
+
+
+def put_first(ranked: Sequence[Ranked], order: Order) -> list[Ranked]:
+    """Rank again in an advised order of the first ones. The scores stay, by rank."""
+    candidates = [item.candidate for item in ranked[:MOST_ORDERED]]
+    places = order([(candidate.full_name, candidate.description) for candidate in candidates])
+    others = [place for place in range(len(ranked)) if place not in set(places)]
+    again = [ranked[place] for place in (*places, *others)]
+    return [
+        item._replace(advised=before.score - item.score)
+        for item, before in zip(again, ranked, strict=True)
+    ]
+
+
 def _results(ranked: Sequence[Ranked], least: float) -> dict[int, float]:
     first = ranked[: relation_gains.RESULTS]
     return {
@@ -218,7 +236,16 @@ def give_places(
 ) -> tuple[Placed, list[Needed]]:
     """Place ranked candidates with their twins, and up to two dependencies or companions, in `most`
     places. `least` is the lowest score that is worth one."""
-    competing = [_competitor(place, item) for place, item in enumerate(ranked)]
+    fitting = {
+        item.candidate.fingerprint
+        for item in ranked
+        if item.score >= least or item.candidate.pinned
+    }
+    competing = [
+        _competitor(place, item)
+        for place, item in enumerate(ranked)
+        if item.candidate.fingerprint in fitting
+    ]
     line = thresholds.line_up(competing, max_tools=most, threshold=least)
     placed = _placed(ranked, line[:most])
     if not candidates.links or boost == 0:

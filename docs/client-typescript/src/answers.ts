@@ -161,6 +161,8 @@ export interface Selection {
   question?: string;
   /** What could help if nothing fits. */
   help?: HelpOffer[];
+  /** What a chat model advised, if one was asked. */
+  advice?: ModelAdvice | null;
   tokens: Tokens;
   prompt: string;
   tools: Record<string, unknown>[] | null;
@@ -222,6 +224,16 @@ export interface HelpOffer {
   mend_path?: string;
 }
 
+/** Advice of an operator's chat model that a selection took. */
+export interface ModelAdvice {
+  /** The chat model's name in Pegboard. */
+  model: string;
+  /** The message's steps, each searched for. */
+  steps: string[];
+  /** True if the model put the first tools in order. */
+  ordered: boolean;
+}
+
 /** Estimates: everything the caller may use, what was selected, the difference. */
 export interface Tokens {
   all: number;
@@ -265,6 +277,8 @@ export interface Plan {
   question?: string;
   /** What could help if nothing fits. */
   help?: HelpOffer[];
+  /** What a chat model advised, if one was asked. */
+  advice?: ModelAdvice | null;
   tokens: Tokens;
   prompt: string;
   tools: Record<string, unknown>[] | null;

@@ -156,6 +156,14 @@ class HelpOffer(TypedDict):
     mend_path: NotRequired[str]
 
 
+class ModelAdvice(TypedDict):
+    """Advice of an operator's chat model that a selection took."""
+
+    model: str
+    steps: list[str]
+    ordered: bool
+
+
 class Tokens(TypedDict):
     """Estimates: everything the caller may use, what was selected, the difference."""
 
@@ -195,6 +203,7 @@ class Selection(TypedDict):
     fit: FitEnum
     question: NotRequired[str]
     help: NotRequired[list[HelpOffer]]
+    advice: NotRequired[ModelAdvice | None]
     tokens: Tokens
     prompt: str
     tools: list[dict[str, Any]] | None
@@ -233,6 +242,7 @@ class Plan(TypedDict):
     fit: FitEnum
     question: NotRequired[str]
     help: NotRequired[list[HelpOffer]]
+    advice: NotRequired[ModelAdvice | None]
     tokens: Tokens
     prompt: str
     tools: list[dict[str, Any]] | None

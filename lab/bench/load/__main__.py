@@ -43,7 +43,7 @@ def main() -> None:
                     command += [f"--{name}", str(getattr(options, name))]
             echo = free_port()
             environment = opened(f"load_{size}") | {
-                "PEGBOARD_ECHO_PORT": str(echo),
+                "PEGBOARD_TEST_ECHO_PORT": str(echo),
                 "PEGBOARD_ALLOWED_PRIVATE_HOSTS": f"127.0.0.1:{echo}",
             }
             subprocess.run(command, env=environment, check=True)  # noqa: S603 - ourselves

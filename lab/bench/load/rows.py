@@ -107,7 +107,7 @@ def my_tools(product: Product, callers: Callers, seconds: float) -> Row:
 
 def execute(product: Product, callers: Callers, seconds: float) -> Row:
     """Call an echo server over HTTP, to measure what Pegboard adds to a direct call."""
-    echo = int(os.environ["PEGBOARD_ECHO_PORT"])
+    echo = int(os.environ["PEGBOARD_TEST_ECHO_PORT"])
     key = _world(echo)
     command = [sys.executable, "-c", ECHO.format(SERVE.format(echo))]
     server = subprocess.Popen(command, stderr=subprocess.DEVNULL)  # noqa: S603

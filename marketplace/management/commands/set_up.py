@@ -8,11 +8,14 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 
 from catalog.embedding.configured_embedder import obvious_embedder_problem
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.multilingual_model import is_prepared_multilingual, prepare_multilingual
 from catalog.embedding.shipped_model import is_prepared, prepare_float32_model, prepare_model
+from marketplace.management.commands.migrate import TOO_OLD, is_from_before_squashing
 from marketplace.operate.embedded.data_folder import CannotRun
 from marketplace.operate.embedded.first_setup import (
     check_database,
@@ -24,6 +27,7 @@ from marketplace.operate.embedded.model_weights import fetch_weights
 from marketplace.operate.embedded.supervisor import Supervisor
 from marketplace.operate.embedded.text_catalogues import CATALOGUES, compile_catalogues
 from marketplace.operate.roles.grants import REMEDY, list_excess_rights
+from marketplace.operate.upgrade_plan import describe_upgrade, plan_upgrade
 
 
 class Command(BaseCommand):
@@ -32,10 +36,17 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--only", choices=["files", "database"], help="run only this half")
+        parser.add_argument(
+            "--check",
+            action="store_true",
+            help="change nothing: say which migrations would run, and exit with 1 if some would",
+        )
 
-    def handle(self, *args: Any, only: str | None, **options: Any) -> None:
+    def handle(self, *args: Any, only: str | None, check: bool, **options: Any) -> None:
         supervisor = Supervisor(self._write)
         try:
+            if check:
+                sys.exit(_check(supervisor))
             if only != "files":
                 check_database()  # before the files, which take seconds
             if only != "database":
@@ -48,6 +59,17 @@ class Command(BaseCommand):
     def _write(self, text: str) -> None:
         self.stdout.write(text, ending="")
         self.stdout.flush()
+
+
+def _check(supervisor: Supervisor) -> int:
+    """Say what an upgrade would do; return 1 if there is something to do."""
+    check_database()
+    if is_from_before_squashing(connection):
+        raise CannotRun(TOO_OLD)
+    plan = plan_upgrade()
+    for line in describe_upgrade(plan):
+        supervisor.say(line)
+    return 1 if plan else 0
 
 
 def _prepare_files(supervisor: Supervisor) -> None:
@@ -76,6 +98,9 @@ def _prepare_languages(supervisor: Supervisor, root: Path) -> None:
 
 
 def _prepare_database(supervisor: Supervisor) -> None:
+    if MigrationRecorder(connection).applied_migrations() and (plan := plan_upgrade()):
+        for line in describe_upgrade(plan):
+            supervisor.say(line)
     with supervisor.step("Database tables"):
         call_command("migrate", interactive=False, verbosity=0)
     for power in list_excess_rights():
@@ -83,5 +108,7 @@ def _prepare_database(supervisor: Supervisor) -> None:
     with supervisor.step("Starter collection"):
         fill_empty_catalogue()
     password = create_first_admin()
-    if password:
+    if password == "":
+        supervisor.say("The first admin is admin with the password of PEGBOARD_ADMIN_PASSWORD.")
+    elif password:
         supervisor.say(f"The first admin is admin with the password {password} (shown only now).")

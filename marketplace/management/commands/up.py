@@ -45,6 +45,7 @@ _OPENING_VARIABLES = {"PEGBOARD_ENCRYPTION_KEYS"}
 # What only web and worker need: they talk to nobody that the operator has not configured.
 _WEB_VARIABLES = {
     "PEGBOARD_SECRET_KEY",
+    "PEGBOARD_ADMIN_PASSWORD",
     "PEGBOARD_OIDC_CLIENT_SECRET",
     "PEGBOARD_EMAIL_URL",
     "PEGBOARD_EMBEDDING_KEY",

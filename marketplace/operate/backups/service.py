@@ -31,6 +31,7 @@ from marketplace.operate.backups.database_swap import (
 from marketplace.operate.roles.owner import as_owner
 
 Progress = Callable[[str, int, int], None]  # step, done, total
+BACKED_UP, RESTORED = "database.backed_up", "database.restored"  # in the audit log
 NO_KEY = ""  # fingerprint of secrets that no known key opens
 
 
@@ -65,7 +66,10 @@ def make_backup(path: Path, *, progress: Progress = _ignore_progress) -> dict[st
         about = _describe_database()
         done = _table_counter(progress, "Dumping tables", len(about["rows"]))
         write_archive(path, postgres_programs.dump(snapshot=snapshot, table_done=done), about)
-    return check_backup(path, progress=progress)
+    manifest = check_backup(path, progress=progress)
+    details = {"made_at": manifest["made_at"], "sha256": manifest["dump"]["sha256"]}
+    record(by=None, action=BACKED_UP, target=path.name, details=details)
+    return manifest
 
 
 def check_backup(path: Path, *, progress: Progress = _ignore_progress) -> dict[str, Any]:
@@ -176,7 +180,7 @@ def _fill(path: Path, manifest: dict[str, Any], database: str, progress: Progres
         restored.secrets_lost = counts.pop(NO_KEY, 0)
         restored.secrets_readable = sum(counts.values())
         details = {"made_at": manifest["made_at"], "sha256": manifest["dump"]["sha256"]}
-        record(by=None, action="database.restored", target=path.name, details=details)
+        record(by=None, action=RESTORED, target=path.name, details=details)
     return restored
 
 

@@ -36,6 +36,7 @@ _KINDS = {
     431: ("headers-too-large", "The header fields are too large"),
     500: ("internal-error", "Something went wrong inside Pegboard"),
     501: ("not-implemented", "The transfer coding is not supported"),
+    503: ("overloaded", "Too much to do"),
     505: ("version-not-supported", "Only HTTP/1.0 and HTTP/1.1 are supported"),
 }
 # gunicorn's exceptions; subclasses come first.

@@ -2,7 +2,8 @@
 
 gunicorn gives a connection to a thread at its first byte, and the thread waits for the rest: a few
 half-sent requests block all threads. Here the accept loop receives requests too, without blocking,
-and closes slow clients. It also limits each caller to three quarters of the threads.
+and closes slow clients. It also limits each caller to three quarters of the threads, lets those
+who wait take turns, drops requests whose clients have gone, and keeps a thread for probes.
 """
 
 import errno
@@ -30,48 +31,69 @@ from marketplace.operate.embedded._intake import (
     to_refusal,
 )
 
-# Fair sharing of threads: a limit per caller, so that others always find a free thread.
+# Fair sharing of threads: a limit for each caller, so that others always find a free thread, and
+# turns for those who wait: callers after each other, and the people of a caller after each other.
 
 Item = TypeVar("Item")
-# Callers beyond these limits are refused.
-MAX_WAITING, MAX_WAIT_SECONDS = 100, 30.0
+# Beyond these, a person of a caller and a caller are refused; so is whoever has waited too long.
+MAX_WAITING_OF_PERSON, MAX_WAITING, MAX_WAIT_SECONDS = 250, 1_000, 20.0
 
 
 @dataclass(slots=True)
 class FairQueue(Generic[Item]):
-    """A concurrency limit of `most` per caller, with a queue for each. Not thread-safe."""
+    """`slots` for requests, `most` of them for one caller, and turns for who waits for one.
 
+    Not thread-safe. `slots` may change at any time.
+    """
+
+    slots: int
     most: int
     _running: Counter[Hashable] = field(default_factory=Counter)
-    _waiting: dict[Hashable, deque[tuple[float, Item]]] = field(default_factory=dict)
+    # The caller and the person whose turn it is come first.
+    _waiting: dict[Hashable, dict[Hashable, deque[tuple[float, Item]]]] = field(
+        default_factory=dict
+    )
 
     def begin(self, caller: Hashable) -> bool:
-        """Take a slot if the caller has one free."""
-        if self._running[caller] >= self.most:
+        """Take a slot if one is free for the caller."""
+        if self._running.total() >= self.slots or self._running[caller] >= self.most:
             return False
         self._running[caller] += 1
         return True
 
-    def wait(self, caller: Hashable, item: Item, *, now: float) -> bool:
-        """Queue for the caller's next free slot. Return False if the queue is full."""
-        waiting = self._waiting.setdefault(caller, deque())
-        if len(waiting) >= MAX_WAITING:
+    def wait(self, caller: Hashable, person: Hashable, item: Item, *, now: float) -> bool:
+        """Queue for a free slot. Return False if the person or the caller has too many there."""
+        people = self._waiting.get(caller, {})
+        if sum(map(len, people.values())) >= MAX_WAITING:
             return False
-        waiting.append((now + MAX_WAIT_SECONDS, item))
+        if len(people.get(person, ())) >= MAX_WAITING_OF_PERSON:
+            return False
+        people = self._waiting.setdefault(caller, people)
+        people.setdefault(person, deque()).append((now + MAX_WAIT_SECONDS, item))
         return True
 
-    def end(self, caller: Hashable) -> Item | None:
-        """Free a slot. Return the caller's next queued item, which then holds the slot."""
-        waiting = self._waiting.get(caller)
-        if waiting:
-            _, item = waiting.popleft()
-            if not waiting:
-                del self._waiting[caller]
-            return item
+    def end(self, caller: Hashable) -> None:
+        """Free a slot of the caller."""
         self._running[caller] -= 1
-        if self._running[caller] <= 0:
-            del self._running[caller]
-        return None
+        self._running += Counter()  # drops those without any
+
+    def next(self) -> Item | None:
+        """Return the queued item whose turn it is, which then holds a slot."""
+        if self._running.total() >= self.slots:
+            return None
+        caller = next((at for at in self._waiting if self._running[at] < self.most), None)
+        if caller is None:
+            return None
+        people = self._waiting.pop(caller)
+        person = next(iter(people))
+        items = people.pop(person)
+        _, item = items.popleft()
+        if items:
+            people[person] = items
+        if people:
+            self._waiting[caller] = people
+        self._running[caller] += 1
+        return item
 
     @property
     def has_waiting(self) -> bool:
@@ -80,11 +102,13 @@ class FairQueue(Generic[Item]):
 
     def expired(self, now: float) -> Iterator[Item]:
         """Remove and yield the items that have waited too long."""
-        for caller in list(self._waiting):
-            waiting = self._waiting[caller]
-            while waiting and waiting[0][0] <= now:
-                yield waiting.popleft()[1]
-            if not waiting:
+        for caller, people in list(self._waiting.items()):
+            for person, items in list(people.items()):
+                while items and items[0][0] <= now:
+                    yield items.popleft()[1]
+                if not items:
+                    del people[person]
+            if not people:
                 del self._waiting[caller]
 
 
@@ -96,6 +120,12 @@ LINGER_SECONDS, MAX_DISCARDED = 2.0, 1_048_576
 # Deadline for reading an answer, plus a second per LEAST_BYTES_A_SECOND.
 READING_SECONDS, LEAST_BYTES_A_SECOND = 20.0, 10_000
 _CHECK_INTERVAL = 0.5  # seconds between checks of deadlines
+# Who a key's request is for, as far as it says so. Nobody relies on it but the order of turns.
+_ACTED_FOR = re.compile(
+    rb"""(?i:\nx-pegboard-user:[ \t]*|[?&]user=|"user"\s*:\s*")([^"&\s]{1,200})"""
+)
+_PROBE = re.compile(rb"GET /(?:healthz|livez|readyz)[ ?]")
+_SEARCHED_BYTES = 65_536
 _SESSION = re.compile(rb"(?:^|;)\s*sessionid=([^;\s]+)")
 
 
@@ -129,6 +159,7 @@ class WebConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
         super().__init__(cfg, DeadlineSocket(fileno=sock.detach()), client, server)
         self.peer = client[0] if isinstance(client, tuple) else ""
         self.caller: Hashable = self.peer
+        self.queue: FairQueue[WebConnection]
         self.intake: Intake
         self.is_new = True
         self.request = self.surplus = b""
@@ -142,7 +173,9 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._most_body, self._trusts_proxy = DEFAULT_MAX_BODY, False
-        self._queue: FairQueue[WebConnection] = FairQueue(max(1, self.cfg.threads * 3 // 4))
+        threads = self.cfg.threads
+        self._requests: FairQueue[WebConnection] = FairQueue(threads, max(1, threads * 3 // 4))
+        self._probes: FairQueue[WebConnection] = FairQueue(1, 1)
         self._sending: dict[WebConnection, None] = {}
         self._by_peer: defaultdict[str, dict[WebConnection, None]] = defaultdict(dict)
         self._lingering: dict[WebConnection, None] = {}
@@ -157,6 +190,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
             self._trusts_proxy = settings.PEGBOARD_TRUST_PROXY
         application: Any = self.wsgi
         self.wsgi: Any = partial(_answer_with_lender, application, self._lend_thread)
+        self.tpool._max_workers += self._probes.slots
         super().run()
 
     @contextmanager
@@ -173,6 +207,7 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
     def _change_threads(self, by: int) -> None:
         with self._lending:
             self.tpool._max_workers += by  # the executor has no public way
+            self._requests.slots += by
 
     # Receiving
 
@@ -234,20 +269,35 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
             connection.request, connection.surplus = intake.take()
             connection.caller = _caller_key(intake, connection.peer, self._trusts_proxy)
             connection.is_new = False
+            is_probe = _PROBE.match(connection.request)
+            connection.queue = self._probes if is_probe else self._requests
             self.enqueue_req(connection)
 
     # Turns
 
     def enqueue_req(self, conn: WebConnection) -> None:
-        """Give the request to a thread, or queue it until its caller has a free slot."""
-        if self._queue.begin(conn.caller):
+        """Give the request to a thread, or queue it until it is its turn."""
+        if conn.queue.begin(conn.caller):
             super().enqueue_req(conn)
-        elif not self._queue.wait(conn.caller, conn, now=time.monotonic()):
-            self._refuse_overload(conn)
+            return
+        mention = _ACTED_FOR.search(conn.request, 0, _SEARCHED_BYTES)
+        person = mention[1] if mention else b""
+        if not conn.queue.wait(conn.caller, person, conn, now=time.monotonic()):
+            detail = "Too many requests from this caller are already running or waiting."
+            self._refuse(conn, Refusal(429, detail), retry_after=5)
+
+    def _go_on(self) -> None:
+        """Give free slots to those who wait."""
+        for queue in (self._requests, self._probes):
+            while (following := queue.next()) is not None:
+                super().enqueue_req(following)
 
     def handle(self, conn: WebConnection) -> Any:
-        """Answer a complete request. Runs in a thread."""
+        """Answer a complete request, unless its client has gone. Runs in a thread."""
         try:
+            with suppress(BlockingIOError):  # nothing to read, as long as it waits
+                if conn.sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"":
+                    return False
             conn.sock.setblocking(True)
             conn.init()
             conn.parser.unreader.unread(conn.request)
@@ -258,8 +308,8 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
 
     def finish_request(self, conn: WebConnection, fs: "Future[Any]") -> None:
         """Free the caller's slot for its next request; keep the connection open, or close it."""
-        if (following := self._queue.end(conn.caller)) is not None:
-            super().enqueue_req(following)
+        conn.queue.end(conn.caller)
+        self._go_on()
         try:
             keeps_open = fs.result() is True and self.alive
         except Exception:  # close the connection, not the worker
@@ -284,7 +334,8 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
 
     def wait_for_and_dispatch_events(self, timeout: float) -> None:
         """Dispatch events, and close connections past their deadline."""
-        waits = self._sending or self._lingering or self._queue.has_waiting
+        queued = self._requests.has_waiting or self._probes.has_waiting
+        waits = self._sending or self._lingering or queued
         super().wait_for_and_dispatch_events(min(timeout, _CHECK_INTERVAL) if waits else timeout)
         if (now := time.monotonic()) - self._checked_at >= _CHECK_INTERVAL:
             self._checked_at = now
@@ -300,12 +351,10 @@ class ReceivingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no ty
                 self._refuse(connection, Refusal(408, ""))
         for connection in [lingering for lingering in self._lingering if now > lingering.until]:
             self._close(connection)
-        for connection in self._queue.expired(now):
-            self._refuse_overload(connection)
-
-    def _refuse_overload(self, connection: WebConnection) -> None:
-        detail = "Too many requests from this caller are already running or waiting."
-        self._refuse(connection, Refusal(429, detail), retry_after=5)
+        self._go_on()  # a thread may have been lent
+        for connection in (*self._requests.expired(now), *self._probes.expired(now)):
+            detail = "The server has more to do than it can answer in time."
+            self._refuse(connection, Refusal(503, detail), retry_after=5)
 
     def _refuse(self, connection: WebConnection, refusal: Refusal, *, retry_after: int = 0) -> None:
         self.log.info("Refused a request from %s: %s", connection.peer, refusal.status)

@@ -43,14 +43,14 @@ def fill_empty_catalogue() -> None:
 
 
 def create_first_admin() -> str | None:
-    """Create the user `admin` if there is no superuser; return its password."""
+    """Create the user `admin` if there is no superuser; return its password, unless it was set."""
     if User.objects.filter(is_superuser=True).exists():
         return None
-    password = secrets.token_urlsafe(12)
+    password = settings.PEGBOARD_ADMIN_PASSWORD or secrets.token_urlsafe(12)
     admin = User.objects.create_superuser("admin", password=password)
     # Without the group, the admin's first page would be empty.
     admin.groups.set(Group.objects.filter(name=FIRST_GROUP))
-    return password
+    return "" if settings.PEGBOARD_ADMIN_PASSWORD else password
 
 
 def _static_state() -> str:

@@ -13,11 +13,18 @@ from django.core.checks import CheckMessage, Tags, Warning, register
 from django.db import DatabaseError, connection, connections, transaction
 from psycopg import sql
 
-from marketplace.operate.roles.names import ANALYZED, AUDIT, AUDIT_ENTRIES, AUDIT_HEAD, READ_ONLY
+from marketplace.operate.roles.names import (
+    ANALYZED,
+    AUDIT,
+    AUDIT_ARCHIVE,
+    AUDIT_ENTRIES,
+    AUDIT_HEAD,
+    READ_ONLY,
+)
 
 _LOCK = 7302  # advisory lock for concurrent migrations
 _MAINTAIN_VERSION = 170000  # MAINTAIN exists since Postgres 17
-_AUDIT_TABLES = (AUDIT_ENTRIES, AUDIT_HEAD)
+_AUDIT_TABLES = (AUDIT_ENTRIES, AUDIT_HEAD, AUDIT_ARCHIVE)
 
 
 def grant_rights(alias: str = "default") -> None:

@@ -7,8 +7,16 @@ AUDIT = "pegboard_audit"  # owns the audit log; has no login
 TEMPLATE = "pegboard_template"
 
 AUDIT_ENTRIES, AUDIT_HEAD = "acl_auditentry", "acl_audithead"
-# Written by migrations only.
-READ_ONLY = ("auth_permission", "django_content_type", "django_migrations", AUDIT_HEAD)
+AUDIT_ARCHIVE = "acl_auditarchive"  # written by the owner's command only
+# Written by migrations and triggers only.
+READ_ONLY = (
+    "auth_permission",
+    "django_content_type",
+    "django_migrations",
+    AUDIT_HEAD,
+    AUDIT_ARCHIVE,
+    "acl_rightsperiod",
+)
 # Large imports refresh the statistics of these tables (catalog/registration/register.py).
 ANALYZED = (
     "catalog_integration",
