@@ -5,9 +5,11 @@ grammar. References to other documents are never fetched.
 """
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
+from acl.platform.open_registry import modules_of
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.files import RefusedError, parse_json, parse_yaml, resolve_types
 from catalog.formats.icon_choice import icon_address
@@ -18,6 +20,7 @@ from catalog.formats.read_limits import MB, Limits
 LIMITS = Limits(file=16 * MB, manifest=16 * MB, yaml_events=2_000_000, yaml_depth=64)
 MOST_OPERATIONS = 5_000
 MOST_HOPS = 20
+DIALECTS = modules_of("catalog.formats.openapi.dialects")
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace", "query")
 
 
@@ -49,6 +52,13 @@ class OpenApiDocument:
     def api_version(self) -> str:
         """Return the version of the API, not of the format."""
         return _text(_mapping(self.value.get("info")).get("version"))
+
+    @property
+    def left_out(self) -> list[tuple[str, str]]:
+        """Return what of another form was not taken, and why."""
+        entries = self.value.get("x-left-out")
+        pairs = entries if isinstance(entries, list) else ()
+        return [(str(pair[0]), str(pair[1])) for pair in pairs if len(pair) == 2]
 
     def resolve(self, value: Any) -> Any:
         """Follow local references from a value; None for one that leads outside or nowhere."""
@@ -107,7 +117,9 @@ class OpenApiDocument:
 
 def recognises(value: Any) -> bool:
     """Return True for a mapping with paths and the version of a known dialect."""
-    return isinstance(value, dict) and bool(_dialect(value)) and "paths" in value
+    if not isinstance(value, dict):
+        return False
+    return (bool(_dialect(value)) and "paths" in value) or _convertible(value) is not None
 
 
 def read_document(value: Any) -> OpenApiDocument:
@@ -115,6 +127,8 @@ def read_document(value: Any) -> OpenApiDocument:
     if not isinstance(value, dict):
         raise RefusedError("must be a mapping")
     value = resolve_types(value)
+    if (dialect := _convertible(value)) is not None:
+        value = dialect.convert(value)
     version = _dialect(value)
     if not version:
         raise RefusedError("is not an OpenAPI document of version 2.0, 3.0, 3.1 or 3.2")
@@ -136,7 +150,13 @@ def looks_like_document(text: str) -> bool:
     """Return True if a text seems to be an OpenAPI document, judged by its first kilobytes."""
     start = text.lstrip()[:20_000]
     words = ('"openapi"', '"swagger"') if start[:1] == "{" else ("\nopenapi:", "\nswagger:")
-    return any(word in f"\n{start}" for word in words)
+    signs = [dialect.SIGN for dialect in DIALECTS.values()]
+    return any(word in f"\n{start}" for word in (*words, *signs))
+
+
+def _convertible(value: JSONObject) -> ModuleType | None:
+    """Return the other form of description that a document has, or None."""
+    return next((form for form in DIALECTS.values() if form.recognises(value)), None)
 
 
 def _dialect(value: JSONObject) -> str:

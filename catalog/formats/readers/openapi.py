@@ -92,7 +92,8 @@ def read_api(
     integration = _integration(document, result.operations, base, slug)
     more = {"file": file, **({"chosen": chosen} if chosen else {})}
     integration = replace(integration, source_ref={**integration.source_ref, **more})
-    defects = tuple(Defect(file, at, reason) for at, reason in result.defects)
+    left_out = (*document.left_out, *result.defects)
+    defects = tuple(Defect(file, at, reason) for at, reason in left_out)
     return ReadApi(integration, tuple(result.operations), defects)
 
 
