@@ -59,7 +59,8 @@ SCOPES = {action: scopes for scopes, words in _WORDS_BY_SCOPES.items() for actio
 # What follows from an act that is compared itself, from a person's answer, or from time.
 _CONSEQUENCES = """
     audit.archived call.acted_for call.left_queue call.question_accepted capability.expire
-    capability.tried catalog.register client.disconnected database.restored definition.differs
+    capability.tried catalog.register client.disconnected database.backed_up database.restored
+    definition.differs
     invitation.accepted person.groups_mapped person.joined person.looked_as rule.keep"""
 CONSEQUENCES = frozenset(_CONSEQUENCES.split())
 # Members and spaces are administered by admins: a key without an admin's rank has rules and keys.
