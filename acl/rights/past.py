@@ -84,6 +84,8 @@ def rights_at(moment: datetime | None) -> Iterator[None]:
         [usual] = cursor.fetchone()
         for table, statement in _past_tables().items():
             cursor.execute(statement, {"table": table, "moment": moment})
+            # Without an index and statistics, a join of 20,000 tools takes ten seconds.
+            cursor.execute(f"CREATE INDEX ON pg_temp.{table} (id); ANALYZE pg_temp.{table}")
         # Named, it also makes prepared statements look for their tables anew.
         cursor.execute("SET LOCAL search_path = pg_temp, public")
         token = _moment.set(moment)
