@@ -3,11 +3,11 @@
 Values of a request are examples; a credential among them is dropped, and its place is asked for.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from acl.platform.strict_json import parse_json
 from catalog.formats.descriptors import JSONObject
 
 SIGN = "schema.getpostman.com"
@@ -155,7 +155,7 @@ class _Collection:
             fields = {"query": {"type": "string"}, "variables": {"type": "object"}}
             return _content("application/json", {"type": "object", "properties": fields})
         try:
-            example = json.loads(_VARIABLE.sub("x", _text(body.get("raw")) or "null"))
+            example = parse_json(_VARIABLE.sub("x", _text(body.get("raw")) or "null"))
         except (ValueError, RecursionError):
             example = None
         if mode == "raw" and example is not None:
