@@ -4,7 +4,7 @@ from acl.platform.stored_json import StoredJSONField
 
 
 class Migration(migrations.Migration):
-    dependencies = [("catalog", "0055_rights_periods")]
+    dependencies = [("catalog", "0049_rights_periods")]
 
     operations = [
         migrations.AddField(

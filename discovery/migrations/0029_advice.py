@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('auth', '0012_alter_user_first_name_max_length'),
-        ('discovery', '0027_day_figures'),
+        ('discovery', '0028_day_figures'),
     ]
 
     operations = [

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('catalog', '0048_source_texts'),
+        ('catalog', '0050_source_texts'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
