@@ -22,6 +22,7 @@ from django.db.models.functions import Coalesce, Now
 
 from catalog.access.integration_readiness import IntegrationReadiness, readiness_for_admins
 from catalog.models import (
+    Capability,
     Integration,
     IntegrationGroupPermission,
     IntegrationUserPermission,
@@ -74,8 +75,12 @@ def list_integrations(filters: IntegrationFilters) -> "QuerySet[Integration]":
         fitting = fitting.filter(~Exists(_calls().filter(created_at__gte=since)), enabled=True)
     if filters.show in _SHOWN:
         fitting = fitting.filter(_SHOWN[filters.show])
-    counted = fitting.annotate(tools=Count("capabilities"), picture=F("icon__image"))
-    return counted.order_by("title", "pk")
+    # Counted for each row that is shown: a join would work out the states of all rows to group.
+    tools = Capability.objects.filter(integration=OuterRef("pk")).order_by().values("integration")
+    number = Subquery(tools.values(number=Count("pk")), output_field=IntegerField())
+    return fitting.annotate(tools=Coalesce(number, 0), picture=F("icon__image")).order_by(
+        "title", "pk"
+    )
 
 
 def _calls() -> "QuerySet[Call]":
