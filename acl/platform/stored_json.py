@@ -9,8 +9,12 @@ from django.db import models
 from django.db.models.expressions import Col
 from psycopg.types.json import Json, Jsonb
 
+from acl.platform.strict_json import check_depth
+
 UNREADABLE = "unreadable"
 
+# Python reads deeper ones since 3.12, which nothing that goes through them would stand.
+_DEEPEST = 500
 log = structlog.get_logger(__name__)
 
 
@@ -25,6 +29,7 @@ class StoredJSONField(models.JSONField):
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         try:
             if isinstance(value, str) and isinstance(expression, Col):
+                check_depth(value, _DEEPEST)
                 parsed = json.loads(value, parse_float=_read_float)
             else:
                 parsed = super().from_db_value(value, expression, connection)

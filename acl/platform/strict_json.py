@@ -54,7 +54,7 @@ def parse_json(
     each is a NumberLiteral, for those who show it.
     """
     text = text if isinstance(text, str) else _decode(bytes(text))
-    _check_depth(text, max_depth)
+    check_depth(text, max_depth)
     try:
         value = json.loads(
             text,
@@ -180,7 +180,7 @@ def _decode(body: bytes) -> str:
     return text
 
 
-def _check_depth(text: str, max_depth: int) -> None:
+def check_depth(text: str, max_depth: int) -> None:
     """Check the depth before parsing, which is recursive."""
     if text.count("[") + text.count("{") <= max_depth:
         return

@@ -13,7 +13,9 @@ _OF_OTHERS = re.compile(
     f"{PREFIX}(KEY|URL|SITE|TLS|UPSTREAM|ALIVE_FILE|CPU_TIMES|SCREENS|TEST_.+|SCREENS_.+)"
 )
 # Kubernetes gives these to each container for each service, such as one that is named pegboard-web.
-_OF_KUBERNETES = re.compile(r".+_SERVICE_(HOST|PORT)(_\w+)?|.+_PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?")
+_OF_KUBERNETES = re.compile(
+    r"_SERVICE_(?:HOST|PORT)(?:_|\Z)|_PORT(?:_[0-9]{1,5}_(?:TCP|UDP|SCTP)(?:_|\Z)|\Z)"
+)
 
 
 class SettingsError(Exception):
@@ -56,7 +58,7 @@ def find_unknown(environ: Mapping[str, str], names: Collection[str]) -> Iterator
     """Yield an error for each variable that is named like a setting and is none."""
     for name in sorted(environ):
         is_ours = name.startswith(PREFIX) and name not in names
-        if not is_ours or _OF_OTHERS.fullmatch(name) or _OF_KUBERNETES.fullmatch(name):
+        if not is_ours or _OF_OTHERS.fullmatch(name) or _OF_KUBERNETES.search(name):
             continue
         nearest = get_close_matches(name, names, n=1, cutoff=0.75)
         advice = f"do you mean {nearest[0]}?" if nearest else "docs/settings.md lists all."

@@ -125,6 +125,8 @@ def test_a_package_gets_the_oldest_python_here_that_it_allows(
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
+    monkeypatch.setattr(sys, "version_info", (3, 11, 7, "final", 0))
+
     assert find_python("") == find_python(">=3.8") == sys.executable
     assert find_python(">=3.12") == f"{tmp_path}/real"
     assert find_python("==3.14.*") == f"{tmp_path}/python3.14"

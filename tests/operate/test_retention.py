@@ -146,7 +146,7 @@ BOUNDED = {
         "acl_invitation", "acl_scimrecord", "mfa_authenticator", "auth_user", "catalog_rule",
         "catalog_oauthconnection", "catalog_keptlimit", "catalog_memo", "catalog_todo",
         "discovery_quota",
-        "discovery_toolexample", "discovery_chatmodel", "discovery_flowrule",
+        "discovery_toolexample", "discovery_chatmodel", "catalog_privatehost", "discovery_flowrule",
         "discovery_trustedvalue", "catalog_preset", "marketplace_notificationchannel",
         "socialaccount_socialaccount", "account_emailconfirmation",
     },

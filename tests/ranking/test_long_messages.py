@@ -15,6 +15,7 @@ REQUEST = "translate the attached contract and send the file to Paula"
 @given(LETTERS, st.integers(min_value=100, max_value=4_000))
 def test_message_is_read_whole_up_to_the_limit_and_in_short_beyond(text: str, most: int) -> None:
     read = shorten(text, most)
+    text = text.replace("\x00", " ")  # which Postgres does not take
 
     if len(text) <= most:
         assert read == text

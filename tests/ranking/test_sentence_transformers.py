@@ -26,7 +26,9 @@ pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.reference]
 @pytest.fixture(scope="module", autouse=True)
 def _extra() -> None:
     """Imported here: it takes seconds, which other test processes are spared."""
-    pytest.importorskip("sentence_transformers", reason="the extra is not installed")
+    # Without torch's CPU build for this Python, the other one lacks its libraries.
+    missing = "the extra is not installed, or its torch cannot run here"
+    pytest.importorskip("sentence_transformers", reason=missing, exc_type=ImportError)
     # With several threads they spin while waiting, which slows other tests down.
     importlib.import_module("torch").set_num_threads(1)
 

@@ -42,6 +42,7 @@ _ROOT = Path(reader_program.__file__).parents[2]
 _OWN = (
     *("catalog/__init__.py", "catalog/formats", "catalog/words"),
     *("acl/__init__.py", "acl/platform/__init__.py", "acl/platform/strict_json.py"),
+    "acl/platform/open_registry.py",
 )
 _START = (
     "import sys; sys.path[:0] = sys.argv[1:]; "
