@@ -38,7 +38,9 @@ MOST_TOGETHER = 60  # servers, and what was left out
 LONGEST_VALUE = 8_000
 _DEEPEST = 12
 # What files have in place of a secret: <token>, YOUR_KEY, xxx.
-_STAND_IN = re.compile(r"<.*>|\[.*\]|x{3,}|\*{3,}|.*\byour?[-_ ].*|.*\.\.\.", re.IGNORECASE)
+_STAND_IN = re.compile(
+    r"\A<.*>\Z|\A\[.*\]\Z|\Ax{3,}\Z|\A\*{3,}\Z|\byour?[-_ ]|\.\.\.\Z", re.IGNORECASE
+)
 _REFUSALS = (
     *(CommandNotAllowedError, EndpointNotAllowedError, ListingHeldError, OtherRequestError),
     *(TargetChangedError, NameTakenError, SecretUnavailableError, UnusableSecretError),
@@ -145,7 +147,7 @@ def ask_for(parts: Iterable[AddedServer], text: str = "") -> list[SharedVariable
                     for key, words in _texts(_find_server(value, name))
                     if key.lower() == variable.name.lower()
                     and 0 < len(words) <= LONGEST_VALUE
-                    and not (find_placeholders(words) or _STAND_IN.fullmatch(words))
+                    and not (find_placeholders(words) or _STAND_IN.search(words))
                 ),
                 "",
             )
