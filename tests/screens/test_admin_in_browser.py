@@ -144,7 +144,7 @@ def test_its_commands_open_by_keys_and_are_gone_to(page: Page, root: User) -> No
         .last.locator("input")
         .first
     )
-    field.press_sequentially("audit", delay=30)
+    field.press_sequentially("audit entr", delay=30)
     expect(page.locator("#command-results-list li").first).to_be_visible()
     field.press("ArrowDown")
     field.press("Enter")
