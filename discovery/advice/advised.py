@@ -29,6 +29,7 @@ _ADVISABLE = {"fits", "nothing_fits"}
 
 def select_advised(request: SelectRequest) -> Selection:
     """Select, with advice where the caller's group has some: one statement more to find out."""
+    started = time.perf_counter()
     selection = select_capabilities(request)
     if not settings.PEGBOARD_ADVICE or selection.fit not in _ADVISABLE:
         return selection
@@ -37,7 +38,6 @@ def select_advised(request: SelectRequest) -> Selection:
         return selection
     if policy.used_today >= policy.daily_tokens:
         return _without(selection, _("Today's tokens for advice are used up."))
-    started = time.perf_counter()
     advisor = _Advisor(policy, request.message)
     steps = advisor.steps()
     if policy.orders or steps:
