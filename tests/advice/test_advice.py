@@ -127,14 +127,14 @@ def test_model_sees_only_what_the_caller_may_use(fake: FakeModel, people: People
 
     selected(people)
 
-    question = fake.bodies[-1]["messages"][1]["content"]
+    told = fake.bodies[-1]["messages"][1]["content"]
     usable = Capability.objects.usable_by(people.caller).values_list("full_name", flat=True)
     mentioned = [
         name for name in Capability.objects.values_list("full_name", flat=True) if name in told
     ]
     assert mentioned
     assert set(mentioned) <= set(usable)
-    assert "x " * (READ_OF_TOOL // 2 + 1) not in question
+    assert "x " * (READ_OF_TOOL // 2 + 1) not in told
 
 
 def test_equal_question_is_asked_once(fake: FakeModel, people: People) -> None:
@@ -215,8 +215,8 @@ def test_nobody_is_asked_where_it_is_off(
 def test_own_policy_comes_before_everybodys(fake: FakeModel, people: People) -> None:
     everybodys = set_policy(by=None, group=None, model=ChatModel.objects.get())
     assert policy_for(people.caller) == everybodys
-    groups = advise(people)
-    assert policy_for(people.caller) == groups
+    own = advise(people)
+    assert policy_for(people.caller) == own
 
 
 def test_nothing_readable_passes_through_redis(
