@@ -1,6 +1,6 @@
 """Sections of the docs for each page, by the name of its URL.
 
-A page has a line here; `tests/pages/test_help.py` checks that, and that each section exists.
+A page has a line here; `tests/pages/test_frame.py` checks that, and that each section exists.
 """
 
 HELP_TOPICS: dict[str, str] = {

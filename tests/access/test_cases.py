@@ -65,11 +65,6 @@ def ordinary_world() -> World:
     )
 
 
-def give(world: World, phrase: str) -> None:
-    what, whom = phrase.split(" to ")
-    world.grants.add(GrantFacts(**TARGETS[what], **subject(whom)))
-
-
 def lay_down(world: World, phrase: str) -> None:
     space, effect, target, *name = re.split(r": | for | ", phrase)
     about = subject(name[0]) if name else {}
@@ -113,7 +108,8 @@ def situation(case: Case | UnitedCase) -> World:
     """Store the world of a case, and return it."""
     world = ordinary_world()
     for phrase in phrases(case.given):
-        give(world, phrase)
+        what, whom = phrase.split(" to ")
+        world.grants.add(GrantFacts(**TARGETS[what], **subject(whom)))
     for phrase in phrases(case.rules):
         lay_down(world, phrase)
     for phrase in phrases(case.but):

@@ -264,16 +264,6 @@ def test_a_harmless_text_takes_the_place_of_a_held_one_by_itself(shop: None) -> 
     assert "Parcel bad" in as_person(admin=False).get("/marketplace/").content.decode()
 
 
-@pytest.mark.parametrize("path", ["listings/bad/approve", "listings/bad/hide"])
-def test_nobody_but_an_admin_decides(shop: None, path: str) -> None:
-    seen = {"seen": stored().texts_digest}
-
-    told = as_person(admin=False).post(f"/api/v1/{path}", seen, "application/json")
-
-    assert told.status_code == 403
-    assert stored().review == HELD
-
-
 def test_installing_a_held_listing_is_refused_to_others_and_shown_to_admins(
     shop: None, root: User
 ) -> None:

@@ -147,7 +147,7 @@ def test_from_the_first_click_to_the_approved_write(
     page.context.clear_cookies()
     sign_in(page, admin, live_server)
     someone_approves_it(page)
-    the_backend_learns_of_it(backend, call)
+    assert "Call Tokyo at nine" in str(completed(backend, call))
 
 
 def find_time(page: Page) -> None:
@@ -245,10 +245,6 @@ def someone_approves_it(page: Page) -> None:
     expect(page.get_by_text("Call Tokyo at nine")).to_be_visible()
     keep_picture(page, "first-minute-approval")
     page.get_by_role("button", name="Approve call").click()
-
-
-def the_backend_learns_of_it(backend: Client, call: str) -> None:
-    assert "Call Tokyo at nine" in str(completed(backend, call))
 
 
 def completed(backend: Client, call: str) -> Any:

@@ -41,18 +41,6 @@ def shown(client: Client, query: str = "") -> list[str]:
     return re.findall(r'class="entry-target"[^>]*>([^<]*)<', response.content.decode())
 
 
-@pytest.mark.parametrize(
-    "path", ["/audit/", "/audit/export.csv", "/audit/export.jsonl", "/keys/", "/keys/new/"]
-)
-def test_page_does_not_exist_for_who_is_no_admin(as_alice: Client, path: str) -> None:
-    assert as_alice.get(path).status_code == 404
-    assert Client().get(path).status_code == 302
-
-
-def test_check_is_for_admins(as_alice: Client) -> None:
-    assert as_alice.post("/audit/check/").status_code == 404
-
-
 def test_rail_leads_admins_there(as_admin: Client, alice: User) -> None:
     assert 'href="/audit/"' in as_admin.get("/tools/").content.decode()
     as_admin.force_login(alice)

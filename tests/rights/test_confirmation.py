@@ -202,19 +202,6 @@ def test_a_program_takes_the_permission_to_install_programs(client: Client, grac
     assert row.command_digest
 
 
-def test_people_who_are_no_admins_confirm_nothing(client: Client) -> None:
-    row = remote()
-    client.force_login(UserFactory.create(username="bob"))
-
-    body = {"digest": target_to_confirm(row).digest}
-    url = "/api/v1/integrations/far/confirm"
-    api = client.post(url, body, content_type="application/json")
-    page = client.post("/integrations/far/confirm/", {"confirmed": body["digest"]})
-
-    row.refresh_from_db()
-    assert (api.status_code, page.status_code, row.unconfirmed) == (403, 404, True)
-
-
 def test_another_command_from_the_same_source_is_confirmed_again(tmp_path: Path) -> None:
     docker_entry(tmp_path)
     call_command("import_catalog", str(tmp_path), "--json", stdout=StringIO())

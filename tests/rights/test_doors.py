@@ -395,12 +395,8 @@ def undone() -> Iterator[None]:
         transaction.set_rollback(True)
 
 
-def own_tasks() -> set[str]:
-    return {name for name in current_app.tasks if not name.startswith("celery.")}
-
-
 def test_every_task_is_listed(world: World) -> None:
-    assert own_tasks() == set(TASKS)
+    assert {name for name in current_app.tasks if not name.startswith("celery.")} == set(TASKS)
     scheduled = {entry["task"] for entry in django_settings.CELERY_BEAT_SCHEDULE.values()}
     assert scheduled <= set(TASKS)
 
