@@ -9,7 +9,8 @@ from acl.web.answer_serializer import serializer_for
 from acl.web.strict_serializer import Flag, Share, StrictSerializer, Text
 from discovery.insights.figures import Figure
 from discovery.models import Outcome, OutcomeAlert, Turn
-from discovery.turns._plan import POLICIES, Decided, PlanAnswer
+from discovery.models.turn import POLICIES
+from discovery.turns._plan import Decided, PlanAnswer
 from discovery.turns.outcome_windows import Window
 from discovery.turns.records import TurnDescription, TurnStep
 from discovery.turns.select_serializers import SelectRequestSerializer, WindowSerializer

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.access.random_worlds import (
     CAPABILITIES,
     callers_of,
+    random_application,
     random_world,
     united_callers,
 )
@@ -58,7 +59,8 @@ def test_the_statement_equals_the_oracle_in_any_world(seed: int) -> None:
         # `explained` has asked Python for what decides, too: a few more by the facts alone.
         decisions = {caller: decided(caller, CAPABILITIES) for caller in callers[::4]}
         asked = {caller: requestable(caller) for caller in callers}
-        held = {pk: stored_holders(pk) for pk in CAPABILITIES}
+        application = random_application(random)
+        held = {pk: stored_holders(pk, application) for pk in CAPABILITIES}
         transaction.set_rollback(True)
 
     assert answers == {caller: world.usable(caller) for caller in callers}
@@ -67,4 +69,4 @@ def test_the_statement_equals_the_oracle_in_any_world(seed: int) -> None:
         caller: {pk: world.answer(caller, pk) for pk in CAPABILITIES} for caller in callers
     }
     assert decisions == {caller: said[caller] for caller in callers[::4]}
-    assert held == {pk: expected_holders(world, pk) for pk in CAPABILITIES}
+    assert held == {pk: expected_holders(world, pk, application) for pk in CAPABILITIES}
