@@ -73,7 +73,7 @@ def _limit(about: str) -> Number:
 
 
 class ApplicationBodySerializer(StrictSerializer):
-    """The columns of an application that an admin sets."""
+    """Columns of an application, as an admin sets them."""
 
     name = Text(min_length=1, max_length=LONGEST_NAME)
     description = Text(max_length=300, default="", allow_blank=True)

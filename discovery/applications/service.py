@@ -50,7 +50,7 @@ class ApplicationRefused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationFields:
-    """The columns of an application that an admin sets.
+    """Columns of an application, as an admin sets them.
 
     Without `all_integrations`, no integrations mean all.
     """

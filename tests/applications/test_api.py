@@ -295,8 +295,8 @@ def test_a_conversation_joins_turns_and_calls(people: People, admin: Client) -> 
     application = make_application(people.support)
     _, client = key_of(application, people.support)
     for conversation in ("4711", "4711", "other", ""):
-        body = {"user": "alice", "message": "send an email", "conversation": conversation}
-        turn = post(client, "/api/v1/select", body).json()["turn_id"]
+        message = {"user": "alice", "message": "send an email", "conversation": conversation}
+        turn = post(client, "/api/v1/select", message).json()["turn_id"]
     body: dict[str, Any] = {"user": "alice", "name": SEND, "arguments": {"to": "ann"}}
     post(client, "/api/v1/execute", {**body, "conversation": "4711"})
     of_turn = Turn.objects.filter(conversation="other").get().pk
@@ -354,3 +354,29 @@ def test_owners_are_alerted_when_an_applications_turns_go_badly(
     [alert] = list_alerts(None)
     assert (alert.scope, alert.group) == (f"application:{application.pk}", people.finance)
     assert (alert.threshold, alert.value, alert.samples) == (0.5, 0.0, 4)
+
+
+def test_insights_sum_up_by_application(people: People, admin: Client) -> None:
+    website, intranet = (make_application(people.support, name=name) for name in ("Web", "Net"))
+    for application, calls in ((website, 2), (intranet, 1), (None, 3)):
+        _, client = key_of(application, people.support)
+        post(client, "/api/v1/select", {"user": "alice", "message": "send an email"})
+        for _ in range(calls):
+            post(client, "/api/v1/execute", {"user": "alice", "name": SEND})
+    Application.objects.filter(pk=intranet.pk).delete()
+
+    def use(**query: str) -> dict[str, tuple[int, int]]:
+        items = admin.get("/api/v1/figures/use", query).json()["items"]
+        return {item["name"]: (item["calls"], item["turns"]) for item in items}
+
+    assert use(by="application") == {"": (3, 1), "Web": (2, 1), f"#{intranet.pk}": (1, 1)}
+    assert use(by="tool", application="Web") == {SEND: (2, 0)}
+    assert use(by="person", application="Web") == {"alice": (2, 1)}
+    figures = [
+        admin.get("/api/v1/figures", query).json()["counts"]["turns"]
+        for query in ({}, {"application": "Web"})
+    ]
+    assert figures == [3, 1]
+    assert admin.get("/api/v1/figures", {"application": "unknown"}).status_code == 403
+    table: Any = admin.get("/insights/csv/use_application/")
+    assert "Web" in table.getvalue().decode()
