@@ -30,6 +30,14 @@ class DiscoveryConfig(AppConfig):
             NavigationPlace("playground", "Playground", "flask-conical", 10, covers=False, key="p"),
             NavigationPlace("my-tools", gettext_lazy("My tools"), "layout-grid", 20, key="t"),
             NavigationPlace("approvals", gettext_lazy("Approvals"), "list-checks", 110, key="a"),
+            NavigationPlace(
+                "applications",
+                gettext_lazy("Applications"),
+                "app-window",
+                145,
+                key="w",
+                for_staff=True,
+            ),
             NavigationPlace("calls", gettext_lazy("Calls"), "history", 220, key="o"),
             NavigationPlace("insights", gettext_lazy("Insights"), "chart-column", 230, key="n"),
         )

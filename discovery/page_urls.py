@@ -6,6 +6,7 @@ from acl.people import session_pages
 from acl.web import design_page
 from catalog.runtime import pages
 from catalog.servers.pages import my_secrets, sign_in
+from discovery.applications import pages as application_pages
 from discovery.calls import approval_pages, my_tools_pages, policy_pages, try_pages
 from discovery.calls import pages as call_pages
 from discovery.chats import model_pages
@@ -63,6 +64,28 @@ urlpatterns = [
     path("calls/policy/", policy_pages.call_policies, name="call-policies"),
     path("calls/policy/<int:pk>/", policy_pages.set_call_policy, name="call-policy"),
     path("calls/<uuid:pk>/", call_pages.call, name="call"),
+    path("applications/", application_pages.applications, name="applications"),
+    path("applications/new/", application_pages.new_application, name="application-new"),
+    path("applications/<int:pk>/", application_pages.application, name="application"),
+    path(
+        "applications/<int:pk>/edit/", application_pages.edit_application, name="application-edit"
+    ),
+    path(
+        "applications/<int:pk>/delete/",
+        application_pages.remove_application,
+        name="application-remove",
+    ),
+    path(
+        "applications/<int:pk>/conversation/",
+        application_pages.conversation,
+        name="application-conversation",
+    ),
+    path("applications/<int:pk>/keys/", application_pages.add_key, name="application-add-key"),
+    path(
+        "applications/<int:pk>/keys/<int:key>/release/",
+        application_pages.release_key,
+        name="application-release-key",
+    ),
     path("design/", design_page.design, name="design"),
     path("group/", session_pages.choose_group, name="choose-group"),
     path("", include("catalog.access.pages.access_urls")),

@@ -16,7 +16,8 @@ from acl.models.api_key import ApiKey, Rank, hold_key
 Scope = ApiKey.Scope
 _WORDS_BY_SCOPES: dict[frozenset[str], str] = {
     frozenset({Scope.ADMIN}): """
-        addition.add addition.look advice.remove advice.set call.approve call.reject
+        addition.add addition.look advice.remove advice.set application.changed
+        application.created application.deleted application.key call.approve call.reject
         call_policy.changed
         capability.approve capability.change capability.gone capability.promote capability.remove
         catalog.rebuild chat_model.deleted chat_model.set configuration.apply

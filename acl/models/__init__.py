@@ -1,6 +1,7 @@
 """Tables of rights that need no catalogue, and bases for those that do."""
 
 from acl.models.api_key import ApiKey
+from acl.models.application import Application, ApplicationColumns, ConversationColumns
 from acl.models.audit_entry import AuditArchive, AuditEntry, AuditHead, Look, ReplicaBeat
 from acl.models.chain_columns import ChainColumns, chain_columns
 from acl.models.registered_client import (
@@ -25,6 +26,8 @@ from acl.models.space import GroupPolicy, Space
 __all__ = [
     "AccessRequest",
     "ApiKey",
+    "Application",
+    "ApplicationColumns",
     "AuditArchive",
     "AuditEntry",
     "AuditHead",
@@ -33,6 +36,7 @@ __all__ = [
     "ClientConnection",
     "ClientDocument",
     "ClientToken",
+    "ConversationColumns",
     "GroupGrantBase",
     "GroupPolicy",
     "Invitation",

@@ -55,6 +55,15 @@ class ApiKey(models.Model):
         help_text="Whom the key acts for when a request names nobody.",
     )
     acts_for_users = models.BooleanField(default=False)
+    # Deleting an application revokes its keys first: without it they could do more.
+    application = models.ForeignKey(
+        "acl.Application",
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="keys",
+        help_text="The chat application that it belongs to.",
+    )
     scopes = ArrayField(models.CharField(max_length=16, choices=Scope.choices))
     prefix = models.CharField(
         max_length=12, help_text="The key's first characters, to tell keys apart."

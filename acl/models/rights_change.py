@@ -21,6 +21,7 @@ class RightsChange(models.Model):
         GROUP = 2
         # What can be called: secrets and accounts, of a person or, with the key 0, of all.
         READINESS = 3
+        APPLICATION = 4
 
     subject = models.SmallIntegerField(choices=Concern.choices)
     key = models.BigIntegerField(default=0)

@@ -17,6 +17,7 @@ from acl.rights.decision import (
     Resolution,
     RightsFacts,
     RuleFact,
+    Stop,
     SubjectKind,
     TargetKind,
     decide,
@@ -62,14 +63,20 @@ class ExplanationStep(Answer):
 
 def resolve(facts: CallerFacts) -> Resolution:
     """Return which of the facts decides."""
-    off = any(_why_off(facts))
+    stop: Stop | None = None
+    if not facts.someone:
+        stop = "nobody"
+    elif any(_why_off(facts)):
+        stop = "switched-off"
+    elif not facts.allowed:
+        stop = "application"
     return decide(
         RightsFacts(
             rules=facts.rules,
             grants=facts.grants,
             by_default=facts.opens_it,
             asks_first=facts.ai_access == "propose",
-            stop="nobody" if not facts.someone else "switched-off" if off else None,
+            stop=stop,
         )
     )
 
@@ -84,6 +91,10 @@ def steps_of(facts: CallerFacts, resolution: Resolution) -> tuple[ExplanationSte
         "default": [_default(facts)],
     }
     steps = [ExplanationStep("switched-off", sentence, "no") for sentence in _why_off(facts)]
+    if not facts.allowed:
+        names = {"name": facts.integration, "application": facts.application}
+        sentence = _("%(name)s is not allowed to the application %(application)s.") % names
+        steps.append(ExplanationStep("application", sentence, "no"))
     steps += [step for kind in LADDER for step in rungs[kind]]
     if facts.ai_access == "propose":
         steps.append(_own(facts))
@@ -195,6 +206,8 @@ def _why_nobody(facts: CallerFacts) -> str:
         return _("There is no such group.")
     if not facts.member:
         return _("%(user)s is not a member of %(group)s.") % names
+    if facts.application == "":
+        return _("There is no such application.")
     return _("The space does not belong to %(group)s.") % names
 
 

@@ -32,7 +32,10 @@ caller AS MATERIALIZED (
          EXISTS (SELECT FROM who) AS someone, (SELECT open_default FROM who) AS is_open,
          COALESCE((SELECT json_agg(json_build_object('slug', s.slug, 'name', s.name)
                                    ORDER BY path.distance)
-                   FROM path JOIN acl_space s ON s.id = path.id), '[]') AS path
+                   FROM path JOIN acl_space s ON s.id = path.id), '[]') AS path,
+         CASE WHEN %(application)s::bigint IS NOT NULL THEN COALESCE((
+           SELECT name FROM acl_application a WHERE a.id = %(application)s::bigint), '')
+         END AS application
   FROM (SELECT) one
   LEFT JOIN auth_user u ON u.id = %(user)s::bigint
   LEFT JOIN auth_group g ON g.id = %(group)s::bigint
@@ -66,6 +69,7 @@ SELECT c.full_name, i.slug AS integration, i.title, i.enabled, i.state AS integr
            ON p.group_id = who.group_id AND p.content_object_id = c.integration_id
           AND p.permission_id = (SELECT id FROM permission WHERE codename = 'use_integration')
        ) AS grants,
+       COALESCE((SELECT i.id = ANY (who.allowed) FROM who), true) AS allowed,
        caller.*
 FROM caller CROSS JOIN catalog_capability c JOIN catalog_integration i ON i.id = c.integration_id
 WHERE c.full_name = ANY (%(names)s::text[])
@@ -90,6 +94,7 @@ class CallerFacts:
     mode: int  # by the statement: 0 no, 1 asks first, 2 runs; as if it were available
     rules: tuple[RuleFact, ...]
     grants: tuple[GrantKind, ...]
+    allowed: bool  # to the application that asks, if one does
     username: str | None
     active: bool | None
     group_name: str | None
@@ -97,6 +102,7 @@ class CallerFacts:
     someone: bool  # the caller can be answered at all
     is_open: bool | None
     path: tuple[tuple[str, str], ...]  # slug and name of the caller's space and those above it
+    application: str | None  # its name, or "" if it is gone; None if none asks
 
     @property
     def opens_it(self) -> bool:

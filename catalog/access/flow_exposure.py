@@ -142,6 +142,7 @@ def _read_holdings() -> tuple[list[_Holding], int]:
         "unavailable": True,  # a server that is down now comes back
         "kind": "",
         "connected": False,
+        "application": None,
         "user": None,  # whose own accounts count: nobody asks for them here
     }
     holdings, left_out = [], 0

@@ -1,6 +1,7 @@
 """Availability in groups: in how many of the groups that a caller knows they may use a tool."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 
 from acl.actor.chain import CredentialKind
@@ -21,7 +22,7 @@ def count_groups(caller: Caller, only: Iterable[int]) -> dict[int, int]:
     groups = _known_groups(caller)
     if not groups:
         return dict.fromkeys(keys, 1)
-    everywhere = Caller(caller.user_id, groups[0], None, tuple(groups[1:]))
+    everywhere = replace(caller, group_id=groups[0], space_id=None, other_groups=tuple(groups[1:]))
     parameters = {**rights_parameters(everywhere), "only": keys}
     counts = dict(rows_of(_count_sql(), parameters))
     return {pk: counts.get(pk, 1) for pk in keys}

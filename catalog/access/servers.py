@@ -5,6 +5,7 @@ anything. Rules and grants for single tools count for those tools only.
 """
 
 from collections.abc import Collection
+from dataclasses import replace
 from functools import cache
 
 from acl.platform.prepared_statements import rows_of
@@ -48,7 +49,7 @@ def _read_verdicts(
 ) -> dict[int, tuple[int, bool]]:
     """Return the verdict on each in one group, with True where a rule decides it."""
     space = caller.space_id if group == caller.group_id else None
-    alone = Caller(caller.user_id, group, space)
+    alone = replace(caller, group_id=group, space_id=space, other_groups=())
     parameters = {**rights_parameters(alone), "integrations": list(integrations)}
     rows = rows_of(_verdict_sql(), parameters)
     return {pk: (verdict, by_rule) for pk, verdict, by_rule in rows}

@@ -10,6 +10,7 @@ from acl.platform.answer_model import Answer, Shown
 Mode = Literal["selected", "direct", "compact_direct", "discovery"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 AUTO = "auto"
+WANTED_MODES = (*MODES, AUTO)
 # Limits of one answer, which apply to a forced mode, too.
 MOST_DIRECT, MOST_COMPACT = 2_000, 10_000
 

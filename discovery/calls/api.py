@@ -78,6 +78,7 @@ class ExecuteView(APIView):
                     full_name=body["name"],
                     arguments=body["arguments"],
                     turn_id=body.get("turn_id"),
+                    conversation=body["conversation"],
                     idempotency_key=str(key),
                 )
             except KeyUsedError as used:

@@ -1,7 +1,7 @@
-"""Use and cost of calls by tool, person and group: calls, errors, times and tokens.
+"""Use and cost of calls by tool, person, group and application: calls, errors, times and tokens.
 
 Tokens of arguments and results are estimated at four characters each. Tokens of definitions are
-those that turns sent to models; a turn sends many tools, so only people and groups have them.
+those that turns sent to models; a turn sends many tools, so tools have none.
 """
 
 from collections.abc import Sequence
@@ -15,15 +15,26 @@ from acl.platform.answer_model import Answer, Shown
 from discovery.insights._scope import InsightsScope, list_visible_ids
 from discovery.prices.model import Price
 
-By = Literal["tool", "person", "group"]
+By = Literal["tool", "person", "group", "application"]
 MOST = 50
-_NAMES: dict[By, str] = {"tool": "t.full_name", "person": "u.username", "group": "g.name"}
+# What no application asked for is under "". One that was deleted is known by its number.
+_NAMES: dict[By, str] = {
+    "tool": "t.full_name",
+    "person": "u.username",
+    "group": "g.name",
+    "application": "CASE WHEN t.application_id IS NULL THEN ''"
+    " ELSE COALESCE(a.name, '#' || t.application_id) END",
+}
 _WHERE = """
 t.created_at >= %(since)s AND t.created_at < %(until)s
 AND (%(group)s::bigint IS NULL OR t.group_id = %(group)s)
 AND (%(user)s::integer IS NULL OR t.user_id = %(user)s)
+AND (%(application)s::bigint IS NULL OR t.application_id = %(application)s)
 """
-_JOINED = "JOIN auth_user u ON u.id = t.user_id JOIN auth_group g ON g.id = t.group_id"
+_JOINED = """
+JOIN auth_user u ON u.id = t.user_id JOIN auth_group g ON g.id = t.group_id
+LEFT JOIN acl_application a ON a.id = t.application_id
+"""
 _CALLS = """
 SELECT {name}, count(*), count(*) FILTER (WHERE t.state IN ('failed', 'unknown')),
   percentile_cont(0.95) WITHIN GROUP (ORDER BY
@@ -43,19 +54,20 @@ FROM discovery_turn t {joined} WHERE {where} GROUP BY 1 ORDER BY 3 DESC, 1 LIMIT
 
 @dataclass(frozen=True, slots=True)
 class CallUse(Answer):
-    """Calls of a tool, person or group: all, failed, the 95th percentile of milliseconds, tokens.
+    """Calls of a tool, person, group or application: all, failed, the 95th percentile of
+    milliseconds, tokens.
 
     `turns` and the tokens of definitions, those that were sent and those of all tools, are those of
-    the turns of a person or group.
+    the turns of a person, group or application.
     """
 
-    name: Annotated[str, Shown("A tool's full name, a user name or a group's name.")]
+    name: Annotated[str, Shown("A tool's full name, or the name of a user, group or application.")]
     calls: int = 0
     failed: Annotated[int, Shown("Calls that failed or whose outcome is unknown.")] = 0
     p95_ms: Annotated[float | None, Shown("95th percentile of milliseconds.")] = None
     argument_tokens: Annotated[int, Shown("Estimated at four characters each.")] = 0
     result_tokens: Annotated[int, Shown("Estimated at four characters each.")] = 0
-    turns: Annotated[int, Shown("Turns of a person or group; 0 for a tool.")] = 0
+    turns: Annotated[int, Shown("Turns; 0 for a tool.")] = 0
     definition_tokens: Annotated[
         int, Shown("Tokens of definitions sent in those turns; 0 for a tool.")
     ] = 0

@@ -1,4 +1,5 @@
-"""REST API of use and cost, for admins: calls, errors, times and tokens by tool, person or group.
+"""REST API of use and cost, for admins: calls, errors, times and tokens by tool, person, group or
+application.
 
 A key sees its group's calls of its group's tools; staff see all, or those of the group they name.
 """
@@ -24,7 +25,7 @@ from discovery.turns.serializers import FiguresQuerySerializer
 class CallUseQuerySerializer(FiguresQuerySerializer):
     """A period, a group, what to sum up by, and the length of the list."""
 
-    by = serializers.ChoiceField(("tool", "person", "group"), default="tool")
+    by = serializers.ChoiceField(("tool", "person", "group", "application"), default="tool")
     limit = serializers.IntegerField(default=50, min_value=1, max_value=1000)
     model = Text(
         max_length=100,
@@ -35,7 +36,7 @@ class CallUseQuerySerializer(FiguresQuerySerializer):
 
 
 class CallUseItemSerializer(serializer_for(CallUse)):  # type: ignore[misc]  # a class, made there
-    """Calls of a tool, a person or a group."""
+    """Calls of a tool, a person, a group or an application."""
 
     cost = serializers.SerializerMethodField(
         help_text="US dollars of definitions, arguments and results; null without a price."
@@ -79,7 +80,8 @@ class CallUseView(APIView):
         responses={200: CallUseSerializer},
     )
     def get(self, request: Request) -> Response:
-        """List calls, errors, times and tokens by tool, person or group, most calls first."""
+        """List calls, errors, times and tokens by tool, person, group or
+        application, most calls first."""
         serializer = CallUseQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
         values = serializer.validated_data

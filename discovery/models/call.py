@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
 from acl.actor.chain import CredentialKind
-from acl.models import ChainColumns, Space
+from acl.models import ChainColumns, ConversationColumns, Space
 from acl.platform.jobs.rows import JobRow
 from acl.platform.stored_json import StoredJSONField
 from acl.platform.strict_json import StrictJSONError, parse_json
@@ -32,7 +32,7 @@ class Content(models.IntegerChoices):
     REMOVED = 2, gettext_lazy("Not kept")
 
 
-class Call(ChainColumns, JobRow):
+class Call(ChainColumns, ConversationColumns, JobRow):
     """A call for `user`, stored before anything is sent; its columns name the chain that asked.
 
     It changes state by conditional updates only. Arguments and result are text, since a JSON column
@@ -73,6 +73,7 @@ class Call(ChainColumns, JobRow):
             "message": "",
             "note": "",
             "idempotency_key": "",
+            "conversation": "",
             "flow": {},
             "dialogue": None,
             "questions": [],
@@ -166,6 +167,16 @@ class Call(ChainColumns, JobRow):
             models.Index(fields=["user", "-created_at"], name="discovery_call_of_user"),
             models.Index(fields=["group", "-created_at"], name="discovery_call_of_group"),
             models.Index(fields=["capability", "-created_at"], name="discovery_call_of_tool"),
+            models.Index(
+                fields=["application", "-created_at"],
+                condition=Q(application__isnull=False),
+                name="discovery_call_of_app",
+            ),
+            models.Index(
+                fields=["conversation", "-created_at"],
+                condition=~Q(conversation=""),
+                name="discovery_call_in_chat",
+            ),
             # The log of everyone, and of tools by the beginning of their names.
             models.Index(fields=["-created_at", "-id"], name="discovery_call_log"),
             models.Index(
@@ -241,7 +252,13 @@ class Call(ChainColumns, JobRow):
     @property
     def caller(self) -> Caller:
         """Return the caller of the call."""
-        return Caller(self.user_id, self.group_id, self.space_id, tuple(self.other_groups))
+        return Caller(
+            self.user_id,
+            self.group_id,
+            self.space_id,
+            tuple(self.other_groups),
+            self.application_id,
+        )
 
     @property
     def acts_for_other(self) -> bool:

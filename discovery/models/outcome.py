@@ -6,13 +6,13 @@ from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import F, Q
 
-from acl.models import ChainColumns, Space
+from acl.models import ApplicationColumns, ChainColumns, Space
 from acl.platform.stored_json import StoredJSONField
 from catalog.models import Capability
 from discovery.models.turn import Turn
 
 
-class Outcome(ChainColumns):
+class Outcome(ChainColumns, ApplicationColumns):
     """The outcome of a turn. Windows use the newest ones by primary key."""
 
     erased: ClassVar = {"turn__user": {"note": "", "key_name": ""}, "actor": {"key_name": ""}}
@@ -56,6 +56,11 @@ class Outcome(ChainColumns):
         indexes = [
             models.Index(fields=["group", "space", "-id"], name="discovery_outcome_of_space"),
             models.Index(fields=["group", "-id"], name="discovery_outcome_of_group"),
+            models.Index(
+                fields=["application", "-id"],
+                condition=Q(application__isnull=False),
+                name="discovery_outcome_of_app",
+            ),
         ]
         constraints = [
             models.CheckConstraint(

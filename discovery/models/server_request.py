@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from acl.actor.chain import CredentialKind
-from acl.models import ChainColumns, Space
+from acl.models import ApplicationColumns, ChainColumns, Space
 from acl.platform.jobs.rows import JobRow
 from acl.platform.stored_json import StoredJSONField
 from acl.platform.strict_json import StrictJSONError, parse_json
@@ -20,7 +20,7 @@ from catalog.models import Integration
 from discovery.models.call import DEEPEST_RESULT
 
 
-class ServerRequest(ChainColumns, JobRow):
+class ServerRequest(ChainColumns, ApplicationColumns, JobRow):
     """A request for `user`, stored before anything is sent, like a call.
 
     It stays as the record of who asked what. The answer is cleared once it was delivered.
@@ -92,7 +92,13 @@ class ServerRequest(ChainColumns, JobRow):
     @property
     def caller(self) -> Caller:
         """Return the caller of the request."""
-        return Caller(self.user_id, self.group_id, self.space_id, tuple(self.other_groups))
+        return Caller(
+            self.user_id,
+            self.group_id,
+            self.space_id,
+            tuple(self.other_groups),
+            self.application_id,
+        )
 
     @property
     def acts_for_other(self) -> bool:

@@ -9,11 +9,14 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 
-from acl.models import ChainColumns, Space
+from acl.models import ChainColumns, ConversationColumns, Space
 from acl.platform.stored_json import StoredJSONField
 
+# What a plan offers if discovery fails: everything the caller may use, or nothing.
+POLICIES = ("fail_open", "fail_closed")
 
-class Turn(ChainColumns):
+
+class Turn(ChainColumns, ConversationColumns):
     """A selection or a plan. The message is stored only if PEGBOARD_KEEP_MESSAGES is set.
 
     `state` changes only by `discovery.turns.records`, which records the time of each change.
@@ -32,7 +35,7 @@ class Turn(ChainColumns):
         ALL = "all", "everything that the caller may use"
 
     erased: ClassVar = {
-        "user": {"message": "", "noted": None, "sealed_words": None},
+        "user": {"message": "", "conversation": "", "noted": None, "sealed_words": None},
         "actor": {"key_name": ""},
     }
 
@@ -79,6 +82,16 @@ class Turn(ChainColumns):
         ordering = ["-created_at", "pk"]
         indexes = [
             models.Index(fields=["group", "created_at"], name="discovery_turn_of_group"),
+            models.Index(
+                fields=["application", "-created_at"],
+                condition=Q(application__isnull=False),
+                name="discovery_turn_of_app",
+            ),
+            models.Index(
+                fields=["conversation", "-created_at"],
+                condition=~Q(conversation=""),
+                name="discovery_turn_in_chat",
+            ),
             models.Index(
                 fields=["created_at"],
                 condition=Q(noted__isnull=False),

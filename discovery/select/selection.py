@@ -97,6 +97,8 @@ class SelectRequest:
     message: str
     caller: Caller
     history: tuple[str, ...] = ()
+    # The application's own name of what the message belongs to; it is stored and read by nobody.
+    conversation: str = ""
     # Texts to search for in place of the message's own clauses.
     steps: tuple[str, ...] = ()
     max_tools: int = field(default_factory=lambda: settings.PEGBOARD_MAX_TOOLS)

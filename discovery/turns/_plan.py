@@ -21,12 +21,12 @@ from discovery.answer.injection import Injection, inject_everything, inject_sele
 from discovery.answer.modes import Mode, ModeChoice
 from discovery.answer.selection import SearchResult, SelectionAnswer
 from discovery.models import Turn
+from discovery.models.turn import POLICIES
 from discovery.select.selection import Selection, SelectRequest
 from discovery.turns.outcome_windows import Window
 from discovery.turns.outcomes import read_window_at, store_failure
 from discovery.turns.records import State, store_turn, transition
 
-POLICIES = ("fail_open", "fail_closed")
 log = structlog.get_logger(__name__)
 
 

@@ -86,6 +86,7 @@ PEGBOARD_LEARNING: bool = _env["PEGBOARD_LEARNING"]
 PEGBOARD_LEARNING_DAYS: int = _env["PEGBOARD_LEARNING_DAYS"]
 PEGBOARD_LEARNING_MOST: int = _env["PEGBOARD_LEARNING_MOST"]
 PEGBOARD_MAX_MESSAGE_CHARACTERS: int = _env["PEGBOARD_MAX_MESSAGE_CHARACTERS"]
+PEGBOARD_HASH_CONVERSATIONS: bool = _env["PEGBOARD_HASH_CONVERSATIONS"]
 PEGBOARD_KEEP_MESSAGES: bool = _env["PEGBOARD_KEEP_MESSAGES"]
 PEGBOARD_RATE_PER_KEY: int = _env["PEGBOARD_RATE_PER_KEY"]
 PEGBOARD_RATE_PER_PERSON: int = _env["PEGBOARD_RATE_PER_PERSON"]
@@ -488,6 +489,7 @@ SPECTACULAR_SETTINGS = {
         "SourceKind": "marketplace.offers.kinds.registry.CHOICES",
         "AddedSourceKind": "marketplace.offers.kinds.registry.ADDED_KINDS",
         "SourceState": "marketplace.models.Source.State",
+        "SelectInModeRequestModeEnum": "discovery.answer.modes.WANTED_MODES",
         "InjectionMode": "discovery.answer.modes.MODES",
         "FitEnum": "discovery.select.ranking.thresholds.FITS",
         "SelectionMode": "discovery.models.Turn.Mode",

@@ -501,6 +501,12 @@ SETTINGS = (
         100_000_000,
     ),
     Setting(
+        "PEGBOARD_HASH_CONVERSATIONS",
+        False,
+        "Stores a keyed hash of each conversation's name, which applications send, instead of the "
+        "name.",
+    ),
+    Setting(
         "PEGBOARD_KEEP_MESSAGES",
         False,
         "Store the text of messages with their turns. Otherwise a turn keeps only the "

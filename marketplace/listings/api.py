@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.models import ApiKey
-from acl.web.api_views import AdminView, CallerSerializer
+from acl.web.api_views import AdminView, CallerSerializer, take_caller_names
 from acl.web.problems import CONTENT_TYPE, Conflict
 from acl.web.request_callers import (
     caller_of,
@@ -139,9 +139,7 @@ def read_query(request: Request, form: type[CallerSerializer]) -> tuple[Viewer, 
     serializer = form(data=request.query_params.dict())
     serializer.is_valid(raise_exception=True)
     values = dict(serializer.validated_data)
-    place: dict[str, Any] = {
-        name: values.pop(name, None) or None for name in ("user", "group", "space")
-    }
+    place = take_caller_names(values)
     if not any(place.values()) and _is_admin(request):
         return Viewer(is_admin=True), values
     return Viewer(is_admin=False, caller=caller_of(request, **place)), values

@@ -150,6 +150,7 @@ BOUNDED = {
     "audit": {"acl_auditentry", "acl_auditarchive"},  # archived by a command
     "of people, groups and keys, by hand": {
         "acl_apikey", "acl_registeredclient", "acl_accessrequest", "acl_serviceaccount",
+        "acl_application",
         "acl_invitation", "acl_scimrecord", "mfa_authenticator", "auth_user", "catalog_rule",
         "catalog_oauthconnection", "catalog_keptlimit", "catalog_memo", "catalog_todo",
         "discovery_quota",

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from acl.models.application import LONGEST_NAME
 from acl.rights.precedence_sql import DECISIONS, EFFECTS
 from acl.web.answer_serializer import page_serializer, serializer_for
 from acl.web.api_views import CallerSerializer
@@ -47,6 +48,12 @@ class HoldersQuerySerializer(StrictSerializer):
         default="",
         allow_blank=True,
         help_text="Only in this group. A key sees only its own groups.",
+    )
+    application = Text(
+        max_length=LONGEST_NAME,
+        default="",
+        allow_blank=True,
+        help_text="Only where this chat application may reach it.",
     )
     page = serializers.IntegerField(**PAGE)
     at = Text(**AT)

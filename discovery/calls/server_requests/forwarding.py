@@ -109,6 +109,7 @@ def _store(caller: Caller, passing: Passing, capabilities: Collection[str]) -> S
         group_id=caller.group_id,
         space_id=caller.space_id,
         other_groups=list(caller.other_groups),
+        application_id=caller.application_id,
         **chain_columns(),
         integration=integration,
         method=method,

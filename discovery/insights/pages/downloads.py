@@ -176,5 +176,6 @@ TABLES: dict[str, Callable[[InsightsQuery], Table]] = {
     "use_tool": _use("tool"),
     "use_person": _use("person"),
     "use_group": _use("group"),
+    "use_application": _use("application"),
 }
-ADMIN_TABLES = {"groups", "windows", "alerts", "use_person", "use_group"}
+ADMIN_TABLES = {"groups", "windows", "alerts", "use_person", "use_group", "use_application"}

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from acl.models import Application
 from acl.web.frame import PageRequest
 from acl.web.staff_pages import admins_only
 from catalog.models import Capability
@@ -83,8 +84,11 @@ class QuotaForm(forms.Form):
 @require_GET
 @with_query
 def use(request: PageRequest, query: InsightsQuery) -> HttpResponse:
-    """Show calls, errors, times and tokens by tool and, to admins, by person and group."""
+    """Show calls, errors, times and tokens by tool; to admins by person, group and application,
+    too."""
     kinds: list[By] = ["tool"] if query.mine else ["tool", "person", "group"]
+    if not query.mine and Application.objects.exists():
+        kinds.append("application")
     caller = query.frame.caller
     tables = [(kind, read_call_use(query.scope, kind)) for kind in kinds]
     prices = list_prices()

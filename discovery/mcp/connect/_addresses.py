@@ -1,7 +1,7 @@
 """MCP addresses of a person, to give to a client, with the number of tools behind each."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -98,7 +98,12 @@ def _space_address(caller: Caller, row: Space, *, is_shared: bool) -> Address:
     return Address(
         reverse("mcp-space", args=[row.slug]) + query,
         "space",
-        Caller(caller.user_id, row.group_id, row.pk, () if is_shared else others),
+        replace(
+            caller,
+            group_id=row.group_id,
+            space_id=row.pk,
+            other_groups=() if is_shared else others,
+        ),
         title=row.name,
         group=row.group.name,
     )

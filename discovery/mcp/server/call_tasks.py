@@ -77,7 +77,11 @@ class CallTasks:
     def latest(self, call: Call) -> Call:
         """Return the call that a task has come to: after each round of answers it is a new one."""
         for _ in range(MOST_ROUNDS):
-            own_calls = Call.objects.filter(user=call.user_id, group__in=self.caller.group_ids)
+            own_calls = Call.objects.filter(
+                self.caller.application_rows,
+                user=call.user_id,
+                group__in=self.caller.group_ids,
+            )
             following = own_calls.filter(idempotency_key=_key_after(call)).first()
             if following is None:
                 break
