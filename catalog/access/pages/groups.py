@@ -109,7 +109,6 @@ def _group_page(request: PageRequest, group_row: Group, form: SpaceForm) -> Http
         "tree": tree,
         "branches": list(walk_tree(tree)),
         "grants": grants,
-        "given": [_with_revocation(group_row, target) for target in grants.integrations],
         "given_singly": [_with_revocation(group_row, target) for target in grants.capabilities],
         "rules": list_rules(group_row, words) if words else [],
         "search": search,
