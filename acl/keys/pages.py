@@ -23,6 +23,7 @@ from acl.web.frame import PageRequest, extensions, frame_of, render_page
 from acl.web.staff_pages import admins_only
 
 PAGE = 50
+ENDED = ("revoked", "expired")  # folded away: nothing is left to do about them
 
 
 @admins_only
@@ -32,9 +33,11 @@ def keys(request: PageRequest) -> HttpResponse:
     form = KeysForm(request.GET)
     paginator = Paginator(list_keys(form.filters()), PAGE)
     page = paginator.get_page(form.cleaned_data.get("page"))
+    ended = [key for key in page.object_list if key.standing in ENDED]  # type: ignore[attr-defined]
     context = {
         "form": form,
-        "keys": page.object_list,
+        "running": [key for key in page.object_list if key not in ended],
+        "ended": ended,
         "count": paginator.count,
         "found": {"page": page.number, "pages": paginator.num_pages},
         "groups": Group.objects.order_by("name").values_list("name", flat=True),

@@ -41,6 +41,11 @@ _KIND_ICONS = {
     "skill": "book-open", "channel": "messages-square", "extension": "plug", "voice": "mic",
     "emergent-tool": "sparkles",
 }  # fmt: skip
+# An MCP server's kind says nothing about it: it has its mark, or a letter.
+INTEGRATION_KIND_ICONS = {
+    **_KIND_ICONS, "openapi": "braces", "builtin": "zap", "manifest": "folder",
+    "catalog": "package",
+}  # fmt: skip
 # Labels of what is stored by a code. A code of a source that is not here gets its own words.
 _KIND_LABELS = {
     "tool": gettext_noop("tool"), "skill": gettext_noop("skill"),

@@ -1,8 +1,9 @@
 """The frame of every page: navigation, and the person's current group."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest, HttpResponse
@@ -122,3 +123,17 @@ def render_page(
     patch_vary_headers(response, ["HX-Request"])
     patch_cache_control(response, private=True, no_cache=True)
     return response
+
+
+# A badge that nearly all rows bear tells none apart: pages say it once above the list instead.
+Value = TypeVar("Value", bound=Hashable)
+_NEARLY_ALL = 0.7
+
+
+def usual_value(values: Iterable[Value]) -> Value | None:
+    """Return the value that nearly all rows of a list share, or None."""
+    counted = Counter(values)
+    if not counted:
+        return None
+    ((value, number),) = counted.most_common(1)
+    return value if number >= _NEARLY_ALL * counted.total() else None

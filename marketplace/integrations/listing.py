@@ -55,6 +55,7 @@ class IntegrationRow:
     standing: IntegrationStatus
     tools: int
     tool_states: str  # of the tools, with numbers if there are several: "Ready: 3, Asks first: 1"
+    tools_differ: bool  # in their states, so that the status alone does not say them
     groups: tuple[str, ...]
     people: int
     update: str
@@ -111,6 +112,7 @@ def rows_of(integrations: Sequence[Integration]) -> list[IntegrationRow]:
             status_of_row(integration),
             integration.tools,  # type: ignore[attr-defined]
             _tool_states(states.get(integration.pk)),
+            len(states[integration.pk].tools) > 1 if integration.pk in states else False,
             tuple(groups[integration.pk]),
             people.get(integration.pk, 0),
             update_of(integration),

@@ -265,8 +265,8 @@ def test_numbers_stand_with_several_states_only(as_admin: Client) -> None:
 
     page = words(as_admin, "/integrations/")
 
-    assert "2 tools" in page
-    assert "(Carried out by your application)" in page
+    assert 'title="Carried out by your application">2</span>' in page
+    assert "(Carried out by your application" not in page  # the status has said it
 
 
 def test_page_and_api_list_what_could_not_be_read(as_admin: Client, mail: Integration) -> None:

@@ -41,6 +41,7 @@ class MatrixForm(forms.Form):
     show = forms.ChoiceField(required=False, choices=SHOWN)
     page = forms.IntegerField(**PAGE)
     column = forms.IntegerField(**PAGE)
+    group = forms.IntegerField(**PAGE)
 
     def window(self) -> MatrixWindow:
         """Return the window for the service."""
@@ -52,6 +53,7 @@ class MatrixForm(forms.Form):
             show=data.get("show", ""),
             page=data.get("page") or 1,
             column=data.get("column") or 1,
+            group=data.get("group"),
         )
 
 

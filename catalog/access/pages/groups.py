@@ -23,7 +23,6 @@ from catalog.access.change_preview import Change
 from catalog.access.pages.access_forms import SearchForm, SpaceForm, TargetForm
 from catalog.access.pages.change_text import reference, write_change
 from catalog.access.pages.changes import render_preview
-from catalog.models import Capability, Integration
 
 
 @admins_only
@@ -109,8 +108,10 @@ def _group_page(request: PageRequest, group_row: Group, form: SpaceForm) -> Http
         "tree": tree,
         "branches": list(walk_tree(tree)),
         "grants": grants,
-        "given": [_with_revocation(group_row, target) for target in grants.integrations],
-        "given_singly": [_with_revocation(group_row, target) for target in grants.capabilities],
+        "given_singly": [
+            (target, f"revoke|{reference(group_row)}|{reference(target)}||")
+            for target in grants.capabilities
+        ],
         "rules": list_rules(group_row, words) if words else [],
         "search": search,
         "form": form,
@@ -118,13 +119,6 @@ def _group_page(request: PageRequest, group_row: Group, form: SpaceForm) -> Http
     }
     status = 422 if form.errors else 200
     return render_access(request, "group.html", context, tab="groups", status=status)
-
-
-def _with_revocation(
-    group_row: Group, target: Integration | Capability
-) -> tuple[Integration | Capability, str]:
-    """Return a granted target with the line that revokes it."""
-    return target, f"revoke|{reference(group_row)}|{reference(target)}||"
 
 
 def _address(group_row: Group) -> str:

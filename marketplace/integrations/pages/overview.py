@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
-from acl.web.frame import PageRequest, frame_of, render_page
+from acl.web.frame import PageRequest, frame_of, render_page, usual_value
 from acl.web.staff_pages import admins_only
 from catalog.embedding.configured_embedder import chosen_embedder_problem
 from catalog.models import Integration
@@ -54,10 +54,14 @@ def integrations(request: PageRequest) -> HttpResponse:
     form = IntegrationsForm(request.GET)
     paginator = Paginator(list_integrations(form.to_filters()), PAGE)
     page = paginator.get_page(form.cleaned_data.get("page"))
+    rows = rows_of(list(page.object_list))
+    usual_kind = usual_value(row.integration.kind for row in rows)
     context = {
         "form": form,
         "embedder_problem": chosen_embedder_problem(),
-        "rows": rows_of(list(page.object_list)),
+        "rows": rows,
+        "usual_kind": Integration.Kind(usual_kind) if usual_kind else None,
+        "usual_good": usual_value(row.standing.tone for row in rows) == "good",
         "count": paginator.count,
         "found": {"page": page.number, "pages": paginator.num_pages},
         "filtered": any(form.cleaned_data.get(name) for name in ("q", "kind", "show")),
