@@ -16,14 +16,14 @@ from guardian.shortcuts import assign_perm, get_objects_for_user
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 from acl.rights.caller_lookup import Caller
 from acl.rights.statement import rights_parameters
 from acl.rights.version import merge_changes, version_sql
 from catalog.access.usable_ids import VERSION_SQL, usable_ids
 from catalog.models import Capability, Integration
 from catalog.querysets import TABLES
-from catalog.registration.scratch_catalog import scratch_catalog
+from catalog.registration.catalog_rebuild import scratch_catalog
 from tests.access.people import People
 from tests.access.random_worlds import (
     CAPABILITIES,

@@ -14,10 +14,14 @@ from acl.platform.redis_circuit import attempt
 from catalog.models import Capability, HealthCheck, Integration
 from catalog.readiness.obstacles import Obstacle
 from catalog.servers.secrets.sealed_values import values_for
-from discovery.insights.integration_use import list_people_using, use_by_integration
+from discovery.insights.use import list_people_using, use_by_integration
 from discovery.models import Call
-from marketplace.integrations._status import describe_status
-from marketplace.integrations.listing import IntegrationFilters, list_integrations, rows_of
+from marketplace.integrations.listing import (
+    IntegrationFilters,
+    describe_status,
+    list_integrations,
+    rows_of,
+)
 from marketplace.integrations.server_health import HEIGHT, chart_of
 from marketplace.models import Installation, Listing
 from tests.access.people import People, invite
