@@ -30,6 +30,8 @@ from tests.factories import (
     UserFactory,
 )
 from tests.mcp.asking import error, send
+from tests.pages.conftest import _folder_of_static_files as _folder_of_static_files
+from tests.pages.conftest import _plain_static_files as _plain_static_files
 from tests.web.conftest import new_key
 
 pytestmark = pytest.mark.django_db
