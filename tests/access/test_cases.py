@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from acl.rights.caller_lookup import Caller
-from catalog.access._explanation_steps import resolve
-from catalog.access._rights_facts import load_facts
+from catalog.access._explanation_steps import load_facts, resolve
 from catalog.access.explanation import (
     Explanation,
     ExplanationStep,

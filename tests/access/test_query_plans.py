@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from pytest_django import DjangoDbBlocker
 
-from acl.platform.prepared_statements import Table, table_of
+from acl.platform.database_connections import Table, table_of
 from acl.rights.caller_lookup import Caller
 from catalog.lexical import DIMENSIONS
 from catalog.models import Capability, Embedding, EmbeddingModel, LexicalVector

@@ -16,16 +16,22 @@ from guardian.shortcuts import assign_perm, get_objects_for_user
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 from acl.rights.caller_lookup import Caller
 from acl.rights.statement import rights_parameters
 from acl.rights.version import merge_changes, version_sql
 from catalog.access.usable_ids import VERSION_SQL, usable_ids
 from catalog.models import Capability, Integration
 from catalog.querysets import TABLES
-from catalog.registration.scratch_catalog import scratch_catalog
+from catalog.registration.catalog_rebuild import scratch_catalog
 from tests.access.people import People
-from tests.access.random_worlds import CAPABILITIES, callers_of, random_world, united_callers
+from tests.access.random_worlds import (
+    CAPABILITIES,
+    callers_of,
+    random_application,
+    random_world,
+    united_callers,
+)
 from tests.access.raw_changes import some_change
 from tests.access.worlds import (
     decided,
@@ -78,7 +84,8 @@ def test_the_statement_equals_the_oracle_in_any_world(seed: int) -> None:
         # `explained` has asked Python for what decides, too: a few more by the facts alone.
         decisions = {caller: decided(caller, CAPABILITIES) for caller in callers[::4]}
         asked = {caller: requestable(caller) for caller in callers}
-        held = {pk: stored_holders(pk) for pk in CAPABILITIES}
+        application = random_application(random)
+        held = {pk: stored_holders(pk, application) for pk in CAPABILITIES}
         transaction.set_rollback(True)
 
     assert answers == {caller: world.usable(caller) for caller in callers}
@@ -87,7 +94,7 @@ def test_the_statement_equals_the_oracle_in_any_world(seed: int) -> None:
         caller: {pk: world.answer(caller, pk) for pk in CAPABILITIES} for caller in callers
     }
     assert decisions == {caller: said[caller] for caller in callers[::4]}
-    assert held == {pk: expected_holders(world, pk) for pk in CAPABILITIES}
+    assert held == {pk: expected_holders(world, pk, application) for pk in CAPABILITIES}
 
 
 def test_world_is_put_back_unless_it_was_built_at_another_time() -> None:

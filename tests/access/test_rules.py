@@ -19,9 +19,16 @@ from acl.people.spaces import (
 )
 from acl.rights.decision import RULE_KINDS, beats, place_of
 from acl.rights.precedence_sql import NO, SUBJECT, TARGET
-from catalog.access._rule_conflicts import RuleInWords, find_conflicts
 from catalog.access.grants import GrantRefused, grant, revoke, set_restricted
-from catalog.access.rules import RuleConflict, RuleRefused, add_rule, find_warnings, remove_rule
+from catalog.access.rules import (
+    RuleConflict,
+    RuleInWords,
+    RuleRefused,
+    add_rule,
+    find_conflicts,
+    find_warnings,
+    remove_rule,
+)
 from catalog.models import Rule
 from tests.access.people import People
 from tests.access.worlds import usable

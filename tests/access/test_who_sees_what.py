@@ -123,6 +123,13 @@ OTHERS |= {
     "api-chat-model",
     "api-risks",  # for admins: tests/insights/test_risk.py
 }
+OTHERS |= {  # tests/applications/test_api.py
+    "api-applications",
+    "api-application",
+    "api-application-keys",
+    "api-application-key",
+    "api-application-conversations",
+}
 OTHERS |= {"api-additions", "api-addition"}  # tests/openapi/test_adding.py
 OTHERS |= {"api-allowed-hosts"}  # tests/net/test_guard.py
 OTHERS |= {"api-sources", "api-source", "api-source-refresh"}  # tests/sources/test_api.py

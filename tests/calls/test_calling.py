@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from acl.actor.request_context import note_key, request_context
+from acl.actor.chain import note_key, request_context
 from acl.keys.lifecycle import create_key, holder_of
 from acl.models import ApiKey, Space
 from acl.rights.delegation.authority import KeyHolder
@@ -28,8 +28,8 @@ from discovery.calls.state import unexpired
 from discovery.calls.tasks import MOST_ATTEMPTS, sweep
 from discovery.calls.view import describe_call
 from discovery.calls.waiting import wait_for_end
-from discovery.mcp.server import _live_call
-from discovery.mcp.server._live_call import hear_answer
+from discovery.mcp.server import _client_side
+from discovery.mcp.server._client_side import hear_answer
 from discovery.models import Call
 from tests.access.people import People
 from tests.calls.conftest import Tool
@@ -293,7 +293,7 @@ def test_only_the_credential_of_the_call_answers(people: People, maker: str, sen
     )
     call.refresh_from_db()
 
-    with patch.object(_live_call, "send_answer") as sent:
+    with patch.object(_client_side, "send_answer") as sent:
         hear_answer(known[sender], {"id": f"{call.pk.hex}.1", "result": {"action": "accept"}})
 
     assert has_made(known[sender], call) == (maker == sender)

@@ -16,7 +16,7 @@ from pytest_django.fixtures import Settings
 
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Integration
-from catalog.servers.cell import announcement
+from catalog.servers.cell import support
 from catalog.servers.cell.allowed_hosts import HostRules, NotAHostError, parse_hosts
 from catalog.servers.cell.command import Cell
 from catalog.servers.cell.egress_proxy import CellProxy, parse_request
@@ -299,7 +299,7 @@ def mode(
 ) -> str:
     """Each mode on a machine that makes no cells."""
     settings.PEGBOARD_CELL = str(request.param)
-    for module in (params, announcement):
+    for module in (params, support):
         monkeypatch.setattr(module, "cell_problem", lambda: PROBLEM)
     return str(request.param)
 
@@ -317,7 +317,7 @@ def test_only_required_cells_stop_a_program(mode: str) -> None:
 
 
 def test_web_tells_what_the_process_that_starts_programs_said(mode: str) -> None:
-    announcement.tell()
+    support.tell()
 
     part = cells()
 

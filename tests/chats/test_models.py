@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 
 from acl.models import AuditEntry
 from catalog.servers.secrets.sealed_values import rotate_secrets, unseal
-from catalog.trust.reviewed_texts import trust_own_schema, trust_own_text
+from catalog.trust.findings import trust_own_schema, trust_own_text
 from discovery.answer.formats.base import Tool
 from discovery.answer.formats.registry import write_tools
 from discovery.chats.chats import ChatRefusedError, send_message

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from pytest_django.fixtures import Settings as DjangoSettings
 
 from marketplace.config.env import PREFIX, Setting, SettingsError
-from marketplace.config.mail_settings import mail_settings
-from marketplace.config.oidc_settings import group_mapping, providers
+from marketplace.config.provider_settings import group_mapping, mail_settings, providers
 from marketplace.config.settings_table import SETTINGS, read_settings
 from marketplace.operate.embedded.first_setup import create_first_admin
 from tests.docs.settings_page import PAGE, SECTIONS, render_settings

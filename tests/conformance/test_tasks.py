@@ -14,7 +14,7 @@ from discovery.calls.approvals import approve_call
 from discovery.calls.arguments import digest_of
 from discovery.calls.waiting import wait_for_end
 from discovery.mcp.server import _change_stream, _mcp_tools, call_tasks
-from discovery.mcp.server._live_call import RELATED
+from discovery.mcp.server._client_side import RELATED
 from discovery.models import Call, ServerRequest
 from tests.access.people import People
 from tests.conformance.newer_client import TASKS, ask_newer, send_newer

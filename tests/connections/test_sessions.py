@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.servers.client.failure_classes import failure_class
 from catalog.servers.client.mcp_session import Session, ToolResult
-from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.client.server_problems import Reason, ServerProblemError, failure_class
 from catalog.servers.client.targets import DEFAULT_LIMITS, HttpServer, StdioServer
 from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.net.address_check import AllowedHosts

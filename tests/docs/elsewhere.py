@@ -82,6 +82,11 @@ ELSEWHERE = (
         r"make bench", "it takes minutes, and measures", f"{_HERE}::test_programs_that_are_named"
     ),
     Elsewhere(
+        r"make marks",
+        "it fetches a package; what it makes of one is tested, and so is what it made",
+        "tests/icons/test_marks.py::test_marks_are_drawn_from_a_package",
+    ),
+    Elsewhere(
         r"make screenshots( OUT=\S+)?",
         "it takes minutes; the test that takes the pictures looks at the same pages in every run",
         "tests/screens/test_every_page.py::test_every_page",

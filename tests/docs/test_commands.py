@@ -18,7 +18,7 @@ from django.contrib.auth.models import Group, User
 from django.core.management import CommandError, call_command
 from pytest_django.live_server_helper import LiveServer
 
-from acl.audit.anchors import Anchor
+from acl.audit.log_verification import Anchor
 from acl.models import AuditHead
 from catalog.embedding.shipped_model import prepare_model
 from tests.docs.commands import (

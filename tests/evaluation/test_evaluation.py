@@ -11,7 +11,18 @@ from django.test import override_settings
 
 from catalog.embedding import configured_embedder
 from catalog.embedding.embedder import EmbedderUnavailable
-from catalog.embedding.model_conversion import MODEL_FILE, convert_model, model_name
+from catalog.embedding.model_conversion import (
+    DOWN,
+    MODEL_FILE,
+    PLAIN,
+    UP,
+    adapter_name,
+    apply_adapter,
+    convert_model,
+    model_name,
+    read_adapter,
+    write_adapter,
+)
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.shipped_model import (
     ADAPTER_FILE,
@@ -21,18 +32,9 @@ from catalog.embedding.shipped_model import (
     prepared_folder,
     read_provenance,
 )
-from catalog.embedding.weight_adapter import (
-    DOWN,
-    PLAIN,
-    UP,
-    adapter_name,
-    apply_adapter,
-    read_adapter,
-    write_adapter,
-)
 from catalog.formats.loader import load_path
 from discovery.evaluation.labelled_sets import BadSet, read_ids, read_queries
-from discovery.select.ranking.scales import GENERAL, TRAINED, scale_of, shipped_scale
+from discovery.select.ranking.fusion import GENERAL, TRAINED, scale_of, shipped_scale
 from lab.training._calibration import fit_scale, reliability
 from lab.training._evidence import Array, LabelledQuestion
 from lab.training._pairs import LONGEST_JOINED, REQUESTS, has_messages, labelled_pairs

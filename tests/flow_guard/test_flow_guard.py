@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from discovery.flow_guard._asked_actions import AskedActions
 from discovery.flow_guard._spellings import normalize
 from discovery.flow_guard.flow_guard import GuardVerdict, judge
 from discovery.flow_guard.tool_facts import ToolFacts
 from discovery.flow_guard.turn_readings import TurnReadings
-from discovery.flow_guard.user_words import UserWords
+from discovery.flow_guard.user_words import AskedActions, UserWords
 from lab.bench.flows import figures, suites
 from tests.flow_guard.judged_calls import (
     CHATS,

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from catalog.formats.files import Limits
 from catalog.formats.loader import load_path, load_value
 from catalog.formats.names import FULL_NAME, SLUG
-from catalog.formats.read_limits import Limits
 from catalog.formats.secret_redaction import (
     CAPABILITY_ADDRESSES,
     find_placeholders,

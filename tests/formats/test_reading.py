@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from catalog.formats.entry import Document
 from catalog.formats.files import (
+    DEFAULT_LIMITS,
+    Limits,
     RefusedError,
     parse_json,
     parse_yaml,
@@ -20,7 +22,6 @@ from catalog.formats.files import (
     resolve_types,
 )
 from catalog.formats.loader import load_path
-from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
 from catalog.formats.skill import read as read_skill
 from tests.examples import EXAMPLES_OF_TEXTS
 from tests.formats.folders import capability, integration, load, reasons, write

@@ -16,8 +16,8 @@ from catalog.formats.descriptors import (
     column_values,
     from_columns,
 )
+from catalog.formats.files import Limits
 from catalog.formats.loader import load_path
-from catalog.formats.read_limits import Limits
 from catalog.formats.readers.tools_list import normalize_tools
 from catalog.formats.runtime import normalize_runtime
 from tests.formats.folders import capability, integration, load, reasons, write

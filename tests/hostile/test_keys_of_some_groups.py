@@ -12,7 +12,7 @@ from django.test import Client
 
 from acl.keys.lifecycle import create_key, holder_of
 from acl.models import ApiKey
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 from acl.rights.delegation.authority import KeyHolder
 from discovery.models import Call
 from tests.factories import GroupFactory, UserFactory

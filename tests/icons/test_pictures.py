@@ -17,8 +17,8 @@ from catalog.icons.declarations import set_icon
 from catalog.models import IconSource, Integration
 from catalog.servers.client import reader_process
 from catalog.servers.connections.server_requests import check_server
-from catalog.servers.icons import _picture_reader
-from catalog.servers.icons._picture_reader import draw_picture, write_png
+from catalog.servers.icons import _reader
+from catalog.servers.icons._reader import draw_picture, write_png
 from marketplace.listings.store import store_offers
 from marketplace.models import Listing
 from marketplace.offers.offer import offer_of
@@ -132,7 +132,7 @@ def test_other_files_are_refused(name: str) -> None:
     ],
 )
 def test_a_broken_reader_yields_no_picture(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
-    monkeypatch.setattr(_picture_reader, "read_apart", lambda *_, into, **__: into.write(said))
+    monkeypatch.setattr(_reader, "read_apart", lambda *_, into, **__: into.write(said))
 
     with pytest.raises(RefusedError) as refused:
         draw_picture(b"any")

@@ -21,10 +21,9 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from catalog.formats.package_names import Package
-from catalog.servers.client.package_digest import code_digest
+from catalog.servers.client.launch_rules import code_digest
 from marketplace.installs.packages import _tarball_unpacker, npm
-from marketplace.installs.packages._npm_plan import Machine, plan_tarballs
-from marketplace.installs.packages._tarball_store import (
+from marketplace.installs.packages._stores import (
     Digest,
     add_to_store,
     find_stored,
@@ -32,8 +31,14 @@ from marketplace.installs.packages._tarball_store import (
     store_folder,
 )
 from marketplace.installs.packages.client import Watch
-from marketplace.installs.packages.folders import Place, new_name, remove_all_but
-from marketplace.installs.packages.result import Installed, PackageProblemError
+from marketplace.installs.packages.folders import (
+    Installed,
+    PackageProblemError,
+    Place,
+    new_name,
+    remove_all_but,
+)
+from marketplace.installs.packages.npm import Machine, plan_tarballs
 
 
 class Registry:

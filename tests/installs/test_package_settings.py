@@ -14,8 +14,7 @@ from pytest_django.fixtures import Settings
 
 from catalog.formats.package_names import Package, check_constraint
 from marketplace.installs.packages import client
-from marketplace.installs.packages._python_versions import find_python
-from marketplace.installs.packages._uv_client import choose_wheels, find_release
+from marketplace.installs.packages._uv_client import choose_wheels, find_python, find_release
 from marketplace.installs.packages.client import (
     NoLongerWantedError,
     Watch,
@@ -23,9 +22,8 @@ from marketplace.installs.packages.client import (
     run_client,
     uv_variables,
 )
-from marketplace.installs.packages.folders import Place, new_name
+from marketplace.installs.packages.folders import PackageProblemError, Place, new_name
 from marketplace.installs.packages.pypi import find_dated_bounds, install
-from marketplace.installs.packages.result import PackageProblemError
 from tests.connections.evil_server import our_children
 from tests.installs.wheels import add_wheel
 

@@ -22,10 +22,9 @@ from catalog.models import Capability
 from catalog.servers.cell.support import cell_problem
 from marketplace.installs.packages import _source_wheels, pypi
 from marketplace.installs.packages._source_wheels import SourceArchive, take_wheel
-from marketplace.installs.packages._tarball_store import store_folder
+from marketplace.installs.packages._stores import store_folder
 from marketplace.installs.packages.client import Watch
-from marketplace.installs.packages.folders import Place, new_name
-from marketplace.installs.packages.result import Installed, PackageProblemError
+from marketplace.installs.packages.folders import Installed, PackageProblemError, Place, new_name
 from marketplace.installs.requests import start_install, to_confirm
 from marketplace.installs.worker import install as install_integration
 from tests.installs.wheels import add_server, add_wheel, tool, use_folder_as_index

@@ -15,8 +15,8 @@ from catalog.models import Integration
 from marketplace import tasks
 from marketplace.installs.integration_management import descriptor_of_listing
 from marketplace.installs.requests import ListingHeldError, start_install
-from marketplace.listings.scanner import scan_stored_listings
-from marketplace.listings.search_index import embed_listings
+from marketplace.listings.reviews import scan_stored_listings
+from marketplace.listings.search import embed_listings
 from marketplace.listings.store import built_in_source, store_listings, store_offers
 from marketplace.models import Listing, ListingFile, Source
 from marketplace.offers.kinds.starter import starter_listings

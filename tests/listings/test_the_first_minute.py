@@ -26,9 +26,9 @@ from pytest_django.live_server_helper import LiveServer
 
 from acl.keys.lifecycle import create_key
 from catalog.models import Integration
-from discovery.calls import listener, state
+from discovery.calls import state, tasks
 from discovery.select.example_texts import warm_common_abilities
-from discovery.select.small_talk import warm_small_talk
+from discovery.select.judgements import warm_small_talk
 from marketplace.config.celery_servers import PACKAGES
 from marketplace.models import Installation, Listing
 from tests.connection_loops import own_connections
@@ -66,7 +66,7 @@ def worker(
         import_module(f"{package}.tasks")
     with own_connections():
         monkeypatch.setattr(state, "QUEUE", "calls of the first minute")
-        calls = listener.Listener(queue="calls of the first minute")
+        calls = tasks.Listener(queue="calls of the first minute")
         calls.start()
         before = current_app.conf.broker_url, current_app.conf.broker_transport_options
         _use("memory://", {})

@@ -26,7 +26,7 @@ from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from acl.models import AuditEntry, ClientConnection, ClientDocument, RegisteredClient
-from acl.oauth import client_documents, pages
+from acl.oauth import client_registration, pages
 from acl.platform.jobs.task_names import READ_CLIENT_DOCUMENT
 from catalog.servers.client_documents.tasks import read_client_document, sweep_client_documents
 from catalog.servers.net import guarded_transport
@@ -325,9 +325,9 @@ def test_only_a_plain_answer_counts(people: People, publisher: Publisher) -> Non
     ],
 )
 def test_what_is_no_address_of_a_document_is_refused(client_id: str) -> None:
-    with pytest.raises(client_documents.DocumentRefused):
-        client_documents.check_document_address(client_id)
-    assert client_documents.is_document_address(client_id)
+    with pytest.raises(client_registration.DocumentRefused):
+        client_registration.check_document_address(client_id)
+    assert client_registration.is_document_address(client_id)
 
 
 def test_private_addresses_stay_closed_where_an_admin_has_opened_them(
@@ -459,9 +459,9 @@ def test_nobody_scans_addresses_through_pegboard(db: None, monkeypatch: pytest.M
     assert answers == [200, 200, 429, 429]
     assert ClientDocument.objects.count() == 2
 
-    monkeypatch.setattr(client_documents, "MOST_UNCONNECTED", 1)
-    newest = client_documents.ask_for_document(f"{ADDRESS}?5")
-    client_documents.forget_unconnected_documents()
+    monkeypatch.setattr(client_registration, "MOST_UNCONNECTED", 1)
+    newest = client_registration.ask_for_document(f"{ADDRESS}?5")
+    client_registration.forget_unconnected_documents()
     assert list(ClientDocument.objects.all()) == [newest]
     ClientDocument.objects.update(asked_at=Now() - timedelta(days=2))
     sweep_client_documents()

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from pytest_django.fixtures import Settings
 
 from acl.models import ApiKey, AuditEntry, AuthorizationCode, ClientToken, RegisteredClient
-from acl.oauth import _registration
-from acl.oauth._registration import (
+from acl.oauth import client_registration
+from acl.oauth.authorization_server import REUSED_WITHIN
+from acl.oauth.client_registration import (
     RegistrationRefused,
     check_redirect_uri,
     is_registered,
     origin_to_allow,
 )
-from acl.oauth.authorization_server import REUSED_WITHIN
 from acl.people.people import deactivate, reactivate
 from discovery.metatools.registry import META_TOOLS
 from tests.access.people import People
@@ -420,11 +420,11 @@ def test_flood_of_registrations_ends(
     answers = [register(address="192.0.2.77").status_code for _ in range(5)]
     assert answers == [201] * 3 + [429] * 2
 
-    monkeypatch.setattr(_registration, "MOST_UNCONNECTED", 3)
-    with pytest.raises(_registration.RegistrationRefused):
-        _registration.register_client(name="x", redirect_uris=[REDIRECT])
+    monkeypatch.setattr(client_registration, "MOST_UNCONNECTED", 3)
+    with pytest.raises(client_registration.RegistrationRefused):
+        client_registration.register_client(name="x", redirect_uris=[REDIRECT])
     RegisteredClient.objects.update(created_at=Now() - timedelta(days=2))
-    _registration.register_client(name="x", redirect_uris=[REDIRECT])
+    client_registration.register_client(name="x", redirect_uris=[REDIRECT])
     assert RegisteredClient.objects.count() == 1
 
 

@@ -25,8 +25,7 @@ from discovery.calls.view import Execution
 from discovery.calls.worker import serialize_result
 from discovery.mcp.server import _change_stream
 from discovery.mcp.server._client_side import ClientSide
-from discovery.mcp.server._mcp_tools import describe_tool, listed_for
-from discovery.mcp.server._tool_results import result_of_call
+from discovery.mcp.server._mcp_tools import describe_tool, listed_for, result_of_call
 from discovery.metatools.registry import META_TOOLS
 from tests.access.people import People
 from tests.access.ways import META_CALLS, hide_something
@@ -213,7 +212,7 @@ def test_stream_of_a_session_ends_with_it(people: People, monkeypatch: pytest.Mo
     monkeypatch.setattr(_change_stream, "_LOOK_SECONDS", 0.0)
     monkeypatch.setattr(_change_stream, "_SILENCE_SECONDS", 0.05)
     browser = Client()
-    browser.force_login(people.alice, "acl.people._backends.PasswordBackend")
+    browser.force_login(people.alice, "acl.people.sign_in_attempts.PasswordBackend")
     params = {"notifications": {"toolsListChanged": True}, "_meta": ENVELOPE}
     message = {"jsonrpc": "2.0", "id": 5, "method": "subscriptions/listen", "params": params}
     headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "subscriptions/listen", **STREAM}

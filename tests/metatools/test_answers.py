@@ -9,8 +9,7 @@ from catalog.models import Capability, Integration, Rule, ServerProposal
 from catalog.servers import proposals
 from catalog.token_counter import estimate_tokens
 from discovery.calls.argument_check import ArgumentsRefusedError
-from discovery.calls.execution import NotFoundError
-from discovery.calls.near_names import near_names
+from discovery.calls.execution import NotFoundError, near_names
 from discovery.mcp.answers.dispatch import ANSWERS, call_meta_tool
 from discovery.metatools.registry import META_TOOLS
 from discovery.models import Turn

@@ -19,8 +19,7 @@ from discovery.calls.argument_check import (
     leave_out_nulls,
 )
 from discovery.calls.execution import MOST_CONTENT, NotFoundError, execute
-from discovery.metatools.metatool import MetaTool
-from discovery.metatools.registry import EXPLORING, META_TOOLS
+from discovery.metatools.registry import EXPLORING, META_TOOLS, MetaTool
 from marketplace.offers.kinds.starter import starter_collection
 from tests.access.people import People
 from tests.factories import CapabilityFactory, IntegrationFactory, give, lay_down

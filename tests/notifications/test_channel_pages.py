@@ -14,7 +14,7 @@ from acl.people.languages import Origin, keep_language, language_of
 from catalog.models import Capability
 from discovery.models import OutcomeAlert
 from marketplace.models import NotificationChannel
-from marketplace.notifications._delivery_rows import add_deliveries, claim_due, is_mail_due
+from marketplace.notifications._deliveries import add_deliveries, claim_due, is_mail_due
 from marketplace.notifications.channels import NewChannel, add_channel, send_test
 from marketplace.notifications.delivery_sender import deliver
 from marketplace.notifications.mail_sender import deliver_mails

@@ -19,15 +19,15 @@ from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.readers.openapi import read_api
 from catalog.models import ApiDocument, Capability, Definition, Integration, Sync
-from catalog.servers._definition_sync import sync_definitions
 from catalog.servers.client.server_problems import Reason
 from catalog.servers.secrets.store import set_secret
+from catalog.servers.tasks import sync_definitions
 from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import execute
 from discovery.calls.view import describe_call
 from discovery.mcp.server.runnable_tools import listed_tools
 from discovery.models import Call
-from marketplace.additions._places import document_places, server_places
+from marketplace.additions.recognition import document_places, server_places
 from marketplace.additions.requests import add
 from marketplace.additions.worker import look_at
 from marketplace.installs.requests import retry_install, start_install

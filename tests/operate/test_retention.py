@@ -27,7 +27,7 @@ from acl.audit.recorder import record
 from acl.keys.lifecycle import rotate_key
 from acl.models import ApiKey, AuditArchive, AuditEntry, Invitation, RightsPeriod
 from acl.people._invitations import invite as invite_person
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 from discovery.calls.approvals import CannotDecideError, approve_call
 from discovery.calls.arguments import digest_of
 from discovery.insights.figures import figures_by_group, report_figures
@@ -150,6 +150,7 @@ BOUNDED = {
     "audit": {"acl_auditentry", "acl_auditarchive"},  # archived by a command
     "of people, groups and keys, by hand": {
         "acl_apikey", "acl_registeredclient", "acl_accessrequest", "acl_serviceaccount",
+        "acl_application",
         "acl_invitation", "acl_scimrecord", "mfa_authenticator", "auth_user", "catalog_rule",
         "catalog_oauthconnection", "catalog_keptlimit", "catalog_memo", "catalog_todo",
         "discovery_quota",

@@ -9,7 +9,7 @@ from django.utils.http import urlencode
 
 from acl.models import GroupPolicy, Space
 from acl.rights.caller_lookup import Caller
-from catalog.access.grounds import grounds_for
+from catalog.access.my_tools import grounds_for
 from catalog.models import Capability, Rule
 from tests.factories import CapabilityFactory, GroupFactory, UserFactory, give, lay_down
 

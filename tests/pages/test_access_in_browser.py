@@ -68,6 +68,30 @@ def test_the_preview_says_what_then_happens(
     assert set(told) == before - _usable(alice, support) == {"gmail__send_email"}
 
 
+def test_all_shown_are_selected_for_one_group_after_a_search(
+    admins_page: Page, alice: User, support: Group, gmail: Capability, jira: Capability
+) -> None:
+    wiki = CapabilityFactory.create(
+        integration=IntegrationFactory.create(slug="wiki", title="Jira wiki", kind="builtin")
+    )
+    page = admins_page
+    page.goto(f"/access/groups/{support.pk}/")
+    page.get_by_role("link", name="Edit grants").click()
+    page.get_by_label("Search integrations").fill("jira")
+    expect(page.get_by_role("rowheader", name="Gmail")).to_have_count(0)
+
+    page.get_by_role("button", name="Select all shown").click()
+    page.get_by_role("button", name="Review changes").click()
+    page.get_by_role("button", name="Save 2 changes").click()
+    expect(page.get_by_text("2 changes saved")).to_be_visible()
+    granted = _usable(alice, support)
+    page.get_by_role("button", name="Clear shown").click()
+    expect(page.get_by_text("2 unsaved changes")).to_be_visible()
+
+    assert granted == {"gmail__send_email", jira.full_name, wiki.full_name}
+    assert serious(page) == []
+
+
 def test_a_saved_change_is_taken_back_from_the_notice(
     admins_page: Page, alice: User, support: Group, gmail: Capability
 ) -> None:

@@ -4,10 +4,14 @@ import re
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.http import QueryDict
 from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
 from acl.models import AuditEntry, GroupPolicy
+from catalog.access.pages.matrix import read_boxes
 from catalog.models import Capability, Integration
 from tests.factories import (
     CapabilityFactory,
@@ -273,3 +277,38 @@ def test_a_grant_that_is_already_taken_back_is_no_trouble(
     response = save(as_admin, f"revoke|{box(support, gmail.integration)}||")
 
     assert response.status_code == 302
+
+
+@given(st.sets(st.integers(0, 9)), st.sets(st.integers(0, 9)), st.sampled_from(["select", "clear"]))
+def test_select_and_clear_say_what_they_do_whatever_was_granted(
+    granted: set[int], shown: set[int], verb: str
+) -> None:
+    posted = QueryDict(mutable=True)
+    posted["was_grant"] = " ".join(f"group-1|integration-{key}" for key in granted)
+    posted["rows_shown"] = " ".join(f"integration-{key}" for key in shown)
+    posted["all"] = f"{verb} group-1"
+
+    lines = set(read_boxes(posted).splitlines())
+
+    changed = shown - granted if verb == "select" else shown & granted
+    line = "grant" if verb == "select" else "revoke"
+    assert lines == {f"{line}|group-1|integration-{key}||" for key in changed}
+
+
+def test_a_group_has_a_matrix_of_its_own(
+    as_admin: Client, support: Group, sales: Group, gmail: Capability, jira: Capability
+) -> None:
+    give(jira, sales)
+    for number in range(60):
+        IntegrationFactory.create(slug=f"server-{number:03}")
+
+    page = as_admin.get(f"/access/?group={support.pk}")
+    granted = as_admin.get(f"/access/?group={support.pk}&show=given").context["matrix"]
+
+    assert [column.group for column in page.context["matrix"].columns] == [support]
+    assert len(page.context["matrix"].rows) == 62  # all on a page
+    assert [row.integration.slug for row in granted.rows] == ["gmail"]
+    assert "Select all shown" in page.text
+    assert "Select all shown" not in as_admin.get("/access/").text
+    assert f"/access/?group={support.pk}" in as_admin.get(f"/access/groups/{support.pk}/").text
+    assert as_admin.get("/access/?group=999999").status_code == 404

@@ -16,7 +16,7 @@ from acl.rights.caller_lookup import Caller
 from catalog.access.grant_suggestions import suggest_grants
 from catalog.models import Capability, CapabilityUserPermission, Integration, Rule
 from catalog.registration.embedding_models import register_configured_model
-from discovery.select.unheld_tools import rank_unheld
+from discovery.select.helping_offers import rank_unheld
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give, lay_down
 from tests.pages.access_changes import may_use, save
 from tests.pages.conftest import sign_in

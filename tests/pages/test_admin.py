@@ -13,7 +13,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from acl.keys.lifecycle import holder_of
 from acl.models import ApiKey, AuditEntry, Space
-from acl.people.service_accounts import create_service_account
+from acl.people.people import create_service_account
 from acl.people.spaces import create_space
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, IntegrationGroupPermission, Rule

@@ -15,8 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from acl.audit import log as audit_log
 from acl.audit import pages as audit_view
-from acl.audit.entry_text import DetailRow, detail_rows
-from acl.audit.log import PAGE
+from acl.audit.log import PAGE, DetailRow, detail_rows
 from acl.audit.recorder import record
 from acl.models import AuditEntry, AuditHead
 from tests.access.audit_log import commit, tamper

@@ -17,11 +17,11 @@ from django.utils import timezone
 
 from acl.visible_text.pieces import show_text
 from catalog.models import Capability
-from discovery.calls import log_stream_api
+from discovery.calls import log_api
 from discovery.calls._result_parts import list_parts
 from discovery.calls.arguments import digest_of, hash_of, serialize_arguments
 from discovery.calls.log import Cursor, WrongCursorError
-from discovery.calls.log_stream_api import log_streams
+from discovery.calls.log_api import log_streams
 from discovery.models import Call, CallPolicy
 from tests.access.people import People, invite
 from tests.factories import UserFactory, take_away, waiting_call
@@ -261,8 +261,8 @@ def test_log_follows_live_on_its_first_page_only(people: People) -> None:
 def test_stream_tells_of_changes_that_its_reader_may_see_and_ends_with_the_session(
     people: People, root: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_stream_api, "_LOOK_SECONDS", 0)
-    monkeypatch.setattr(log_stream_api, "_ANYWAY_SECONDS", 1e9)
+    monkeypatch.setattr(log_api, "_LOOK_SECONDS", 0)
+    monkeypatch.setattr(log_api, "_ANYWAY_SECONDS", 1e9)
     clients = [session_of(user) for user in (people.alice, root, root)]
     everyones = "?state=completed"
     streams = [

@@ -15,7 +15,7 @@ from acl.keys.lifecycle import create_key, holder_of, revoke_key
 from acl.models import ApiKey, AuditEntry
 from catalog.models import Capability
 from discovery.calls.arguments import hash_of, serialize_arguments
-from discovery.calls.log_stream_api import log_streams
+from discovery.calls.log_api import log_streams
 from discovery.models import Call
 from tests.factories import waiting_call
 from tests.pages.conftest import sign_in

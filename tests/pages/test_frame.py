@@ -15,11 +15,10 @@ from django.urls import resolve
 from pytest_django import Settings
 
 from acl.web.frame import extensions
-from acl.web.help_pages import documents
-from acl.web.help_topics import HELP_TOPICS, topic_of
+from acl.web.help_pages import HELP_TOPICS, documents, topic_of
 from acl.web.markdown import document_html, heading_id, safe_html
 from catalog.models import Capability
-from discovery.calls.shown_parameters import list_parameters
+from discovery.calls.my_tools_pages import list_parameters
 from tests.factories import GroupFactory, UserFactory
 from tests.pages.conftest import PASSWORD
 from tests.screens.pages import ANYTHING, SCREENS

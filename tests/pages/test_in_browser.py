@@ -17,7 +17,7 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from acl.models import AuthorizationCode
-from acl.oauth._registration import register_client
+from acl.oauth.client_registration import register_client
 from catalog.models import Capability
 from discovery.chats.model_sender import send_request
 from discovery.chats.models import WantedModel, set_model

@@ -10,6 +10,8 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from acl.keys.lifecycle import create_key, holder_of, revoke_key
 from acl.models import ApiKey, AuditEntry, ServiceAccount
@@ -257,3 +259,21 @@ def test_revoking_asks_first(as_admin: Client, admin: User, support: Group) -> N
 def test_names_are_suggested_for_the_owner(as_admin: Client, alice: User) -> None:
     assert "alice" in as_admin.get("/playground/people/?owner=ali").content.decode()
     assert "alice" not in as_admin.get("/playground/people/?owner=zzz").content.decode()
+
+
+@given(st.lists(st.sampled_from(["active", "revoked", "expired"]), min_size=1, max_size=6))
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_ended_keys_are_folded_away(as_admin: Client, support: Group, states: list[str]) -> None:
+    ApiKey.objects.all().delete()
+    for state in states:
+        key = make(support, name=state)
+        ApiKey.objects.filter(pk=key.pk).update(
+            revoked_at=Now() if state == "revoked" else None,
+            expires_at=Now() - timedelta(hours=1) if state == "expired" else None,
+        )
+
+    before, _, after = as_admin.get("/keys/").text.partition('<details class="fold ended"')
+
+    assert before.count('<strong dir="auto">') == states.count("active")
+    assert after.count('<strong dir="auto">') == len(states) - states.count("active")
+    assert after.startswith(" open") == ("active" not in states)

@@ -17,8 +17,8 @@ from acl.models import AccessRequest, ApiKey, AuditEntry
 from catalog.models import Capability, Definition, Integration
 from catalog.registration.definition_review import seen_digest
 from catalog.trust.tool_list import canonical_definition, digest_definition
+from discovery.calls.approvals import MOST_LINES
 from discovery.calls.arguments import digest_of
-from discovery.calls.bulk_approval import MOST_LINES
 from discovery.models import Call, FirstRun, OutcomeAlert
 from marketplace.models import Installation, Listing
 from tests.factories import (

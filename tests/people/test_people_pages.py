@@ -20,9 +20,8 @@ from django.utils import timezone
 from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry, Invitation, RightsPeriod, ScimRecord
 from acl.people._invitations import invite
-from acl.people.people import PeopleRefused
+from acl.people.people import PeopleRefused, create_service_account
 from acl.people.personal_data import erase_person, export_person
-from acl.people.service_accounts import create_service_account
 from catalog.models import Capability, Rule
 from catalog.models.personal import Memo
 from discovery.models import Call, Chat, Outcome, Turn

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.select.ranking.scales import GENERAL, TRAINED
+from discovery.select.ranking.fusion import GENERAL, TRAINED
 from discovery.select.ranking.thresholds import FLOOR, Fit, cut, is_direct, is_enough, margin
 from tests.ranking.tasks import read_servers, read_tasks
 

@@ -11,9 +11,16 @@ from catalog.embedding.embedder import Vectors
 from catalog.embedding.multilingual_model import MultilingualEncoder, prepare_multilingual, read_map
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.query_vectors import EmbeddedTexts
-from discovery.select.asks_to_delete import asks_to_delete
+from discovery.select.judgements import asks_to_delete
 from discovery.select.ranking.competition import UNASKED_DELETION, needs_own_evidence
-from discovery.select.ranking.fusion import NAMED, MatchEvidence, MessageFeatures, fuse, judge
+from discovery.select.ranking.fusion import (
+    GENERAL,
+    NAMED,
+    MatchEvidence,
+    MessageFeatures,
+    fuse,
+    judge,
+)
 from discovery.select.ranking.relation_gains import (
     PulledIn,
     RankedRelation,
@@ -21,7 +28,6 @@ from discovery.select.ranking.relation_gains import (
     links_by_shared,
     pull_in,
 )
-from discovery.select.ranking.scales import GENERAL
 from discovery.select.ranking.thresholds import PlaceCandidate, choose
 from tests.ranking.conftest import needs_package
 from tests.ranking.languages import DELETIONS

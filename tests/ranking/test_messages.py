@@ -16,12 +16,18 @@ from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.query_vectors import EmbeddedTexts
 from discovery.select import example_texts
 from discovery.select._glossary import add_english
-from discovery.select._spelling import correct
-from discovery.select._vague import is_vague
-from discovery.select.clauses import MOST_CLAUSES, split
 from discovery.select.example_texts import digest_of, read_abilities, read_vectors, write_vectors
-from discovery.select.message import READ_OF_LONG, in_context, read, shorten
-from discovery.select.small_talk import chance_of_small_talk, is_small_talk, read_small_talk
+from discovery.select.judgements import chance_of_small_talk, is_small_talk, read_small_talk
+from discovery.select.message import (
+    MOST_CLAUSES,
+    READ_OF_LONG,
+    correct,
+    in_context,
+    is_vague,
+    read,
+    shorten,
+    split,
+)
 from marketplace.offers.kinds.starter import FOLDER
 from tests.ranking.tool_texts import MESSAGES
 

@@ -17,13 +17,13 @@ from catalog.models import Capability, Edge, Preset, Trait
 from catalog.registration.catalog_rebuild import rebuild_catalog
 from catalog.relations.neighbours import count_edges
 from catalog.relations.relations import (
+    MOST_IN_A_PRESET,
     PresetTooLarge,
     find_neighbours,
     relate,
     set_members,
     unrelate,
 )
-from catalog.relations.stored_links import MOST_IN_A_PRESET
 from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from tests.access.people import People, invite

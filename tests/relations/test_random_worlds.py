@@ -17,7 +17,7 @@ from catalog.access.rules import add_rule
 from catalog.formats.descriptors import Descriptor
 from catalog.models import Capability, Edge, Rule
 from catalog.models.integration import ReviewState
-from catalog.models.relation_kinds import RELATION_KINDS, Kind, weight_of_shared
+from catalog.models.relation import RELATION_KINDS, Kind, weight_of_shared
 from catalog.relations.argument_lookups import (
     MOST_TOOLS,
     MOST_WEIGHT,
@@ -26,8 +26,7 @@ from catalog.relations.argument_lookups import (
     refresh_lookups,
 )
 from catalog.relations.neighbours import count_edges, load_neighbours
-from catalog.relations.relations import relate
-from catalog.relations.stored_links import refresh_links
+from catalog.relations.relations import refresh_links, relate
 from discovery.select.ranking.relation_gains import RankedRelation, pull_in
 from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities

@@ -17,16 +17,15 @@ from django.test import Client
 
 from acl.models import AuditEntry
 from catalog.models import HealthCheck, Integration, OAuthSignIn
-from catalog.servers._definition_sync import sync_definitions
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.params import build_server
 from catalog.servers.oauth.accounts import CannotSignInError, begin_sign_in
 from catalog.servers.oauth.sign_in import prepare
-from catalog.servers.tasks import check_integrations, sync_integrations
+from catalog.servers.tasks import check_integrations, sync_definitions, sync_integrations
 from marketplace.config.celery_servers import PACKAGES
 from marketplace.installs.integration_management import pending_update, start_update
 from marketplace.installs.requests import TargetChangedError
-from marketplace.integrations._import_confirmation import target_to_confirm
+from marketplace.integrations.review_decisions import target_to_confirm
 from marketplace.integrations.server_health import check_now
 from marketplace.models import Installation, Listing
 from tests.factories import ListingFactory, UserFactory, active_model

@@ -13,7 +13,7 @@ from django.db import Error, connection, transaction
 from acl.audit.log_verification import check_log
 from acl.audit.recorder import record
 from acl.models import AuditEntry
-from acl.platform.database_triggers import DatabaseTrigger
+from acl.platform.migration_operations import DatabaseTrigger
 from marketplace.operate.roles.grants import grant_rights, list_excess_rights
 from marketplace.operate.roles.names import (
     ANALYZED,

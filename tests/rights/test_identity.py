@@ -18,8 +18,7 @@ from pytest_django.fixtures import Settings
 
 from acl.keys.lifecycle import KeyRefused, create_key
 from acl.people._invitations import accept, invite
-from acl.people.people import PeopleRefused
-from acl.people.service_accounts import ServiceAccountRefused, create_service_account
+from acl.people.people import PeopleRefused, ServiceAccountRefused, create_service_account
 from acl.people.spaces import SpaceRefused, create_space
 from acl.visible_text.pieces import check_plain_name
 from catalog.formats.descriptors import Defect, IntegrationDescriptor, Loaded
@@ -28,7 +27,7 @@ from catalog.registration.integration_identity import find_target, normalised_ad
 from catalog.registration.manifest_reload import reload_manifests
 from catalog.registration.register import register
 from marketplace.installs._proposals import install_proposed
-from marketplace.installs.command_confirmation import to_confirm
+from marketplace.installs.confirmation import to_confirm
 from marketplace.installs.integration_management import descriptor_of_listing
 from marketplace.installs.requests import (
     AlreadyInstalledError,
@@ -38,7 +37,7 @@ from marketplace.installs.requests import (
 )
 from marketplace.installs.worker import install
 from marketplace.models import Installation, Listing
-from marketplace.sources.catalog_import import import_loaded
+from marketplace.sources.refresh import import_loaded
 from tests.catalog.builders import tool
 from tests.examples import EACH_OF_ALIKE
 from tests.factories import GroupFactory, ListingFactory, UserFactory, active_model

@@ -14,12 +14,12 @@ from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from acl.actor.request_context import note_key, request_context
+from acl.actor.chain import note_key, request_context
 from acl.keys.lifecycle import KeyRefused, create_key, holder_of, revoke_key, rotate_key
 from acl.models import ApiKey, AuthorizationCode, Invitation, RegisteredClient, Space, chain_columns
 from acl.people._invitations import accept, invite, open_invitation
 from acl.people.people import PeopleRefused, deactivate
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 from acl.rights.caller_lookup import Caller
 from acl.rights.delegation import DelegationRefused
 from acl.rights.delegation.authority import KeyHolder
@@ -29,7 +29,7 @@ from catalog.servers.oauth.accounts import accept_callback
 from catalog.servers.proposals import list_open_proposals, propose_server
 from discovery.calls._permission import permitted
 from discovery.calls.approval_queue import list_leaving
-from discovery.calls.server_requests.passed_methods import is_permitted
+from discovery.calls.server_requests.forwarding import is_permitted
 from discovery.models import Call, ServerRequest, Turn
 from tests.access.people import People
 from tests.factories import GroupFactory, UserFactory, lay_down

@@ -19,13 +19,12 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from rest_framework.views import APIView
 
-from acl.actor.request_context import note_key, request_context
-from acl.audit._acting_key import CONSEQUENCES, SCOPES
-from acl.audit.recorder import record
+from acl.actor.chain import note_key, request_context
+from acl.audit.recorder import CONSEQUENCES, SCOPES, record
 from acl.keys.lifecycle import create_key, holder_of, revoke_key
 from acl.models import ApiKey, AuditEntry
 from acl.models.api_key import Rank
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 from acl.rights.delegation.authority import KeyHolder
 from acl.web.scopes import scopes_of
 from catalog.access.grants import grant, grant_integrations, revoke
@@ -130,6 +129,10 @@ ASKED_FOR = {
     "PATCH api/v1/groups/": ADMIN,
     "PUT api/v1/groups/": ADMIN,
     "DELETE api/v1/groups/": ADMIN,
+    "GET api/v1/applications": ADMIN,
+    "POST api/v1/applications": ADMIN,
+    "PUT api/v1/applications/": ADMIN,
+    "DELETE api/v1/applications/": ADMIN,
     "GET api/v1/quotas": ADMIN,
     "POST api/v1/quotas": ADMIN,
     "DELETE api/v1/quotas/": ADMIN,

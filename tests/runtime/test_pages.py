@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from acl.keys.lifecycle import create_key
 from acl.models import Space
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 from catalog.access.explanation import explain
 from catalog.access.usable_ids import usable_ids
 from catalog.capabilities.catalog_queries import list_names

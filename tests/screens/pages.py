@@ -131,6 +131,7 @@ _ADMIN = [
     Screen("insights-teach", "/insights/teach/"),
     Screen("access", "/access/"),
     Screen("access-nothing-fits", "/access/?q=nothing+like+it"),
+    Screen("access-of-a-group", "/access/?group={group_pk}"),
     Screen("access-groups", "/access/groups/"),
     Screen("access-group-new", "/access/groups/new/"),
     Screen("access-group", "/access/groups/{group_pk}/"),
@@ -163,6 +164,14 @@ _ADMIN = [
     Screen("person-deactivate", "/people/{user_pk}/deactivate/"),
     Screen("invite", "/people/invite/"),
     Screen("sign-in-groups", "/people/sign-in-groups/"),
+    Screen("applications", "/applications/"),
+    Screen("application-new", "/applications/new/"),
+    Screen("application", "/applications/{application_pk}/"),
+    Screen("application-edit", "/applications/{application_pk}/edit/"),
+    Screen("application-delete", "/applications/{application_pk}/delete/"),
+    Screen(
+        "application-conversation", "/applications/{application_pk}/conversation/?name=ticket-4711"
+    ),
     Screen("keys", "/keys/"),
     Screen("keys-nothing-fits", "/keys/?q=nothing+like+it"),
     Screen("key-new", "/keys/new/"),

@@ -22,23 +22,22 @@ from pytest_django.fixtures import Settings
 from catalog.models import Integration, OAuthConnection, OAuthRevocation, OAuthSignIn, Secret
 from catalog.servers.client.targets import HttpServer
 from catalog.servers.connections.params import build_server, values_to_hide
-from catalog.servers.secrets.broker_client import SealedValue
-from catalog.servers.secrets.encryption_keys import SecretUnavailableError, publish_sealing_key
-from catalog.servers.secrets.envelope import (
+from catalog.servers.secrets.encryption_keys import (
     CannotOpenError,
     OtherPurposeError,
+    SecretUnavailableError,
     open_value,
     public_text,
+    publish_sealing_key,
     seal_value,
 )
-from catalog.servers.secrets.sealed_values import UsedValues, seal, unseal, values_for
+from catalog.servers.secrets.sealed_values import SealedValue, UsedValues, seal, unseal, values_for
 from catalog.servers.secrets.store import UnsendableValueError, as_pasted
 from discovery.models import Call
 from marketplace.management.commands import broker as broker_command
 from marketplace.models import Installation
 from marketplace.operate.secret_broker import server
-from marketplace.operate.secret_broker._admission import RequestWindow
-from marketplace.operate.secret_broker.server import SecretBroker, may_open
+from marketplace.operate.secret_broker.server import RequestWindow, SecretBroker, may_open
 from tests.examples import EXAMPLES_OF_TEXTS
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, waiting_call
 
@@ -144,7 +143,7 @@ def _ask(broker: SecretBroker, line: str) -> str:
 def test_no_broker_is_an_error_in_words(
     start: Callable[..., SecretBroker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("catalog.servers.secrets.broker_client._RECONNECT_SECONDS", 0)
+    monkeypatch.setattr("catalog.servers.secrets.sealed_values._RECONNECT_SECONDS", 0)
 
     with pytest.raises(SecretUnavailableError, match="does not respond"):
         unseal(seal("x", purpose=PURPOSE), purpose=PURPOSE)

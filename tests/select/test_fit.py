@@ -21,7 +21,7 @@ from discovery.select.helping_offers import HelpOffer
 from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from discovery.turns._plan import Plan, Wanted, plan_turn
-from marketplace.listings.search_index import embed_listings
+from marketplace.listings.search import embed_listings
 from marketplace.listings.store import store_listings
 from marketplace.models import Listing
 from marketplace.offers.kinds.starter import starter_listings

@@ -14,7 +14,7 @@ from catalog.formats.files import RefusedError
 from catalog.models import Integration
 from marketplace.listings.store import built_in_source, store_listings
 from marketplace.models import Listing, ListingFile, ListingVersion, Source
-from marketplace.offers import location
+from marketplace.offers import offer as location
 from marketplace.offers.kinds import plugins
 from marketplace.offers.kinds.starter import starter_listings
 from tests.databases import as_superuser

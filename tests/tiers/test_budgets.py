@@ -15,11 +15,9 @@ from pytest_django import Settings
 from catalog.readiness.obstacles import Obstacle
 from catalog.readiness.readiness import ToolReadiness
 from catalog.token_counter import token_counter
-from discovery.answer.tiers.categories import FIRST, LAST, Category, write_summary
-from discovery.answer.tiers.definitions import write_details
-from discovery.answer.tiers.lines import TierMatch, choose_matches, write_lines
+from discovery.answer.tiers.matches import TierMatch, choose_matches, write_details, write_lines
 from discovery.answer.tiers.options import TierOptions
-from discovery.answer.tiers.state import StoredFacts
+from discovery.answer.tiers.state import FIRST, LAST, Category, StoredFacts, write_summary
 from discovery.select.selection import Selected
 from tests.access.people import People, client_of
 from tests.examples import EXAMPLES_OF_TEXTS

@@ -17,7 +17,7 @@ from acl.models import Space
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, Integration, Rule
 from catalog.token_counter import token_counter
-from discovery.answer import all_tools
+from discovery.answer import modes
 from discovery.answer.formats.registry import FORMATS, write_tools
 from discovery.answer.injection import Injection, inject_everything
 from discovery.answer.tiers import state
@@ -233,7 +233,7 @@ def check(world: World, caller: Caller) -> None:
     names = {row.pk: row.full_name for row in Capability.objects.filter(pk__in=usable)}
 
     categories = categories_at(read_state(caller, keys=[], full=[]).key, caller)
-    tools = all_tools.read(caller)
+    tools = modes.read(caller)
 
     assert sum(one.count for one in categories) == len(usable)
     assert {name for one in categories for name in one.names} <= set(names.values())

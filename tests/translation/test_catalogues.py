@@ -18,9 +18,9 @@ from django.utils.translation.template import templatize
 from acl.platform._stored_messages import MESSAGES
 from acl.platform.stored_texts import translate_stored
 from acl.rights.precedence_sql import NO, PROPOSE, SPACE
-from catalog.access._rule_conflicts import RuleInWords, find_conflicts
+from catalog.access.rules import RuleInWords, find_conflicts
 from catalog.servers.cell.report import CellReport
-from marketplace.config.languages import available_languages
+from marketplace.config.value_checks import available_languages
 from marketplace.operate.embedded.text_catalogues import CATALOGUES, compile_catalogues
 from tests.factories import GroupFactory, UserFactory
 from tests.translation.stored_messages import find_messages

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from catalog.servers.client.conversation import CannotAskError
-from catalog.trust.foreign_texts import must_be_held_back
+from catalog.trust.gate import must_be_held_back
 from catalog.trust.scanner import MOST_CHARACTERS, MOST_DEPTH, scan_definition
 from discovery.calls._audience import admit_note, check_question
 from discovery.calls._flow_check import texts_of

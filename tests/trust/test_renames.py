@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from acl.models import AuditEntry
 from catalog.formats.loader import load_value
 from catalog.models import Capability, Embedding, Rule
-from catalog.registration._hanging_rows import CARRIED, LEFT, RELATIONS, count_hanging
 from catalog.registration.admin_corrections import correct_capability
 from catalog.registration.definition_comparison import store_definitions
 from catalog.registration.definition_review import approve_definitions, seen_digest
 from catalog.registration.register import register
-from catalog.registration.tool_renames import rename_of
-from catalog.trust.renames import ALIKE, TWIN, features_of, find_like, likeness
+from catalog.registration.tool_renames import CARRIED, LEFT, RELATIONS, count_hanging, rename_of
+from catalog.trust.text_differences import ALIKE, TWIN, features_of, find_like, likeness
 from catalog.trust.tool_list import parse_definition, reconstruct_definition
 from discovery.calls.execution import NeedsApprovalError
 from discovery.mcp.answers.dispatch import call_meta_tool

@@ -19,18 +19,18 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from acl.models import AuditEntry
-from acl.platform.held_locks import lock_key
+from acl.platform.database_work import lock_key
 from catalog.locks import sync_key, try_sync_lock
 from catalog.models import Capability, Definition, Integration, Sync
 from catalog.registration.definition_comparison import DIFFERENCES, store_definitions
-from catalog.servers import _definition_sync
-from catalog.servers._definition_sync import MAX_SYNCS, BusyError, sync_definitions
+from catalog.servers import tasks
 from catalog.servers.call_needs import load_call_needs
 from catalog.servers.client.mcp_session import Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections import _definition_check, server_requests
 from catalog.servers.connections._definition_check import SyncDebouncer
 from catalog.servers.connections.server_requests import call_tool
+from catalog.servers.tasks import MAX_SYNCS, BusyError, sync_definitions
 from tests.connection_loops import own_connections
 from tests.connections.evil_server import text_of
 from tests.factories import IntegrationFactory, UserFactory, active_model
@@ -319,7 +319,7 @@ class Flapping:
             slug="flaps", transport="http", endpoint="https://a.example/"
         )
         monkeypatch.setattr(timezone, "now", self.tick)
-        monkeypatch.setattr(_definition_sync, "check_server", lambda _: Tools(self.tools()))
+        monkeypatch.setattr(tasks, "check_server", lambda _: Tools(self.tools()))
 
     def tick(self) -> datetime:
         """Return the time, which goes on a little whenever it is asked for."""

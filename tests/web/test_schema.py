@@ -31,8 +31,7 @@ from schemathesis.specs.openapi.checks import (
 
 from acl.platform.answer_model import HIDDEN, SPREAD, Answer, Shown, fields_of, write_answer
 from acl.web import openapi_pages
-from acl.web.answer_serializer import page_serializer, serializer_for
-from acl.web.strict_serializer import StrictSerializer
+from acl.web.serializers import StrictSerializer, page_serializer, serializer_for
 from discovery.answer.selection import SelectAnswer
 from discovery.select._candidate_rows import Candidate, row_reader
 from discovery.select.selection import Selected
