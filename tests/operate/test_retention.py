@@ -44,11 +44,6 @@ from tests.web.conftest import client_with, new_key
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def people(db: None) -> People:
-    return invite()
-
-
 def call_of(people: People, at: datetime) -> Call:
     return Call.objects.create(
         user=people.alice, group=people.support, full_name="gmail__send_email", side_effect="read",

@@ -20,11 +20,6 @@ from tests.factories import CapabilityFactory, IntegrationFactory, give, lay_dow
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def people() -> People:
-    return invite()
-
-
 def told(caller: Caller, name: str, kind: str = "") -> list[tuple[str, str, float]]:
     """Return type, action and weight of each neighbour, in order."""
     found = find_neighbours(caller=caller, full_name=name, kind=kind)

@@ -24,8 +24,6 @@ from discovery.calls.arguments import digest_of, hash_of, is_unaltered, serializ
 from discovery.models import Call
 from tests.access.people import People
 from tests.factories import UserFactory, waiting_call
-from tests.pages.conftest import _folder_of_static_files as _folder_of_static_files
-from tests.pages.conftest import _plain_static_files as _plain_static_files
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=12)
 nasty = st.lists(
