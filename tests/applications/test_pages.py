@@ -10,10 +10,8 @@ from discovery.applications.pages import ApplicationForm, _initial
 from tests.access.people import People
 from tests.applications.applications import key_of, make_application
 from tests.factories import UserFactory
-from tests.pages.conftest import _folder_of_static_files, _plain_static_files
 
 pytestmark = pytest.mark.django_db
-FIXTURES = [_folder_of_static_files, _plain_static_files]
 FIELDS = {
     "name": "Website",
     "description": "On our website",

@@ -25,7 +25,7 @@ from marketplace.integrations.listing import (
 )
 from marketplace.integrations.server_health import HEIGHT, chart_of
 from marketplace.models import Installation, Listing
-from tests.access.people import People, invite
+from tests.access.people import People
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give, waiting_call
 from tests.integrations.conftest import CANARY, installed
 
@@ -285,11 +285,6 @@ def test_page_and_api_list_what_could_not_be_read(as_admin: Client, mail: Integr
 
     assert "must be a mapping &lt;b&gt;" in page
     assert installation["defects"] == defects
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return invite()
 
 
 @pytest.fixture
