@@ -21,7 +21,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 UV := $(BIN)/python -m uv pip install --quiet --no-config --no-deps --python $(BIN)/python
 
-.PHONY: help run check test test-long pytest compiled lint quick-lint quick-tests bench screenshots soak load operations audit secrets python-tests npm-client litellm real-clients train-encoder atlas venv installer install install-tests chromium first-steps
+.PHONY: help run check test test-long pytest compiled lint quick-lint quick-tests bench screenshots marks soak load operations audit secrets python-tests npm-client litellm real-clients train-encoder atlas venv installer install install-tests chromium first-steps
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -136,6 +136,10 @@ screenshots: install-tests chromium
 # The README's own commands, from an empty folder to a first selection, timed.
 first-steps:
 	@PORT=$(PORT) $$($(find_python)) -m tests.first_steps
+
+# The brands' marks and their names, from the pinned npm package.
+marks: install-tests
+	$(BIN)/python -m lab.marks
 
 # With BEFORE=v0.1.0, or any commit, a selection's cost beside what it was there, by turns.
 BEFORE ?=

@@ -18,13 +18,13 @@ class DiscoveryConfig(AppConfig):
         from catalog.readiness.obstacles import BUILT_IN_TOOLS
         from catalog.servers.secrets.sealed_values import register_sealed
         from discovery.calls.approvals import waiting_by_place
-        from discovery.calls.own_tools import register_answer
         from discovery.calls.queries import acts_context
+        from discovery.calls.view import register_answer
         from discovery.mcp.answers.dispatch import answer_call
         from discovery.metatools.registry import META_TOOLS
         from discovery.models import ChatModel
         from discovery.playground.sample_messages import first_call
-        from discovery.select.unheld_tools import rank_unheld
+        from discovery.select.helping_offers import rank_unheld
 
         extensions.add_places(
             NavigationPlace("playground", "Playground", "flask-conical", 10, covers=False, key="p"),

@@ -2,10 +2,10 @@
 
 from django.urls import include, path
 
-from acl.people import session_pages
+from acl.people import account_pages
 from acl.web import design_page
 from catalog.runtime import pages
-from catalog.servers.pages import my_secrets, sign_in
+from catalog.servers import secret_pages
 from discovery.applications import pages as application_pages
 from discovery.calls import approval_pages, my_tools_pages, policy_pages, try_pages
 from discovery.calls import pages as call_pages
@@ -38,12 +38,12 @@ urlpatterns = [
     path("tools/", my_tools_pages.my_tools, name="my-tools"),
     path("tools/connect/", page.connect, name="connect"),
     path("tools/requests/", my_tools_pages.requests, name="requests"),
-    path("tools/connections/", my_secrets.my_secrets, name="my-secrets"),
-    path("tools/connections/<slug:slug>/", my_secrets.my_secret, name="my-secret"),
-    path("tools/connections/<slug:slug>/sign-in/", sign_in.sign_in, name="my-sign-in"),
-    path("tools/connections/<slug:slug>/sign-out/", sign_in.sign_out, name="my-sign-out"),
-    path("connections/callback/", sign_in.callback, name="account-callback"),
-    path("connections/<uuid:public_id>/", sign_in.progress, name="account-progress"),
+    path("tools/connections/", secret_pages.my_secrets, name="my-secrets"),
+    path("tools/connections/<slug:slug>/", secret_pages.my_secret, name="my-secret"),
+    path("tools/connections/<slug:slug>/sign-in/", secret_pages.sign_in, name="my-sign-in"),
+    path("tools/connections/<slug:slug>/sign-out/", secret_pages.sign_out, name="my-sign-out"),
+    path("connections/callback/", secret_pages.callback, name="account-callback"),
+    path("connections/<uuid:public_id>/", secret_pages.progress, name="account-progress"),
     path("tools/runtime/", pages.runtime_tools, name="runtime-tools"),
     path(
         "tools/runtime/<slug:full_name>/<slug:decision>/",
@@ -87,7 +87,7 @@ urlpatterns = [
         name="application-release-key",
     ),
     path("design/", design_page.design, name="design"),
-    path("group/", session_pages.choose_group, name="choose-group"),
+    path("group/", account_pages.choose_group, name="choose-group"),
     path("", include("catalog.access.pages.access_urls")),
     path("", include("acl.people.account_urls")),
     path("", include("discovery.insights.urls")),

@@ -13,13 +13,11 @@ from discovery.applications.api import (
 from discovery.calls.api import CallEventsView, CallView, CancelCallView, ExecuteView
 from discovery.calls.approval_api import ApprovalsView, ApprovalView, ApproveView, RejectView
 from discovery.calls.log_api import CallLogView
-from discovery.calls.policy_api import CallPolicyView
-from discovery.calls.quota_api import QuotasView, QuotaView
+from discovery.calls.quota_api import CallPolicyView, QuotasView, QuotaView
 from discovery.chats.model_api import ChatModelsView, ChatModelView
 from discovery.insights.api import AlertsView, FiguresView, WindowsView
-from discovery.insights.call_use_api import CallUseView
 from discovery.insights.risk_api import RisksView
-from discovery.insights.tool_use_api import ToolUseView
+from discovery.insights.use_api import CallUseView, ToolUseView
 from discovery.mcp.metatool_api import MetaToolsView, MetaToolView
 from discovery.prices.api import PricesView, PriceView
 from discovery.teaching.learning_api import LearningView

@@ -23,9 +23,8 @@ from django.views.decorators.debug import sensitive_variables  # for reports of 
 from acl.audit.recorder import record
 from acl.models import ApiKey, Application, Invitation
 from acl.models.api_key import IN_FORCE, Rank
-from acl.platform.clock import database_now
-from acl.platform.database_failures import write_if_room
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
+from acl.platform.database_work import database_now, write_if_room
 from acl.platform.strict_json import parse_json
 from acl.rights.delegation import (
     Actor,

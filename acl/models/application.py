@@ -10,9 +10,8 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
-from acl.models.rights_change import RightsChange, counted_rows
-from acl.models.rights_period import kept_periods
-from acl.platform.database_triggers import Triggers
+from acl.models.rights_change import RightsChange, counted_rows, kept_periods
+from acl.platform.migration_operations import Triggers
 from acl.platform.stored_json import StoredJSONField
 
 LONGEST_NAME = 80

@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from acl.models import Application
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 from acl.rights.delegation import acts_for_others
 from acl.rights.delegation.authority import KeyHolder
 

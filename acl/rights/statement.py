@@ -520,14 +520,11 @@ class UsableQuerySet(models.QuerySet):
         """Return the ids as a subquery. It does not look at the row outside, so it runs once."""
         # The names in it are our own.
         statement = f"{rights} SELECT id FROM usable"  # noqa: S608
-        sql, values = _positional(statement, rights_parameters(caller, unavailable=unavailable))
+        # The same statement with %s, which is all that RawSQL takes.
+        parameters = rights_parameters(caller, unavailable=unavailable)
+        order = re.findall(r"%\((\w+)\)s", statement)
+        sql, values = re.sub(r"%\(\w+\)s", "%s", statement), [parameters[name] for name in order]
         before = f"asked (id) AS MATERIALIZED ({chosen[0]}), " if chosen else ""
         values = [*chosen[1], *values] if chosen else values
         # Every value is a parameter.
         return RawSQL(f"WITH RECURSIVE {before}{sql}", values)  # noqa: S611
-
-
-def _positional(sql: str, parameters: dict[str, Any]) -> tuple[str, list[Any]]:
-    """The same statement with %s, which is all that RawSQL takes."""
-    order = re.findall(r"%\((\w+)\)s", sql)
-    return re.sub(r"%\(\w+\)s", "%s", sql), [parameters[name] for name in order]

@@ -13,7 +13,7 @@ from acl.models.application import LONGEST_CONVERSATION, LONGEST_NAME
 from acl.rights.caller_lookup import Caller
 from acl.rights.delegation.authority import KeyHolder
 from acl.web.request_callers import acting_admin, caller_of, deciding_group, installation_admin
-from acl.web.strict_serializer import StrictSerializer, Text
+from acl.web.serializers import StrictSerializer, Text
 
 CONVERSATION: dict[str, Any] = {
     "default": "",

@@ -7,7 +7,7 @@ from django.db.models import Q, QuerySet
 from rest_framework.exceptions import NotAuthenticated, PermissionDenied, ValidationError
 from rest_framework.request import Request
 
-from acl.actor.request_context import note_subject
+from acl.actor.chain import note_subject
 from acl.audit.recorder import record_look
 from acl.models import ApiKey, Space
 from acl.models.api_key import Rank, rank_of
@@ -218,7 +218,11 @@ def caller_in_question(
         if caller.is_united:
             raise ValidationError({"group": "An explanation is for one group: name it."})
         return caller
-    person, place = _person(request, user), _group(request, user, group)
+    # The named person, active or not; to a key, only a member of its groups.
+    person, place = (
+        User.objects.filter(groups_known(request, "groups"), username=user).first(),
+        _group(request, user, group),
+    )
     if person is None or place is None:
         raise CallerRefused
     note_look(request, person)
@@ -235,11 +239,6 @@ def _kind_of(request: Request) -> str:
     """Return the kind of a look: the name of the route without its beginning."""
     match = request.resolver_match
     return str(match.url_name if match else "").removeprefix("api-")
-
-
-def _person(request: Request, name: str) -> User | None:
-    """Return the named person, active or not; to a key, only a member of its groups."""
-    return User.objects.filter(groups_known(request, "groups"), username=name).first()
 
 
 def _group(request: Request, user: str, name: str) -> Group | None:

@@ -20,6 +20,7 @@ from catalog.models import (
 )
 
 ROWS, COLUMNS = 40, 8
+ROWS_OF_A_GROUP = 200  # a row has one cell then
 # Keys of a group and an integration.
 Pair = tuple[int, int]
 
@@ -33,6 +34,12 @@ class MatrixWindow:
     show: str = ""  # given, nobody, restricted, off
     page: int = 1
     column: int = 1
+    group: int | None = None  # only this one
+
+    @property
+    def rows(self) -> int:
+        """Number of integrations on a page."""
+        return ROWS if self.group is None else ROWS_OF_A_GROUP
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +92,12 @@ def access_matrix(window: MatrixWindow) -> Matrix:
     groups, integrations = _groups(window), _integrations(window)
     group_count, integration_count = groups.count(), integrations.count()
     column, column_pages = _clamp_page(window.column, group_count, COLUMNS)
-    page, pages = _clamp_page(window.page, integration_count, ROWS)
+    page, pages = _clamp_page(window.page, integration_count, window.rows)
     columns = tuple(
         MatrixColumn(group, bool(group.is_open), group.members)  # type: ignore[attr-defined]
         for group in groups[(column - 1) * COLUMNS : column * COLUMNS]
     )
-    page_items = list(integrations[(page - 1) * ROWS : page * ROWS])
+    page_items = list(integrations[(page - 1) * window.rows : page * window.rows])
     return Matrix(
         columns=columns,
         rows=_build_rows(page_items, columns),
@@ -117,6 +124,8 @@ def grants_to_groups(
 
 def _groups(window: MatrixWindow) -> "QuerySet[Group]":
     groups = Group.objects.all()
+    if window.group is not None:
+        groups = groups.filter(pk=window.group)
     for word in window.group_words.split()[:8]:
         groups = groups.filter(name__icontains=word)
     members = Count("user", filter=Q(user__is_active=True))
@@ -130,7 +139,10 @@ def _integrations(window: MatrixWindow) -> "QuerySet[Integration]":
     for word in window.words.split()[:8]:
         integrations = integrations.filter(Q(slug__icontains=word) | Q(title__icontains=word))
     usable = Q(enabled=True, state="approved")
-    granted = Q(pk__in=IntegrationGroupPermission.objects.values("content_object"))
+    grants = IntegrationGroupPermission.objects.all()
+    if window.group is not None:
+        grants = grants.filter(group=window.group)
+    granted = Q(pk__in=grants.values("content_object"))
     condition = {
         "given": granted,
         "nobody": ~granted,
@@ -149,7 +161,14 @@ def _build_rows(
     groups = [column.group.pk for column in columns]
     keys = [integration.pk for integration in integrations]
     granted = grants_to_groups(groups, keys)
-    tools, rules = _single_tools(groups, keys), _rules(groups, keys)
+    about = Q(integration__in=keys) | Q(capability__integration__in=keys)
+    pairs = Rule.objects.filter(about, space__group__in=groups).values_list(
+        "space__group_id", "integration_id", "capability__integration_id"
+    )
+    tools, rules = (
+        _single_tools(groups, keys),
+        Counter((group, whole or of or 0) for group, whole, of in pairs),
+    )
     standing = readiness_for_admins(keys)
 
     def cell(column: MatrixColumn, integration: Integration) -> MatrixCell:
@@ -176,14 +195,6 @@ def _single_tools(groups: list[int], integrations: list[int]) -> Counter[Pair]:
         permission__codename="use_capability",
     )
     return Counter(grants.values_list("group_id", "content_object__integration_id"))
-
-
-def _rules(groups: list[int], integrations: list[int]) -> Counter[Pair]:
-    about = Q(integration__in=integrations) | Q(capability__integration__in=integrations)
-    pairs = Rule.objects.filter(about, space__group__in=groups).values_list(
-        "space__group_id", "integration_id", "capability__integration_id"
-    )
-    return Counter((group, whole or of or 0) for group, whole, of in pairs)
 
 
 def _clamp_page(page: int, count: int, size: int) -> tuple[int, int]:

@@ -14,17 +14,18 @@ from acl.rights.holders import holders_sql
 from acl.rights.past import past_moment
 from acl.rights.precedence_sql import DECISIONS, LADDER, Decision, GrantKind
 from catalog.access._explanation_steps import (
+    CallerFacts,
     ExplanationStep,
     beaten_in,
     grant_step,
+    load_facts,
     open_step,
     resolve,
     rule_step,
     steps_of,
     warnings_in,
 )
-from catalog.access._rights_facts import CallerFacts, load_facts
-from catalog.access._rule_conflicts import RuleConflict
+from catalog.access.rules import RuleConflict
 from catalog.models import Capability
 from catalog.querysets import TABLES
 from catalog.readiness.facts import tell_approvers

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from acl.platform.jobs.task_names import READ_ICON, send_on_commit
 from catalog.models import IconSource, Integration
-from catalog.models.icon import digest_of_address
+from catalog.models.integration import digest_of_address
 
 
 class Iconed(Protocol):
@@ -85,10 +85,11 @@ def icon_problem(source: IconSource | None) -> str:
 
 
 class Face(NamedTuple):
-    """The title of an integration, and the key of its picture if it has one."""
+    """The title and kind of an integration, and the key of its picture if it has one."""
 
     title: str
     picture: UUID | None
+    kind: str = ""
 
 
 def faces_of(slugs: Iterable[str]) -> dict[str, Face]:
@@ -97,10 +98,11 @@ def faces_of(slugs: Iterable[str]) -> dict[str, Face]:
     if not distinct_slugs:
         return {}
     rows = Integration.objects.filter(slug__in=distinct_slugs).order_by("pk")
-    values = rows.values_list("slug", "title", F("icon__image"))
-    return {slug: Face(title, picture) for slug, title, picture in values}
+    values = rows.values_list("slug", "title", F("icon__image"), "kind")
+    return {slug: Face(*face) for slug, *face in values}
 
 
 def face_of(integration: Integration) -> Face:
     """Return the face of an integration that was read with `picture=F("icon__image")`."""
-    return Face(integration.title, integration.picture)  # type: ignore[attr-defined]
+    picture: UUID | None = integration.picture  # type: ignore[attr-defined]
+    return Face(integration.title, picture, integration.kind)

@@ -14,11 +14,10 @@ from rest_framework.response import Response
 from acl.keys.api import KeySerializer
 from acl.models import ApiKey, Application
 from acl.models.application import LONGEST_CONVERSATION, LONGEST_NAME
-from acl.web.answer_serializer import serializer_for
 from acl.web.api_views import AdminView
 from acl.web.problems import Unprocessable
 from acl.web.request_callers import principal_of
-from acl.web.strict_serializer import Flag, Number, Share, StrictSerializer, Text
+from acl.web.serializers import Flag, Number, Share, StrictSerializer, Text, serializer_for
 from catalog.models import Integration
 from discovery.applications.figures import (
     DAYS,
@@ -311,8 +310,9 @@ class ConversationsView(AdminView):
         query.is_valid(raise_exception=True)
         if not (name := query.validated_data["conversation"]):
             conversations, steps = list_conversations(application), []
-        elif found := find_conversation(application, name):
-            conversations, steps = [found], list_steps(application, found.conversation)
+        elif conversation := find_conversation(application, name):
+            conversations = [conversation]
+            steps = list_steps(application, conversation.conversation)
         else:
             raise Http404
         answer = {"conversations": conversations, "steps": steps}

@@ -125,8 +125,8 @@ def list_conversations(application: Application, *, days: int = DAYS) -> list[Co
 def find_conversation(application: Application, name: str) -> ConversationUse | None:
     """Return a conversation by its name as the application sends it, or as it is stored."""
     for stored in dict.fromkeys([name, stored_conversation(name)]):
-        if found := _conversations(application, since=None, name=stored, most=1):
-            return found[0]
+        if conversations := _conversations(application, since=None, name=stored, most=1):
+            return conversations[0]
     return None
 
 

@@ -13,8 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from acl.models import ApiKey, Application
 from acl.models.application import LONGEST_CONVERSATION, LONGEST_NAME
-from acl.web.frame import PageRequest, frame_of, render_page
-from acl.web.staff_pages import admins_only
+from acl.web.frame import PageRequest, admins_only, frame_of, render_page
 from catalog.models import Integration
 from discovery.applications.figures import (
     ApplicationUse,

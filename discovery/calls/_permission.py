@@ -8,9 +8,9 @@ from functools import cache
 from django.contrib.auth.models import User
 from django.utils import translation
 
-from acl.actor.request_context import current_chain
+from acl.actor.chain import current_chain
 from acl.models.api_key import in_force_sql
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 from acl.rights.caller_lookup import Caller
 from acl.rights.delegation import acts_for_others
 from acl.rights.statement import rights_parameters, rights_sql

@@ -17,7 +17,7 @@ from django.db.models import Q
 from acl.actor.chain import CredentialKind
 from acl.audit.recorder import record
 from acl.models.api_key import in_force_sql
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 from acl.rights.delegation.authority import ACT_FOR_OTHERS
 from acl.rights.statement import rights_sql
 from catalog.querysets import TABLES

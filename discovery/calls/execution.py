@@ -4,15 +4,19 @@ The web process contacts no server. A call is stored before anything else happen
 holds the connections sends it.
 """
 
+import re
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
+from rapidfuzz import fuzz, process
 
 from acl.audit.recorder import record
 from acl.models import chain_columns
@@ -29,13 +33,8 @@ from discovery.calls._permission import (
 from discovery.calls.approval_queue import check_queue_limit, lock_queue_of
 from discovery.calls.argument_check import check_arguments, leave_out_nulls
 from discovery.calls.arguments import accept_former_names, hash_of, serialize_arguments
-from discovery.calls.near_names import near_names
 from discovery.calls.queries import target_of
-from discovery.calls.quotas import (
-    check_application_limits,
-    check_call_limit,
-    check_quotas,
-)
+from discovery.calls.quotas import check_application_limits, check_call_limit, check_quotas
 from discovery.calls.state import FLOW_REFUSED, NOT_THERE, queue, send_on_commit
 from discovery.calls.view import MOST_CONTENT, Execution, describe_call, way_of
 from discovery.calls.waiting import wait_for_end
@@ -52,6 +51,54 @@ __all__ = [
     "find_usable",
     "not_found",
 ]
+
+
+# Suggestions for names that are nearly right: a model writes `filesystem.grep`, or `send_mail`.
+#
+# Pure functions: callers pass only names that the caller of the request may know.
+
+MOST, COMPARED, LONGEST = 3, 20, 100
+MIN_SCORE = 75  # of 100
+ACTION_WEIGHT = 0.95
+_SEPARATORS = re.compile(r"[^a-z0-9]+")
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def near_names(name_sought: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return up to three of the names, the nearest first; only equal ones if there are any.
+
+    Whole names are compared, and actions alone: the integration may be wrong or missing.
+    """
+    name_sought, names = name_sought[:LONGEST], list(names)
+    scores = _scores(_plain(name_sought), {name: _plain(name) for name in names})
+    for name, score in _scores(
+        _action(name_sought), {name: _action(name) for name in names}
+    ).items():
+        scores[name] = max(scores.get(name, 0.0), ACTION_WEIGHT * score)
+    nearest = sorted(scores, key=lambda name: (-scores[name], name))
+    equal = [name for name in nearest if scores[name] == 100]
+    return tuple((equal or [name for name in nearest if scores[name] >= MIN_SCORE])[:MOST])
+
+
+def _scores(text_sought: str, texts: dict[str, str]) -> dict[str, float]:
+    """Return the likeness, 0-100, of the names whose text is nearest to the one asked for."""
+    if not text_sought:
+        return {}
+    matches = process.extract(
+        text_sought, texts, scorer=fuzz.ratio, score_cutoff=MIN_SCORE, limit=COMPARED
+    )
+    return {name: score for _, score, name in matches}
+
+
+def _action(name: str) -> str:
+    return _plain(name.rpartition("__")[2])
+
+
+@lru_cache(maxsize=20_000)
+def _plain(name: str) -> str:
+    """Return the name in lower case, with one kind of separator."""
+    return _SEPARATORS.sub("_", _WORD_START.sub("_", name).casefold()).strip("_")
+
 
 LONGEST_SHOWN = 200
 State, Way = Call.State, Call.Way

@@ -17,7 +17,7 @@ from django.db.models import Q, QuerySet
 
 from acl.audit.recorder import record
 from acl.models import Application
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, Integration
 from discovery.calls.approval_queue import TooManyWaitingError

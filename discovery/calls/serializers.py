@@ -5,9 +5,8 @@ from typing import Any, get_args
 from rest_framework import serializers
 
 from acl.models import ApiKey
-from acl.web.answer_serializer import serializer_for
 from acl.web.api_views import CONVERSATION, CallerSerializer
-from acl.web.strict_serializer import StrictSerializer, Text
+from acl.web.serializers import StrictSerializer, Text, serializer_for
 from catalog.models import Capability
 from discovery.calls._questions import KINDS, STATES
 from discovery.calls.arguments import TwoNamesError, rename_arguments

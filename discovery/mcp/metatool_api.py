@@ -22,8 +22,7 @@ from discovery.calls.execution import NotFoundError
 from discovery.calls.quotas import QuotaExceededError
 from discovery.mcp._metatool_permissions import SCOPES_OF_TOOLS, MayCallThis
 from discovery.mcp.answers.dispatch import call_meta_tool
-from discovery.metatools.metatool import MetaTool
-from discovery.metatools.registry import EXPLORING, META_TOOLS
+from discovery.metatools.registry import EXPLORING, META_TOOLS, MetaTool
 
 
 class MetaToolsView(APIView):

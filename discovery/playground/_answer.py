@@ -9,14 +9,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from acl.rights.caller_lookup import Caller
-from acl.web.frame import Frame, PageRequest
-from catalog.access.grounds import Ground, grounds_for
+from acl.web.frame import Frame, PageRequest, usual_value
+from catalog.access.my_tools import Ground, grounds_for
 from catalog.icons.declarations import Face, faces_of
 from catalog.models import Capability
-from catalog.readiness.readiness import MendLink, mend_link
+from catalog.readiness.readiness import MendLink, ToolReadiness, mend_link
 from discovery.advice.advised import select_advised
 from discovery.answer.tiers.options import TierOptions
-from discovery.calls.shown_parameters import Parameter, list_parameters
+from discovery.calls.my_tools_pages import Parameter, list_parameters
 from discovery.playground._callers import PlaygroundForm, describe_caller, find_other_caller
 from discovery.select.selection import Selected, Selection, SelectRequest
 from discovery.select.selector import select_capabilities
@@ -192,6 +192,13 @@ class Side:
         """Return the tools that match, without dependencies and pinned ones."""
         selected = self.selection.selected
         return [item for item in selected if not item.pinned and not item.needed_by]
+
+    @property
+    def usual_readiness(self) -> ToolReadiness | None:
+        """Return the readiness that nearly all rows share, which is said once above them."""
+        by_state = {item.readiness.state: item.readiness for item in self.selection.selected}
+        usual = usual_value(item.readiness.state for item in self.selection.selected)
+        return None if usual is None else by_state[usual]
 
     @property
     def brought(self) -> int:

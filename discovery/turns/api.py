@@ -13,13 +13,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.actor.request_context import note_subject
+from acl.actor.chain import note_subject
 from acl.models import ApiKey
 from acl.platform.answer_model import write_answer
 from acl.web.api_views import with_defaults
 from acl.web.problems import CONTENT_TYPE, Conflict
 from acl.web.request_callers import administers_all, note_look, principal_of
-from acl.web.strict_serializer import ProblemSerializer, StrictSerializer
+from acl.web.serializers import ProblemSerializer, StrictSerializer
 from discovery.answer.selection import answer_selection
 from discovery.calls.told_results import ToldResult, TurnForgottenError, tell_results
 from discovery.models import Turn

@@ -11,14 +11,13 @@ from django.contrib.auth.models import User
 from django.db.models import Count, F, Q, QuerySet
 from django.utils import timezone
 
-from acl.actor.chain import CredentialKind
-from acl.actor.request_context import current_chain
+from acl.actor.chain import CredentialKind, current_chain
 from acl.keys.lifecycle import KeyHolder
 from acl.models import chain_columns
 from acl.models.application import stored_conversation
 from acl.platform.answer_model import Answer, Shown
-from acl.platform.database_failures import write_if_room
-from acl.platform.prepared_statements import insert_row
+from acl.platform.database_connections import insert_row
+from acl.platform.database_work import write_if_room
 from acl.rights.caller_lookup import Caller, rows_of_application
 from acl.rights.delegation import acts_for_others
 from catalog.models import Capability

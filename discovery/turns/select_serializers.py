@@ -14,20 +14,26 @@ from rest_framework.views import APIView
 from acl.models import ApiKey
 from acl.models.application import LONGEST_NAME
 from acl.platform.answer_model import write_answer
-from acl.web.answer_serializer import serializer_for
 from acl.web.api_views import CONVERSATION, take_caller_names, with_defaults
 from acl.web.request_callers import caller_of
-from acl.web.strict_serializer import Flag, Number, Share, StrictSerializer, Text, validated
+from acl.web.serializers import (
+    Flag,
+    Number,
+    Share,
+    StrictSerializer,
+    Text,
+    serializer_for,
+    validated,
+)
 from catalog.capabilities.detail_levels import DETAILS
-from catalog.capabilities.lookup_serializers import KINDS
+from catalog.capabilities.lookup_api import KINDS
 from discovery.answer.formats.registry import FORMATS, NO_TOOLS, SEARCHING
 from discovery.answer.injection import inject, write_found
 from discovery.answer.modes import WANTED_MODES
 from discovery.answer.selection import SelectAnswer, answer_selection
 from discovery.answer.tiers.options import TierOptions
 from discovery.select.selection import SelectRequest, observe_selection
-from discovery.turns._discover_answer import DiscoverAnswer, answer_discovery
-from discovery.turns.discover import discover
+from discovery.turns.discover import DiscoverAnswer, answer_discovery, discover
 from discovery.turns.records import select_for_turn
 
 MOST_HISTORY = 20
@@ -280,9 +286,14 @@ class DiscoverView(APIView):
         )
         serializer.is_valid(raise_exception=True)
         values = serializer.validated_data
+        # The deployment's, with what the request says otherwise.
+        names = TierOptions.__slots__
         discovery = discover(
             build_message_request(request, values),
-            options=_options(values),
+            options=replace(
+                TierOptions.of_the_deployment(),
+                **{name: values[name] for name in names if name in values},
+            ),
             context_window=values.get("context_window"),
         )
         observe_selection(discovery.selection)
@@ -291,12 +302,3 @@ class DiscoverView(APIView):
         )
         answer = answer_discovery(discovery, rendered, provider=values["format"])
         return Response(write_answer(answer))
-
-
-def _options(values: dict[str, Any]) -> TierOptions:
-    """The deployment's, with what the request says otherwise."""
-    names = TierOptions.__slots__
-    return replace(
-        TierOptions.of_the_deployment(),
-        **{name: values[name] for name in names if name in values},
-    )

@@ -6,8 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from acl.models.application import LONGEST_NAME
-from acl.web.answer_serializer import serializer_for
-from acl.web.strict_serializer import Flag, Share, StrictSerializer, Text
+from acl.web.serializers import Flag, Share, StrictSerializer, Text, serializer_for
 from discovery.insights.figures import Figure
 from discovery.models import Outcome, OutcomeAlert, Turn
 from discovery.models.turn import POLICIES

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from marketplace.config.env import Setting, SettingsError, find_unknown
-from marketplace.config.oidc_settings import no_group_mapping
+from marketplace.config.provider_settings import no_group_mapping
 from marketplace.config.value_checks import (
     no_anchor,
     no_encryption_keys,

@@ -29,7 +29,7 @@ from acl.web.api_views import CALLER_NAMES, AdminView, CallerSerializer, CallerV
 from acl.web.problems import CONTENT_TYPE
 from acl.web.request_callers import installation_admin
 from acl.web.scopes import HasScope
-from acl.web.strict_serializer import ProblemSerializer, StrictSerializer, Text
+from acl.web.serializers import ProblemSerializer, StrictSerializer, Text
 from catalog.access.integration_readiness import IntegrationReadiness, readiness_of_callers
 from catalog.capabilities.detail_levels import readiness_parts, short_description
 from catalog.models import Capability, Integration

@@ -68,7 +68,7 @@
     const all = event.target.closest("[data-all-of]");
     if (all) {
       event.preventDefault();
-      checkAll(all.dataset.allOf);
+      checkAll(all.dataset.allOf, all.dataset.check);
     }
     if (event.target.closest("[data-forget]")) {
       pending = new Set();
@@ -77,11 +77,12 @@
     }
   });
 
-  function checkAll(side) {
+  // "select" and "clear" say what is meant; without either, all are checked, or none if all were.
+  function checkAll(side, check) {
     const some = boxes().filter(
       (box) => box.name === "grant" && (side.endsWith("|") ? box.value.startsWith(side) : box.value.endsWith(side)),
     );
-    const checked = some.some((box) => !box.checked);
+    const checked = check ? check === "select" : some.some((box) => !box.checked);
     for (const box of some) {
       box.checked = checked;
       note(box);

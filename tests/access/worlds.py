@@ -9,12 +9,11 @@ from django.db.models import Model
 from django.utils import timezone
 
 from acl.models import Application, GroupPolicy, Space
-from acl.platform.prepared_statements import table_of
+from acl.platform.database_connections import table_of
 from acl.rights.caller_lookup import Caller
 from acl.rights.holders import holders_sql
 from acl.rights.statement import requestable_sql, rights_parameters
-from catalog.access._explanation_steps import resolve
-from catalog.access._rights_facts import load_facts
+from catalog.access._explanation_steps import load_facts, resolve
 from catalog.access.explanation import explain_many
 from catalog.access.usable_ids import load_access_modes
 from catalog.models import (

@@ -340,7 +340,7 @@ def _badges(page: str) -> Said:
     """Return the badges of the rows of a page."""
     return {
         number_of(name[1]): _badge(part)
-        for part in page.split('<li class="row')
+        for part in re.split('<li class="(?:chosen-)?row', page)
         if (name := re.search(r'class="full-name"[^>]*>(\S+__do_\d+)<', part))
     }
 
@@ -369,14 +369,14 @@ def by_matrix(world: World) -> Said:
         row.integration.slug: row for row in rows_of(list(list_integrations(IntegrationFilters())))
     }
     pages = [world.admin.get(path).text for path in ("/access/", "/integrations/")]
-    matrix, integrations = map(_parts, pages, ("<tr>", '<li class="integration">'))
+    matrix, integrations = (_parts(page, "<tr>") for page in pages)
     found: Said = {}
     for row in rows:
         assert row.standing is not None
         slug, state = row.integration.slug, row.standing.readiness.state
         label = str(ADMIN_LABELS[state])
         assert listed[slug].tool_states == label
-        assert f"({label})" in integrations[slug]
+        assert f'title="{label}"' in integrations[slug]
         assert f"{label[0].lower()}{label[1:]}</span>" in matrix[slug]
         found[int(slug.rpartition("-")[2])] = state.value
     return found

@@ -131,6 +131,7 @@ _ADMIN = [
     Screen("insights-teach", "/insights/teach/"),
     Screen("access", "/access/"),
     Screen("access-nothing-fits", "/access/?q=nothing+like+it"),
+    Screen("access-of-a-group", "/access/?group={group_pk}"),
     Screen("access-groups", "/access/groups/"),
     Screen("access-group-new", "/access/groups/new/"),
     Screen("access-group", "/access/groups/{group_pk}/"),

@@ -16,11 +16,10 @@ from django.utils.http import urlencode
 from acl.audit.recorder import record
 from acl.keys.lifecycle import create_key, revoke_key
 from acl.models import AccessRequest, ApiKey, Application, ClientDocument, Space
-from acl.oauth._issued_tokens import new_tokens, store_tokens
-from acl.oauth._registration import register_client
-from acl.oauth.connections import connect_client
+from acl.oauth.client_registration import register_client
+from acl.oauth.connections import connect_client, new_tokens, store_tokens
 from acl.people._invitations import invite
-from acl.people.service_accounts import create_service_account
+from acl.people.people import create_service_account
 from acl.people.sign_in_groups import map_group
 from acl.people.spaces import create_space
 from acl.platform.strict_json import write_json
@@ -45,12 +44,12 @@ from catalog.registration.embedding_models import register_configured_model
 from catalog.runtime.service import Maker, create_capability
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.health_history import record_health
-from catalog.servers.icons._picture_reader import write_png
+from catalog.servers.icons._reader import write_png
 from discovery.models import Call, Chat, ChatMessage, ChatModel, ModelRequest, TaughtMessage, Turn
 from discovery.teaching.message_proposals import import_messages, open_proposals
 from discovery.teaching.taught_messages import Decision, decide
 from marketplace.additions._listing import store_server
-from marketplace.listings.search_index import describe_missing
+from marketplace.listings.search import describe_missing
 from marketplace.listings.store import store_listings
 from marketplace.models import (
     Addition,

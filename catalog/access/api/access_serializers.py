@@ -6,9 +6,8 @@ from rest_framework import serializers
 
 from acl.models.application import LONGEST_NAME
 from acl.rights.precedence_sql import DECISIONS, EFFECTS
-from acl.web.answer_serializer import page_serializer, serializer_for
 from acl.web.api_views import CallerSerializer
-from acl.web.strict_serializer import StrictSerializer, Text
+from acl.web.serializers import StrictSerializer, Text, page_serializer, serializer_for
 from catalog.access.explanation import ExplainedPlace, ExplanationStep, Holders
 from catalog.access.rules import RuleConflict
 

@@ -26,7 +26,7 @@ from acl.web.request_callers import (
     own_group,
     principal_of,
 )
-from acl.web.strict_serializer import ProblemSerializer
+from acl.web.serializers import ProblemSerializer
 from catalog.access.api import access_serializers as serializers
 from catalog.access.explanation import (
     Explanation,

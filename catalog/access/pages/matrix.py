@@ -1,17 +1,16 @@
 """The matrix page: grants of integrations to groups, and defaults."""
 
 from django.contrib import messages
+from django.contrib.auth.models import Group
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from acl.web.frame import PageRequest
-from acl.web.staff_pages import admins_only, part_of, render_access
+from acl.web.frame import PageRequest, admins_only, part_of, render_access
 from catalog.access._grant_matrix import Matrix, access_matrix
 from catalog.access.kept_limits import lift, list_kept
-from catalog.access.pages.access_forms import MatrixForm
-from catalog.access.pages.change_text import REVERSE
+from catalog.access.pages.access_forms import REVERSE, MatrixForm
 
 MOST_KEPT = 100
 # Names of checkboxes, by what checking one does; unchecking does the reverse.
@@ -21,12 +20,15 @@ BOXES = ("grant", "open", "restrict")
 @admins_only
 @require_GET
 def matrix(request: PageRequest) -> HttpResponse:
-    """Show a window of the matrix."""
+    """Show a window of the matrix, or all grants of one group."""
     form = MatrixForm(request.GET)
-    board = access_matrix(form.window())
+    window = form.window()
+    group = None if window.group is None else get_object_or_404(Group, pk=window.group)
+    board = access_matrix(window)
     context: dict[str, object] = {"form": form, "matrix": board, "was": checked_boxes(board)}
-    context["kept"] = list_kept()[:MOST_KEPT]
-    return render_access(request, part_of(request, "matrix.html", "board"), context, tab="matrix")
+    context |= {"group": group, "kept": [] if group else list_kept()[:MOST_KEPT]}
+    tab = "groups" if group else "matrix"
+    return render_access(request, part_of(request, "matrix.html", "board"), context, tab=tab)
 
 
 @admins_only
@@ -75,11 +77,18 @@ def read_boxes(posted: QueryDict) -> str:
     return "\n".join(lines)
 
 
-def _toggle_all(posted: QueryDict, name: str) -> list[str]:
-    """Grant a whole row or column, or revoke it if everything was granted."""
+def _toggle_all(posted: QueryDict, value: str) -> list[str]:
+    """Grant a whole row or column, or revoke it if everything was granted.
+
+    `value` names the row or column, after `select` or `clear` where the button says which.
+    """
+    verb, _, name = value.rpartition(" ")
     groups = [name] if name.startswith("group") else posted.get("groups_shown", "").split()
     rows = [name] if name.startswith("integration") else posted.get("rows_shown", "").split()
     boxes = [f"{group}|{row}" for group in groups for row in rows]
     was = set(posted.get("was_grant", "").split())
     missing = [box for box in boxes if box not in was]
-    return [f"grant|{box}||" for box in missing] or [f"revoke|{box}||" for box in boxes]
+    granted = [box for box in boxes if box in was]
+    if verb == "select" or (missing and verb != "clear"):
+        return [f"grant|{box}||" for box in missing]
+    return [f"revoke|{box}||" for box in granted]

@@ -9,12 +9,11 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
-from acl.web.frame import PageRequest, frame_of, render_page
-from acl.web.staff_pages import admins_only
+from acl.web.frame import PageRequest, admins_only, frame_of, render_page, usual_value
 from catalog.embedding.configured_embedder import chosen_embedder_problem
 from catalog.models import Integration
 from discovery.calls.quotas import call_limits
-from discovery.insights.integration_use import list_people_using
+from discovery.insights.use import list_people_using
 from marketplace.integrations._details import IntegrationDetails, integration_details
 from marketplace.integrations.listing import IntegrationFilters, list_integrations, rows_of
 
@@ -54,10 +53,14 @@ def integrations(request: PageRequest) -> HttpResponse:
     form = IntegrationsForm(request.GET)
     paginator = Paginator(list_integrations(form.to_filters()), PAGE)
     page = paginator.get_page(form.cleaned_data.get("page"))
+    rows = rows_of(list(page.object_list))
+    usual_kind = usual_value(row.integration.kind for row in rows)
     context = {
         "form": form,
         "embedder_problem": chosen_embedder_problem(),
-        "rows": rows_of(list(page.object_list)),
+        "rows": rows,
+        "usual_kind": Integration.Kind(usual_kind) if usual_kind else None,
+        "usual_good": usual_value(row.standing.tone for row in rows) == "good",
         "count": paginator.count,
         "found": {"page": page.number, "pages": paginator.num_pages},
         "filtered": any(form.cleaned_data.get(name) for name in ("q", "kind", "show")),
