@@ -19,6 +19,7 @@ from discovery.calls.quotas import ApplicationLimitError, check_application_limi
 from discovery.models import Call, Turn
 from discovery.turns.outcomes import list_alerts, report_outcome, verdict_of_status
 from discovery.turns.select_serializers import SelectInModeRequestSerializer
+from marketplace.today._work import list_alerts as list_today_alerts
 from tests.access.people import People
 from tests.applications.applications import key_of, make_application
 from tests.examples import EXAMPLES_OF_TEXTS
@@ -337,7 +338,7 @@ def test_conversations_are_hashed_where_the_operator_wants_it(
 
 
 def test_owners_are_alerted_when_an_applications_turns_go_badly(
-    people: People, settings: Settings
+    people: People, admin: Client, settings: Settings
 ) -> None:
     settings.PEGBOARD_ALERT_SAMPLES = 4
     settings.PEGBOARD_ALERT_BELOW = 0.0
@@ -354,6 +355,15 @@ def test_owners_are_alerted_when_an_applications_turns_go_badly(
     [alert] = list_alerts(None)
     assert (alert.scope, alert.group) == (f"application:{application.pk}", people.finance)
     assert (alert.threshold, alert.value, alert.samples) == (0.5, 0.0, 4)
+    told = [admin.get(f"/api/v1/outcomes/{what}").json() for what in ("windows", "alerts")]
+    assert {(row["scope"], row["place"]["application"]) for row in told[0]["windows"]} >= {
+        ("application", application.name),
+        ("application", fine.name),
+    }
+    assert told[1]["alerts"][0]["place"]["application"] == application.name
+    assert list_today_alerts().rows[0].title == application.name
+    Application.objects.filter(pk=application.pk).delete()
+    assert list_today_alerts().rows[0].title == f"#{application.pk}"
 
 
 def test_insights_sum_up_by_application(people: People, admin: Client) -> None:
