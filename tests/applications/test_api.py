@@ -1,9 +1,11 @@
 """The API of applications: what is said of them, their keys, defaults, limits and conversations."""
 
 import itertools
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -390,3 +392,49 @@ def test_insights_sum_up_by_application(people: People, admin: Client) -> None:
     assert admin.get("/api/v1/figures", {"application": "unknown"}).status_code == 403
     table: Any = admin.get("/insights/csv/use_application/")
     assert "Web" in table.getvalue().decode()
+
+
+def test_a_key_is_made_for_an_application(people: People, admin: Client) -> None:
+    website = make_application(people.support, name="Website")
+    make_application(people.finance, name="Payroll")
+    boss = UserFactory.create(username="boss", is_staff=True, groups=[people.support])
+    _, raw = create_key(
+        by=None, name="k", group=people.support, scopes=["admin", "select"], owner=boss
+    )
+    group_key = Client(headers={"Authorization": f"Bearer {raw}"})
+    body = {"name": "new", "group": "support", "scopes": ["select"], "owner": "boss"}
+
+    made = post(admin, "/api/v1/keys", {**body, "owner": "alice", "application": "Website"})
+    answers = [
+        post(group_key, "/api/v1/keys", {**body, "application": name})
+        for name in ("Website", "Payroll", "unknown")
+    ]
+    call_command(
+        "create_api_key", "--group=support", "--scope=select", "--owner=alice",
+        "--application=Website", stdout=StringIO(),
+    )  # fmt: skip
+
+    assert made.json()["application"] == "Website"
+    assert [answer.status_code for answer in answers] == [201, 403, 403]
+    assert answers[1].json()["detail"] == answers[2].json()["detail"]
+    assert website.keys.count() == 3
+    listed = admin.get("/api/v1/keys").json()
+    assert sorted({row["application"] or "" for row in listed}) == ["", "Website"]
+
+
+def test_calls_over_mcp_belong_to_the_conversation_that_meta_names(people: People) -> None:
+    application = make_application(people.support)
+    _, client = key_of(application, people.support, owner=people.alice)
+    send = {"name": SEND, "arguments": {"to": "ann"}}
+    through = {"name": "execute_tool", "arguments": send}
+    for params, conversation in ((send, "a"), (through, "b"), (send, 7), (send, "x" * 129)):
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+        meta = {"_meta": {"pegboard/conversation": conversation}}
+        client.post(
+            "/mcp", {**message, "params": {**params, **meta}}, content_type=JSON,
+            headers={"Accept": "application/json, text/event-stream"},
+        )  # fmt: skip
+
+    calls = Call.objects.filter(full_name=SEND).order_by("created_at")
+    assert [call.conversation for call in calls] == ["a", "b", "", ""]
+    assert {call.application_id for call in calls} == {application.pk}

@@ -14,6 +14,7 @@ from tests.pages.conftest import _folder_of_static_files, _plain_static_files
 
 pytestmark = pytest.mark.django_db
 FIXTURES = [_folder_of_static_files, _plain_static_files]
+SEND = "gmail__send_email"
 FIELDS = {
     "name": "Website",
     "description": "On our website",
@@ -143,3 +144,25 @@ def test_the_list_has_their_use_and_takes_as_many_statements_for_many(
 
     assert "No applications yet" in empty
     assert listed.count('<th scope="row">') == 12
+
+
+def test_explain_reach_and_holders_are_asked_for_an_application(
+    people: People, admin: Client
+) -> None:
+    without = page(admin, f"/access/explain/?user=alice&capability={SEND}")
+    row = make_application(people.support, people.wiki, name="Website")
+    query = f"user=alice&group={people.support.pk}&capability={SEND}"
+
+    told = page(admin, f"/access/explain/?{query}&application={row.pk}")
+    plain = page(admin, f"/access/explain/?{query}")
+    reach = page(admin, f"/access/people/{people.alice.pk}/?application={row.pk}")
+    holders = [
+        page(admin, f"/access/tools/{SEND}/?application={key}") for key in (row.pk, "", "none")
+    ]
+
+    assert "Any application" not in without
+    assert "gmail is not allowed to the application Website." in told
+    assert "not allowed to the application" not in plain
+    assert SEND not in reach
+    assert "wiki__read_page" in reach
+    assert ["alice" in text for text in holders] == [False, True, True]
