@@ -144,6 +144,9 @@ class KeysView(APIView):
         serializer.is_valid(raise_exception=True)
         fields = serializer.validated_data
         groups = _groups(request, {*fields["groups"], *filter(None, [fields["group"]])})
+        # A foreign application is refused as an unknown one is.
+        name = fields["application"]
+        application_id = application_of(principal_of(request), name) if name else None
         key, raw = create_key(
             by=principal_of(request),
             name=fields["name"],
@@ -153,7 +156,7 @@ class KeysView(APIView):
             owner=_owner(request, groups, fields["owner"]),
             acts_for_users=fields["acts_for_users"],
             expires_at=fields["expires_at"],
-            application=_application(request, fields["application"]),
+            application=Application.objects.filter(pk=application_id).first(),
         )
         return Response(_with_text(key, raw), status=201)
 
@@ -244,13 +247,6 @@ def _owner(request: Request, groups: list[Group], name: str | None) -> User | No
     if owner is None:
         raise CallerRefused
     return owner
-
-
-def _application(request: Request, name: str | None) -> Application | None:
-    """Return the application named; a foreign one is refused as an unknown one is."""
-    if name is None:
-        return None
-    return Application.objects.get(pk=application_of(principal_of(request), name))
 
 
 def _with_text(key: ApiKey, raw: str) -> dict[str, Any]:

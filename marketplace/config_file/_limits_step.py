@@ -173,13 +173,13 @@ def _apply_application(
     if entry.group and group is None:
         return
     slugs = entry.integrations or []
-    found = [work.integration(slug, (*path, "integrations")) for slug in slugs]
+    integrations = [work.integration(slug, (*path, "integrations")) for slug in slugs]
     fields = ApplicationFields(
         name=entry.name,
         description=entry.description,
         group=group,
         defaults=entry.defaults,
-        integrations=tuple(integration for integration in found if integration is not None),
+        integrations=tuple(row for row in integrations if row is not None),
         all_integrations=entry.integrations is None,
         **{limit: getattr(entry, limit) for limit in LIMITS},
         alert_below=None if entry.alert_below is None else float(entry.alert_below),

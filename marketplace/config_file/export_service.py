@@ -13,7 +13,7 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.db.models import F, Model
 
-from acl.models import Application, GroupPolicy, Space
+from acl.models import GroupPolicy, Space
 from catalog.access.kept_limits import list_kept_quotas, list_kept_rules, list_kept_settings
 from catalog.effects.assessment import corrected_columns
 from catalog.formats.secret_redaction import (
@@ -297,21 +297,21 @@ def application_entries() -> list[Values]:
     """Return the chat applications as the file has them. An integration that is gone is left out,
     and so the last one leaves an empty list."""
     rows = list(list_applications())
-    names = integrations_of(rows)
-    return [_application_entry(row, names) for row in rows]
-
-
-def _application_entry(row: Application, names: dict[int, str]) -> Values:
-    entry: Values = {"name": row.name}
-    limits: Values = {name: getattr(row, name) for name in LIMITS}
-    if row.alert_below is not None:
-        limits["alert_below"] = f"{Decimal(repr(row.alert_below)):f}"
-    entry |= {"description": row.description} if row.description else {}
-    entry |= {"group": row.group.name} if row.group else {}
-    entry |= {"defaults": dict(sorted(row.defaults.items()))} if row.defaults else {}
-    if row.integrations:
-        entry["integrations"] = sorted(names[key] for key in row.integrations if key in names)
-    return entry | {name: limit for name, limit in limits.items() if limit is not None}
+    slugs = integrations_of(rows)
+    entries = []
+    for row in rows:
+        entry: Values = {"name": row.name}
+        entry |= {"description": row.description} if row.description else {}
+        entry |= {"group": row.group.name} if row.group else {}
+        entry |= {"defaults": dict(sorted(row.defaults.items()))} if row.defaults else {}
+        if row.integrations:
+            entry["integrations"] = sorted(slugs[pk] for pk in row.integrations if pk in slugs)
+        limits = {name: getattr(row, name) for name in LIMITS}
+        entry |= {name: limit for name, limit in limits.items() if limit is not None}
+        if row.alert_below is not None:
+            entry["alert_below"] = f"{Decimal(repr(row.alert_below)):f}"
+        entries.append(entry)
+    return entries
 
 
 def waiting_entry(row: KeptLimit) -> Values:

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from acl.models import ApiKey, Application
-from discovery.applications.pages import ApplicationForm, _initial
+from discovery.applications.pages import ApplicationForm
 from tests.access.people import People
 from tests.applications.applications import key_of, make_application
 from tests.factories import UserFactory
@@ -76,7 +76,7 @@ def test_saving_what_the_form_shows_changes_nothing(
     Application.objects.filter(pk=row.pk).update(integrations=integrations[reach])
     if reach == "gone":
         people.wiki.delete()
-    shown = ApplicationForm(initial=_initial(Application.objects.get()))
+    shown = ApplicationForm(initial=ApplicationForm.values_of(Application.objects.get()))
     data = {name: shown[name].value() for name in shown.fields if shown[name].value() is not None}
     there = set(type(people.wiki).objects.values_list("pk", flat=True))
     data["integrations"] = [pk for pk in data["integrations"] if pk in there]
