@@ -156,7 +156,7 @@ class KeysView(APIView):
             owner=_owner(request, groups, fields["owner"]),
             acts_for_users=fields["acts_for_users"],
             expires_at=fields["expires_at"],
-            application=Application.objects.filter(pk=application_id).first(),
+            application=Application.objects.filter(pk=application_id or 0).first(),
         )
         return Response(_with_text(key, raw), status=201)
 
