@@ -203,6 +203,8 @@ def _why_off(facts: CallerFacts) -> Iterator[str]:
         yield _("%(name)s is disabled.") % {"name": facts.integration}
     if facts.integration_state != "approved":
         yield _not_approved(facts.integration, facts.integration_state)
+    if not facts.theirs:
+        yield _("%(name)s is another person's own server.") % {"name": facts.integration}
     if not facts.available and facts.unavailable_reason:
         names = {"name": facts.full_name, "reason": translate_stored(facts.unavailable_reason)}
         yield _("%(name)s is not available: %(reason)s") % names

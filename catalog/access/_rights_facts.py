@@ -10,7 +10,7 @@ from django.db import connection
 
 from acl.rights.caller_lookup import Caller
 from acl.rights.decision import RuleFact
-from acl.rights.precedence_sql import GrantKind
+from acl.rights.precedence_sql import THEIRS, GrantKind
 from acl.rights.statement import rights_parameters, rights_sql
 from catalog.models import RuntimeCapability
 from catalog.querysets import TABLES
@@ -38,7 +38,8 @@ caller AS MATERIALIZED (
   LEFT JOIN auth_group g ON g.id = %(group)s::bigint
 )
 SELECT c.full_name, i.slug AS integration, i.title, i.enabled, i.state AS integration_state,
-       i.restricted, c.available AND c.id NOT IN (SELECT id FROM ended) AS available,
+       i.restricted, {THEIRS.format(integration="i", user="%(user)s::bigint")} AS theirs,
+       c.available AND c.id NOT IN (SELECT id FROM ended) AS available,
        CASE WHEN c.id IN (SELECT id FROM ended) THEN '{RuntimeCapability.EXPIRED}'
             ELSE c.unavailable_reason END AS unavailable_reason, c.state, c.ai_access,
        CASE WHEN c.id IN (SELECT id FROM usable WHERE mode = 2) THEN 2
@@ -82,6 +83,7 @@ class CallerFacts:
     enabled: bool
     integration_state: str
     restricted: bool
+    theirs: bool  # not another person's own server
     available: bool
     unavailable_reason: str
     state: str

@@ -150,7 +150,7 @@ def set_restricted(*, by: User | None, integration: Integration, restricted: boo
 @transaction.atomic
 def set_requestable(*, by: User | None, integration: Integration, requestable: bool) -> bool:
     """Allow or forbid everyone to ask for its tools by name; return True on a change."""
-    unlike = Integration.objects.filter(pk=integration.pk, requestable=not requestable)
+    unlike = Integration.objects.filter(pk=integration.pk, requestable=not requestable, owner=None)
     if not unlike.update(requestable=requestable):
         return False
     action = "integration.requestable" if requestable else "integration.unrequestable"
@@ -187,7 +187,8 @@ def erase_grant(
 
 def write_restricted(*, integration: Integration, restricted: bool) -> bool:
     """Set the flag without an audit entry, for previews; return True on a change."""
-    unlike = Integration.objects.filter(pk=integration.pk, restricted=not restricted)
+    # A person's own server stays as it is: the database keeps it from everyone else.
+    unlike = Integration.objects.filter(pk=integration.pk, restricted=not restricted, owner=None)
     return bool(unlike.update(restricted=restricted))
 
 
