@@ -4,7 +4,7 @@ from django.urls import path
 
 from acl.audit import pages
 from acl.keys import pages as key_pages
-from acl.people import member_pages
+from acl.people import pages as member_pages
 from acl.people import pages as people_pages
 
 urlpatterns = [

@@ -4,8 +4,7 @@ from django.urls import path
 
 from acl.keys.api import KeysView, KeyView, RotateKeyView
 from acl.people import api as people_api
-from acl.people import group_api
-from acl.spaces import api
+from acl.people import group_api, space_api
 
 urlpatterns = [
     path("keys", KeysView.as_view(), name="api-keys"),
@@ -24,9 +23,9 @@ urlpatterns = [
         group_api.MemberView.as_view(),
         name="api-group-member",
     ),
-    path("groups/<int:pk>/spaces", api.SpacesView.as_view(), name="api-spaces"),
-    path("spaces", api.SpacesOfGroupView.as_view(), name="api-spaces-of-group"),
-    path("spaces/<int:pk>", api.SpaceView.as_view(), name="api-space"),
+    path("groups/<int:pk>/spaces", space_api.SpacesView.as_view(), name="api-spaces"),
+    path("spaces", space_api.SpacesOfGroupView.as_view(), name="api-spaces-of-group"),
+    path("spaces/<int:pk>", space_api.SpaceView.as_view(), name="api-space"),
     path("people", people_api.PeopleView.as_view(), name="api-people"),
     path("invitations", people_api.InvitationsView.as_view(), name="api-invitations"),
     path("people/<str:user>", people_api.PersonView.as_view(), name="api-person"),

@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager
 
 import pglock
 
-from acl.platform.held_locks import try_lock
+from acl.platform.database_work import try_lock
 
 _CATALOG = 0x70656762  # arbitrary keys, used nowhere else
 _MANIFESTS = 0x70656763

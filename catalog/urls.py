@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from catalog.access.api import explanations, grants, merging, rules
+from catalog.access.api import explanations, grants, merging
 from catalog.capabilities import lookup_api
 from catalog.relations import api
 from catalog.runtime import api as runtime_api
@@ -36,8 +36,8 @@ urlpatterns = [
     path("groups/<int:pk>/merge", merging.GroupMergeView.as_view(), name="api-group-merge"),
     path("grants", grants.GrantsView.as_view(), name="api-grants"),
     path("access/grants", grants.EarlierGrantsView.as_view(), name="api-access-grants"),
-    path("access/rules", rules.RulesView.as_view(), name="api-access-rules"),
-    path("access/rules/<int:pk>", rules.RuleView.as_view(), name="api-access-rule"),
-    path("access/kept-rules", rules.KeptRulesView.as_view(), name="api-access-kept"),
-    path("access/kept-rules/<int:pk>", rules.KeptRuleView.as_view(), name="api-access-lift"),
+    path("access/rules", grants.RulesView.as_view(), name="api-access-rules"),
+    path("access/rules/<int:pk>", grants.RuleView.as_view(), name="api-access-rule"),
+    path("access/kept-rules", grants.KeptRulesView.as_view(), name="api-access-kept"),
+    path("access/kept-rules/<int:pk>", grants.KeptRuleView.as_view(), name="api-access-lift"),
 ]

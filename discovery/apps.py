@@ -18,18 +18,26 @@ class DiscoveryConfig(AppConfig):
         from catalog.readiness.obstacles import BUILT_IN_TOOLS
         from catalog.servers.secrets.sealed_values import register_sealed
         from discovery.calls.approvals import waiting_by_place
-        from discovery.calls.own_tools import register_answer
         from discovery.calls.queries import acts_context
+        from discovery.calls.view import register_answer
         from discovery.mcp.answers.dispatch import answer_call
         from discovery.metatools.registry import META_TOOLS
         from discovery.models import ChatModel
         from discovery.playground.sample_messages import first_call
-        from discovery.select.unheld_tools import rank_unheld
+        from discovery.select.helping_offers import rank_unheld
 
         extensions.add_places(
             NavigationPlace("playground", "Playground", "flask-conical", 10, covers=False, key="p"),
             NavigationPlace("my-tools", gettext_lazy("My tools"), "layout-grid", 20, key="t"),
             NavigationPlace("approvals", gettext_lazy("Approvals"), "list-checks", 110, key="a"),
+            NavigationPlace(
+                "applications",
+                gettext_lazy("Applications"),
+                "app-window",
+                145,
+                key="w",
+                for_staff=True,
+            ),
             NavigationPlace("calls", gettext_lazy("Calls"), "history", 220, key="o"),
             NavigationPlace("insights", gettext_lazy("Insights"), "chart-column", 230, key="n"),
         )

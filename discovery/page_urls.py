@@ -2,10 +2,11 @@
 
 from django.urls import include, path
 
-from acl.people import session_pages
+from acl.people import account_pages
 from acl.web import design_page
 from catalog.runtime import pages
-from catalog.servers.pages import my_secrets, sign_in
+from catalog.servers import secret_pages
+from discovery.applications import pages as application_pages
 from discovery.calls import approval_pages, my_tools_pages, policy_pages, try_pages
 from discovery.calls import pages as call_pages
 from discovery.chats import model_pages
@@ -37,12 +38,12 @@ urlpatterns = [
     path("tools/", my_tools_pages.my_tools, name="my-tools"),
     path("tools/connect/", page.connect, name="connect"),
     path("tools/requests/", my_tools_pages.requests, name="requests"),
-    path("tools/connections/", my_secrets.my_secrets, name="my-secrets"),
-    path("tools/connections/<slug:slug>/", my_secrets.my_secret, name="my-secret"),
-    path("tools/connections/<slug:slug>/sign-in/", sign_in.sign_in, name="my-sign-in"),
-    path("tools/connections/<slug:slug>/sign-out/", sign_in.sign_out, name="my-sign-out"),
-    path("connections/callback/", sign_in.callback, name="account-callback"),
-    path("connections/<uuid:public_id>/", sign_in.progress, name="account-progress"),
+    path("tools/connections/", secret_pages.my_secrets, name="my-secrets"),
+    path("tools/connections/<slug:slug>/", secret_pages.my_secret, name="my-secret"),
+    path("tools/connections/<slug:slug>/sign-in/", secret_pages.sign_in, name="my-sign-in"),
+    path("tools/connections/<slug:slug>/sign-out/", secret_pages.sign_out, name="my-sign-out"),
+    path("connections/callback/", secret_pages.callback, name="account-callback"),
+    path("connections/<uuid:public_id>/", secret_pages.progress, name="account-progress"),
     path("tools/runtime/", pages.runtime_tools, name="runtime-tools"),
     path(
         "tools/runtime/<slug:full_name>/<slug:decision>/",
@@ -63,8 +64,30 @@ urlpatterns = [
     path("calls/policy/", policy_pages.call_policies, name="call-policies"),
     path("calls/policy/<int:pk>/", policy_pages.set_call_policy, name="call-policy"),
     path("calls/<uuid:pk>/", call_pages.call, name="call"),
+    path("applications/", application_pages.applications, name="applications"),
+    path("applications/new/", application_pages.new_application, name="application-new"),
+    path("applications/<int:pk>/", application_pages.application, name="application"),
+    path(
+        "applications/<int:pk>/edit/", application_pages.edit_application, name="application-edit"
+    ),
+    path(
+        "applications/<int:pk>/delete/",
+        application_pages.remove_application,
+        name="application-remove",
+    ),
+    path(
+        "applications/<int:pk>/conversation/",
+        application_pages.conversation,
+        name="application-conversation",
+    ),
+    path("applications/<int:pk>/keys/", application_pages.add_key, name="application-add-key"),
+    path(
+        "applications/<int:pk>/keys/<int:key>/release/",
+        application_pages.release_key,
+        name="application-release-key",
+    ),
     path("design/", design_page.design, name="design"),
-    path("group/", session_pages.choose_group, name="choose-group"),
+    path("group/", account_pages.choose_group, name="choose-group"),
     path("", include("catalog.access.pages.access_urls")),
     path("", include("acl.people.account_urls")),
     path("", include("discovery.insights.urls")),

@@ -4,7 +4,7 @@ from celery import shared_task
 
 from acl.platform.jobs.task_names import FORGET_EXPERIENCES, LEARN_TAUGHT
 from discovery.learning.experience_store import delete_expired
-from discovery.teaching import taught_experiences
+from discovery.teaching import taught_messages
 
 
 @shared_task(name=FORGET_EXPERIENCES)  # type: ignore[untyped-decorator]
@@ -16,4 +16,4 @@ def forget_experiences() -> None:
 @shared_task(name=LEARN_TAUGHT)  # type: ignore[untyped-decorator]
 def learn_taught() -> None:
     """Learn the taught messages that are pending."""
-    taught_experiences.learn_taught()
+    taught_messages.learn_taught()

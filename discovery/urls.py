@@ -3,16 +3,21 @@
 from django.urls import path
 
 from discovery.advice.api import AdviceView
+from discovery.applications.api import (
+    ApplicationKeysView,
+    ApplicationKeyView,
+    ApplicationsView,
+    ApplicationView,
+    ConversationsView,
+)
 from discovery.calls.api import CallEventsView, CallView, CancelCallView, ExecuteView
 from discovery.calls.approval_api import ApprovalsView, ApprovalView, ApproveView, RejectView
 from discovery.calls.log_api import CallLogView
-from discovery.calls.policy_api import CallPolicyView
-from discovery.calls.quota_api import QuotasView, QuotaView
+from discovery.calls.quota_api import CallPolicyView, QuotasView, QuotaView
 from discovery.chats.model_api import ChatModelsView, ChatModelView
 from discovery.insights.api import AlertsView, FiguresView, WindowsView
-from discovery.insights.call_use_api import CallUseView
 from discovery.insights.risk_api import RisksView
-from discovery.insights.tool_use_api import ToolUseView
+from discovery.insights.use_api import CallUseView, ToolUseView
 from discovery.mcp.metatool_api import MetaToolsView, MetaToolView
 from discovery.prices.api import PricesView, PriceView
 from discovery.teaching.learning_api import LearningView
@@ -49,6 +54,19 @@ urlpatterns = [
     path("chat-models", ChatModelsView.as_view(), name="api-chat-models"),
     path("chat-models/<int:pk>", ChatModelView.as_view(), name="api-chat-model"),
     path("groups/<int:pk>/call-policy", CallPolicyView.as_view(), name="api-call-policy"),
+    path("applications", ApplicationsView.as_view(), name="api-applications"),
+    path("applications/<int:pk>", ApplicationView.as_view(), name="api-application"),
+    path("applications/<int:pk>/keys", ApplicationKeysView.as_view(), name="api-application-keys"),
+    path(
+        "applications/<int:pk>/keys/<int:key>",
+        ApplicationKeyView.as_view(),
+        name="api-application-key",
+    ),
+    path(
+        "applications/<int:pk>/conversations",
+        ConversationsView.as_view(),
+        name="api-application-conversations",
+    ),
     path("approvals", ApprovalsView.as_view(), name="api-approvals"),
     path("approvals/<uuid:pk>", ApprovalView.as_view(), name="api-approval"),
     path("approvals/<uuid:pk>/approve", ApproveView.as_view(), name="api-approve"),

@@ -13,10 +13,10 @@ def main() -> None:
     from django.core.management import execute_from_command_line
     from django.db import OperationalError
 
-    from acl.actor import request_context
+    from acl.actor import chain
 
     if len(sys.argv) > 1 and sys.argv[1] not in SERVICES:
-        request_context.note_operator()
+        chain.note_operator()
     try:
         execute_from_command_line(sys.argv)
     except OperationalError as problem:

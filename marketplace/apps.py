@@ -16,7 +16,7 @@ class MarketplaceConfig(AppConfig):
         """Add places to the rail, register deployment checks, and start tracing if configured."""
         from django.utils.translation import gettext_lazy as _
 
-        from acl.platform import heartbeat  # noqa: F401 - its receivers
+        from acl.platform import processes  # noqa: F401 - its receivers
         from acl.web.frame import NavigationPlace, extensions
         from catalog.servers.secrets.sealed_values import register_sealed
         from discovery.select.helping_offers import register_help

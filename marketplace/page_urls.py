@@ -3,9 +3,10 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from marketplace.additions import pages
-from marketplace.installs.pages import progress, proposals, start
-from marketplace.listings import icon_page, palette_pages
+from marketplace.installs.pages import progress, start
+from marketplace.listings import pages as icon_page
 from marketplace.listings import pages as listing_pages
+from marketplace.listings import palette_pages
 from marketplace.operate.checkup import pages as checkup_pages
 from marketplace.sources import pages as source_pages
 
@@ -28,8 +29,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
         listing_pages.decide,
         name="listing-review",
     ),
-    path("marketplace/proposals/", proposals.proposals, name="proposals"),
-    path("marketplace/proposals/<int:pk>/", proposals.answer, name="proposal"),
+    path("marketplace/proposals/", start.proposals, name="proposals"),
+    path("marketplace/proposals/<int:pk>/", start.answer, name="proposal"),
     path("marketplace/receivers/", start.receivers, name="install-receivers"),
     path(
         "marketplace/installations/<uuid:public_id>/",

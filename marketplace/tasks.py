@@ -3,16 +3,16 @@
 from celery import shared_task
 
 from acl.platform.jobs.task_names import DELIVER_MAIL, SWEEP_LISTINGS
-from marketplace.listings import scanner, search_index
+from marketplace.listings import reviews, search
 from marketplace.notifications import mail_sender
 
 
 @shared_task(name=SWEEP_LISTINGS)  # type: ignore[untyped-decorator]
 def sweep_listings() -> None:
     """Scan and describe what nobody has scanned or described, and embed some of what waits."""
-    scanner.scan_stored_listings()
-    search_index.describe_missing()
-    search_index.embed_listings()
+    reviews.scan_stored_listings()
+    search.describe_missing()
+    search.embed_listings()
 
 
 @shared_task(name=DELIVER_MAIL)  # type: ignore[untyped-decorator]

@@ -4,15 +4,8 @@ from django.urls import URLPattern, URLResolver, path
 
 from catalog.runtime import tool_settings_api
 from marketplace.additions import api
-from marketplace.installs.api import installation_steps, installations
-from marketplace.integrations.api import (
-    call_limit,
-    confirmation,
-    hosts,
-    network,
-    requestable,
-    reviews,
-)
+from marketplace.installs.api import installations
+from marketplace.integrations.api import integration_settings, network, reviews
 from marketplace.listings import api as listing_api
 from marketplace.sources import api as source_api
 
@@ -46,18 +39,18 @@ urlpatterns: list[URLPattern | URLResolver] = [
         path(f"{_ONE}/{step}", view.as_view(), name=f"api-installation-{step}")
         for step, view in (
             ("events", installations.EventsView),
-            ("cancel", installation_steps.CancelView),
-            ("retry", installation_steps.RetryView),
-            ("approve", installation_steps.ApproveToolsView),
-            ("confirm", installation_steps.ConfirmView),
-            ("update", installation_steps.UpdateView),
-            ("roll-back", installation_steps.RollBackView),
-            ("repair", installation_steps.RepairView),
+            ("cancel", installations.CancelView),
+            ("retry", installations.RetryView),
+            ("approve", installations.ApproveToolsView),
+            ("confirm", installations.ConfirmView),
+            ("update", installations.UpdateView),
+            ("roll-back", installations.RollBackView),
+            ("repair", installations.RepairView),
         )
     ),
     path(
         "integrations/<slug:slug>/confirm",
-        confirmation.ConfirmImportView.as_view(),
+        reviews.ConfirmImportView.as_view(),
         name="api-integration-confirm",
     ),
     path(
@@ -67,17 +60,17 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path(
         "integrations/<slug:slug>/call-limit",
-        call_limit.CallLimitView.as_view(),
+        integration_settings.CallLimitView.as_view(),
         name="api-integration-call-limit",
     ),
     path(
         "integrations/<slug:slug>/requestable",
-        requestable.RequestableView.as_view(),
+        integration_settings.RequestableView.as_view(),
         name="api-integration-requestable",
     ),
     path(
         "integrations/<slug:slug>/application-executes",
-        requestable.ApplicationExecutesView.as_view(),
+        integration_settings.ApplicationExecutesView.as_view(),
         name="api-integration-application-executes",
     ),
     path(
@@ -96,7 +89,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         reviews.RejectDefinitionView.as_view(),
         name="api-review-reject",
     ),
-    path("allowed-hosts", hosts.AllowedHostsView.as_view(), name="api-allowed-hosts"),
+    path("allowed-hosts", network.AllowedHostsView.as_view(), name="api-allowed-hosts"),
     path("additions", api.AdditionsView.as_view(), name="api-additions"),
     path("additions/<uuid:pk>", api.AdditionView.as_view(), name="api-addition"),
     path("sources", source_api.SourcesView.as_view(), name="api-sources"),

@@ -32,7 +32,7 @@ from catalog.registration._derived_columns import (
     compute_text_hash,
     fill_derived_columns,
 )
-from catalog.relations.stored_links import refresh_links
+from catalog.relations.relations import refresh_links
 from discovery.calls.arguments import hash_of, serialize_arguments
 from discovery.models import Call, Experience
 from marketplace.models import Listing, Source

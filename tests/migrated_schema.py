@@ -21,7 +21,7 @@ _DECIDES = (
     "marketplace/operate/roles/*.py",
     "catalog/effects/*.py",
     "catalog/formats/_side_effects.py",
-    "catalog/registration/scratch_catalog.py",
+    "catalog/registration/catalog_rebuild.py",
     "tests/databases.py",
     "requirements.lock",
 )

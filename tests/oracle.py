@@ -66,6 +66,8 @@ class World:
     capabilities: dict[int, CapabilityFacts] = field(default_factory=dict)
     rules: set[RuleFacts] = field(default_factory=set)
     grants: set[GrantFacts] = field(default_factory=set)
+    # Integrations that each chat application may reach; none named means all.
+    applications: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def bring(self, integration: int) -> set[int]:
         """Return an integration's capabilities."""
@@ -82,7 +84,12 @@ class World:
         if caller.other_groups and caller.space_id is not None and owner not in caller.group_ids:
             return set()
         alone = [
-            Caller(caller.user_id, group, caller.space_id if group == owner else None)
+            Caller(
+                caller.user_id,
+                group,
+                caller.space_id if group == owner else None,
+                application_id=caller.application_id,
+            )
             for group in caller.group_ids
         ]
         asked = alone if caller.other_groups else [caller]
@@ -98,11 +105,15 @@ class World:
             return False
         if (caller.user_id, caller.group_id) not in self.members:
             return False
+        if not self._is_reached(caller, facts.integration):
+            return False
         everyone = replace(self, grants={GrantFacts(caller.user_id, capability=capability)})
         return not self._granted(caller, capability) and everyone.answer(caller, capability) != "no"
 
     def answer(self, caller: Caller, capability: int) -> Effect:
         """Return the caller's mode for one capability."""
+        if not self._is_reached(caller, self.capabilities[capability].integration):
+            return "no"
         if caller.other_groups:
             return self._united_answer(caller, capability)
         path = self._path(caller)
@@ -148,6 +159,13 @@ class World:
             decided = self._nearest_rule(caller, capability, path)
             best = best if decided is None else min(best, decided)
         return EFFECTS[best]
+
+    def _is_reached(self, caller: Caller, integration: int) -> bool:
+        """Return True unless an application asks that may not reach it, or that is gone."""
+        if caller.application_id is None:
+            return True
+        allowed = self.applications.get(caller.application_id)
+        return allowed is not None and (not allowed or integration in allowed)
 
     def _path(self, caller: Caller) -> list[int] | None:
         """Return the caller's space and its ancestors, nearest first; None for another group's

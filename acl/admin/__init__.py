@@ -1,9 +1,8 @@
 """The admin of people, groups, spaces, keys and the audit log."""
 
 from acl.admin.key_admin import ApiKeyAdmin
-from acl.admin.people_admin import GroupAdmin, UserAdmin
+from acl.admin.people_admin import GroupAdmin, GroupPolicyAdmin, SpaceAdmin, UserAdmin
 from acl.admin.record_admin import AccessRequestAdmin, AuditEntryAdmin, InvitationAdmin
-from acl.admin.space_admin import GroupPolicyAdmin, SpaceAdmin
 
 __all__ = [
     "AccessRequestAdmin",

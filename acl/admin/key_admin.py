@@ -119,7 +119,10 @@ class ApiKeyAdmin(AuditedAdmin):
     def replace(self, request: HttpRequest, chosen: QuerySet[ApiKey]) -> HttpResponse:
         try:
             with transaction.atomic():
-                keys = [_replace(request, key) for key in chosen.filter(revoked_at=None)]
+                keys = [
+                    rotate_key(by=cast(User, request.user), key=key)
+                    for key in chosen.filter(revoked_at=None)
+                ]
         except DelegationRefused as refused:
             messages.error(request, str(refused))
             return HttpResponseRedirect(request.get_full_path())
@@ -143,10 +146,6 @@ class ApiKeyAdmin(AuditedAdmin):
         response = TemplateResponse(request, "admin/acl/apikey/shown_once.html", context)
         patch_cache_control(response, no_store=True)
         return response
-
-
-def _replace(request: HttpRequest, key: ApiKey) -> tuple[ApiKey, str]:
-    return rotate_key(by=cast(User, request.user), key=key)
 
 
 @admin.register(RegisteredClient)

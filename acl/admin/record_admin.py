@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
 from acl.models import (
     AccessRequest,
+    Application,
     AuditArchive,
     AuditEntry,
     AuditHead,
@@ -35,6 +36,15 @@ class AccessRequestAdmin(AuditedAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
+
+
+@admin.register(Application)
+class ApplicationAdmin(ReadOnlyAdmin):
+    """Read-only admin: the page Applications and the API keep them, with their keys."""
+
+    list_display = ("name", "group", "calls_a_day", "created_at")
+    list_select_related = ("group",)
+    search_fields = ("name", "group__name")
 
 
 @admin.register(SignInGroup)

@@ -8,12 +8,12 @@ from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
-from acl.audit.entry_text import detail_rows
 from acl.audit.log import (
     MOST_COUNTED,
     EntryFilter,
     count_entries,
     csv_lines,
+    detail_rows,
     json_lines,
     log_head,
     page_of_entries,
@@ -22,8 +22,7 @@ from acl.audit.log import (
     stream_entries,
 )
 from acl.audit.log_verification import Checked, check_log
-from acl.web.frame import PageRequest, frame_of, render_page
-from acl.web.staff_pages import admins_only
+from acl.web.frame import PageRequest, admins_only, frame_of, render_page
 
 MOST_CHECKED = 20_000  # a second or two; all of it is for the command
 DAY = {

@@ -17,7 +17,7 @@ from acl.models import ApiKey
 from acl.rights.caller_lookup import CallerRefused
 from acl.rights.delegation.authority import KeyHolder
 from acl.web.request_callers import principal_of
-from acl.web.strict_serializer import Flag, Number, StrictSerializer, Text
+from acl.web.serializers import Flag, Number, StrictSerializer, Text
 
 MOST_OVERLAP = 30 * 24 * 60  # minutes
 MOST_GROUPS = 200

@@ -21,11 +21,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_variables  # for reports of errors
 
 from acl.audit.recorder import record
-from acl.models import ApiKey, Invitation
+from acl.models import ApiKey, Application, Invitation
 from acl.models.api_key import IN_FORCE, Rank
-from acl.platform.clock import database_now
-from acl.platform.database_failures import write_if_room
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
+from acl.platform.database_work import database_now, write_if_room
+from acl.platform.strict_json import parse_json
 from acl.rights.delegation import (
     Actor,
     RequestedKey,
@@ -34,7 +34,7 @@ from acl.rights.delegation import (
     hold_credential,
     person_behind,
 )
-from acl.rights.delegation.authority import KeyHolder
+from acl.rights.delegation.authority import KeyApplication, KeyHolder
 from acl.visible_text.pieces import check_plain_name
 
 __all__ = ["KeyHolder", "KeyRefused", "check_key", "create_key", "digest_of", "holder_of",
@@ -65,9 +65,11 @@ def create_key(
     owner: User | None = None,
     acts_for_users: bool = False,
     expires_at: datetime | None = None,
+    application: Application | None = None,
 ) -> tuple[ApiKey, str]:
     """Create a key for `group`, `groups` or all groups; return it with its raw text, which cannot
-    be seen again. Without `expires_at` it ends when the key of `by` does.
+    be seen again. Without `expires_at` it ends when the key of `by` does, and without
+    `application` it belongs where that key does.
 
     Raises KeyRefused for a key that could do nothing, DelegationRefused for one that could do
     more than `by`.
@@ -81,7 +83,7 @@ def create_key(
     covered = [candidate for candidate in (group, *groups) if candidate is not None]
     requested, rank = check_new_key(
         by=by, scopes=scopes, groups=covered, all_groups=all_groups, owner=owner,
-        acts_for_users=acts_for_users, expires_at=expires_at,
+        acts_for_users=acts_for_users, expires_at=expires_at, application=application,
     )  # fmt: skip
     key, raw = _store(by, name=name, wanted=requested, rank=rank, groups=covered)
     record(
@@ -114,7 +116,9 @@ def rotate_key(
     end = database_now() + lifetime if lifetime else key.expires_at
     groups = {group.pk: group for group in key.groups.all()}
     reach = None if key.all_groups else frozenset(groups)
-    requested = RequestedKey(frozenset(key.scopes), reach, key.owner, key.acts_for_users, end)
+    requested = RequestedKey(
+        frozenset(key.scopes), reach, key.owner, key.acts_for_users, end, key.application_id
+    )
     rank = min(check_key_authority(by, requested), Rank(key.rank))
     successor, raw = _store(by, name=key.name, wanted=requested, rank=rank, groups=groups.values())
     limit = Now() + overlap
@@ -180,15 +184,18 @@ def check_new_key(
     owner: User | None,
     acts_for_users: bool,
     expires_at: datetime | None,
+    application: Application | None = None,
 ) -> tuple[RequestedKey, Rank]:
     """Return the power and the rank of the key that `create_key` would make; raise as it does."""
-    covered, end = {group.pk: group for group in groups}, expires_at or authority_of(by).ends_at
+    authority = authority_of(by)
+    covered, end = {group.pk: group for group in groups}, expires_at or authority.ends_at
+    application_id = application.pk if application else authority.application
     if owner is not None:
         owner = User.objects.get(pk=owner.pk)  # with the flags of this moment
     check_key(scopes=scopes, owner=owner, acts_for_users=acts_for_users)
     _check_groups(covered, all_groups=all_groups, owner=owner, acts_for_users=acts_for_users)
     reach = None if all_groups else frozenset(covered)
-    requested = RequestedKey(frozenset(scopes), reach, owner, acts_for_users, end)
+    requested = RequestedKey(frozenset(scopes), reach, owner, acts_for_users, end, application_id)
     return requested, check_key_authority(by, requested)
 
 
@@ -248,6 +255,7 @@ def _store(
         expires_at=wanted.expires_at,
         created_by=person_behind(by),
         made_with_id=maker,
+        application_id=wanted.application,
     )
     key.groups.set(groups)
     return key, raw
@@ -302,13 +310,15 @@ def _holder_in(rows: Sequence[Any]) -> KeyHolder | None:
     if not rows:
         return None
     [row] = rows
-    key_id, name, prefix, owner_id, acts_for_users, scopes, groups, all_groups, rank, end = row
+    key_id, name, prefix, owner_id, acts_for_users, scopes, groups, all_groups, rank, end = row[:10]
+    application = row[10]
     return KeyHolder(
         key_id, name, prefix, owner_id, acts_for_users, frozenset(scopes),
         group_ids=None if groups is None else frozenset(groups),
         all_groups=all_groups,
         rank=Rank(rank),
         expires_at=end,
+        application=KeyApplication(**parse_json(application)) if application else None,
     )  # fmt: skip
 
 
@@ -328,8 +338,13 @@ WITH known AS (
                   SELECT m.group_id FROM auth_user_groups m WHERE m.user_id = k.owner_id)))
          END AS groups,
          CASE WHEN NOT COALESCE(owner.is_staff, false) THEN 0
-              WHEN owner.is_superuser THEN k.rank ELSE LEAST(k.rank, 1) END AS rank
+              WHEN owner.is_superuser THEN k.rank ELSE LEAST(k.rank, 1) END AS rank,
+         CASE WHEN a.id IS NOT NULL THEN jsonb_build_object(
+           'id', a.id, 'name', a.name, 'defaults', a.defaults, 'calls_a_minute', a.calls_a_minute,
+           'calls_a_day', a.calls_a_day, 'tokens_a_day', a.tokens_a_day,
+           'cpu_a_minute', a.cpu_a_minute)::text END AS application
   FROM acl_apikey k LEFT JOIN auth_user owner ON owner.id = k.owner_id
+  LEFT JOIN acl_application a ON a.id = k.application_id
   WHERE k.digest = %(digest)s::text AND k.revoked_at IS NULL
     AND (k.expires_at IS NULL OR k.expires_at > now())
     AND COALESCE(owner.is_active, true) AND (k.rank = 0 OR owner.is_staff)
@@ -352,7 +367,8 @@ _NOTE_USE = """
 )
 """
 _KNOWN = """
-SELECT id, name, prefix, owner_id, acts_for_users, scopes, groups, all_groups, rank, expires_at
+SELECT id, name, prefix, owner_id, acts_for_users, scopes, groups, all_groups, rank, expires_at,
+       application
 FROM known WHERE groups IS NULL OR cardinality(groups) > 0
 """
 
@@ -375,4 +391,5 @@ def _details(key: ApiKey) -> dict[str, object]:
         "owner": key.owner.get_username() if key.owner else None,
         "acts_for_users": key.acts_for_users,
         "expires_at": key.expires_at.isoformat() if key.expires_at else None,
+        **({"application": key.application.name} if key.application else {}),
     }

@@ -6,7 +6,7 @@ import django.db.models.functions.datetime
 import django.db.models.functions.text
 from django.conf import settings
 from django.db import migrations, models
-from acl.platform.table_creation import CreateTables
+from acl.platform.migration_operations import CreateTables
 
 # The audit log is chained and append-only, whatever code writes an entry.
 AUDIT_CHAIN = """

@@ -3,7 +3,7 @@
 from django.db import migrations, models
 
 import acl.platform.stored_json
-from acl.models.rights_period import RightsPeriod
+from acl.models.rights_change import RightsPeriod
 
 # One function for all tables: its arguments are the columns to keep. The owner runs it, since the
 # application may not write periods. By the clock, since a transaction may change a row twice.

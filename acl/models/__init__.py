@@ -1,8 +1,23 @@
 """Tables of rights that need no catalogue, and bases for those that do."""
 
-from acl.models.api_key import ApiKey
-from acl.models.audit_entry import AuditArchive, AuditEntry, AuditHead, Look, ReplicaBeat
-from acl.models.chain_columns import ChainColumns, chain_columns
+from acl.models.api_key import (
+    ApiKey,
+    Invitation,
+    PersonLanguage,
+    ScimRecord,
+    ServiceAccount,
+    SignInGroup,
+)
+from acl.models.application import Application, ApplicationColumns, ConversationColumns
+from acl.models.audit_entry import (
+    AuditArchive,
+    AuditEntry,
+    AuditHead,
+    ChainColumns,
+    Look,
+    ReplicaBeat,
+    chain_columns,
+)
 from acl.models.registered_client import (
     AuthorizationCode,
     ClientConnection,
@@ -10,21 +25,21 @@ from acl.models.registered_client import (
     ClientToken,
     RegisteredClient,
 )
-from acl.models.rights_change import RightsChange
-from acl.models.rights_period import RightsPeriod
-from acl.models.rule_bases import AccessRequest, GroupGrantBase, RuleBase, UserGrantBase
-from acl.models.service_account import (
-    Invitation,
-    PersonLanguage,
-    ScimRecord,
-    ServiceAccount,
-    SignInGroup,
+from acl.models.rights_change import RightsChange, RightsPeriod
+from acl.models.space import (
+    AccessRequest,
+    GroupGrantBase,
+    GroupPolicy,
+    RuleBase,
+    Space,
+    UserGrantBase,
 )
-from acl.models.space import GroupPolicy, Space
 
 __all__ = [
     "AccessRequest",
     "ApiKey",
+    "Application",
+    "ApplicationColumns",
     "AuditArchive",
     "AuditEntry",
     "AuditHead",
@@ -33,6 +48,7 @@ __all__ = [
     "ClientConnection",
     "ClientDocument",
     "ClientToken",
+    "ConversationColumns",
     "GroupGrantBase",
     "GroupPolicy",
     "Invitation",

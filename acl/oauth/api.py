@@ -15,8 +15,8 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_POST, require_safe
 
-from acl.oauth._registration import RegistrationRefused, register_client
 from acl.oauth.authorization_server import authorization_server, origin_of, server_metadata
+from acl.oauth.client_registration import RegistrationRefused, register_client
 from acl.platform.client_address import client_address, network_of
 from acl.platform.strict_json import StrictJSONError, parse_json
 from acl.web.rate_counts import seconds_over

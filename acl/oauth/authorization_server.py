@@ -24,16 +24,17 @@ from django.urls import reverse
 
 from acl.keys.lifecycle import digest_of
 from acl.models import AuthorizationCode, ClientToken, RegisteredClient
-from acl.oauth._issued_tokens import (
+from acl.oauth.connections import (
+    SCOPES,
     IssuedCode,
     IssuedToken,
     PublicClient,
+    end_connection,
     new_tokens,
     redeem_code,
     store_tokens,
 )
-from acl.oauth.connections import SCOPES, end_connection
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 
 # Resources of tokens: this deployment's MCP addresses (RFC 8707).
 

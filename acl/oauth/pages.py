@@ -16,15 +16,17 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from acl.models import ClientDocument
-from acl.oauth._registration import host_of, is_own_machine, origin_to_allow
 from acl.oauth.authorization_server import CodeGrant, authorization_server, origin_of
-from acl.oauth.client_documents import (
+from acl.oauth.client_registration import (
     DocumentRefused,
     ask_for_document,
     check_document_address,
     find_document,
+    host_of,
     is_document_address,
     is_late,
+    is_own_machine,
+    origin_to_allow,
 )
 from acl.oauth.connections import end_connection, list_connections
 from acl.platform.client_address import client_address, network_of
@@ -52,7 +54,11 @@ def _answer(request: PageRequest) -> HttpResponse:
         grant = authorization_server().get_consent_grant(request, end_user=request.user)
         return _decide(request, grant) if request.method == "POST" else _ask(request, grant)
     except OAuth2Error as error:
-        return _refuse(request, error)
+        # Tell the client, where the redirect URI is its own; otherwise only the person.
+        if not error.redirect_uri:
+            return _explain(request, error.error)
+        status, _body, headers = error()
+        return _with_issuer(request, HttpResponse(status=status, headers=dict(headers)))
     except ValueError:  # Authlib cannot quote odd characters in the description of an error
         return _explain(request, "invalid_request")
 
@@ -137,14 +143,6 @@ def _decide(request: PageRequest, grant: CodeGrant) -> HttpResponse:
         request, grant_user=person, grant=grant
     )
     return _with_issuer(request, answer)
-
-
-def _refuse(request: PageRequest, error: OAuth2Error) -> HttpResponse:
-    """Tell the client, where the redirect URI is its own; otherwise only the person."""
-    if not error.redirect_uri:
-        return _explain(request, error.error)
-    status, _body, headers = error()
-    return _with_issuer(request, HttpResponse(status=status, headers=dict(headers)))
 
 
 def _with_issuer(request: PageRequest, answer: HttpResponse) -> HttpResponse:

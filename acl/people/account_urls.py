@@ -11,14 +11,14 @@ from django.contrib.auth.views import LogoutView
 from django.urls import path, re_path
 
 from acl.oauth import pages
-from acl.people import account_pages, session_pages
+from acl.people import account_pages
 from acl.people.oidc import PROVIDER
 from acl.web import help_pages
 
 # Some places have two names: ours, and the one that allauth asks for.
 urlpatterns = [
-    path("sign-in/", session_pages.SignIn.as_view(), name="account_login"),
-    path("sign-in/", session_pages.SignIn.as_view(), name="login"),
+    path("sign-in/", account_pages.SignIn.as_view(), name="account_login"),
+    path("sign-in/", account_pages.SignIn.as_view(), name="login"),
     path("sign-in/code/", allauth_codes.authenticate, name="mfa_authenticate"),
     path("sign-in/forgotten/", allauth_account.password_reset, name="account_reset_password"),
     path(
@@ -36,10 +36,10 @@ urlpatterns = [
         allauth_account.password_reset_from_key_done,
         name="account_reset_password_from_key_done",
     ),
-    path(f"sign-in/{PROVIDER}/", session_pages.provider_sign_in, name="provider-sign-in"),
+    path(f"sign-in/{PROVIDER}/", account_pages.provider_sign_in, name="provider-sign-in"),
     re_path(
         rf"^sign-in/(?P<provider_id>{PROVIDER})/callback/$",
-        session_pages.provider_callback,
+        account_pages.provider_callback,
         name="openid_connect_callback",
     ),
     path(
@@ -52,7 +52,7 @@ urlpatterns = [
     path("invitation/<str:raw>/", account_pages.accept_invitation, name="invitation"),
     path("account/", account_pages.account, name="account"),
     path("account/", account_pages.account, name="mfa_index"),
-    path("account/language/", session_pages.choose_language, name="choose-language"),
+    path("account/language/", account_pages.choose_language, name="choose-language"),
     path("help/", help_pages.help_page, name="help"),
     path("help/<slug:name>/", help_pages.help_page, name="help-page"),
     path("oauth/authorize", pages.authorize, name="oauth-authorize"),

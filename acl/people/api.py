@@ -17,11 +17,10 @@ from acl.people.languages import language_of
 from acl.people.people import PeopleFilter, PeopleRefused, deactivate, list_people, reactivate
 from acl.people.personal_data import erase_person
 from acl.rights.delegation.authority import KeyHolder
-from acl.web.answer_serializer import page_serializer
 from acl.web.api_views import GroupAdminView
 from acl.web.problems import Conflict, Refusals, refusals_as_problems
 from acl.web.request_callers import acting_admin, groups_known, people_known, principal_of
-from acl.web.strict_serializer import Flag, StrictSerializer, Text
+from acl.web.serializers import Flag, StrictSerializer, Text, page_serializer
 
 MOST_ROWS, USUAL_ROWS = 200, 50
 _REFUSALS: Refusals = {PeopleRefused: lambda refused: Conflict(str(refused))}

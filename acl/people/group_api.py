@@ -11,7 +11,7 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from acl.people._member_lists import MOST_ENTRIES, add_all
+from acl.people._invitations import MOST_ENTRIES, add_all
 from acl.people.api import PageSerializer, PersonSerializer, page_of, paged
 from acl.people.groups import (
     LONGEST_NAME,
@@ -24,11 +24,10 @@ from acl.people.groups import (
 )
 from acl.people.people import PeopleRefused, take_out_of_group
 from acl.people.spaces import set_open
-from acl.web.answer_serializer import page_serializer
 from acl.web.api_views import GroupAdminView
 from acl.web.problems import Conflict, Refusals, Unprocessable, refusals_as_problems
 from acl.web.request_callers import acting_admin, groups_known, people_known
-from acl.web.strict_serializer import Flag, StrictSerializer, Text
+from acl.web.serializers import Flag, StrictSerializer, Text, page_serializer
 
 _REFUSALS: Refusals = {
     GroupRefused: lambda refused: Unprocessable(str(refused)),

@@ -7,8 +7,12 @@ from allauth.mfa.base.forms import AuthenticateForm, BaseAuthenticateForm, Reaut
 from django.core.cache import cache
 from django.core.exceptions import ValidationError
 
-from acl.people._backends import find_by_address
-from acl.people._lockout import codes_are_locked, forget_wrong_codes, note_wrong_code
+from acl.people.sign_in_attempts import (
+    codes_are_locked,
+    find_by_address,
+    forget_wrong_codes,
+    note_wrong_code,
+)
 
 # As long as a code can count, with the tolerance. allauth remembers it for half a minute only.
 SECONDS_OF_A_CODE = 120

@@ -40,8 +40,13 @@ def create_space(
     parent = _place(group, parent or ensure_root(group))
     _check_depth(parent, below=1)
     name = _checked(name)
+    # Check a slug that was chosen, if one was.
+    if len(slug) > LONGEST_SLUG or (slug and not slug_re.fullmatch(slug)):
+        raise SpaceRefused(_("Enter a slug of letters, digits, hyphens and underscores."))
+    if slug and Space.objects.filter(group=group, slug=slug).exists():
+        raise SpaceRefused(_("There is already a space with this slug."))
     space = Space.objects.create(
-        group=group, parent=parent, name=name, slug=_chosen(group, slug) or _free_slug(group, name)
+        group=group, parent=parent, name=name, slug=slug or _free_slug(group, name)
     )
     details = {"parent": parent.slug}
     record(by=by, action="space.created", target=str(space), details=details, groups=[group.pk])
@@ -179,15 +184,6 @@ def _checked(name: str) -> str:
     except ValidationError as problem:
         raise SpaceRefused(problem.message) from problem
     return name
-
-
-def _chosen(group: Group, slug: str) -> str:
-    """Check a slug that was chosen, if one was."""
-    if len(slug) > LONGEST_SLUG or (slug and not slug_re.fullmatch(slug)):
-        raise SpaceRefused(_("Enter a slug of letters, digits, hyphens and underscores."))
-    if slug and Space.objects.filter(group=group, slug=slug).exists():
-        raise SpaceRefused(_("There is already a space with this slug."))
-    return slug
 
 
 def _free_slug(group: Group, name: str) -> str:

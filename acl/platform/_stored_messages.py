@@ -271,6 +271,7 @@ MESSAGES = (
     gettext_noop("is neither a zip nor a tar.gz archive"),
     gettext_noop("is neither an archive (.tar.gz, .zip) nor a repository on a supported Git host"),
     gettext_noop("is nested more than %(first)s deep"),
+    gettext_noop("is no JSON schema that can be checked; read as an object"),
     gettext_noop("is no setting of Pegboard, and is left out"),
     gettext_noop("is none that Pegboard starts or reaches, so it is only listed"),
     gettext_noop("is not UTF-8 text (byte %(first)s)"),

@@ -1,6 +1,6 @@
 """Answers as dataclasses: each field says how it is written as JSON and what it means.
 
-`write_answer` writes them; `acl/web/answer_serializer.py` describes the same fields in OpenAPI.
+`write_answer` writes them; `acl/web/serializers.py` describes the same fields in OpenAPI.
 """
 
 from collections.abc import Callable
@@ -110,17 +110,14 @@ def _plan(model: type, parts: frozenset[str]) -> _Plan:
     pairs = [(field, field.shown.parts) for field in fields_of(model)]
     chosen = [field for field, field_parts in pairs if field_parts is None or field_parts & parts]
     writers = [(field.name, _writer(field, parts)) for field in chosen]
+    sources = [field.source for field in chosen]
+    getter = attrgetter(*sources)
     return _Plan(
         tuple(field.name for field in chosen),
-        _reader([field.source for field in chosen]),
+        getter if len(sources) > 1 else lambda answer: (getter(answer),),
         tuple((name, write) for name, write in writers if write),
         tuple(field.name for field in chosen if field.shown.optional),
     )
-
-
-def _reader(sources: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    getter = attrgetter(*sources)
-    return getter if len(sources) > 1 else lambda answer: (getter(answer),)
 
 
 def _writer(field: Field, parts: frozenset[str]) -> Callable[[Any], Any] | None:

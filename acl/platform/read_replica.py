@@ -22,7 +22,7 @@ from django.conf import settings
 from django.db import Error, InterfaceError, OperationalError, connection, connections
 from prometheus_client import Counter
 
-from acl.platform.prepared_statements import Table, rows_of, table_of
+from acl.platform.database_connections import Table, rows_of, table_of
 from acl.platform.redis_circuit import CircuitBreaker
 
 # Connection to the read replica, as an entry of Django's DATABASES.

@@ -18,10 +18,9 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from acl.actor.chain import CredentialKind
-from acl.actor.request_context import current_chain
+from acl.actor.chain import CredentialKind, current_chain
 from acl.models import ApiKey
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 
 NOT_A_PERSON = gettext_noop("Only a person may decide. The key needs a person as its owner.")
 NOBODY_ELSE = gettext_noop(

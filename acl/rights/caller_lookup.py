@@ -4,13 +4,15 @@ Whether a name is unknown, inactive or another group's, the refusal is the same,
 single statement.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from django.contrib.auth.models import User
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from acl.platform.prepared_statements import rows_of
+from acl.models import Application
+from acl.platform.database_connections import rows_of
 from acl.rights.delegation import acts_for_others
 from acl.rights.delegation.authority import KeyHolder
 
@@ -24,13 +26,15 @@ class Caller:
 
     With `other_groups` the user asks as a member of all these groups together: each answers for
     itself, and the answers are united (docs/access.md). `group_id` is the group of the space, or
-    the first; what is recorded of the question is recorded there.
+    the first; what is recorded of the question is recorded there. What asks by the key of a chat
+    application gets no more than that application may reach.
     """
 
     user_id: int
     group_id: int
     space_id: int | None = None
     other_groups: tuple[int, ...] = ()
+    application_id: int | None = None
 
     @property
     def group_ids(self) -> tuple[int, ...]:
@@ -38,9 +42,20 @@ class Caller:
         return (self.group_id, *self.other_groups)
 
     @property
+    def application_rows(self) -> Q:
+        """Limit rows to those of the caller's application, where one asks: another application of
+        the same person may reach what this one may not."""
+        return rows_of_application(self.application_id)
+
+    @property
     def is_united(self) -> bool:
         """True if several groups answer together."""
         return bool(self.other_groups)
+
+
+def rows_of_application(application_id: int | None) -> Q:
+    """Limit rows to those of an application; None is no limit."""
+    return Q() if application_id is None else Q(application=application_id)
 
 
 NOBODY = 0  # no row has this key
@@ -99,20 +114,47 @@ def caller_for(
     user: str | None = None,
     group: str | None = None,
     space: str | None = None,
+    application: str | None = None,
     usual_group: str | None = None,
 ) -> Caller:
     """Return the caller that `principal` may act for, found by one statement.
 
     A person acts in one of their groups: the one named, else `usual_group` where they are still a
     member, else the first by name. Staff may name any user. A key acts in the group named, else in
-    all groups of the user that it covers, together.
+    all groups of the user that it covers, together, and for the application that it belongs to.
     """
     limits = {"user": user, "group": group, "space": space, **_limits(principal, user)}
     conditions = {name: value for name, value in limits.items() if value is not None}
     rows = rows_of(_caller(tuple(conditions)), {**conditions, "usual_group": usual_group})
     if not rows:
         raise CallerRefused
-    return _caller_in(rows, united=isinstance(principal, KeyHolder), in_space=space is not None)
+    is_key = isinstance(principal, KeyHolder)
+    caller = _caller_in(rows, united=is_key, in_space=space is not None)
+    application_id = application_of(principal, application)
+    return replace(caller, application_id=application_id) if application_id else caller
+
+
+def application_of(principal: KeyHolder | User, name: str | None) -> int | None:
+    """Return the application that `principal` asks for: a key's own, or the one that is named.
+
+    A key of an application names no other. Anyone else names one that a group of theirs owns, as
+    this gives them less than they have; admins name any.
+    """
+    if isinstance(principal, KeyHolder) and principal.application is not None:
+        if name not in (None, principal.application.name):
+            raise CallerRefused
+        return principal.application.id
+    if name is None:
+        return None
+    applications = Application.objects.filter(name=name)
+    if isinstance(principal, KeyHolder):
+        applications = applications.filter(principal.administered())
+    elif not principal.is_staff:
+        applications = applications.filter(group__user=principal)
+    key = applications.values_list("pk", flat=True).first()
+    if key is None:
+        raise CallerRefused
+    return key
 
 
 def _caller_in(rows: list[tuple[int, int, int | None]], *, united: bool, in_space: bool) -> Caller:

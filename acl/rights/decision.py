@@ -30,8 +30,8 @@ from acl.rights.precedence_sql import (
 
 SubjectKind = Literal["user", "group", "everyone"]
 TargetKind = Literal["capability", "integration"]
-Stop = Literal["nobody", "switched-off"]
-Ground = Literal["nobody", "switched-off", "rule", "grant", "default", "own"]
+Stop = Literal["nobody", "switched-off", "application"]
+Ground = Literal["nobody", "switched-off", "application", "rule", "grant", "default", "own"]
 
 
 class ComparableRule(Protocol):
@@ -95,7 +95,8 @@ class RightsFacts:
     grants: tuple[GrantKind, ...] = ()
     by_default: bool = False  # an open group, and an integration that is not restricted
     asks_first: bool = False  # by the capability's own setting
-    stop: Stop | None = None  # nobody asks, or it is switched off: nothing else is looked at
+    # Nobody asks, it is switched off, or kept from the application: nothing else is looked at.
+    stop: Stop | None = None
 
 
 @dataclass(frozen=True, slots=True)

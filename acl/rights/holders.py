@@ -27,6 +27,9 @@ target AS MATERIALIZED (
   SELECT c.id, c.integration_id, c.ai_access, i.restricted, i.owner_id
   FROM {capability} c JOIN {integration} i ON i.id = c.integration_id
   WHERE c.id = %(capability)s::bigint AND {live} AND {usable_at_all}
+    AND (%(application)s::bigint IS NULL OR EXISTS (
+      SELECT FROM acl_application a WHERE a.id = %(application)s::bigint
+       AND (cardinality(a.integrations) = 0 OR i.id = ANY (a.integrations))))
 ),
 rule AS MATERIALIZED (
   SELECT r.id, r.space_id, r.effect, r.user_id, r.group_id, r.capability_id
@@ -85,7 +88,7 @@ _SUBJECTS = {"user": "g.user_id, NULL::bigint", "group": "NULL::bigint, g.group_
 
 def holders_sql(tables: RightsTables) -> str:
     """Return the common table expressions that end in `holder`, to follow `WITH RECURSIVE`; they
-    ask for `capability`, `unavailable` and `kind`."""
+    ask for `capability`, `application`, `unavailable` and `kind`."""
     names = names_in(tables)
     return _HOLDERS.format(
         **names,

@@ -1,6 +1,6 @@
 """Rights at a past moment: the same statements, over the tables as they were then.
 
-Triggers keep what rights depend on as periods (`acl/models/rights_period.py`). `rights_at` builds
+Triggers keep what rights depend on as periods (`acl/models/rights_change.py`). `rights_at` builds
 the tables as they were at a moment, as temporary ones of the same names, which Postgres finds
 first. So there is one description of rights for all moments, and whatever asks by these tables
 answers for the past.
@@ -20,7 +20,7 @@ from django.utils.timezone import is_naive, localtime, make_aware
 from django.utils.translation import gettext as _
 
 from acl.models import RightsPeriod
-from acl.models.rights_period import KEEPER
+from acl.models.rights_change import KEEPER
 
 
 class MomentUnknown(ValueError):

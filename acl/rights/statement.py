@@ -50,18 +50,21 @@ class RightsTables:
 
 
 # Who asks, and the rules that speak about them. {user}, {group} and {space} are parameters, or the
-# columns of an outer query that asks for one group after the other.
+# columns of an outer query that asks for one group after the other. An application that is gone
+# makes nobody of its callers; `allowed` is NULL where nothing limits them.
 _RULES = """
 who AS MATERIALIZED (          -- no row: nobody, nothing
   SELECT u.id AS user_id, m.group_id, COALESCE(p.open_default, false) AS open_default,
-         s.id AS space_id
+         s.id AS space_id, NULLIF(a.integrations, ARRAY[]::bigint[]) AS allowed
   FROM auth_user u
   JOIN auth_user_groups m ON m.user_id = u.id AND m.group_id = {group}
   LEFT JOIN acl_grouppolicy p ON p.group_id = m.group_id
   LEFT JOIN acl_space s ON s.group_id = m.group_id
    AND CASE WHEN {space} IS NULL THEN s.parent_id IS NULL
             ELSE s.id = {space} END
+  LEFT JOIN acl_application a ON a.id = {application}
   WHERE u.id = {user} AND u.is_active AND ({space} IS NULL OR s.id IS NOT NULL)
+    AND ({application} IS NULL OR a.id IS NOT NULL)
 ),
 path AS (                      -- the space and those above it; the bound stops a cycle
   SELECT s.id, s.group_id, s.parent_id, 0 AS distance
@@ -112,7 +115,7 @@ live AS MATERIALIZED (         -- one row per live integration; verdict: 0 no, 1
   LEFT JOIN integration_rule r ON r.id = i.id LEFT JOIN integration_grant g ON g.id = i.id
   CROSS JOIN LATERAL (
     SELECT {granted} AS granted) d
-  WHERE {live}{live_asked}
+  WHERE {live} AND (who.allowed IS NULL OR i.id = ANY (who.allowed)){live_asked}
     AND (NOT %(connected)s::bool OR {can_run})
 ),
 exception AS MATERIALIZED (    -- capabilities with a rule or a grant of their own
@@ -269,18 +272,26 @@ usable AS MATERIALIZED (
   FROM each CROSS JOIN LATERAL (WITH RECURSIVE {answer} SELECT id, mode FROM usable) answer
 )
 """
+_APPLICATION = "%(application)s::bigint"
 _ONE = {
     "user": "%(user)s::bigint",
     "group": "%(group)s::bigint",
     "space": "%(space)s::bigint",
+    "application": _APPLICATION,
 }
-_EACH = {"user": "%(user)s::bigint", "group": "each.group_id", "space": "each.space_id"}
+_EACH = {
+    "user": "%(user)s::bigint",
+    "group": "each.group_id",
+    "space": "each.space_id",
+    "application": _APPLICATION,
+}
 _MEMBER = {**_EACH, "user": "each.user_id"}
 # Without a space nothing limits the groups: no group has the id 0.
 _OF_THE_SPACE = {
     "user": "%(user)s::bigint",
     "group": "COALESCE((SELECT group_id FROM each WHERE space_id IS NOT NULL), 0)",
     "space": "%(space)s::bigint",
+    "application": _APPLICATION,
 }
 _PRECEDENCE = {
     "rank": rank_sql(rule="r", distance="path.distance"),
@@ -453,6 +464,7 @@ def rights_parameters(
         "group": caller.group_id,
         "groups": list(caller.group_ids),
         "space": caller.space_id,
+        "application": caller.application_id,
         "unavailable": unavailable,
         "kind": kind,
         "connected": connected,
@@ -509,14 +521,11 @@ class UsableQuerySet(models.QuerySet):
         """Return the ids as a subquery. It does not look at the row outside, so it runs once."""
         # The names in it are our own.
         statement = f"{rights} SELECT id FROM usable"  # noqa: S608
-        sql, values = _positional(statement, rights_parameters(caller, unavailable=unavailable))
+        # The same statement with %s, which is all that RawSQL takes.
+        parameters = rights_parameters(caller, unavailable=unavailable)
+        order = re.findall(r"%\((\w+)\)s", statement)
+        sql, values = re.sub(r"%\(\w+\)s", "%s", statement), [parameters[name] for name in order]
         before = f"asked (id) AS MATERIALIZED ({chosen[0]}), " if chosen else ""
         values = [*chosen[1], *values] if chosen else values
         # Every value is a parameter.
         return RawSQL(f"WITH RECURSIVE {before}{sql}", values)  # noqa: S611
-
-
-def _positional(sql: str, parameters: dict[str, Any]) -> tuple[str, list[Any]]:
-    """The same statement with %s, which is all that RawSQL takes."""
-    order = re.findall(r"%\((\w+)\)s", sql)
-    return re.sub(r"%\(\w+\)s", "%s", sql), [parameters[name] for name in order]

@@ -11,7 +11,7 @@ from django.db import connection
 
 from acl.models.rights_change import RightsChange
 
-EVERYONE, PERSON, GROUP, READINESS = RightsChange.Concern.values
+EVERYONE, PERSON, GROUP, READINESS, APPLICATION = RightsChange.Concern.values
 # Rows of one subject that are merged into one.
 _MOST_ROWS = 16
 
@@ -32,6 +32,9 @@ _VERSION = f"""(SELECT concat_ws('/', COALESCE(bit_xor(number), 0),
     SELECT number FROM acl_rightschange WHERE subject = {PERSON} AND key = %(user)s::bigint
     UNION ALL
     SELECT number FROM acl_rightschange WHERE subject = {GROUP} AND key = ANY (%(groups)s::bigint[])
+    UNION ALL
+    SELECT number FROM acl_rightschange
+    WHERE subject = {APPLICATION} AND key = %(application)s::bigint
     UNION ALL
     SELECT number FROM acl_rightschange
     WHERE subject = {READINESS} AND key IN (0, %(user)s::bigint) AND %(connected)s::bool

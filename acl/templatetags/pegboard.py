@@ -14,10 +14,10 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, gettext_noop
 
-from acl.audit.entry_text import actor_text, credential_text, entry_actor_text
+from acl.audit.log import actor_text, credential_text, entry_actor_text
 from acl.models import ApiKey
 from acl.platform.stored_texts import translate_stored
-from acl.web.help_topics import topic_of
+from acl.web.help_pages import topic_of
 
 register = template.Library()
 _LEAST_DOLLARS, _WHOLE_CENTS = Decimal("0.0001"), 100

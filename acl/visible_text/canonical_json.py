@@ -215,7 +215,9 @@ def _line(name: tuple[Piece, ...], value: Any, depth: int) -> Line:
         case NumberLiteral():
             return Line(depth, name, "number", (Piece(str(value)),))
         case str():
-            return Line(depth, name, "text", tuple(_quoted(value)), value)
+            return Line(
+                depth, name, "text", (Piece('"'), *split_into_pieces(value), Piece('"')), value
+            )
         case dict():
             return Line(depth, name, "object", (Piece(_counted(len(value), "name", "object")),))
         case list() if _is_row(value):
@@ -229,12 +231,10 @@ def _line(name: tuple[Piece, ...], value: Any, depth: int) -> Line:
 def _is_row(value: list[Any]) -> bool:
     """Return True for a list of numbers and the like, which reads best on one line."""
     return bool(value) and not any(
-        _is_text(item) or isinstance(item, dict | list) for item in value
+        (isinstance(item, str) and not isinstance(item, NumberLiteral))
+        or isinstance(item, dict | list)
+        for item in value
     )
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and not isinstance(value, NumberLiteral)
 
 
 def _atom(value: Any) -> str:
@@ -247,10 +247,6 @@ def _counted(number: int, part: str, whole: str) -> str:
     return f"{whole} of {number:,} {part}{'' if number == 1 else 's'}"
 
 
-def _quoted(text: str) -> list[Piece]:
-    return [Piece('"'), *split_into_pieces(text), Piece('"')]
-
-
 def _name(name: str) -> tuple[Piece, ...]:
     """Return a plain name as it is, and any other in quotation marks, its own written out."""
     if _PLAIN_NAME.fullmatch(name):
@@ -259,12 +255,11 @@ def _name(name: str) -> tuple[Piece, ...]:
     pieces = [Piece('"'), *split_into_pieces(first)]
     for part in others:
         pieces += [Piece("[U+0022 QUOTATION MARK]", "hidden"), *split_into_pieces(part)]
-    return tuple(_flat(piece) for piece in [*pieces, Piece('"')])
-
-
-def _flat(piece: Piece) -> Piece:
-    """Return the piece on one line: a line feed in a name is shown by its sign only."""
-    return Piece(piece.text.rstrip("\n"), "hidden") if piece.kind == "line" else piece
+    # The piece on one line: a line feed in a name is shown by its sign only.
+    return tuple(
+        Piece(piece.text.rstrip("\n"), "hidden") if piece.kind == "line" else piece
+        for piece in [*pieces, Piece('"')]
+    )
 
 
 def _source(value: Any) -> str:

@@ -121,7 +121,8 @@ def show_text(text: str) -> str:
 def _pieces(text: str) -> Iterator[Piece]:
     foreign, decoded = find_foreign(text), dict(_decoded_labels(text))
     unseen = _unseen(text)
-    forged = _forged_marks(text)
+    folded = "".join(character if len(character) == 1 else "?" for character in map(_fold, text))
+    forged = {match.start() for match in _MARK_START.finditer(folded)}
     at = 0
     while at < len(text):
         character = text[at]
@@ -167,11 +168,6 @@ def _unseen(text: str) -> set[int]:
         ):
             unseen.add(at)
     return unseen
-
-
-def _forged_marks(text: str) -> set[int]:
-    folded = "".join(character if len(character) == 1 else "?" for character in map(_fold, text))
-    return {match.start() for match in _MARK_START.finditer(folded)}
 
 
 def _fold(character: str) -> str:

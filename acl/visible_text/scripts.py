@@ -86,7 +86,8 @@ def find_foreign(text: str) -> set[int]:
             odd |= {
                 start + place
                 for place, character in enumerate(token)
-                if _is_odd_in_address(character)
+                if character in LOOKS_LIKE
+                and _SCRIPTS[character] in {"LATIN", "COMMON", *_EAST_ASIAN}
             }
     return odd
 
@@ -98,7 +99,9 @@ def _tokens(text: str) -> Iterator[tuple[int, str, list[_Word]]]:
             continue
         bare = _without_punctuation_around(token)
         start = match.start() + token.index(bare) if bare else match.start()
-        address = bool(bare) and bool(_ADDRESS.search(_folded(bare)))
+        address = bool(bare) and bool(
+            _ADDRESS.search("".join(LOOKS_LIKE.get(character, character) for character in bare))
+        )
         words = [
             _Word(word_match[0], start + word_match.start(), address)
             for word_match in _WORD.finditer(bare)
@@ -113,10 +116,6 @@ def _without_punctuation_around(token: str) -> str:
         if unicodedata.category(character)[0] not in "PS"
     ]
     return token[inner[0] : inner[-1] + 1] if inner else ""
-
-
-def _folded(token: str) -> str:
-    return "".join(LOOKS_LIKE.get(character, character) for character in token)
 
 
 def _odd_letters(word: _Word) -> Iterator[int]:
@@ -220,7 +219,3 @@ def _styled(text: str) -> Iterator[int]:
             continue
         if not (wide_is_ordinary and unicodedata.east_asian_width(character) == "F"):
             yield at
-
-
-def _is_odd_in_address(character: str) -> bool:
-    return character in LOOKS_LIKE and _SCRIPTS[character] in {"LATIN", "COMMON", *_EAST_ASIAN}

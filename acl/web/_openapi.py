@@ -10,7 +10,7 @@ from drf_spectacular.openapi import AutoSchema
 
 from acl.web.problems import CONTENT_TYPE, TITLES
 from acl.web.scopes import scopes_of
-from acl.web.strict_serializer import ProblemSerializer
+from acl.web.serializers import ProblemSerializer
 
 ALWAYS = (400, 401, 403, 429, 503)
 WITH_A_PLACE = (404,)
@@ -36,7 +36,7 @@ class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call
 class StrictScheme(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
     """`additionalProperties: false` where unknown fields are refused."""
 
-    target_class = "acl.web.strict_serializer.StrictSerializer"
+    target_class = "acl.web.serializers.StrictSerializer"
     match_subclasses = True
 
     def map_serializer(

@@ -81,6 +81,16 @@ def payer_of(request: HttpRequest) -> tuple[str, int]:
     return f"address{network_of(client_address(request))}", settings.PEGBOARD_CPU_PER_ADDRESS
 
 
+def _share_of_application(request: HttpRequest) -> tuple[str, int] | None:
+    """Return the payer that all keys of an application are together, and its share, if it has
+    one."""
+    holder = getattr(request, "auth", None)
+    application = holder.application if isinstance(holder, KeyHolder) else None
+    if application is None or application.cpu_a_minute is None:
+        return None
+    return f"application{application.id}", application.cpu_a_minute
+
+
 class BudgetMiddleware:
     """Measure every request. Pages are refused here, API calls by their throttles."""
 
@@ -130,6 +140,8 @@ def _metered(content: Iterable[bytes], request: HttpRequest) -> Iterator[bytes]:
 def _charge(request: HttpRequest, started: float) -> None:
     spent = int((thread_time() - started) * _MICROSECONDS)
     charge(payer_of(request)[0], spent)
+    if share := _share_of_application(request):
+        charge(share[0], spent)
     if acted_for := getattr(request, "acted_for", ""):
         charge(acted_for, spent)
 
@@ -141,6 +153,8 @@ class KeyThrottle(BaseThrottle):
         self._wait = seconds_over(*_who(request))
         if not self._wait:
             check_budget(*payer_of(request._request))
+            if share := _share_of_application(request._request):
+                check_budget(*share)
         return not self._wait
 
     def wait(self) -> float:

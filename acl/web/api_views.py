@@ -1,15 +1,27 @@
 """Base classes of API views: for a named caller, and for admins."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.models import Group
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from acl.models import ApiKey
+from acl.models import ApiKey, Application
+from acl.models.application import LONGEST_CONVERSATION, LONGEST_NAME
 from acl.rights.caller_lookup import Caller
+from acl.rights.delegation.authority import KeyHolder
 from acl.web.request_callers import acting_admin, caller_of, deciding_group, installation_admin
-from acl.web.strict_serializer import StrictSerializer, Text
+from acl.web.serializers import StrictSerializer, Text
+
+CONVERSATION: dict[str, Any] = {
+    "default": "",
+    "allow_blank": True,
+    "max_length": LONGEST_CONVERSATION,
+    "help_text": "Your name of the conversation: its turns and calls can be read together.",
+}
+CALLER_NAMES = ("user", "group", "space", "application")
 
 
 class CallerSerializer(StrictSerializer):
@@ -33,6 +45,35 @@ class CallerSerializer(StrictSerializer):
         allow_blank=True,
         help_text="The space's slug; defaults to the group's root.",
     )
+    application = Text(
+        max_length=LONGEST_NAME,
+        required=False,
+        allow_blank=True,
+        help_text="The chat application; defaults to the key's own, and a key of one names no "
+        "other.",
+    )
+
+
+def take_caller_names(values: dict[str, Any]) -> dict[str, Any]:
+    """Remove from validated values those that name the caller, and return them for `caller_of`."""
+    return {name: values.pop(name, None) or None for name in CALLER_NAMES}
+
+
+def with_defaults(request: Request, form: type[serializers.Serializer[Any]]) -> Any:
+    """Return the request's body, with the defaults of its application for fields that it leaves
+    out: of the key's own, or of the one that it names."""
+    body = request.data
+    if not isinstance(body, dict):
+        return body
+    application = request.auth.application if isinstance(request.auth, KeyHolder) else None
+    defaults: Mapping[str, Any] = application.defaults if application else {}
+    name = body.get("application")
+    if application is None and name and isinstance(name, str):
+        # Whether the sender may name it, `caller_of` asks, before anything is answered.
+        row = Application.objects.filter(name=name).only("defaults").first()
+        defaults = row.defaults if row else {}
+    fields = form._declared_fields
+    return {**{name: value for name, value in defaults.items() if name in fields}, **body}
 
 
 class CallerView(APIView):
@@ -47,10 +88,7 @@ class CallerView(APIView):
         serializer = serializer_class(data=data)
         serializer.is_valid(raise_exception=True)
         others = dict(serializer.validated_data)
-        names: dict[str, Any] = {
-            name: others.pop(name, None) or None for name in ("user", "group", "space")
-        }
-        return caller_of(request, **names), others
+        return caller_of(request, **take_caller_names(others)), others
 
 
 class DecidingView(CallerView):

@@ -5,7 +5,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from acl.actor.request_context import note_key
+from acl.actor.chain import note_key
 from acl.keys.lifecycle import KeyHolder, holder_of
 from acl.web._rate_limits import check_wrong_key
 

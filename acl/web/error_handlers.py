@@ -11,8 +11,8 @@ from django.utils.translation import gettext, gettext_noop
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
 
-from acl.platform.database_failures import SECONDS_TO_RETRY as SECONDS_UNTIL_ROOM
-from acl.platform.database_failures import WORDS, lacks_room, note_missing_room
+from acl.platform.database_work import SECONDS_TO_RETRY as SECONDS_UNTIL_ROOM
+from acl.platform.database_work import WORDS, lacks_room, note_missing_room
 from acl.web.problems import (
     DATABASE_GONE,
     SECONDS_TO_RETRY,

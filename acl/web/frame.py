@@ -1,19 +1,24 @@
-"""The frame of every page: navigation, and the person's current group."""
+"""Frame of every page: navigation, current group, and the base of the admin pages."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any, TypeVar
 
+from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import Group, User
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import render
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 from django_htmx.middleware import HtmxDetails
 
 from acl.models import ApiKey
 from acl.rights.caller_lookup import Caller
+
+# The frame of every page: navigation, and the person's current group.
 
 # Extension points: what other apps add to these pages, registered when the apps are loaded.
 # This app imports none of those above it, and its pages show places, counts and lists of theirs.
@@ -137,3 +142,67 @@ def usual_value(values: Iterable[Value]) -> Value | None:
         return None
     ((value, number),) = counted.most_common(1)
     return value if number >= _NEARLY_ALL * counted.total() else None
+
+
+# Base of the admin pages: access check and navigation.
+
+SAVED = "access_saved"
+UNDO = "access_undo"
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A tab of the admin pages."""
+
+    name: str
+    url_name: str
+    label: str | Promise
+
+
+TABS = (
+    Tab("matrix", "access", _("Matrix")),
+    Tab("groups", "access-groups", _("Groups")),
+    Tab("explain", "access-explain", _("Explain")),
+    Tab("requests", "access-requests", _("Requests")),
+    Tab("notifications", "access-notifications", _("Notifications")),
+    Tab("risk", "access-risk", _("Risk")),
+)
+
+
+def admins_only(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Answer 404 to people who are not admins, and ask strangers to sign in."""
+
+    @login_required
+    @wraps(view)
+    def for_admins(request: PageRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not request.user.is_staff:
+            raise Http404
+        return view(request, *args, **kwargs)
+
+    return for_admins
+
+
+def render_access(
+    request: PageRequest,
+    template: str,
+    context: Mapping[str, object],
+    *,
+    tab: str,
+    status: int = 200,
+) -> HttpResponse:
+    """Render a page of Access, or the part of it that htmx requested with `#partial`."""
+    # A part has no place for the message that a change was saved: keep it for the page.
+    saved = None if request.htmx else request.session.pop(SAVED, None)
+    whole = {**context, "tabs": TABS, "tab": tab, "saved": saved}
+    page = f"access/{template}"
+    return render_page(request, page, whole, frame=frame_of(request), status=status)
+
+
+def part_of(request: PageRequest, template: str, part: str) -> str:
+    """Return the template's name: a part of it for htmx, else the whole page."""
+    return f"{template}#{part}" if request.htmx else template
+
+
+def posted(request: PageRequest) -> QueryDict | None:
+    """Return the submitted data, or None on GET. Submitted data may be empty."""
+    return request.POST if request.method == "POST" else None

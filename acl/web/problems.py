@@ -24,11 +24,11 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from acl.actor.request_context import request_context
+from acl.actor.chain import request_context
 from acl.keys.lifecycle import KeyRefused
 from acl.platform.client_address import client_address
-from acl.platform.database_failures import NO_ROOM, WORDS, lacks_room, note_missing_room
-from acl.platform.database_failures import SECONDS_TO_RETRY as SECONDS_UNTIL_ROOM
+from acl.platform.database_work import NO_ROOM, WORDS, lacks_room, note_missing_room
+from acl.platform.database_work import SECONDS_TO_RETRY as SECONDS_UNTIL_ROOM
 from acl.rights.caller_lookup import CallerAmbiguous, CallerMissing, CallerRefused
 from acl.rights.delegation import DelegationRefused
 from acl.web._rate_limits import check_stranger

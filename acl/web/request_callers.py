@@ -1,15 +1,23 @@
 """The caller of a request, and the caller that a question about rights names."""
 
+from dataclasses import replace
+
 from django.contrib.auth.models import Group, User
 from django.db.models import Q, QuerySet
 from rest_framework.exceptions import NotAuthenticated, PermissionDenied, ValidationError
 from rest_framework.request import Request
 
-from acl.actor.request_context import note_subject
+from acl.actor.chain import note_subject
 from acl.audit.recorder import record_look
 from acl.models import ApiKey, Space
 from acl.models.api_key import Rank, rank_of
-from acl.rights.caller_lookup import Caller, CallerRefused, caller_for, check_acting
+from acl.rights.caller_lookup import (
+    Caller,
+    CallerRefused,
+    application_of,
+    caller_for,
+    check_acting,
+)
 from acl.rights.delegation import person_behind
 from acl.rights.delegation.authority import KeyHolder
 from acl.web._rate_limits import check_person
@@ -78,6 +86,7 @@ def caller_of(
     user: str | None = None,
     group: str | None = None,
     space: str | None = None,
+    application: str | None = None,
     acting: bool = False,
 ) -> Caller:
     """Return the caller that the request names, or means by naming nobody, and note them as the
@@ -89,7 +98,14 @@ def caller_of(
     if acting:
         check_acting(principal, user=user)
     usual = None if isinstance(principal, KeyHolder) else request.session.get(SESSION_GROUP)
-    caller = caller_for(principal, user=user, group=group, space=space, usual_group=usual)
+    caller = caller_for(
+        principal,
+        user=user,
+        group=group,
+        space=space,
+        application=application,
+        usual_group=usual,
+    )
     note_subject(
         caller.user_id,
         user or ("" if isinstance(principal, KeyHolder) else principal.get_username()),
@@ -178,38 +194,51 @@ def people_known(request: Request) -> QuerySet[User]:
     return User.objects.filter(pk__in=members.values("pk"))
 
 
-def caller_in_question(request: Request, *, user: str, group: str, space: str) -> Caller:
+def named_application(request: Request, name: str) -> int | None:
+    """Return the application that a question names, else that of the sender's key."""
+    return application_of(principal_of(request), name or None)
+
+
+def caller_in_question(
+    request: Request, *, user: str, group: str, space: str, application: str
+) -> Caller:
     """Return the caller whom a question about rights names.
 
     That is someone the sender may act for, or, for admins, anyone they may know of, even without
     any rights.
     """
     if not user or not is_admin(request):
-        caller = caller_of(request, user=user or None, group=group or None, space=space or None)
+        caller = caller_of(
+            request,
+            user=user or None,
+            group=group or None,
+            space=space or None,
+            application=application or None,
+        )
         if caller.is_united:
             raise ValidationError({"group": "An explanation is for one group: name it."})
         return caller
-    person, place = _person(request, user), _group(request, user, group)
+    # The named person, active or not; to a key, only a member of its groups.
+    person, place = (
+        User.objects.filter(groups_known(request, "groups"), username=user).first(),
+        _group(request, user, group),
+    )
     if person is None or place is None:
         raise CallerRefused
     note_look(request, person)
+    caller = Caller(person.pk, place.pk, application_id=named_application(request, application))
     if not space:
-        return Caller(person.pk, place.pk)
+        return caller
     space_row = Space.objects.filter(group=place, slug=space).first()
     if space_row is None:
         raise CallerRefused
-    return Caller(person.pk, place.pk, space_row.pk)
+    return replace(caller, space_id=space_row.pk)
 
 
 def _kind_of(request: Request) -> str:
     """Return the kind of a look: the name of the route without its beginning."""
     match = request.resolver_match
     return str(match.url_name if match else "").removeprefix("api-")
-
-
-def _person(request: Request, name: str) -> User | None:
-    """Return the named person, active or not; to a key, only a member of its groups."""
-    return User.objects.filter(groups_known(request, "groups"), username=name).first()
 
 
 def _group(request: Request, user: str, name: str) -> Group | None:

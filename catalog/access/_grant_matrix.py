@@ -161,7 +161,14 @@ def _build_rows(
     groups = [column.group.pk for column in columns]
     keys = [integration.pk for integration in integrations]
     granted = grants_to_groups(groups, keys)
-    tools, rules = _single_tools(groups, keys), _rules(groups, keys)
+    about = Q(integration__in=keys) | Q(capability__integration__in=keys)
+    pairs = Rule.objects.filter(about, space__group__in=groups).values_list(
+        "space__group_id", "integration_id", "capability__integration_id"
+    )
+    tools, rules = (
+        _single_tools(groups, keys),
+        Counter((group, whole or of or 0) for group, whole, of in pairs),
+    )
     standing = readiness_for_admins(keys)
 
     def cell(column: MatrixColumn, integration: Integration) -> MatrixCell:
@@ -188,14 +195,6 @@ def _single_tools(groups: list[int], integrations: list[int]) -> Counter[Pair]:
         permission__codename="use_capability",
     )
     return Counter(grants.values_list("group_id", "content_object__integration_id"))
-
-
-def _rules(groups: list[int], integrations: list[int]) -> Counter[Pair]:
-    about = Q(integration__in=integrations) | Q(capability__integration__in=integrations)
-    pairs = Rule.objects.filter(about, space__group__in=groups).values_list(
-        "space__group_id", "integration_id", "capability__integration_id"
-    )
-    return Counter((group, whole or of or 0) for group, whole, of in pairs)
 
 
 def _clamp_page(page: int, count: int, size: int) -> tuple[int, int]:

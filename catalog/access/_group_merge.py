@@ -16,8 +16,15 @@ from acl.people.groups import GroupDeletion, GroupRefused, delete_group, deletio
 from acl.people.people import PeopleRefused, add_to_group
 from acl.rights.caller_lookup import Caller
 from acl.rights.delegation import DelegationRefused, check_groups
-from catalog.access._change_impact import Impact, MemberClass, find_member_classes
-from catalog.access.change_preview import MAX_CLASSES, Preview, find_differences, sum_up
+from catalog.access.change_preview import (
+    MAX_CLASSES,
+    Impact,
+    MemberClass,
+    Preview,
+    find_differences,
+    find_member_classes,
+    sum_up,
+)
 from catalog.access.grants import grant, write_grant
 from catalog.access.rules import add_rule, remove_rule, write_rule
 from catalog.access.usable_ids import load_access_modes
@@ -51,7 +58,9 @@ def preview_merge(*, source: Group, into: Group) -> MergePreview:
     """Merge, compare everyone's rights, and roll back."""
     _check_different(source, into)
     old = set(into.user_set.values_list("pk", flat=True))
-    at_source = _roots(source, into)
+    # The class of each member in the source's root space.
+    roots = [members for members in _all_of(source.pk, source, into) if _is_root(members)]
+    at_source = {user: number for number, members in enumerate(roots) for user in members.users}
     with transaction.atomic():
         # Write what goes over, without audit entries. The one stays: its rights are not asked.
         into.user_set.add(*source.user_set.all())
@@ -142,12 +151,6 @@ def _all_of(group: int, source: Group, into: Group) -> Iterator[MemberClass]:
 
 def _is_root(members: MemberClass) -> bool:
     return members.space is None or members.space.parent_id is None
-
-
-def _roots(source: Group, into: Group) -> dict[int, int]:
-    """Return the class of each member in the source's root space."""
-    roots = [members for members in _all_of(source.pk, source, into) if _is_root(members)]
-    return {user: number for number, members in enumerate(roots) for user in members.users}
 
 
 def _members_after(

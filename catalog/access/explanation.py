@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, TypedDict
 
 from django.contrib.auth.models import Group
 from django.db import connection
@@ -14,17 +14,18 @@ from acl.rights.holders import holders_sql
 from acl.rights.past import past_moment
 from acl.rights.precedence_sql import DECISIONS, LADDER, Decision, GrantKind
 from catalog.access._explanation_steps import (
+    CallerFacts,
     ExplanationStep,
     beaten_in,
     grant_step,
+    load_facts,
     open_step,
     resolve,
     rule_step,
     steps_of,
     warnings_in,
 )
-from catalog.access._rights_facts import CallerFacts, load_facts
-from catalog.access._rule_conflicts import RuleConflict
+from catalog.access.rules import RuleConflict
 from catalog.models import Capability
 from catalog.querysets import TABLES
 from catalog.readiness.facts import tell_approvers
@@ -49,6 +50,11 @@ LIMIT %(limit)s OFFSET %(offset)s
 """  # noqa: S608 - constants only
 
 
+class _HolderScope(TypedDict):
+    group: int | None
+    application: int | None
+
+
 class HolderRow(NamedTuple):
     """A holder of the capability in one group and space."""
 
@@ -68,10 +74,13 @@ class HolderRow(NamedTuple):
     on_capability: bool
 
 
-def load_holders(capability: int, *, group: int | None, limit: int, offset: int) -> list[HolderRow]:
+def load_holders(
+    capability: int, *, group: int | None, application: int | None, limit: int, offset: int
+) -> list[HolderRow]:
     """Return a page of holders, by group, space and name."""
     parameters = {
         "capability": capability,
+        "application": application,
         "group": group,
         "unavailable": False,
         "kind": "",
@@ -234,20 +243,27 @@ def list_reach(*, caller: Caller, words: str = "", page: int = 1) -> Reach:
     return Reach(items, count, page, pages)
 
 
-def list_holders(*, capability: Capability, group: Group | None = None, page: int = 1) -> Holders:
+def list_holders(
+    *,
+    capability: Capability,
+    group: Group | None = None,
+    application: int | None = None,
+    page: int = 1,
+) -> Holders:
     """Return a page of the people who may use the capability.
 
     Active members are listed for the root space of each group (or of one) and for every space with
-    a rule about the capability.
+    a rule about the capability. With `application`, those whom it may serve with the capability.
     """
-    only = group.pk if group else None
+    scope: _HolderScope = {"group": group.pk if group else None, "application": application}
     start = (max(1, page) - 1) * PAGE_SIZE
-    rows = load_holders(capability.pk, group=only, limit=PAGE_SIZE, offset=start)
+    rows = load_holders(capability.pk, **scope, limit=PAGE_SIZE, offset=start)
     if not rows and start:  # past the end: the last page there is
-        first = load_holders(capability.pk, group=only, limit=1, offset=0)
+        first = load_holders(capability.pk, **scope, limit=1, offset=0)
         if first:
+            last = _page(page, first[0].total)[0]
             return list_holders(
-                capability=capability, group=group, page=_page(page, first[0].total)[0]
+                capability=capability, group=group, application=application, page=last
             )
     count = rows[0].total if rows else 0
     return Holders(tuple(_holder(row, capability) for row in rows), count, *_page(page, count))

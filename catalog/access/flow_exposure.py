@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from django.contrib.auth.models import Group, User
 
 from acl.models import Space
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 from acl.rights.statement import members_sql
 from catalog.access.change_preview import Change
 from catalog.models import Capability, Rule
@@ -142,6 +142,7 @@ def _read_holdings() -> tuple[list[_Holding], int]:
         "unavailable": True,  # a server that is down now comes back
         "kind": "",
         "connected": False,
+        "application": None,
         "user": None,  # whose own accounts count: nobody asks for them here
     }
     holdings, left_out = [], 0
@@ -205,7 +206,17 @@ def _exposure(holdings: list[_Holding], facts: _Facts) -> Exposure:
     return Exposure(
         group=next(item for item in facts.groups if item.pk == holdings[0].group),
         people=() if everyone else tuple(sorted(people)),
-        spaces=() if at_root else tuple(sorted(_space_names(holdings, facts))),
+        spaces=()
+        if at_root
+        else tuple(
+            sorted(
+                {
+                    facts.spaces[holding.space].name
+                    for holding in holdings
+                    if holding.space is not None
+                }
+            )
+        ),
         legs={leg: _by_integration(legs[leg], facts) for leg in LEGS},
         separated_at=smallest,
         tools_changed=len(legs[smallest]),
@@ -215,10 +226,6 @@ def _exposure(holdings: list[_Holding], facts: _Facts) -> Exposure:
 
 def _is_root(holding: _Holding, facts: _Facts) -> bool:
     return holding.space is None or facts.spaces[holding.space].parent_id is None
-
-
-def _space_names(holdings: Iterable[_Holding], facts: _Facts) -> set[str]:
-    return {facts.spaces[holding.space].name for holding in holdings if holding.space is not None}
 
 
 def _separation(leg: Leg, holdings: list[_Holding], facts: _Facts) -> tuple[Change, ...]:

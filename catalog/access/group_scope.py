@@ -4,14 +4,20 @@ An admin of one group (a key) may say how the group's people use what the group 
 is for admins of the whole deployment; to a group, the rest of the catalogue does not exist.
 """
 
-from functools import reduce
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache, reduce
 from operator import or_
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from acl.actor.chain import CredentialKind, current_chain
 from acl.models import GroupPolicy
+from acl.platform.database_connections import rows_of
+from acl.rights.caller_lookup import Caller
 from acl.rights.decision import RULE_KINDS, RuleKind, beats
 from acl.rights.precedence_sql import NO
+from acl.rights.statement import rights_parameters, rights_sql
 from catalog.models import (
     Capability,
     CapabilityGroupPermission,
@@ -19,6 +25,7 @@ from catalog.models import (
     IntegrationGroupPermission,
     Rule,
 )
+from catalog.querysets import TABLES
 
 
 def integrations_of(group: int) -> QuerySet[Integration]:
@@ -50,17 +57,18 @@ def denied_to_all(group: int) -> Q:
         space__parent=None,
     )
     denied = Q(Exists(root_rules.filter(Q(group=None) | Q(group=group), user=None, effect=NO)))
-    exceptions = [_of_kind(kind) for kind in RULE_KINDS if _beats_a_deny_for_many(kind)]
+    # True if such a rule could give back to some what another in its space denies.
+    exceptions = [
+        _of_kind(kind)
+        for kind in RULE_KINDS
+        if kind.effect != NO
+        and any(
+            beats(kind, deny)
+            for deny in RULE_KINDS
+            if deny.effect == NO and deny.subject_kind != "user"
+        )
+    ]
     return denied & ~Q(Exists(root_rules.filter(reduce(or_, exceptions)))) if exceptions else denied
-
-
-def _beats_a_deny_for_many(kind: RuleKind) -> bool:
-    """Return True if such a rule could give back to some what another in its space denies."""
-    return kind.effect != NO and any(
-        beats(kind, deny)
-        for deny in RULE_KINDS
-        if deny.effect == NO and deny.subject_kind != "user"
-    )
 
 
 def _of_kind(kind: RuleKind) -> Q:
@@ -70,3 +78,42 @@ def _of_kind(kind: RuleKind) -> Q:
         group__isnull=kind.subject_kind != "group",
         capability__isnull=kind.target_kind != "capability",
     )
+
+
+# Availability in groups: in how many of the groups that a caller knows they may use a tool.
+
+
+def count_groups(caller: Caller, only: Iterable[int]) -> dict[int, int]:
+    """Return the number of groups by primary key, by two statements.
+
+    Only groups that the caller may know of count: their own, and of these only those that the key
+    of the request works in. A right within one space counts for its group.
+    """
+    keys = list(only)
+    credential = current_chain().credential
+    key = credential.id if credential.kind == CredentialKind.KEY else None
+    groups = [pk for (pk,) in rows_of(_KNOWN, {"user": caller.user_id, "key": key})]
+    if not groups:
+        return dict.fromkeys(keys, 1)
+    everywhere = replace(caller, group_id=groups[0], space_id=None, other_groups=tuple(groups[1:]))
+    parameters = {**rights_parameters(everywhere), "only": keys}
+    counts = dict(rows_of(_count_sql(), parameters))
+    return {pk: counts.get(pk, 1) for pk in keys}
+
+
+@cache
+def _count_sql() -> str:
+    return f"""
+WITH RECURSIVE asked (id) AS MATERIALIZED (SELECT unnest(%(only)s::bigint[])),
+{rights_sql(TABLES, united=True, among=True)}
+SELECT id, groups FROM usable
+"""  # noqa: S608 - the names of our own tables and columns
+
+
+_KNOWN = """
+SELECT mine.group_id FROM auth_user_groups mine
+WHERE mine.user_id = %(user)s::bigint AND (%(key)s::bigint IS NULL OR EXISTS (
+  SELECT FROM acl_apikey k WHERE k.id = %(key)s::bigint AND (k.all_groups OR EXISTS (
+    SELECT FROM acl_apikey_groups g WHERE g.apikey_id = k.id AND g.group_id = mine.group_id))))
+ORDER BY mine.group_id
+"""

@@ -7,7 +7,7 @@ from functools import cache
 
 from django.utils.translation import gettext_lazy
 
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 from acl.rights.caller_lookup import Caller
 from acl.rights.statement import rights_parameters, rights_sql
 from catalog.querysets import TABLES

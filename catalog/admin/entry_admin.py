@@ -1,6 +1,6 @@
 """Admin of integrations, capabilities and rules, with grants as inlines."""
 
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from django import forms
 from django.contrib import admin
@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from unfold.admin import TabularInline
 
 from acl.admin.admin_base import AuditedAdmin
-from catalog.admin.findings_form import GatedForm
+from acl.platform.stored_texts import translate_stored
 from catalog.effects.assessment import CORRECTABLE, FLAGS
 from catalog.formats.categories import canonical_category
 from catalog.models import (
@@ -26,6 +26,41 @@ from catalog.models import (
 )
 from catalog.models.integration import ReviewState
 from catalog.registration.admin_corrections import awaits_review, correct_capability
+from catalog.trust.findings import requires_review
+from catalog.trust.scanner import scan_definition
+
+# The scan of texts typed by admins: findings must be approved.
+
+
+class GatedForm(forms.ModelForm):
+    """A form with a scan: suspicious texts need the admin's approval."""
+
+    gated: ClassVar[tuple[str, ...]] = ()
+    approve_findings = forms.BooleanField(
+        required=False,
+        label="Approve the findings",
+        help_text="Only needed where a text was refused for what was found in it.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Scan the changed texts."""
+        values: dict[str, Any] = super().clean() or {}
+        for name in self.gated:
+            text = str(values.get(name, ""))
+            # Also scan as words: categories are written with hyphens.
+            findings = scan_definition({name: text, "words": text.replace("-", " ")})
+            if (
+                name in self.changed_data
+                and requires_review(findings)
+                and not values["approve_findings"]
+            ):
+                message = " ".join(
+                    dict.fromkeys(translate_stored(finding.told) for finding in findings)
+                )
+                self.add_error(
+                    name, f"{message} Approve the findings below, or write it differently."
+                )
+        return values
 
 
 class GrantFormSet(BaseInlineFormSet):

@@ -12,10 +12,9 @@ from django.utils.translation import gettext as _
 from unfold.admin import TabularInline
 
 from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
-from catalog.admin.findings_form import GatedForm
+from catalog.admin.entry_admin import GatedForm
 from catalog.models import Capability, Edge, Mention, Preset, PresetMember, Trait
-from catalog.relations.relations import relate, set_members, unrelate
-from catalog.relations.stored_links import MOST_IN_A_PRESET
+from catalog.relations.relations import MOST_IN_A_PRESET, relate, set_members, unrelate
 
 
 class EdgeForm(forms.ModelForm):

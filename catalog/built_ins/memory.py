@@ -6,8 +6,15 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from catalog.built_ins._personal import delete_keys, read_day, save_new, search_words
-from catalog.built_ins.base import RowOwner, Toolbox, ToolError
+from catalog.built_ins.base import (
+    RowOwner,
+    Toolbox,
+    ToolError,
+    delete_keys,
+    read_day,
+    save_new,
+    search_words,
+)
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Memo
 

@@ -4,8 +4,15 @@ from typing import Any
 
 from django.db.models import F, QuerySet
 
-from catalog.built_ins._personal import delete_keys, read_day, save_new, search_words
-from catalog.built_ins.base import RowOwner, Toolbox, ToolError
+from catalog.built_ins.base import (
+    RowOwner,
+    Toolbox,
+    ToolError,
+    delete_keys,
+    read_day,
+    save_new,
+    search_words,
+)
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Todo
 

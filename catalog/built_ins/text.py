@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import quote, unquote
 
-from catalog.built_ins._reader import ask_reader
-from catalog.built_ins.base import RowOwner, Toolbox, ToolError
+from catalog.built_ins.base import RowOwner, Toolbox, ToolError, ask_reader
 from catalog.formats.descriptors import JSONObject
 
 SLUG = "text"

@@ -1,9 +1,8 @@
 """Web browser: the readable text of a public page, read through the guarded outgoing door."""
 
-from catalog.built_ins._reader import ask_reader
-from catalog.built_ins.base import RowOwner, Toolbox, ToolError
-from catalog.formats.charsets import decode_text
+from catalog.built_ins.base import RowOwner, Toolbox, ToolError, ask_reader
 from catalog.formats.descriptors import JSONObject
+from catalog.formats.loose_text import decode_text
 from catalog.servers.net.address_check import AllowedHosts, EndpointNotAllowedError, OutgoingError
 from catalog.servers.net.guarded_requests import Bounds, fetch
 from catalog.servers.net.guarded_transport import MB

@@ -16,7 +16,7 @@ from django.db.models import F
 
 from acl.platform.answer_model import Answer, Shown
 from acl.rights.caller_lookup import Caller
-from catalog.access.group_availability import count_groups
+from catalog.access.group_scope import count_groups
 from catalog.access.my_tools import read_usable
 from catalog.access.usable_ids import Usable, UsableSet, usable_ids
 from catalog.capabilities.detail_levels import Detail, describe_capability, needs_row

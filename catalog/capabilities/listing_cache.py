@@ -113,7 +113,10 @@ class ListingCache:
         deadline = time.monotonic() + LOCK_SECONDS
         while (shared := _read_shared(version)) is None and time.monotonic() < deadline:
             if attempt(_take_lock, default=True):
-                shared = _shared_meanwhile(version)
+                # Check Redis again after taking the lock: its previous holder may have shared.
+                shared = _read_shared(version)
+                if shared is not None:
+                    attempt(lambda redis: redis.delete(LOCK_KEY), default=None)
                 break
             time.sleep(POLL_SECONDS * random.uniform(0.5, 1.5))  # noqa: S311 - jitter
         return shared or self._read_and_share(version)
@@ -146,14 +149,6 @@ def build_entry(row: Capability) -> ListingEntry:
 
 def _take_lock(redis: Redis) -> bool:
     return bool(redis.set(LOCK_KEY, "1", nx=True, ex=LOCK_SECONDS))
-
-
-def _shared_meanwhile(version: str) -> CatalogListing | None:
-    """Check Redis again after taking the lock: its previous holder may have shared."""
-    shared = _read_shared(version)
-    if shared is not None:
-        attempt(lambda redis: redis.delete(LOCK_KEY), default=None)
-    return shared
 
 
 def _share(redis: Redis, listing: CatalogListing) -> None:

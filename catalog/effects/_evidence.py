@@ -4,17 +4,49 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 from catalog.effects import _vocabulary
-from catalog.effects._definition_words import (
-    Classifiable,
-    first_sentence,
-    property_names,
-)
 from catalog.effects.assessment import Effect, Evidence, Source
 from catalog.effects.verbs import Verb, find_base, find_inside, find_verb, is_noun_too
-from catalog.words.names import tool_words
+from catalog.words.names import split_words, tool_words
+
+# Definitions as the classifier reads them, and their words.
+
+# The start says what a tool does; the rest explains arguments and errors.
+_MOST_DESCRIPTION = 600
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n\s*\n|\n\s*[-•*]|\bArgs:|\bParameters:|\bReturns:")
+
+
+class Classifiable(Protocol):
+    """The fields shared by descriptors and stored capabilities."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def action(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def input_schema(self) -> Mapping[str, Any] | None: ...
+    @property
+    def annotations(self) -> Mapping[str, Any]: ...
+
+
+def first_sentence(description: str) -> list[str]:
+    """Return the words of the first sentence with words."""
+    for sentence in _SENTENCE_END.split(description.strip()[:_MOST_DESCRIPTION]):
+        words = split_words(sentence or "")
+        if words:
+            return words[:60]
+    return []
+
+
+def property_names(schema: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return the names of the arguments."""
+    properties = (schema or {}).get("properties")
+    return tuple(map(str, properties)) if isinstance(properties, Mapping) else ()
+
 
 _NAME_WEIGHT, _LATER_IN_NAME, _NOUN_IN_NAME, _LONE_NOUN = 2.6, 2.2, 1.3, 1.0
 _SECOND_IN_NAME = 1.8

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from math import exp
 
 from catalog.effects import _vocabulary
-from catalog.effects._definition_words import (
+from catalog.effects._evidence import (
     Classifiable,
+    effect_evidence,
     first_sentence,
     property_names,
 )
-from catalog.effects._evidence import effect_evidence
 from catalog.effects.assessment import KNOWN, Assessment, Effect, Evidence, Flag, Source
 from catalog.effects.verbs import find_verb
 from catalog.formats.descriptors import Descriptor
@@ -110,7 +110,11 @@ def _foreign(
 def _private(
     effect: Effect, name: _Words, sentence: _Words, arguments: _Words
 ) -> Iterator[Evidence]:
-    if _runs_code(name, sentence):
+    words = {*name, *sentence[:8]}
+    verbs = (find_verb(word) for word in words)
+    if bool(words & _vocabulary.CODE) and any(
+        verb and verb.base in _vocabulary.RUNNING for verb in verbs
+    ):
         yield _claim("name", "reads_private_data", "execute")
     if effect not in ("read", "unknown") or _computes(name, sentence):
         return
@@ -132,14 +136,6 @@ def _computes(name: _Words, sentence: _Words) -> bool:
     # "get" says nothing of what is done: get_square_root.
     first = next((verb for verb in verbs if verb and verb.base != "get"), None)
     return first is not None and first.base in _vocabulary.COMPUTING
-
-
-def _runs_code(name: _Words, sentence: _Words) -> bool:
-    words = {*name, *sentence[:8]}
-    verbs = (find_verb(word) for word in words)
-    return bool(words & _vocabulary.CODE) and any(
-        verb and verb.base in _vocabulary.RUNNING for verb in verbs
-    )
 
 
 def _own(sentence: _Words) -> str:
@@ -170,7 +166,12 @@ def assess(definition: Classifiable, *, declared: str = "") -> Assessment:
     """Assess a definition. What its source declares, or an admin has chosen, wins over words."""
     if declared or definition.kind not in _CLASSIFIED_KINDS:
         effect, confidence = as_effect(declared), 1.0
-        evidence: tuple[Evidence, ...] = (_given(definition.kind, effect),)
+        # Build the evidence of an effect that is given: a skill reads because it is a text.
+        evidence: tuple[Evidence, ...] = (
+            Evidence("declared", effect, 1.0)
+            if definition.kind in _CLASSIFIED_KINDS
+            else Evidence("kind", effect, 1.0, definition.kind),
+        )
     else:
         evidence = effect_evidence(definition)
         effect, confidence = decide(evidence)
@@ -194,7 +195,10 @@ def decide(evidence: Iterable[Evidence]) -> tuple[Effect, float]:
         return "delete", max(chances["delete"], SURE)
     best = as_effect(max(chances, key=lambda effect: chances[effect]))
     confidence = chances[best]
-    conflict = _strongest_change(gathered)
+    # The strongest evidence of a change that no reading verb outweighs. "get_report" that "sends
+    # the report" is no read, however many words say so.
+    changes = [item for item in gathered if item.says != "read" and item.weight >= _CONTRADICTS]
+    conflict = max(changes, key=lambda item: item.weight, default=None)
     if conflict and best in ("read", "delete") and conflict.says == "delete":
         return "delete", chances["delete"]
     if conflict and best == "read":
@@ -206,22 +210,6 @@ def decide(evidence: Iterable[Evidence]) -> tuple[Effect, float]:
     elif chances["read"] < 1 - KNOWN and any(item.says == best for item in gathered):
         return best, confidence  # it changes something, whichever of the two
     return best if confidence >= KNOWN else "unknown", confidence
-
-
-def _strongest_change(evidence: Iterable[Evidence]) -> Evidence | None:
-    """Return the strongest evidence of a change that no reading verb outweighs.
-
-    "get_report" that "sends the report" is no read, however many words say so.
-    """
-    changes = [item for item in evidence if item.says != "read" and item.weight >= _CONTRADICTS]
-    return max(changes, key=lambda item: item.weight, default=None)
-
-
-def _given(kind: str, effect: Effect) -> Evidence:
-    """Build the evidence of an effect that is given: a skill reads because it is a text."""
-    if kind in _CLASSIFIED_KINDS:
-        return Evidence("declared", effect, 1.0)
-    return Evidence("kind", effect, 1.0, kind)
 
 
 def _chances(evidence: Iterable[Evidence]) -> dict[str, float]:

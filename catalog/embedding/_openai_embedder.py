@@ -53,7 +53,10 @@ class OpenAIEmbedder:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         try:
-            rows = [self._embed_batch(batch) for batch in _batches(texts)]
+            rows = [
+                self._embed_batch(batch)
+                for batch in [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
+            ]
         except TextRefused:
             raise
         except EmbedderUnavailable as problem:
@@ -79,7 +82,12 @@ class OpenAIEmbedder:
         try:
             with self._client.stream("POST", self._url, json=payload) as response:
                 if response.status_code != httpx.codes.OK:
-                    raise _refusal(response.status_code, has_key=self._has_key)
+                    status = response.status_code
+                    refused = TextRefused if status in REFUSALS else EmbedderUnavailable
+                    words = f"The embedding endpoint answered with status {status}."
+                    if status in NEEDING_KEY and not self._has_key:
+                        words += " PEGBOARD_EMBEDDING_KEY is not set."
+                    raise refused(words)
                 return _read_bounded(response, limit)
         except httpx.TimeoutException as error:
             raise EmbedderUnavailable("The embedding endpoint did not answer in time.") from error
@@ -107,18 +115,6 @@ class OpenAIEmbedder:
         if not np.isfinite(rows).all():
             raise EmbedderUnavailable("The embedding endpoint returned non-finite numbers.")
         return rows
-
-
-def _refusal(status: int, *, has_key: bool) -> EmbedderUnavailable:
-    refused = TextRefused if status in REFUSALS else EmbedderUnavailable
-    words = f"The embedding endpoint answered with status {status}."
-    if status in NEEDING_KEY and not has_key:
-        words += " PEGBOARD_EMBEDDING_KEY is not set."
-    return refused(words)
-
-
-def _batches(texts: Sequence[str]) -> list[Sequence[str]]:
-    return [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
 
 
 def _read_bounded(response: httpx.Response, limit: int) -> bytes:

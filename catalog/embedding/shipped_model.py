@@ -16,14 +16,17 @@ from safetensors.numpy import save_file
 
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.model_conversion import (
+    PLAIN,
     RECORD_FILE,
+    Adapter,
+    apply_adapter,
     convert_model,
     is_converted,
+    read_adapter,
     read_weights,
     recorded_name,
     source_folder,
 )
-from catalog.embedding.weight_adapter import PLAIN, Adapter, apply_adapter, read_adapter
 
 # The shipped model's provenance: its adapter's name, the scale of its matches, its training.
 
@@ -34,7 +37,7 @@ PROVENANCE_FILE = Path(__file__).parent / "choosing.json"
 def read_provenance() -> dict[str, Any]:
     """Return the adapter's name, the scale of its matches, and its training record.
 
-    `discovery.select.ranking.scales` uses the scale. Data, settings and figures are for readers.
+    `discovery.select.ranking.fusion` uses the scale. Data, settings and figures are for readers.
     """
     content: dict[str, Any] = json.loads(PROVENANCE_FILE.read_text("utf-8"))
     return content

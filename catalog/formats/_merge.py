@@ -15,8 +15,8 @@ from catalog.formats.descriptors import (
     IntegrationKind,
     Loaded,
 )
+from catalog.formats.files import DEFAULT_LIMITS
 from catalog.formats.names import full_name_for, identifier_for, short_form, slug_for
-from catalog.formats.read_limits import DEFAULT_LIMITS
 
 Entity = TypeVar("Entity", Descriptor, IntegrationDescriptor)
 # If kinds share a slug, the first in this list keeps it: most calls use a server's slug.

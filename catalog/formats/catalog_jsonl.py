@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from catalog.formats._side_effects import side_effect_declared
-from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject, Loaded
+from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, Loaded
 from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError, decode, parse_json
 from catalog.formats.names import display_name_for, slug_for
@@ -74,19 +74,15 @@ def _tool(entry: Entry, default_slug: str) -> tuple[Descriptor, str]:
 
 
 def _integrations(document: Document, titles: dict[str, str]) -> tuple[IntegrationDescriptor, ...]:
+    # The source of an integration, or {} if its name came from the importing admin.
     return tuple(
         IntegrationDescriptor(
             slug=slug,
             kind="catalog",
             title=titles[slug],
-            source_ref=_source_ref(document, slug, titles[slug]),
+            source_ref={}
+            if slug == document.integration
+            else {"format": "catalog.jsonl", "file": document.file, "server": (titles[slug])},
         )
         for slug in sorted(titles)
     )
-
-
-def _source_ref(document: Document, slug: str, title: str) -> JSONObject:
-    """Return the source of an integration, or {} if its name came from the importing admin."""
-    if slug == document.integration:
-        return {}
-    return {"format": "catalog.jsonl", "file": document.file, "server": title}

@@ -6,7 +6,6 @@ source puts it into an integration with others.
 
 from typing import Any, NamedTuple
 
-from catalog.formats._schema_cleanup import read_input_schema, read_output_schema
 from catalog.formats.categories import resolve_category
 from catalog.formats.descriptors import (
     AIAccess,
@@ -20,6 +19,7 @@ from catalog.formats.descriptors import (
 )
 from catalog.formats.entry import Entry
 from catalog.formats.names import display_name_for, full_name_for, identifier_for, slug_for
+from catalog.formats.usable_schema import read_input_schema, read_output_schema
 
 
 class DeclaredCapability(NamedTuple):

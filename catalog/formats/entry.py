@@ -10,9 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from catalog.formats.descriptors import Defect, canonical_json
-from catalog.formats.files import PlainScalar, RefusedError, is_deeper, resolve_types
+from catalog.formats.files import (
+    DEFAULT_LIMITS,
+    Limits,
+    PlainScalar,
+    RefusedError,
+    is_deeper,
+    resolve_types,
+)
 from catalog.formats.loose_text import find_line
-from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
 from catalog.formats.text_cleanup import AmbiguousKeysError, clean_name, clean_text, clean_value
 
 

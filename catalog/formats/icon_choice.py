@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from catalog.formats.read_limits import DEFAULT_LIMITS
+from catalog.formats.files import DEFAULT_LIMITS
 from catalog.formats.secret_redaction import redact_url
 
 SIDE = 64  # pixels of a stored icon's side

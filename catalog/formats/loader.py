@@ -13,11 +13,18 @@ from catalog.formats import catalog_jsonl, skill
 from catalog.formats._merge import merge
 from catalog.formats.descriptors import Defect, Loaded
 from catalog.formats.entry import Document
-from catalog.formats.files import RefusedError, parse_yaml, read_bytes, read_lines, read_text
+from catalog.formats.files import (
+    DEFAULT_LIMITS,
+    Limits,
+    RefusedError,
+    parse_yaml,
+    read_bytes,
+    read_lines,
+    read_text,
+)
 from catalog.formats.loose_text import parse_loose
 from catalog.formats.names import slug_for
 from catalog.formats.openapi.api_document import looks_like_document
-from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
 from catalog.formats.readers import manifest, openapi
 from catalog.formats.readers.openapi import ReadApi, parse_api
 from catalog.formats.source_folders import display_path, find_sources

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from catalog.formats.declared import DeclaredCapability
 from catalog.formats.descriptors import Defect
+from catalog.formats.files import DEFAULT_LIMITS, Limits
 from catalog.formats.loader import load_path
-from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
 from catalog.formats.source_folders import find_manifests
 
 DEFAULT_FOLDERS = ("~/.pegboard/capabilities", "./capabilities")

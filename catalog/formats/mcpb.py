@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from catalog.formats._launch_command import safe_command
-from catalog.formats._remote_server import read_web_address
+from catalog.formats._declared_targets import read_web_address, safe_command
 from catalog.formats.archive_members import MB, ArchiveLimits
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct

@@ -30,7 +30,11 @@ PICTURE_PACKAGES = ("PIL",)
 def main() -> int:
     """Read the input and write the answer; return the exit code."""
     request = json.loads(sys.stdin.buffer.readline(LONGEST_REQUEST))
-    _limit_memory(request["memory_bytes"])
+    # Refuse memory beyond the limit at once; the guard only looks now and then.
+    most = request["memory_bytes"]
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if sys.platform == "linux" and (hard == resource.RLIM_INFINITY or most < hard):
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
     document = sys.stdin.buffer.read()
     if request["what"] == "archive":
         _write_archive(document, request["options"])
@@ -102,13 +106,6 @@ def _read_api(document: bytes, options: dict[str, Any]) -> dict[str, Any]:
         return asdict(parse_api(decode(document), **options))
     except (MemoryError, RecursionError):
         raise RefusedError("needs too much memory to read") from None
-
-
-def _limit_memory(most: int) -> None:
-    """Refuse memory beyond the limit at once; the guard only looks now and then."""
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    if sys.platform == "linux" and (hard == resource.RLIM_INFINITY or most < hard):
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,7 @@ from typing import Any
 
 from catalog.formats.descriptors import Loaded
 from catalog.formats.entry import Document
-from catalog.formats.files import RefusedError
-from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
+from catalog.formats.files import DEFAULT_LIMITS, Limits, RefusedError
 from catalog.formats.readers.manifest import read_manifest
 
 RUNTIME_KINDS = ("voice", "skill", "emergent-tool")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from catalog.formats import skill
 from catalog.formats.descriptors import Defect
-from catalog.formats.read_limits import Limits
+from catalog.formats.files import Limits
 from catalog.formats.readers import docker_catalog, manifest
 
 SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__", ".hg", ".svn"})

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from acl.platform.jobs.task_names import READ_ICON, send_on_commit
 from catalog.models import IconSource, Integration
-from catalog.models.icon import digest_of_address
+from catalog.models.integration import digest_of_address
 
 
 class Iconed(Protocol):

@@ -11,7 +11,7 @@ import pgvector.django.vector
 import uuid
 from django.conf import settings
 from django.db import migrations, models
-from acl.platform.table_creation import CreateTables
+from acl.platform.migration_operations import CreateTables
 
 
 class KeptVectorExtension(pgvector.django.VectorExtension):

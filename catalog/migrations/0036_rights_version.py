@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from acl.platform.database_triggers import DatabaseTrigger
+from acl.platform.migration_operations import DatabaseTrigger
 from catalog.models import (
     CapabilityGroupPermission,
     CapabilityUserPermission,

@@ -3,8 +3,8 @@
 from django.db import migrations
 
 from acl.models import RightsPeriod
-from acl.models.rights_period import KEEPER
-from acl.platform.database_triggers import DatabaseTrigger
+from acl.models.rights_change import KEEPER
+from acl.platform.migration_operations import DatabaseTrigger
 from catalog.models import (
     Capability,
     CapabilityGroupPermission,

@@ -10,10 +10,15 @@ from catalog.models.access_tables import (
 )
 from catalog.models.capability import Capability, RuntimeCapability
 from catalog.models.definition import ApiDocument, Definition, ManifestFile, ServerProposal
-from catalog.models.edge import Edge, Mention, Preset, PresetMember, Trait
-from catalog.models.health_check import HealthCheck, OutgoingHost, PrivateHost, Sync
-from catalog.models.icon import IconImage, IconSource
-from catalog.models.integration import Integration
+from catalog.models.integration import (
+    HealthCheck,
+    IconImage,
+    IconSource,
+    Integration,
+    OutgoingHost,
+    PrivateHost,
+    Sync,
+)
 from catalog.models.oauth_tables import (
     OAuthClient,
     OAuthConnection,
@@ -22,6 +27,7 @@ from catalog.models.oauth_tables import (
     Secret,
 )
 from catalog.models.personal import Memo, Todo
+from catalog.models.relation import Edge, Mention, Preset, PresetMember, Trait
 from catalog.models.vectors import (
     CatalogVersion,
     Embedding,

@@ -9,9 +9,8 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy
 
 from acl.models import GroupGrantBase, RightsChange, RuleBase, Space, UserGrantBase
-from acl.models.rights_change import counted_rows
-from acl.models.rights_period import kept_periods
-from acl.platform.database_triggers import Triggers
+from acl.models.rights_change import counted_rows, kept_periods
+from acl.platform.migration_operations import Triggers
 from acl.platform.stored_json import StoredJSONField
 from catalog.models.capability import Capability
 from catalog.models.integration import Integration

@@ -10,8 +10,8 @@ from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Now
 
 from acl.models import ApiKey
-from acl.models.rights_period import kept_periods
-from acl.platform.database_triggers import DatabaseTrigger, Triggers
+from acl.models.rights_change import kept_periods
+from acl.platform.migration_operations import DatabaseTrigger, Triggers
 from acl.platform.stored_json import OrderedJSONField, StoredJSONField, is_storable_as_jsonb
 from catalog.models.integration import Integration, ReviewState
 from catalog.querysets import CapabilityQuerySet

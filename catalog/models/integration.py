@@ -1,18 +1,81 @@
-"""Integrations: providers of capabilities."""
+"""Integrations: providers of capabilities, with their icons and health history."""
 
+import hashlib
+import uuid
 from typing import ClassVar
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import RegexValidator
 from django.db import models
+from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
-from acl.models.rights_change import RightsChange, counted_columns
-from acl.models.rights_period import kept_periods
-from acl.platform.database_triggers import DatabaseTrigger, Triggers
+from acl.models.rights_change import RightsChange, counted_columns, kept_periods
+from acl.platform.migration_operations import DatabaseTrigger, Triggers
 from acl.platform.stored_json import StoredJSONField
-from catalog.models.icon import IconSource
+
+# Icons of integrations and listings: where they are declared, and the picture that was drawn.
+
+
+class IconImage(models.Model):
+    """A picture as pages show it. Its key is random: nobody guesses the address of one."""
+
+    public_id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    digest = models.CharField(max_length=64, unique=True, help_text="SHA-256 of its content.")
+    content = models.BinaryField(help_text="A PNG that Pegboard wrote.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ["-created_at", "pk"]
+
+    def __str__(self) -> str:
+        return str(self.public_id)
+
+
+class IconSource(models.Model):
+    """A declared address of an icon, read by the outgoing worker when it is due.
+
+    The row is the promise: `due_at` says when it is to be read, also after a failure.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting", gettext_lazy("Waiting")
+        READY = "ready", gettext_lazy("Ready")
+        FAILED = "failed", gettext_lazy("Failed")
+
+    address = models.TextField(help_text="A web address, or a data: address with the picture.")
+    address_digest = models.CharField(max_length=64, unique=True, help_text="SHA-256 of it.")
+    state = models.CharField(max_length=8, choices=State.choices, default=State.WAITING)
+    problem = models.CharField(max_length=300, blank=True, help_text="Why it is not shown.")
+    image = models.ForeignKey(
+        IconImage, models.SET_NULL, null=True, blank=True, related_name="sources"
+    )
+    attempts = models.PositiveSmallIntegerField(default=0)
+    due_at = models.DateTimeField(db_default=Now())
+    read_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [models.Index(fields=["due_at", "id"], name="icon_due")]
+
+    def __str__(self) -> str:
+        return f"icon source {self.pk}"  # its address may be a secret
+
+    @property
+    def is_data(self) -> bool:
+        """Return True if the address holds the picture itself, so that nothing is fetched."""
+        return self.address.startswith("data:")
+
+
+def digest_of_address(address: str) -> str:
+    """Return the digest by which an address is found."""
+    return hashlib.sha256(address.encode()).hexdigest()
+
+
+# Integrations: providers of capabilities.
 
 # Columns that the rights read, and those that say what can be called (`obstacles`, `own_values`).
 _DECIDING = ("enabled", "state", "restricted", "owner_id", "kind", "transport", "slug")
@@ -240,3 +303,108 @@ class Integration(models.Model):
         schemes = stored.values() if isinstance(stored, dict) else ()
         sign_ins = (item.get("sign_in") for item in schemes if isinstance(item, dict))
         return [item for item in sign_ins if isinstance(item, dict)]
+
+
+# Health history of servers.
+
+
+class HealthCheck(models.Model):
+    """A check of a server, or a failed call. Only the newest of each integration are kept."""
+
+    integration = models.ForeignKey(Integration, models.CASCADE, related_name="checks")
+    checked_at = models.DateTimeField(auto_now_add=True)
+    reason = models.CharField(max_length=24, blank=True, help_text="Empty where all was well.")
+    last_words = models.TextField(blank=True, help_text="What the server said last, cleaned.")
+    milliseconds = models.PositiveIntegerField(null=True, blank=True)
+    tools = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-checked_at", "-pk"]
+        indexes = [models.Index(fields=["integration", "-id"], name="newest_checks")]
+
+    def __str__(self) -> str:
+        return self.reason or "well"
+
+
+# History of definition syncs.
+
+
+class Sync(models.Model):
+    """A sync of a server's definitions. Of equal ones in a row, only the last is kept."""
+
+    class Cause(models.TextChoices):
+        SCHEDULE = "schedule"
+        ANNOUNCED = "announced", "the server said so"
+        PERSON = "person", "asked for"
+        CALL = "call", "before a call"
+
+    integration = models.ForeignKey(Integration, models.CASCADE, related_name="syncs")
+    cause = models.CharField(max_length=9, choices=Cause.choices)
+    synced_at = models.DateTimeField(auto_now_add=True)
+    new = StoredJSONField(default=list, blank=True)
+    changed = StoredJSONField(default=list, blank=True)
+    gone = StoredJSONField(default=list, blank=True)
+    returned = StoredJSONField(default=list, blank=True)
+    unreadable = models.PositiveIntegerField(default=0)
+    reason = models.CharField(max_length=32, blank=True, help_text="Empty where it could be read.")
+
+    class Meta:
+        ordering = ["-synced_at", "-pk"]
+        indexes = [models.Index(fields=["integration", "-id"], name="newest_syncs")]
+
+    def __str__(self) -> str:
+        return f"{self.integration} {self.reason or 'read'}"
+
+    @property
+    def found_something(self) -> bool:
+        """Return True if any definition differed."""
+        return bool(self.new or self.changed or self.gone or self.returned)
+
+
+# Hosts of one's own network that admins allowed from a page.
+
+
+class PrivateHost(models.Model):
+    """A host and port of one's own network, open to Pegboard also without TLS."""
+
+    host = models.CharField(max_length=253)
+    port = models.PositiveIntegerField()
+    by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["host", "port"]
+        constraints = [
+            models.UniqueConstraint(fields=["host", "port"], name="private_host_once"),
+            models.CheckConstraint(
+                condition=models.Q(port__range=(1, 65_535)), name="private_host_port"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+# Hosts that a program tried to reach from its cell.
+
+
+class OutgoingHost(models.Model):
+    """Attempts of a program to reach one host and port, with the outcome of the last."""
+
+    integration = models.ForeignKey(
+        "catalog.Integration", on_delete=models.CASCADE, related_name="outgoing_hosts"
+    )
+    host = models.CharField(max_length=260, help_text="As a rule: a name, and a port but 443.")
+    allowed = models.BooleanField()
+    times = models.PositiveBigIntegerField(default=0)
+    last_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-last_at", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["integration", "host"], name="outgoing_host_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.host

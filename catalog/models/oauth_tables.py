@@ -14,10 +14,10 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from acl.models.rights_change import RightsChange, counted_rows
-from acl.platform.database_triggers import Triggers
+from acl.platform.migration_operations import Triggers
 from acl.platform.stored_json import StoredJSONField
 from catalog.models.integration import Integration
-from catalog.readiness.own_values import steers_sql, still_needed
+from catalog.readiness.obstacles import steers_sql, still_needed
 
 # A secret or an account of one person, or shared by all.
 _READINESS, _PERSON = RightsChange.Concern.READINESS, "COALESCE(r.user_id, 0)"

@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 from pgvector.django import SparseVectorField, VectorField
 
-from acl.platform.database_triggers import DatabaseTrigger, Triggers
+from acl.platform.migration_operations import DatabaseTrigger, Triggers
 from catalog.models.capability import Capability
 
 # Versions of what the candidate index is built from, beside the catalogue's own.

@@ -195,15 +195,13 @@ def mend_link(
     if state not in {Readiness.NEEDS_ADMIN, Readiness.FAILING}:
         return None
     if readiness.for_staff or about_other:
-        return _for_staff(readiness, integration)
+        if readiness.obstacle is Obstacle.NOT_CONFIRMED:
+            return MendLink(
+                reverse("integration-confirm", args=[integration]), _("Review the import")
+            )
+        return MendLink(reverse("integration", args=[integration]), _("Open integration"))
     # A failing server is probed again anyway: nobody else has to do anything.
     return None if state is Readiness.FAILING else _for_member(readiness, full_name)
-
-
-def _for_staff(readiness: ToolReadiness, integration: str) -> MendLink:
-    if readiness.obstacle is Obstacle.NOT_CONFIRMED:
-        return MendLink(reverse("integration-confirm", args=[integration]), _("Review the import"))
-    return MendLink(reverse("integration", args=[integration]), _("Open integration"))
 
 
 def _for_member(readiness: ToolReadiness, full_name: str) -> MendLink:

@@ -210,7 +210,11 @@ def _decide(
 ) -> None:
     digest = digest_of_definition(definition)
     if row is not None and row.origin == Origin.SERVER and definition.origin != Origin.SERVER:
-        verdict.defects.append(_pinned_defect(definition.descriptor))
+        reason = (
+            f"{definition.descriptor.full_name} is defined by its server, whose definition was "
+            "approved; this one is left out"
+        )
+        verdict.defects.append(Defect(file_of(definition.descriptor), "name", reason))
         return
     if row is not None and row.approved_hash == digest and row.standing == Standing.APPROVED:
         verdict.passed.append(admit(definition, pinned=row.approved_hash))
@@ -226,14 +230,6 @@ def _decide(
         verdict.passed.append(result)
         if row is not None:
             verdict.decided.append(row)
-
-
-def _pinned_defect(descriptor: Descriptor) -> Defect:
-    reason = (
-        f"{descriptor.full_name} is defined by its server, whose definition was approved; "
-        "this one is left out"
-    )
-    return Defect(file_of(descriptor), "name", reason)
 
 
 def _propose(row: Definition, held: HeldDefinition, *, is_known: bool) -> None:

@@ -21,7 +21,7 @@ from catalog.formats.descriptors import ToolDefect
 from catalog.locks import lock_catalog, lock_definitions
 from catalog.models import Capability, Definition, Integration, Sync
 from catalog.models.integration import ReviewState
-from catalog.registration._parameter_order import restore_order
+from catalog.registration._derived_columns import restore_order
 from catalog.registration.definition_review import (
     accept_definitions,
     clear_proposal,

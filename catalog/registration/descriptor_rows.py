@@ -22,7 +22,7 @@ from catalog.registration._derived_columns import (
 )
 from catalog.registration.integration_identity import connection_facts, describe_clash, find_clash
 from catalog.relations.argument_lookups import refresh_lookups
-from catalog.relations.stored_links import refresh_links
+from catalog.relations.relations import refresh_links
 from catalog.trust.gate import ReviewedDefinition, ReviewedIntegration, marked_as_reviewed
 
 # Set by the source once; afterwards admins own them.

@@ -13,8 +13,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 
 from catalog.embedding.configured_embedder import configured_embedder
 from catalog.embedding.embedder import EmbedderUnavailable
-from catalog.embedding.jobs import failed_embeddings, maintained_models, pending_embeddings
-from catalog.embedding.vector_batches import chunks
+from catalog.embedding.jobs import chunks, failed_embeddings, maintained_models, pending_embeddings
 from catalog.locks import lock_catalog
 from catalog.models import Capability, Embedding, EmbeddingModel
 from catalog.registration.descriptor_rows import write_derived

@@ -19,8 +19,8 @@ from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
 from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescriptor, Loaded
+from catalog.formats.files import DEFAULT_LIMITS
 from catalog.formats.manifest_folders import ManifestRead, is_gone, read_folders
-from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.locks import lock_catalog, lock_manifests
 from catalog.models import Capability, Definition, Integration, ManifestFile
 from catalog.models.integration import ReviewState
@@ -271,7 +271,10 @@ def _assign_claims(
     """Assign each id and slug to the first manifest that declares it."""
     claims = Claims()
     owners: dict[str, str] = {}
-    for manifest in _sort_by_priority([*reads, *_find_unread(reads, before, folders)], folders):
+    for manifest in sorted(
+        ([*reads, *_find_unread(reads, before, folders)]),
+        key=lambda manifest: _rank(manifest.path, folders),
+    ):
         claims.files.append(manifest.path)
         claims.defects += manifest.defects
         keeps = _last_valid(manifest, before)
@@ -279,7 +282,13 @@ def _assign_claims(
         if not names:
             continue
         if owner := next((owners[name] for name in names if name in owners), None):
-            claims.defects.append(_already_provided(manifest.path, names[0], owner))
+            claims.defects.append(
+                Defect(
+                    manifest.path,
+                    "id",
+                    f"{(names[0])} is already provided by {owner}, which takes precedence",
+                )
+            )
             continue
         owners.update(dict.fromkeys(names, manifest.path))
         if keeps:
@@ -288,10 +297,6 @@ def _assign_claims(
         elif manifest.declared:
             claims.winners.append(Winner(manifest.path, *manifest.declared))
     return claims
-
-
-def _sort_by_priority(reads: Sequence[ManifestRead], folders: Sequence[Path]) -> list[ManifestRead]:
-    return sorted(reads, key=lambda manifest: _rank(manifest.path, folders))
 
 
 def _rank(path: str, folders: Sequence[Path]) -> int:
@@ -325,12 +330,6 @@ def _claimed_names(manifest: ManifestRead, keeps: Capability | None) -> tuple[st
         capability = manifest.declared.capability
         return capability.identifier, f"integration {capability.integration}"
     return ()
-
-
-def _already_provided(path: str, identifier: str, owner: str) -> Defect:
-    return Defect(
-        path, "id", f"{identifier} is already provided by {owner}, which takes precedence"
-    )
 
 
 def _loaded(claims: Claims) -> Loaded:

@@ -14,13 +14,12 @@ from django.db import DataError, IntegrityError, connection, transaction
 
 from acl.audit.recorder import record
 from catalog.access.grants import grant_integrations
-from catalog.embedding.jobs import send_embeddings
-from catalog.embedding.vector_batches import chunks
+from catalog.embedding.jobs import chunks, send_embeddings
 from catalog.formats.descriptors import Defect, Descriptor, Loaded
 from catalog.locks import lock_catalog
 from catalog.models import Capability, EmbeddingModel, Integration
 from catalog.models.integration import ReviewState
-from catalog.registration._parameter_order import restore_order
+from catalog.registration._derived_columns import restore_order
 from catalog.registration.admission import (
     hold,
     hold_integrations,
@@ -28,9 +27,9 @@ from catalog.registration.admission import (
     review_integrations,
     settle,
 )
+from catalog.registration.catalog_rebuild import assign_categories
 from catalog.registration.descriptor_rows import file_of, store_capabilities, store_integrations
 from catalog.registration.embedding_models import register_configured_model
-from catalog.registration.scratch_catalog import assign_categories
 from catalog.trust.gate import (
     HeldDefinition,
     Origin,

@@ -1,6 +1,5 @@
 """API of relations: neighbours per caller, and edges set by admins."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,10 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from acl.models import ApiKey
-from acl.rights.caller_lookup import Caller
 from acl.web.api_views import CallerSerializer, DecidingView
 from acl.web.request_callers import person_of
-from acl.web.strict_serializer import Text
+from acl.web.serializers import Text
 from catalog.capabilities.catalog_queries import describe_disconnected
 from catalog.capabilities.detail_levels import ACCESSES, access_of, readiness_parts
 from catalog.models import Capability, Edge
@@ -119,9 +117,15 @@ class GraphView(DecidingView):
         )
         if neighbourhood is None:
             raise Http404
+        readinesses = tell_approvers(
+            [neighbour.readiness for neighbour in neighbourhood.neighbours], caller.user_id
+        )
         body = {
             "full_name": full_name,
-            "neighbours": _neighbour_bodies(neighbourhood.neighbours, caller),
+            "neighbours": [
+                _neighbour_body(neighbour, ready)
+                for neighbour, ready in zip(neighbourhood.neighbours, readinesses, strict=True)
+            ],
         }
         disconnected = {neighbour.full_name: neighbour for neighbour in neighbourhood.disconnected}
         return Response(body | {"hint": describe_disconnected(disconnected.values())})
@@ -199,14 +203,6 @@ class GraphView(DecidingView):
         if any(name not in by_name for name in names):
             raise Http404
         return by_name[names[0]], by_name[names[1]], group, fields
-
-
-def _neighbour_bodies(neighbours: Sequence[Neighbour], caller: Caller) -> list[dict[str, Any]]:
-    readinesses = tell_approvers([neighbour.readiness for neighbour in neighbours], caller.user_id)
-    return [
-        _neighbour_body(neighbour, ready)
-        for neighbour, ready in zip(neighbours, readinesses, strict=True)
-    ]
 
 
 def _neighbour_body(neighbour: Neighbour, readiness: ToolReadiness) -> dict[str, Any]:

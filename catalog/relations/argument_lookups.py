@@ -52,7 +52,16 @@ def find_lookups(tools: Sequence[NamedTool]) -> Iterator[tuple[int, int, float]]
         misfits: dict[int, int] = {}
         for subject in subjects[tool.key]:
             for lookup in _fitting(subject, lookups, subjects):
-                misfit = _misfit(subject, lookup, subjects[lookup.key])
+                # Count missing words most; then searches are best, lists, and what requires little
+                # itself.
+                words = set(_words(lookup.action))
+                missing, searches, lists = len(subject - words), words & _SEARCHES, words & _LISTS
+                misfit = (
+                    8 * min(missing, 7)
+                    + 4 * (not searches)
+                    + 2 * (not lists)
+                    + (len(subjects[lookup.key]) > 0)
+                )
                 misfits[lookup.key] = min(misfit, misfits.get(lookup.key, misfit))
         for key, misfit in misfits.items():
             yield tool.key, key, MOST_WEIGHT * (1 - misfit / _LARGEST_MISFIT)
@@ -79,13 +88,6 @@ def _by_word(tools: Sequence[NamedTool]) -> Mapping[str, list[NamedTool]]:
             for word in words - _LOOKS:
                 lookups[word].append(tool)
     return lookups
-
-
-def _misfit(subject: _Words, lookup: NamedTool, required: set[_Words]) -> int:
-    """Count missing words most; then searches are best, lists, and what requires little itself."""
-    words = set(_words(lookup.action))
-    missing, searches, lists = len(subject - words), words & _SEARCHES, words & _LISTS
-    return 8 * min(missing, 7) + 4 * (not searches) + 2 * (not lists) + (len(required) > 0)
 
 
 def _subjects(tool: NamedTool) -> Iterator[_Words]:

@@ -16,7 +16,7 @@ from django.db import connection
 from acl.rights.caller_lookup import Caller
 from acl.rights.statement import rights_parameters, rights_sql
 from catalog.models import Edge
-from catalog.models.relation_kinds import DIRECTED, RELATION_KINDS, Kind, sql_names
+from catalog.models.relation import DIRECTED, RELATION_KINDS, Kind, sql_names
 from catalog.querysets import TABLES
 from catalog.readiness.facts import (
     COLUMNS,

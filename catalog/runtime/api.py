@@ -15,10 +15,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.models import ApiKey
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 from acl.rights.caller_lookup import Caller
 from acl.rights.delegation.authority import KeyHolder
-from acl.web.answer_serializer import serializer_for
 from acl.web.problems import CONTENT_TYPE, Conflict, Refusals, refusals_as_problems
 from acl.web.request_callers import (
     caller_of,
@@ -28,7 +27,7 @@ from acl.web.request_callers import (
     principal_of,
 )
 from acl.web.scopes import has_scope
-from acl.web.strict_serializer import Flag, ProblemSerializer, StrictSerializer, Text
+from acl.web.serializers import Flag, ProblemSerializer, StrictSerializer, Text, serializer_for
 from catalog.capabilities import lookup_api, runtime_state
 from catalog.formats.runtime import RUNTIME_KINDS
 from catalog.models import Capability, RuntimeCapability

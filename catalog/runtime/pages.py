@@ -12,8 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_http_methods
 
-from acl.web.frame import PageRequest, frame_of, render_page
-from acl.web.staff_pages import admins_only, part_of
+from acl.web.frame import PageRequest, admins_only, frame_of, part_of, render_page
 from catalog.capabilities import runtime_state
 from catalog.models import RuntimeCapability
 from catalog.runtime import service

@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 
 from acl.audit.recorder import record
 from acl.platform.answer_model import HIDDEN, Answer, Shown
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 from acl.rights.caller_lookup import Caller
 from catalog.capabilities.runtime_state import (
     IS_OVER,

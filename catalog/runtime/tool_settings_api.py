@@ -11,11 +11,10 @@ from rest_framework.response import Response
 from acl.web.api_views import AdminView
 from acl.web.problems import CONTENT_TYPE
 from acl.web.request_callers import installation_admin
-from acl.web.strict_serializer import ProblemSerializer, StrictSerializer, Text
+from acl.web.serializers import ProblemSerializer, StrictSerializer, Text
 from catalog.formats.categories import canonical_category
 from catalog.models import Capability
-from catalog.registration.admin_corrections import change_tool
-from catalog.registration.tool_words import ToolWordsRefused
+from catalog.registration.admin_corrections import ToolWordsRefused, change_tool
 
 _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404)}
 ACCESS = ("execute", "propose", "blocked")

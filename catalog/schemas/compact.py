@@ -1,9 +1,82 @@
 """Compact JSON schemas: annotations removed, accepted values unchanged."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from catalog.schemas.positions import NAMED, ONE, SEVERAL, find_keywords, find_references
+from catalog.formats.usable_schema import REFERENCES, parse_pointer
+
+# Positions of subschemas in a JSON schema.
+#
+# `description` may be a keyword or the name of an argument; only its position tells.
+
+# Keywords holding one schema; in older drafts `items` may also hold a list.
+ONE = frozenset(
+    {
+        "additionalItems",
+        "additionalProperties",
+        "contains",
+        "contentSchema",
+        "else",
+        "if",
+        "items",
+        "not",
+        "propertyNames",
+        "then",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    }
+)
+SEVERAL = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
+NAMED = frozenset(
+    {
+        "$defs",
+        "definitions",
+        "dependencies",
+        "dependentSchemas",
+        "patternProperties",
+        "properties",
+    }
+)
+
+
+def find_keywords(reference: str) -> set[str]:
+    """Return the keywords a reference passes through, wherever it starts.
+
+    Property names do not count, and neither does anything below a keyword's value.
+    """
+    keywords = set()
+    steps = parse_pointer(reference)
+    place = 0
+    while place < len(steps):
+        keyword = steps[place]
+        keywords.add(keyword)
+        if keyword not in NAMED | SEVERAL | ONE:
+            break
+        # True if a name or an index follows the keyword.
+        following = steps[place + 1 : place + 2]
+        place += (
+            2
+            if (
+                following != [] and following[0].isdigit()
+                if keyword == "items"
+                else keyword not in ONE
+            )
+            else 1
+        )
+    return keywords
+
+
+def find_references(value: Any) -> Iterator[str]:
+    """Yield every reference below the value, without recursion."""
+    waiting = [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, dict):
+            yield from (inner[name] for name in REFERENCES if isinstance(inner.get(name), str))
+            waiting.extend(inner.values())
+        elif isinstance(inner, list):
+            waiting.extend(inner)
+
 
 # Deeper than any stored schema; deeper parts stay unchanged.
 MAX_DEPTH = 40

@@ -12,10 +12,17 @@ from typing import Any
 import numpy as np
 from django.conf import settings
 
-from acl.platform.prepared_statements import rows_of
-from catalog.search_index.relations import RelationIndex, StoredEdge, build_relation_index
-from catalog.search_index.rows import LABEL_SQL, IndexLabel, SearchIndex, normalized
-from catalog.search_index.words import build_word_index
+from acl.platform.database_connections import rows_of
+from catalog.search_index.rows import (
+    LABEL_SQL,
+    IndexLabel,
+    RelationIndex,
+    SearchIndex,
+    StoredEdge,
+    build_relation_index,
+    build_word_index,
+    normalized,
+)
 
 # Reads an index from Postgres.
 # The label is read first, so an index is never older than its label. If something changed

@@ -5,7 +5,7 @@ Most servers have neither secrets nor accounts, so most calls need no further qu
 
 from typing import NamedTuple
 
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 from catalog.models import Definition, Integration
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 

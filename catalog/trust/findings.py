@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, NewType
 
 from acl.platform.answer_model import Answer, Shown
+from catalog.formats.descriptors import JSONObject
 
 # A hostile definition could produce thousands of findings.
 MAX_FINDINGS = 40
@@ -73,3 +74,24 @@ def worst_first(findings: Iterable[Finding]) -> list[Finding]:
 def requires_review(findings: Iterable[Finding]) -> bool:
     """Return True if a finding requires a review."""
     return any(finding.severity is Severity.HIGH for finding in findings)
+
+
+# Types for texts that passed the gate, required by everything that shows them to a model.
+#
+# Definitions' texts are plain `str` until the gate admits their row. Rows returned by `usable` are
+# reviewed: they are approved, and the database quarantines a row edited past the gate. Only readers
+# of such rows, and constants, create these types; passing anything else to rendering is a type
+# error.
+
+ReviewedText = NewType("ReviewedText", str)
+ReviewedSchema = NewType("ReviewedSchema", dict[str, Any])
+
+
+def trust_own_text(text: str) -> ReviewedText:
+    """Mark a constant text."""
+    return ReviewedText(text)
+
+
+def trust_own_schema(schema: JSONObject) -> ReviewedSchema:
+    """Mark a constant schema."""
+    return ReviewedSchema(schema)

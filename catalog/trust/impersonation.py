@@ -15,9 +15,15 @@ from django.db.models import Q
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.names import RESERVED
 from catalog.models import Capability, Integration
-from catalog.trust._text_views import LONGEST, is_disguised, mixes_alphabets, skeleton
 from catalog.trust.findings import Finding, Severity
-from catalog.trust.scanner import TooDeepError, walk_texts
+from catalog.trust.scanner import (
+    LONGEST,
+    TooDeepError,
+    is_disguised,
+    mixes_alphabets,
+    skeleton,
+    walk_texts,
+)
 
 MOST_NAMES = 20_000
 _IDENTIFIER = re.compile(

@@ -83,17 +83,14 @@ def descriptor_of_row(row: Capability) -> Descriptor:
     names = {field.name for field in fields(Descriptor)} - _NOT_COLUMNS
     # The gate compares the source's own words, whatever an admin calls the tool.
     columns = {name: getattr(row, name) for name in names} | row.source_texts
+    # An effect as sources declare it: "unknown" is ours alone.
     effect = {
-        "side_effect": row.declared_effect or _declarable(row.side_effect),
+        "side_effect": row.declared_effect
+        or ("write" if row.side_effect == Capability.SideEffect.UNKNOWN else row.side_effect),
         "side_effect_inferred": not row.declared_effect,
     }
     values = {**columns, **effect, "integration": row.integration.slug, "edges": row.declared_edges}
     return from_columns(Descriptor, values)
-
-
-def _declarable(effect: str) -> str:
-    """Return an effect as sources declare it: "unknown" is ours alone."""
-    return "write" if effect == Capability.SideEffect.UNKNOWN else effect
 
 
 def write_integration(descriptor: IntegrationDescriptor) -> str:

@@ -15,9 +15,8 @@ from catalog.formats.descriptors import (
     from_columns,
     ordered_json,
 )
-from catalog.formats.files import is_deeper
+from catalog.formats.files import DEFAULT_LIMITS, KB, is_deeper
 from catalog.formats.names import display_name_for
-from catalog.formats.read_limits import DEFAULT_LIMITS, KB
 from catalog.formats.readers.tool import passed_meta, passed_on
 from catalog.formats.readers.tools_list import normalize_tools
 from catalog.models import Capability, Integration

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from discovery.advice.exchange import ask
 from discovery.advice.policies import policy_for
 from discovery.advice.questions import (
     AdviceQuestion,
+    ask,
     order_question,
     plan_question,
     read_order,

@@ -13,11 +13,10 @@ from rest_framework.response import Response
 
 from acl.web.api_views import AdminView
 from acl.web.request_callers import installation_admin
-from acl.web.strict_serializer import StrictSerializer, Text
+from acl.web.serializers import StrictSerializer, Text
 from discovery.advice.policies import AdviceRefusedError, list_policies, remove_policy, set_policy
 from discovery.models import AdvicePolicy, ChatModel
-from discovery.models.advice import LONGEST, SHORTEST
-from discovery.models.chat import LONGEST_NAME
+from discovery.models.chat import LONGEST, LONGEST_NAME, SHORTEST
 
 _GROUP_HELP = "Empty for all groups that have no own policy."
 

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from acl.audit.recorder import record
 from acl.rights.caller_lookup import Caller
 from discovery.models import AdvicePolicy, ChatModel
-from discovery.models.advice import utc_day
+from discovery.models.chat import utc_day
 
 
 class AdviceRefusedError(Exception):

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from acl.platform.strict_json import write_json
 from acl.rights.caller_lookup import Caller
 from catalog.token_counter import token_counter
-from catalog.trust.reviewed_texts import trust_own_schema, trust_own_text
-from discovery.answer import all_tools
+from catalog.trust.findings import trust_own_schema, trust_own_text
+from discovery.answer import modes
 from discovery.answer.formats.base import Tool, tools_of
 from discovery.answer.formats.registry import FORMATS, NO_TOOLS, write_searchable, write_tools
 from discovery.answer.modes import AUTO, MOST_DIRECT, ModeChoice, choose_mode, step_down
@@ -22,8 +22,7 @@ from discovery.answer.prompt import (
     render_discovery,
     render_prompt,
 )
-from discovery.metatools.metatool import MetaTool
-from discovery.metatools.registry import EXPLORING, META_TOOLS
+from discovery.metatools.registry import EXPLORING, META_TOOLS, MetaTool
 from discovery.select.selection import Selection, SelectRequest
 
 
@@ -148,20 +147,25 @@ def inject_everything(
 
     `measured` is the number of capabilities and their tokens, if the caller has read them already.
     """
-    count, full_tokens = measured or all_tools.measure(caller, kind=kind, only_here=only_here)
+    count, full_tokens = measured or modes.measure(caller, kind=kind, only_here=only_here)
     choice = choose_mode(
         full_tokens=full_tokens,
         count=count,
         context_window=context_window,
         forced=forced,
-        most_tools=_most_tools(provider),
+        most_tools=MOST_DIRECT
+        if provider == NO_TOOLS
+        else min(MOST_DIRECT, FORMATS[provider].MOST_TOOLS),
     )
 
     def read(*, schemas: bool) -> list[Tool]:
-        return all_tools.read(caller, kind=kind, only_here=only_here, schemas=schemas)
+        return modes.read(caller, kind=kind, only_here=only_here, schemas=schemas)
 
     injection = _everything_in(choice, provider, count, read)
-    while forced in {None, AUTO} and _is_too_much(injection):
+    # True if the rendered tools exceed the budget.
+    while forced in {None, AUTO} and (
+        injection.choice.mode != "discovery" and injection.tokens > injection.choice.budget
+    ):
         choice = step_down(injection.choice, injection.tokens)
         injection = _everything_in(choice, provider, count, read)
     return injection
@@ -178,12 +182,6 @@ def _everything_in(
         use_tools = [tool for tool in EXPLORING if tool.name in _USE_TOOLS]
         return _rendered_injection(choice, as_tools(use_tools), lines, provider)
     return _rendered_injection(choice, as_tools(EXPLORING), render_discovery(count), provider)
-
-
-def _is_too_much(injection: Injection) -> bool:
-    """Return True if the rendered tools exceed the budget."""
-    # Stored token estimates cover the definition alone; a provider's format adds to it.
-    return injection.choice.mode != "discovery" and injection.tokens > injection.choice.budget
 
 
 def _rendered_injection(
@@ -210,9 +208,3 @@ def _loaded(payload: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _cost(payload: list[dict[str, Any]] | None, prompt: str) -> int:
     definitions = write_json(payload, ensure_ascii=False, compact=False) if payload else ""
     return token_counter().count(definitions) + token_counter().count(prompt)
-
-
-def _most_tools(provider: str) -> int:
-    if provider == NO_TOOLS:
-        return MOST_DIRECT
-    return min(MOST_DIRECT, FORMATS[provider].MOST_TOOLS)

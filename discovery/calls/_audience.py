@@ -19,7 +19,7 @@ from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.secret_redaction import is_secret_name
 from catalog.servers.client.conversation import CannotAskError
-from catalog.trust.foreign_texts import HELD_BACK, must_be_held_back
+from catalog.trust.gate import HELD_BACK, must_be_held_back
 from discovery.calls._questions import MOST_NOTED, fields_of, question_of, state_of, words_of
 from discovery.calls.channel import drop_question, keep_question, push_message, question_id
 

@@ -17,10 +17,10 @@ from mcp_types import (
 )
 from pydantic import BaseModel
 
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability
-from catalog.trust.foreign_texts import texts_in
+from catalog.trust.gate import texts_in
 from catalog.trust.scanner import TooDeepError
 from discovery.calls.state import UNKNOWN_OUTCOME
 from discovery.flow_guard.flow_guard import GuardVerdict, judge

@@ -8,9 +8,9 @@ from functools import cache
 from django.contrib.auth.models import User
 from django.utils import translation
 
-from acl.actor.request_context import current_chain
+from acl.actor.chain import current_chain
 from acl.models.api_key import in_force_sql
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 from acl.rights.caller_lookup import Caller
 from acl.rights.delegation import acts_for_others
 from acl.rights.statement import rights_parameters, rights_sql
@@ -33,7 +33,7 @@ def _usable_sql(*, to_be_sent: bool, united: bool, apps: bool) -> str:
     needs, join = call_needs_sql("i.id", "c.action") if to_be_sent else ("NULL", "")
     facts = facts_sql(mode="usable.mode", user="%(account)s::bigint")
     group = "usable.group_id" if united else "%(group)s::bigint"
-    quotas = "NULL, NULL" if to_be_sent else _QUOTAS.format(group=group)
+    quotas = "NULL, NULL, NULL" if to_be_sent else _QUOTAS.format(group=group)
     columns = f"{row_columns()}, {needs}"
     return f"""
 WITH RECURSIVE {_ASKED},
@@ -58,7 +58,9 @@ ARRAY(SELECT q.id FROM discovery_quota q
     AND (q.group_id IS NULL OR q.group_id = {group})
     AND (q.capability_id IS NULL OR q.capability_id = c.id)
   ORDER BY q.id),
-(SELECT l.a_minute FROM discovery_calllimit l WHERE l.integration_id = i.id)
+(SELECT l.a_minute FROM discovery_calllimit l WHERE l.integration_id = i.id),
+EXISTS (SELECT FROM acl_application a WHERE a.id = %(application)s::bigint
+  AND COALESCE(a.calls_a_minute, a.calls_a_day, a.tokens_a_day) IS NOT NULL)
 """
 
 
@@ -94,8 +96,8 @@ def permitted(call: Call) -> Capability | None:
 def find_usable_capability(
     caller: Caller, *, full_name: str, apps: bool = False
 ) -> Capability | None:
-    """Return the usable capability of that name, with `readiness`, `given_in`, `quotas` and
-    `a_minute`, or None.
+    """Return the usable capability of that name, with `readiness`, `given_in`, `quotas`,
+    `a_minute` and `application_limited`, or None.
 
     `given_in` is the id of the group that grants it, `quotas` those of the quotas on its calls, and
     `a_minute` the limit of its integration. `apps` adds what only a server's own app may call.
@@ -125,14 +127,15 @@ def _read_capability(
     rows = rows_of(statement, parameters)
     if not rows:
         return None
-    split = len(COLUMNS) + 3
-    [(*facts, group_id, quotas, a_minute), values] = rows[0][:split], rows[0][split:]
+    split = len(COLUMNS) + 4
+    [(*facts, group_id, quotas, a_minute, limited), values] = rows[0][:split], rows[0][split:]
     width = len(Capability._meta.concrete_fields) + len(Integration._meta.concrete_fields)
     capability = row_from(values[:width])
     capability.readiness = readiness_from(facts)  # type: ignore[attr-defined]
     capability.given_in = group_id  # type: ignore[attr-defined]
     capability.quotas = quotas or []  # type: ignore[attr-defined]
     capability.a_minute = a_minute  # type: ignore[attr-defined]
+    capability.application_limited = bool(limited)  # type: ignore[attr-defined]
     capability.needs = CallNeeds(*values[width:]) if to_be_sent else None  # type: ignore[attr-defined]
     return capability
 

@@ -17,7 +17,7 @@ from acl.models import ApiKey
 from acl.platform.strict_json import write_json
 from acl.web.problems import CONTENT_TYPE, Conflict, Unprocessable, refusals_as_problems
 from acl.web.request_callers import person_of, principal_of
-from acl.web.strict_serializer import ProblemSerializer, StrictSerializer
+from acl.web.serializers import ProblemSerializer, StrictSerializer
 from discovery.calls import serializers as bodies
 from discovery.calls.execution import KeyUsedError, NeedsApprovalError, StillUnderWayError, execute
 from discovery.calls.queries import TooLateError, cancel_call, find_call, follow_call
@@ -78,6 +78,7 @@ class ExecuteView(APIView):
                     full_name=body["name"],
                     arguments=body["arguments"],
                     turn_id=body.get("turn_id"),
+                    conversation=body["conversation"],
                     idempotency_key=str(key),
                 )
             except KeyUsedError as used:

@@ -17,7 +17,7 @@ from django.db.models import Q
 from acl.actor.chain import CredentialKind
 from acl.audit.recorder import record
 from acl.models.api_key import in_force_sql
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 from acl.rights.delegation.authority import ACT_FOR_OTHERS
 from acl.rights.statement import rights_sql
 from catalog.querysets import TABLES
@@ -71,9 +71,9 @@ def _withdraw(leaving: WaitingCall) -> None:
 
 @cache
 def _pending_sql() -> str:
-    """Build the statement; the rights of each user, group and space are computed once."""
+    """Build the statement; the rights of each caller are computed once."""
     rights = rights_sql(TABLES, among=True, apps=True)
-    for name in ("user", "group", "space"):
+    for name in ("user", "group", "space", "application"):
         rights = rights.replace(f"%({name})s::bigint", f"asker.{name}_id")
     return f"""
 WITH waiting AS MATERIALIZED (
@@ -82,10 +82,10 @@ WITH waiting AS MATERIALIZED (
     AND (c.expires_at IS NULL OR c.expires_at > statement_timestamp())
     AND (%(pks)s::uuid[] IS NULL OR c.id = ANY (%(pks)s::uuid[]))
 ), asker AS MATERIALIZED (
-  SELECT user_id, group_id, space_id, array_agg(DISTINCT capability_id) AS wanted
-  FROM waiting GROUP BY user_id, group_id, space_id
+  SELECT user_id, group_id, space_id, application_id, array_agg(DISTINCT capability_id) AS wanted
+  FROM waiting GROUP BY user_id, group_id, space_id, application_id
 ), allowed AS MATERIALIZED (
-  SELECT asker.user_id, asker.group_id, asker.space_id, own.id
+  SELECT asker.user_id, asker.group_id, asker.space_id, asker.application_id, own.id
   FROM asker CROSS JOIN LATERAL (
     WITH RECURSIVE asked (id) AS MATERIALIZED (SELECT unnest(asker.wanted)),
     {rights} SELECT id FROM usable) own
@@ -109,7 +109,8 @@ SELECT w.id, w.user_id, w.actor_id, w.key_id, CASE
   WHEN c.id IS NOT NULL AND c.definition_hash <> w.definition_hash THEN 'changed'
   WHEN NOT EXISTS (SELECT FROM allowed WHERE allowed.id = w.capability_id
     AND allowed.user_id = w.user_id AND allowed.group_id = w.group_id
-    AND allowed.space_id IS NOT DISTINCT FROM w.space_id) THEN 'right_lost'
+    AND allowed.space_id IS NOT DISTINCT FROM w.space_id
+    AND allowed.application_id IS NOT DISTINCT FROM w.application_id) THEN 'right_lost'
   ELSE '' END
 FROM waiting w JOIN auth_user u ON u.id = w.user_id
 LEFT JOIN auth_user a ON a.id = w.actor_id

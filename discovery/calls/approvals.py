@@ -1,6 +1,7 @@
 """Approving and rejecting calls: an approver is not the asker, and approves what was displayed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
@@ -11,11 +12,12 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from acl.actor.request_context import current_chain
+from acl.actor.chain import current_chain
 from acl.audit.recorder import record
 from acl.keys.lifecycle import KeyHolder
 from acl.models import AccessRequest
 from acl.rights.approvers import Eligibility, approver_of, eligibility_of
+from acl.visible_text.canonical_json import Rendering
 from discovery.calls._permission import permitted
 from discovery.calls.approval_queue import list_leaving, list_waiting
 from discovery.calls.arguments import digest_of, render_call
@@ -171,3 +173,73 @@ def _decide(call: Call, to: Call.State, *, by: User | None, note: str, **values:
     groups = [call.group_id]
     record(by=by, action=verdict, target=target_of(call), details=details, groups=groups)
     call.refresh_from_db()
+
+
+# Decisions about several calls at once, each exactly as it was displayed in a list.
+
+# A longer call is approved on its own page, where everything can be opened and compared.
+MOST_LINES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class BulkDecisions:
+    """The number of calls decided, and what was refused."""
+
+    done: int
+    refusals: tuple[str, ...]
+
+
+def fits_a_list(rendering: Rendering) -> bool:
+    """Return True if a list shows everything that is approved."""
+    lines = [line for argument in rendering.arguments for line in argument.lines]
+    folded = any(argument.is_long for argument in rendering.arguments)
+    folded = folded or any(line.is_long for line in lines)
+    return not rendering.problem and not folded and len(lines) <= MOST_LINES
+
+
+def is_asked_by_guard(call: Call) -> bool:
+    """Return True if the guard on flows asks about the call."""
+    return (call.flow or {}).get("verdict") == "asks"
+
+
+def bulk_objection(call: Call) -> str:
+    """Return why the call is approved on its own page only, or ""."""
+    if is_asked_by_guard(call):
+        return _("The data-flow guard asks about this call. Review it on its page.")
+    if not fits_a_list(render_call(call)):
+        return _("Its arguments are too long for this list. Review it on its page.")
+    return ""
+
+
+def decide_in_bulk(
+    *, by: User, digests: Mapping[UUID, str], approve: bool, note: str
+) -> BulkDecisions:
+    """Approve or reject the calls, each for itself: one refusal stops no other.
+
+    `digests` has the digest of each call as it was displayed. What a list does not show in full is
+    not approved by one, whatever the request says.
+    """
+    calls = approvals_of(by).filter(pk__in=list(digests)).order_by("created_at", "pk")
+    done, refusals = 0, []
+    for call in calls:
+        try:
+            _decide_as_displayed(
+                by=by, call=call, digest=digests[call.pk], approve=approve, note=note
+            )
+            done += 1
+        except (CannotDecideError, MayNotDecideError) as refused:
+            refusals.append(f"{call.full_name}: {refused}")
+    return BulkDecisions(done, tuple(refusals))
+
+
+def _decide_as_displayed(*, by: User, call: Call, digest: str, approve: bool, note: str) -> None:
+    if not approve:
+        if digest != digest_of(call):
+            raise CannotDecideError(
+                _("The call has changed since it was displayed. Review it again.")
+            )
+        reject_call(by=by, call=call, note=note)
+        return
+    if objection := bulk_objection(call):
+        raise CannotDecideError(objection)
+    approve_call(by=by, call=call, digest=digest, note=note)

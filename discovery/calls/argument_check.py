@@ -54,7 +54,15 @@ def check_arguments(schema: JSONObject | None, arguments: Any) -> None:
     if validator.is_valid(arguments):
         return
     for error in islice(validator.iter_errors(arguments), 1):
-        raise ArgumentsRefusedError(_argument_of(error), _shortened(error.message))
+        # The path of the offending argument, also if it is missing or unexpected.
+        missing = getattr(error.kind, "property", None)
+        unexpected = getattr(error.kind, "unexpected", None) or ()
+        last = [missing] if isinstance(missing, str) else [*unexpected][:1]
+        message = error.message
+        raise ArgumentsRefusedError(
+            ".".join(str(step) for step in (*error.instance_path, *last))[:LONGEST_REASON],
+            message if len(message) <= LONGEST_REASON else message[: LONGEST_REASON - 1] + "…",
+        )
 
 
 def leave_out_nulls(schema: JSONObject | None, arguments: Any) -> Any:
@@ -185,18 +193,6 @@ def _inner_parts(schema: JSONObject) -> Iterator[Any]:
 def _each(schemas: Any) -> Iterator[Any]:
     if isinstance(schemas, dict | list):
         yield from schemas.values() if isinstance(schemas, dict) else schemas
-
-
-def _argument_of(error: jsonschema_rs.ValidationError) -> str:
-    """Return the path of the offending argument, also if it is missing or unexpected."""
-    missing = getattr(error.kind, "property", None)
-    unexpected = getattr(error.kind, "unexpected", None) or ()
-    last = [missing] if isinstance(missing, str) else [*unexpected][:1]
-    return ".".join(str(step) for step in (*error.instance_path, *last))[:LONGEST_REASON]
-
-
-def _shortened(message: str) -> str:
-    return message if len(message) <= LONGEST_REASON else message[: LONGEST_REASON - 1] + "…"
 
 
 def _refuse(reference: str) -> NoReturn:

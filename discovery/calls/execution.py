@@ -4,18 +4,23 @@ The web process contacts no server. A call is stored before anything else happen
 holds the connections sends it.
 """
 
+import re
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
+from rapidfuzz import fuzz, process
 
 from acl.audit.recorder import record
 from acl.models import chain_columns
+from acl.models.application import stored_conversation
 from acl.rights.caller_lookup import Caller
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability
@@ -28,9 +33,8 @@ from discovery.calls._permission import (
 from discovery.calls.approval_queue import check_queue_limit, lock_queue_of
 from discovery.calls.argument_check import check_arguments, leave_out_nulls
 from discovery.calls.arguments import accept_former_names, hash_of, serialize_arguments
-from discovery.calls.near_names import near_names
 from discovery.calls.queries import target_of
-from discovery.calls.quotas import check_call_limit, check_quotas
+from discovery.calls.quotas import check_application_limits, check_call_limit, check_quotas
 from discovery.calls.state import FLOW_REFUSED, NOT_THERE, queue, send_on_commit
 from discovery.calls.view import MOST_CONTENT, Execution, describe_call, way_of
 from discovery.calls.waiting import wait_for_end
@@ -47,6 +51,54 @@ __all__ = [
     "find_usable",
     "not_found",
 ]
+
+
+# Suggestions for names that are nearly right: a model writes `filesystem.grep`, or `send_mail`.
+#
+# Pure functions: callers pass only names that the caller of the request may know.
+
+MOST, COMPARED, LONGEST = 3, 20, 100
+MIN_SCORE = 75  # of 100
+ACTION_WEIGHT = 0.95
+_SEPARATORS = re.compile(r"[^a-z0-9]+")
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def near_names(name_sought: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return up to three of the names, the nearest first; only equal ones if there are any.
+
+    Whole names are compared, and actions alone: the integration may be wrong or missing.
+    """
+    name_sought, names = name_sought[:LONGEST], list(names)
+    scores = _scores(_plain(name_sought), {name: _plain(name) for name in names})
+    for name, score in _scores(
+        _action(name_sought), {name: _action(name) for name in names}
+    ).items():
+        scores[name] = max(scores.get(name, 0.0), ACTION_WEIGHT * score)
+    nearest = sorted(scores, key=lambda name: (-scores[name], name))
+    equal = [name for name in nearest if scores[name] == 100]
+    return tuple((equal or [name for name in nearest if scores[name] >= MIN_SCORE])[:MOST])
+
+
+def _scores(text_sought: str, texts: dict[str, str]) -> dict[str, float]:
+    """Return the likeness, 0-100, of the names whose text is nearest to the one asked for."""
+    if not text_sought:
+        return {}
+    matches = process.extract(
+        text_sought, texts, scorer=fuzz.ratio, score_cutoff=MIN_SCORE, limit=COMPARED
+    )
+    return {name: score for _, score, name in matches}
+
+
+def _action(name: str) -> str:
+    return _plain(name.rpartition("__")[2])
+
+
+@lru_cache(maxsize=20_000)
+def _plain(name: str) -> str:
+    """Return the name in lower case, with one kind of separator."""
+    return _SEPARATORS.sub("_", _WORD_START.sub("_", name).casefold()).strip("_")
+
 
 LONGEST_SHOWN = 200
 State, Way = Call.State, Call.Way
@@ -98,11 +150,13 @@ def execute(
     arguments: Any,
     turn_id: UUID | None = None,
     idempotency_key: str = "",
+    conversation: str = "",
     wait_seconds: float | None = None,
     dialogue: JSONObject | None = None,
 ) -> Execution:
     """Call one of the caller's capabilities and wait for its outcome, up to `wait_seconds`.
 
+    `conversation` is the application's own name of it; without one it is that of the turn.
     `dialogue` is what an MCP client can be asked, as `capabilities`, and its `answers`.
 
     Raises NotFoundError alike for unknown names and for other people's tools, NeedsApprovalError if
@@ -115,6 +169,7 @@ def execute(
         arguments=arguments,
         turn_id=turn_id,
         idempotency_key=idempotency_key,
+        conversation=conversation,
         dialogue=dialogue,
     )
     if begun_call.is_under_way:
@@ -160,6 +215,7 @@ def begin(
     arguments: Any,
     turn_id: UUID | None = None,
     idempotency_key: str = "",
+    conversation: str = "",
     dialogue: JSONObject | None = None,
     apps: bool = False,
 ) -> BegunCall:
@@ -169,7 +225,7 @@ def begin(
     """
     capability = find_usable(caller=caller, full_name=full_name, apps=apps)
     arguments = _checked(capability, arguments)
-    call = _new_call(caller, capability, arguments, turn_id, idempotency_key)
+    call = _new_call(caller, capability, arguments, turn_id, idempotency_key, conversation)
     # Of a call that waits for a person, the client is gone when it is sent.
     call.dialogue = dialogue if call.state == State.QUEUED else None
     call, is_new, notice = _store(call, caller, capability)
@@ -216,6 +272,7 @@ def _new_call(
     arguments: JSONObject,
     turn_id: UUID | None,
     idempotency_key: str,
+    conversation: str,
 ) -> Call:
     call = Call(
         user_id=caller.user_id,
@@ -233,7 +290,8 @@ def _new_call(
     call.tokens_arguments = _tokens_of(call.arguments_json)
     if call.way == Way.SKILL:
         call.tokens_result = _tokens_of(capability.content[:MOST_CONTENT])
-    call.turn_id = _own_turn(call, caller, turn_id)
+    call.turn_id, of_turn = _own_turn(call, caller, turn_id)
+    call.conversation = stored_conversation(conversation) or of_turn
     check_flow(call, capability, arguments)
     if failure := failure_by_obstacle(call, capability):
         call.state, call.ended_at = State.FAILED, Now()
@@ -261,20 +319,27 @@ def _groups_of(caller: Caller, capability: Capability) -> dict[str, Any]:
     group_id: int = getattr(capability, "given_in", caller.group_id)
     limited = caller.space_id is not None and group_id != caller.group_id
     others = [caller.group_id] if limited else []
-    return {"group_id": group_id, "space_id": caller.space_id, "other_groups": others}
+    return {
+        "group_id": group_id,
+        "space_id": caller.space_id,
+        "other_groups": others,
+        "application_id": caller.application_id,
+    }
 
 
-def _own_turn(call: Call, caller: Caller, turn_id: UUID | None) -> UUID | None:
-    """Return the turn's id if the turn is the caller's own, otherwise None.
+def _own_turn(call: Call, caller: Caller, turn_id: UUID | None) -> tuple[UUID | None, str]:
+    """Return the turn's id and its conversation if the turn is the caller's own.
 
     An actor's calls do not count in the turns of the person they act as.
     """
     if turn_id is None:
-        return None
-    turns = Turn.objects.filter(pk=turn_id, user=call.user_id, group__in=caller.group_ids)
+        return None, ""
+    turns = Turn.objects.filter(
+        caller.application_rows, pk=turn_id, user=call.user_id, group__in=caller.group_ids
+    )
     if call.acts_for_other:
         turns = turns.filter(actor=call.actor_id, credential=call.credential)
-    return turns.values_list("pk", flat=True).first()
+    return turns.values_list("pk", "conversation").first() or (None, "")
 
 
 def _store(call: Call, caller: Caller, capability: Capability) -> tuple[Call, bool, str]:
@@ -285,15 +350,18 @@ def _store(call: Call, caller: Caller, capability: Capability) -> tuple[Call, bo
         return earlier_call, False, ""
     notice, quotas = "", getattr(capability, "quotas", [])
     a_minute = getattr(capability, "a_minute", None)
+    of_application = getattr(capability, "application_limited", False)
     try:
         # Without an idempotency key no earlier call can exist: one statement needs no transaction.
         plain = not (call.idempotency_key or call.state == State.WAITING or call.acts_for_other)
-        is_limited = bool(quotas or a_minute)
+        is_limited = bool(quotas or a_minute or of_application)
         with nullcontext() if plain and not is_limited else transaction.atomic():
             if is_limited and (earlier := _find_earlier(call, caller)) is not None:
                 return earlier, False, ""
             if quotas:
                 notice = check_quotas(call, quotas)
+            if of_application:
+                notice = " ".join(filter(None, [notice, check_application_limits(call)]))
             if a_minute:
                 check_call_limit(capability.integration, a_minute)
             if call.state == State.WAITING:
@@ -350,5 +418,5 @@ def _find_earlier(call: Call, caller: Caller) -> Call | None:
 _KEY_COLUMNS = ("user_id", "credential", "idempotency_key")
 
 
-def _request_of(call: Call) -> tuple[str, int | None, str]:
-    return call.full_name, call.space_id, call.arguments_hash
+def _request_of(call: Call) -> tuple[str, int | None, int | None, str]:
+    return call.full_name, call.space_id, call.application_id, call.arguments_hash

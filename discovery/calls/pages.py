@@ -28,7 +28,7 @@ from discovery.calls.log import (
     milliseconds_of,
     page_of_calls,
 )
-from discovery.calls.log_stream_api import Mark, follow_log, log_streams, mark_of
+from discovery.calls.log_api import Mark, follow_log, log_streams, mark_of
 from discovery.calls.queries import blank_lost_names, find_call
 from discovery.calls.waiting import release_connection
 from discovery.models import Call

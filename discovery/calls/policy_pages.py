@@ -8,8 +8,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from acl.web.frame import PageRequest, frame_of, render_page
-from acl.web.staff_pages import admins_only
+from acl.web.frame import PageRequest, admins_only, frame_of, render_page
 from catalog.access.pages.access_forms import SearchForm
 from discovery.calls._policy import longest_days, set_policy
 from discovery.models.call import Content

@@ -8,11 +8,10 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils.translation import gettext as _
 
-from acl.actor.chain import CredentialKind
-from acl.actor.request_context import current_chain
+from acl.actor.chain import CredentialKind, current_chain
 from acl.audit.recorder import record
 from acl.keys.lifecycle import KeyHolder
-from acl.rights.caller_lookup import Caller
+from acl.rights.caller_lookup import Caller, rows_of_application
 from acl.rights.delegation import acts_for_others
 from catalog.models import Capability
 from discovery.calls.approval_queue import withdraw_calls
@@ -40,7 +39,8 @@ def calls_of(principal: KeyHolder | User) -> QuerySet[Call]:
     """
     calls = Call.objects.filter(user__is_active=True, user__groups=F("group"))
     if isinstance(principal, KeyHolder):
-        calls = calls.filter(principal.in_groups())
+        own_rows = rows_of_application(principal.application_id)
+        calls = calls.filter(principal.in_groups(), own_rows)
         return calls if principal.acts_for_users else calls.filter(user=principal.owner_id)
     mine = Q(user=principal)
     if acts_for_others(principal):
@@ -79,7 +79,9 @@ def find_own_call(*, caller: Caller, pk: UUID, wait_seconds: float = 0) -> Call 
 
     An actor finds only calls that they requested themselves.
     """
-    own_calls = Call.objects.filter(user=caller.user_id, group__in=caller.group_ids)
+    own_calls = Call.objects.filter(
+        caller.application_rows, user=caller.user_id, group__in=caller.group_ids
+    )
     chain = current_chain()
     if chain.acts_for_other(caller.user_id):
         own_calls = own_calls.filter(actor=chain.actor.id, credential=chain.credential.kind)
@@ -135,7 +137,10 @@ def list_own_calls(*, caller: Caller | None) -> list[Call]:
     if caller is None:
         return []
     calls = Call.objects.filter(
-        user=caller.user_id, group__in=caller.group_ids, needs_approval=True
+        caller.application_rows,
+        user=caller.user_id,
+        group__in=caller.group_ids,
+        needs_approval=True,
     )
     newest = list(
         calls.select_related("group", "actor", "decided_by", "user").order_by("-created_at")[:50]

@@ -16,7 +16,8 @@ from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 
 from acl.audit.recorder import record
-from acl.platform.clock import database_now
+from acl.models import Application
+from acl.platform.database_work import database_now
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, Integration
 from discovery.calls.approval_queue import TooManyWaitingError
@@ -49,6 +50,18 @@ class CallLimitReachedError(QuotaExceededError):
             self,
             f"This integration takes {a_minute:,} calls a minute, and had as many. Nothing has "
             f"been run. It may be called again in {seconds:,} s.",
+        )
+        self.seconds = seconds
+
+
+class ApplicationLimitError(QuotaExceededError):
+    """Refusal of a call beyond what its application may make."""
+
+    def __init__(self, name: str, limit: str, seconds: int) -> None:
+        Exception.__init__(
+            self,
+            f"The application “{name}” has used its {limit}. Nothing has been run. It may call "
+            f"again in {seconds:,} s.",
         )
         self.seconds = seconds
 
@@ -104,6 +117,54 @@ def check_call_limit(integration: Integration, a_minute: int) -> None:
         raise CallLimitReachedError(a_minute, max(1, ceil(seconds)))
 
 
+def check_application_limits(call: Call) -> str:
+    """Return a notice if the call's application is near the end of what it may use today, or "".
+
+    Raises ApplicationLimitError beyond it. The application is locked until the call is stored, so
+    that its concurrent calls count each other.
+    """
+    locked = Application.objects.select_for_update(no_key=True)
+    locked = locked.filter(pk=call.application_id or 0)
+    application = locked.first()
+    if application is None:
+        return ""
+    with connection.cursor() as cursor:
+        cursor.execute(_OF_APPLICATION, [application.pk, list(_NOT_COUNTED)])
+        in_minute, left, calls, tokens = cursor.fetchone()
+    if application.calls_a_minute is not None and in_minute >= application.calls_a_minute:
+        limit = f"{application.calls_a_minute:,} calls a minute"
+        raise ApplicationLimitError(application.name, limit, max(1, ceil(left)))
+    notices = []
+    for most, used, after, unit in (
+        (application.calls_a_day, calls, calls + 1, "calls"),
+        (application.tokens_a_day, tokens, tokens, "tokens"),
+    ):
+        if most is not None and used >= most:
+            seconds = seconds_left(database_now())
+            raise ApplicationLimitError(application.name, f"{most:,} {unit} a day", seconds)
+        if most is not None and after >= most * _NEAR:
+            notices.append(f"{after:,} of {most:,} {unit} of “{application.name}” used today.")
+    return " ".join(notices)
+
+
+_NEAR = 0.8
+_OF_APPLICATION = """
+SELECT count(*) FILTER (WHERE recent),
+       EXTRACT(EPOCH FROM min(created_at) FILTER (WHERE recent) + interval '1 minute'
+                          - clock_timestamp()),
+       count(*) FILTER (WHERE today),
+       COALESCE(sum(tokens) FILTER (WHERE today), 0)::bigint
+FROM (
+  SELECT c.created_at, c.tokens_arguments + c.tokens_result AS tokens,
+         c.created_at > clock_timestamp() - interval '1 minute' AS recent,
+         c.created_at >= day.began AS today
+  FROM (SELECT date_trunc('day', statement_timestamp() AT TIME ZONE 'UTC')
+               AT TIME ZONE 'UTC' AS began) day
+  JOIN discovery_call c
+    ON c.created_at >= LEAST(day.began, clock_timestamp() - interval '1 minute')
+  WHERE c.application_id = %s AND (c.state <> ALL (%s) OR c.started_at IS NOT NULL)
+) counted
+"""
 # The newest calls, as many as are allowed: once the oldest of them is a minute old, there is room.
 _OF_THIS_MINUTE = """
 SELECT count(*), EXTRACT(EPOCH FROM min(created_at) + interval '1 minute' - clock_timestamp())

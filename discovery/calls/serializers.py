@@ -5,9 +5,8 @@ from typing import Any, get_args
 from rest_framework import serializers
 
 from acl.models import ApiKey
-from acl.web.answer_serializer import serializer_for
-from acl.web.api_views import CallerSerializer
-from acl.web.strict_serializer import StrictSerializer, Text
+from acl.web.api_views import CONVERSATION, CallerSerializer
+from acl.web.serializers import StrictSerializer, Text, serializer_for
 from catalog.models import Capability
 from discovery.calls._questions import KINDS, STATES
 from discovery.calls.arguments import TwoNamesError, rename_arguments
@@ -76,6 +75,7 @@ class ExecuteRequestSerializer(CallerSerializer):
         allow_null=True,
         help_text="The turn that the call belongs to; its outcome counts the tool as called.",
     )
+    conversation = Text(**CONVERSATION)
 
     def to_internal_value(self, data: Any) -> Any:
         """Accept former names of `arguments`."""

@@ -12,9 +12,9 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext, gettext_noop
 from redis import Redis
 
+from acl.platform.database_connections import rows_of
 from acl.platform.jobs import rows
 from acl.platform.jobs.rows import GAVE_UP
-from acl.platform.prepared_statements import rows_of
 from acl.platform.redis_circuit import attempt
 from acl.platform.strict_json import write_json
 from catalog.servers.client.server_problems import label_problem

@@ -1,25 +1,78 @@
 """Celery tasks and signals of calls, in the worker that holds the connections."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
+from functools import partial
+from uuid import UUID
 
+import structlog
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
+from redis import Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
-from acl.platform.garbage_collection import freeze_loaded_objects
+from acl.platform.database_work import retry_on_lost_connection
 from acl.platform.jobs.rows import GAVE_UP, GAVE_UP_MESSAGE, claim_overdue, overdue
 from acl.platform.jobs.task_names import SWEEP_CALLS
+from acl.platform.processes import freeze_loaded_objects
 from catalog.capabilities.runtime_state import note_tried
 from discovery.calls._audience import running_calls
 from discovery.calls._policy import apply_policies
 from discovery.calls.approval_queue import withdraw_calls
-from discovery.calls.channel import ChannelListener
-from discovery.calls.listener import Listener
-from discovery.calls.state import NOT_BEGUN, UNKNOWN_OUTCOME, move, send_call, unexpired
+from discovery.calls.channel import LISTEN_SECONDS, ChannelListener, ListenerThread
+from discovery.calls.state import NOT_BEGUN, QUEUE, UNKNOWN_OUTCOME, move, send_call, unexpired
+from discovery.calls.worker import start_call
 from discovery.flow_guard.turn_memory import forget_old_turns
 from discovery.models import Call
+
+# The call listener: one thread takes call ids from a Redis list, several start the calls.
+#
+# Celery tasks would cost more CPU time than the rest of a call. A lost id does no harm: the row is
+# the call, and the sweeper sends the id again.
+
+_THREADS = 8
+log = structlog.get_logger(__name__)
+
+
+class Listener(ListenerThread):
+    """Takes calls from the queue and starts each in a thread that does not wait for its server."""
+
+    def __init__(self, work: Callable[[UUID], None] = start_call, queue: str = QUEUE) -> None:
+        super().__init__("calls")
+        self._work = work
+        self._queue = queue
+
+    def _listen(self) -> None:
+        redis = Redis.from_url(
+            settings.REDIS_URL,
+            socket_timeout=LISTEN_SECONDS + 1,
+            socket_connect_timeout=1,
+            retry=Retry(NoBackoff(), 0),
+        )
+        with redis, ThreadPoolExecutor(_THREADS, thread_name_prefix="sending") as threads:
+            while not self._over.is_set():
+                try:
+                    taken = redis.blpop([self._queue], timeout=LISTEN_SECONDS)
+                except (RedisError, OSError):
+                    self._over.wait(LISTEN_SECONDS)
+                    continue
+                if isinstance(taken, list | tuple):
+                    threads.submit(self._begin, taken[1])
+
+    def _begin(self, message: bytes | str) -> None:
+        with suppress(ValueError):  # not a call id
+            pk = UUID(message.decode() if isinstance(message, bytes) else message)
+            try:
+                retry_on_lost_connection(partial(self._work, pk))
+            except Exception:
+                log.exception("call could not be started", call=str(pk))
+
 
 # The sweeper: resends, gives up, withdraws, expires and deletes calls by the database's clock.
 

@@ -3,6 +3,8 @@
 The call takes the same way as a program's: rights, arguments, approval and the log are the same.
 """
 
+import json
+import shlex
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -10,7 +12,7 @@ from uuid import UUID, uuid4
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -18,10 +20,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
-from acl.platform.strict_json import StrictJSONError, parse_json
+from acl.platform.strict_json import StrictJSONError, parse_json, write_json
 from acl.rights.caller_lookup import Caller
-from acl.web.frame import Frame, PageRequest, frame_of, render_page
-from acl.web.staff_pages import admins_only
+from acl.web.frame import Frame, PageRequest, admins_only, frame_of, render_page
 from catalog.access.my_tools import MyTool, find_my_tool
 from catalog.formats.descriptors import JSONObject
 from discovery.calls._result_parts import outcome_of
@@ -29,15 +30,90 @@ from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.argument_check import MOST_BYTES, ArgumentsRefusedError
 from discovery.calls.argument_form import FormField, FormReader, mark_problem, write_pretty
 from discovery.calls.arguments import ExampleRefusedError, delete_example, examples_of, save_example
-from discovery.calls.execution import (
-    KeyUsedError,
-    NotFoundError,
-    StillUnderWayError,
-    execute,
-)
+from discovery.calls.execution import KeyUsedError, NotFoundError, StillUnderWayError, execute
 from discovery.calls.queries import find_own_call
-from discovery.calls.snippets import list_snippets
 from discovery.models import Call, ToolExample
+
+# A call as commands and programs to copy: curl, Python and TypeScript.
+
+KEY_PLACEHOLDER = "$PEGBOARD_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A text to copy."""
+
+    name: str
+    label: str
+    text: str
+
+
+def list_snippets(request: HttpRequest, full_name: str, arguments: JSONObject) -> list[Snippet]:
+    """Return the call in three languages, without a key and for the key's own user."""
+    address = request.build_absolute_uri(reverse("api-execute"))
+    base = request.build_absolute_uri("/").rstrip("/")
+    body = {"name": full_name, "arguments": arguments}
+    return [
+        Snippet("curl", "curl", _curl(address, body)),
+        Snippet("python", "Python", _python(base, full_name, arguments)),
+        Snippet("typescript", "TypeScript", _typescript(address, body)),
+    ]
+
+
+def _curl(address: str, body: JSONObject) -> str:
+    return "\n".join(
+        [
+            f"curl {shlex.quote(address)} \\",
+            f'  -H "Authorization: Bearer {KEY_PLACEHOLDER}" \\',
+            "  -H 'Content-Type: application/json' \\",
+            f"  -d {shlex.quote(write_json(body, ensure_ascii=False, indent=2))}",
+        ]
+    )
+
+
+def _python(base: str, full_name: str, arguments: JSONObject) -> str:
+    return "\n".join(
+        [
+            "import os",
+            "",
+            "from pegboard_client import Pegboard",
+            "",
+            f"arguments = {_literal(arguments)}",
+            f'with Pegboard({base!r}, os.environ["PEGBOARD_KEY"]) as pegboard:',
+            f"    print(pegboard.execute({full_name!r}, arguments, wait=20))",
+        ]
+    )
+
+
+def _literal(value: object, indent: str = "") -> str:
+    """Return the value as Python writes it, a line for each part."""
+    inner = f"{indent}    "
+    if isinstance(value, dict) and value:
+        rows = [f"{inner}{key!r}: {_literal(part, inner)}," for key, part in value.items()]
+        return "\n".join(["{", *rows, f"{indent}}}"])
+    if isinstance(value, list) and value:
+        return "\n".join(
+            ["[", *(f"{inner}{_literal(part, inner)}," for part in value), f"{indent}]"]
+        )
+    return repr(value)
+
+
+def _typescript(address: str, body: JSONObject) -> str:
+    json_text = write_json(body, ensure_ascii=True, indent=2).replace("\n", "\n  ")
+    return "\n".join(
+        [
+            f"const answer = await fetch({json.dumps(address)}, {{",
+            '  method: "POST",',
+            "  headers: {",
+            "    Authorization: `Bearer ${process.env.PEGBOARD_KEY}`,",
+            '    "Content-Type": "application/json",',
+            "  },",
+            f"  body: JSON.stringify({json_text}),",
+            "});",
+            "console.log(await answer.json());",
+        ]
+    )
+
 
 WAIT_SECONDS = 2.0
 # Buttons that change the form and run nothing.

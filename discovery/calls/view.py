@@ -1,5 +1,6 @@
 """A call as presented to models, in message, and to programs, by status and typed parts."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -7,16 +8,35 @@ from django.utils.translation import gettext as _
 
 from acl.platform.strict_json import StrictJSONError
 from acl.rights.approvers import NOBODY_ELSE, WhoApproves, who_approves
+from acl.rights.caller_lookup import Caller
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability, Integration
 from catalog.readiness.obstacles import BUILT_IN_TOOLS
-from discovery.calls import own_tools
 from discovery.calls._flow_check import explain
 from discovery.calls._policy import REMOVED_MESSAGE
 from discovery.calls.state import LEFT_QUEUE
 from discovery.metatools.registry import META_TOOLS
 from discovery.models import Call
 from discovery.models.call import Content
+
+# Tools that Pegboard answers itself. The gateway registers its answer when the app loads.
+#
+# Meta-tools execute calls, so calls cannot import them.
+
+Answer = Callable[[Caller, str, JSONObject], JSONObject]
+
+_answers: list[Answer] = []
+
+
+def register_answer(answer: Answer) -> None:
+    """Register the function that answers calls of Pegboard's own tools."""
+    _answers[:] = [answer_own_tool]
+
+
+def answer_own_tool(caller: Caller, name: str, arguments: JSONObject) -> JSONObject:
+    """Return the current answer of one of Pegboard's own tools to this caller."""
+    return _answers[0](caller, name, arguments)
+
 
 MOST_CONTENT = 20_000  # characters of a skill: some 5,000 tokens
 State, Way = Call.State, Call.Way
@@ -119,19 +139,15 @@ def _describe(call: Call) -> Execution:
     parts: dict[str, Any] = {}
     message = call.message or _MESSAGES.get(call.state, "")
     if call.state == State.WAITING:
-        message = _pending(call)
+        who = who_approves(call)
+        more = f" {NOBODY_ELSE}" if who is WhoApproves.NOBODY else ""
+        why = explain(call)
+        message = f"{f'{why} ' if why else ''}{who.of_this_call} Nothing has been run.{more}"
         parts["arguments"] = call.arguments
         parts["expires_at"] = call.expires_at.isoformat() if call.expires_at else None
     if call.result_json:
         parts |= _result(call)
     return _execution(call, _STATUS[State(call.state)], message, **parts)
-
-
-def _pending(call: Call) -> str:
-    who = who_approves(call)
-    more = f" {NOBODY_ELSE}" if who is WhoApproves.NOBODY else ""
-    why = explain(call)
-    return f"{f'{why} ' if why else ''}{who.of_this_call} Nothing has been run.{more}"
 
 
 def _by_server(call: Call) -> Execution:
@@ -153,7 +169,7 @@ def _skill(call: Call) -> Execution:
 
 def _by_pegboard(call: Call) -> Execution:
     # Computed on each read: the caller may have lost the right to see the earlier answer.
-    answer = own_tools.answer(call.caller, call.full_name, call.arguments)
+    answer = answer_own_tool(call.caller, call.full_name, call.arguments)
     return _execution(call, "completed", "Answered by Pegboard.", result=answer)
 
 

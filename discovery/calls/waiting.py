@@ -17,7 +17,7 @@ from redis import Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from acl.platform.prepared_statements import columns_of, made, rows_of
+from acl.platform.database_connections import columns_of, made, rows_of
 from acl.platform.redis_circuit import attempt, redis_circuit
 from catalog.formats.descriptors import JSONObject
 from discovery.calls.channel import messages_key, take_message

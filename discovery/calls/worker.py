@@ -16,15 +16,14 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext_noop
 
-from acl.platform.database_failures import retry_on_lost_connection
-from acl.platform.prepared_statements import columns_of, made, rows_of
+from acl.platform.database_connections import columns_of, made, rows_of
+from acl.platform.database_work import retry_on_lost_connection
 from acl.platform.strict_json import write_json
 from catalog.built_ins.registry import begin_built_in
 from catalog.formats.descriptors import JSONObject
 from catalog.servers.client.conversation import CannotAskError, Dialogue
-from catalog.servers.client.failure_classes import failure_class
 from catalog.servers.client.mcp_session import ToolResult
-from catalog.servers.client.server_problems import Reason, ServerProblemError
+from catalog.servers.client.server_problems import Reason, ServerProblemError, failure_class
 from catalog.servers.connections.server_requests import begin_call, record_call
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from discovery.calls._audience import CallAudience, TaskAudience, admit_required, running_calls
@@ -59,7 +58,11 @@ def start_call(pk: UUID) -> None:
     call = _claim(pk)
     if call is None:
         return
-    audience = _audience_of(call)
+    # The call's client if it holds a stream open, or can be asked by its task.
+    dialogue = call.dialogue or {}
+    kinds = {"is_open": CallAudience, "is_task": TaskAudience}
+    kind = next((client for name, client in kinds.items() if dialogue.get(name)), None)
+    audience = kind(call.pk, frozenset(dialogue["capabilities"])) if kind else None
     if (calling := _send(call, audience)) is None:
         return
     if call.dialogue is not None:
@@ -117,14 +120,6 @@ def _send(call: Call, audience: CallAudience | None) -> "Future[ToolResult] | No
     return None
 
 
-def _audience_of(call: Call) -> CallAudience | None:
-    """Return the call's client if it holds a stream open, or can be asked by its task."""
-    dialogue = call.dialogue or {}
-    kinds = {"is_open": CallAudience, "is_task": TaskAudience}
-    kind = next((client for name, client in kinds.items() if dialogue.get(name)), None)
-    return kind(call.pk, frozenset(dialogue["capabilities"])) if kind else None
-
-
 def _dialogue_of(call: Call, audience: CallAudience | None) -> Dialogue:
     dialogue = call.dialogue or {}
     return Dialogue(
@@ -161,7 +156,10 @@ def _store_in_thread(
     if audience is not None:
         audience.flush()
     checked = _with_checked_questions(call, calling)
-    call.questions = _questions_of(call, calling, checked, audience)
+    # What the client was asked, in this call or by it, and what was withheld.
+    noted = [*answered_with_call(call.dialogue), *(audience.noted if audience else ())]
+    of_result = asked_by_result if _required_by(checked) else withheld_by_result
+    call.questions = [*noted, *of_result(_required_by(calling))][:MOST_NOTED]
     try:
         retry_on_lost_connection(partial(_store_with_questions, call, checked))
     except Exception:
@@ -188,18 +186,6 @@ def _required_by(calling: "Future[ToolResult]") -> JSONObject | None:
     return calling.result().required
 
 
-def _questions_of(
-    call: Call,
-    calling: "Future[ToolResult]",
-    checked: "Future[ToolResult]",
-    audience: CallAudience | None,
-) -> list[JSONObject]:
-    """Return what the client was asked, in this call or by it, and what was withheld."""
-    noted = [*answered_with_call(call.dialogue), *(audience.noted if audience else ())]
-    of_result = asked_by_result if _required_by(checked) else withheld_by_result
-    return [*noted, *of_result(_required_by(calling))][:MOST_NOTED]
-
-
 def _store_with_questions(call: Call, calling: "Future[ToolResult]") -> None:
     if not call.questions:
         _store(call, calling)
@@ -222,7 +208,12 @@ def _store(call: Call, calling: "Future[ToolResult]") -> None:
         end_call(call, State.FAILED, reason=problem.reason, message=f"{problem}\n{refused}")
         return
     except CancelledError:
-        _end_cancelled(call)
+        # Store that the client cancelled the running call: only a read certainly did nothing.
+        if call.side_effect == "read":
+            end_call(call, State.CANCELLED, reason=STOPPED_BY_CLIENT, message=_STOPPED)
+        else:
+            message = f"{_STOPPED}\n{UNKNOWN_OUTCOME}"
+            end_call(call, State.UNKNOWN, reason=STOPPED_BY_CLIENT, message=message)
         return
     if call.capability is not None and not is_built_in(call.capability):
         problem = record_call(call.capability.integration, problem, user_id=_account_of(call))
@@ -236,15 +227,6 @@ def _store(call: Call, calling: "Future[ToolResult]") -> None:
         end_call(call, State.COMPLETED, result_json=text)
 
 
-def _end_cancelled(call: Call) -> None:
-    """Store that the client cancelled the running call: only a read certainly did nothing."""
-    if call.side_effect == "read":
-        end_call(call, State.CANCELLED, reason=STOPPED_BY_CLIENT, message=_STOPPED)
-    else:
-        message = f"{_STOPPED}\n{UNKNOWN_OUTCOME}"
-        end_call(call, State.UNKNOWN, reason=STOPPED_BY_CLIENT, message=message)
-
-
 def _fail(call: Call, problem: ServerProblemError) -> None:
     """Store a failure: "failed" if nothing can have happened, otherwise "unknown"."""
     # A server that refuses says why; other details are for operators only.
@@ -252,7 +234,11 @@ def _fail(call: Call, problem: ServerProblemError) -> None:
     own_words = problem.detail if failure.tells else ""
     message = f"{problem}\n{own_words}".strip()
     # An MCP client gets the server's own error.
-    text = _serialize_ascii({"error": problem.error}) if _has_error(call, problem) else ""
+    text = (
+        _serialize_ascii({"error": problem.error})
+        if call.dialogue is not None and problem.error is not None
+        else ""
+    )
     may_have_been = problem.sent and not failure.answered
     if may_have_been and call.side_effect != "read":
         end_call(
@@ -260,10 +246,6 @@ def _fail(call: Call, problem: ServerProblemError) -> None:
         )
     else:
         end_call(call, State.FAILED, reason=problem.reason, message=message, result_json=text)
-
-
-def _has_error(call: Call, problem: ServerProblemError) -> bool:
-    return call.dialogue is not None and problem.error is not None
 
 
 _TOOL_ERROR = gettext_noop("The tool reported an error; see its answer.")

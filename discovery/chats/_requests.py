@@ -13,7 +13,7 @@ from acl.platform.jobs.rows import move
 from acl.platform.jobs.task_names import ASK_MODEL, send_on_commit
 from acl.platform.strict_json import write_json
 from catalog.token_counter import token_counter
-from discovery.answer import all_tools
+from discovery.answer import modes
 from discovery.answer.formats.base import Tool
 from discovery.answer.formats.registry import renamed
 from discovery.answer.injection import inject_everything
@@ -146,7 +146,7 @@ def add_comparison(message: ChatMessage, model: ChatModel, request: SelectReques
 
     It fails at once if the model does not take that many.
     """
-    measured = all_tools.measure(request.caller, only_here=request.only_here)
+    measured = modes.measure(request.caller, only_here=request.only_here)
     injection = inject_everything(
         caller=request.caller,
         provider=APIS[model.provider].FORMAT,
@@ -201,6 +201,9 @@ def _add(
     body = write_json(APIS[model.provider].body(question), ensure_ascii=False)
     if len(body) > MOST_BODY:
         raise TooLongError
+    # Estimate the tokens of the definitions and of the prompt.
+    tools_text = write_json(question.tools, ensure_ascii=False, compact=False)
+    counter = token_counter()
     row = ModelRequest.objects.create(
         message=message,
         purpose=purpose,
@@ -208,7 +211,8 @@ def _add(
         model_id=model.model_id,
         body=body,
         tools=_count(question.tools),
-        tools_tokens=_tokens_of(question),
+        tools_tokens=counter.count(tools_text if question.tools else "")
+        + counter.count(question.prompt),
     )
     send_on_commit(ASK_MODEL, row.pk)
     return row
@@ -217,13 +221,6 @@ def _add(
 def _count(tools: list[dict[str, Any]]) -> int:
     """Count the definitions; Gemini has a list of them inside."""
     return sum(len(tool.get("functionDeclarations", (tool,))) for tool in tools)
-
-
-def _tokens_of(question: ModelQuestion) -> int:
-    """Estimate the tokens of the definitions and of the prompt."""
-    tools_text = write_json(question.tools, ensure_ascii=False, compact=False)
-    counter = token_counter()
-    return counter.count(tools_text if question.tools else "") + counter.count(question.prompt)
 
 
 # States of messages, changed by compare-and-set: of two that end one, one does.

@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet, Sum
 from django.utils.translation import gettext as _
 
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 from acl.rights.caller_lookup import Caller
 from discovery.advice.advised import select_advised
 from discovery.answer.injection import inject_selected

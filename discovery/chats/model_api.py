@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from acl.web.api_views import AdminView
 from acl.web.request_callers import installation_admin
-from acl.web.strict_serializer import StrictSerializer, Text
+from acl.web.serializers import StrictSerializer, Text
 from discovery.chats.models import (
     MOST_OF_KEY,
     ModelRefusedError,

@@ -10,8 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
-from acl.web.frame import PageRequest, frame_of, render_page
-from acl.web.staff_pages import admins_only
+from acl.web.frame import PageRequest, admins_only, frame_of, render_page
 from discovery.advice.policies import AdviceRefusedError, list_policies, remove_policy, set_policy
 from discovery.advice.questions import ORDER, PLAN
 from discovery.chats.models import (
@@ -23,8 +22,7 @@ from discovery.chats.models import (
 )
 from discovery.chats.providers.registry import APIS
 from discovery.models import AdvicePolicy, ChatModel
-from discovery.models.advice import LONGEST, SHORTEST
-from discovery.models.chat import LONGEST_ADDRESS, LONGEST_ID, LONGEST_NAME
+from discovery.models.chat import LONGEST, LONGEST_ADDRESS, LONGEST_ID, LONGEST_NAME, SHORTEST
 
 
 class ChatModelForm(forms.Form):

@@ -13,20 +13,20 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 from acl.platform.jobs.rows import move
 from acl.platform.strict_json import StrictJSONError, parse_json, write_json
 from catalog.servers.net.address_check import OutgoingError
 from catalog.servers.net.guarded_requests import Bounds, FetchedDocument, post_bytes
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import unseal
-from discovery.advice.exchange import leave_alone, put_answer, read_answer, read_question
 from discovery.advice.policies import count_tokens
+from discovery.advice.questions import leave_alone, put_answer, read_answer, read_question
 from discovery.chats._requests import ChatProblem
 from discovery.chats.providers.base import MalformedAnswerError, ModelAnswer, ModelQuestion
 from discovery.chats.providers.registry import APIS
 from discovery.models import AdvicePolicy, ChatMessage, ChatModel, ChatUse, ModelRequest
-from discovery.models.advice import LONGEST
+from discovery.models.chat import LONGEST
 
 State = ModelRequest.State
 MOST_BYTES = 1_048_576
@@ -117,7 +117,12 @@ def ask_model(model: ChatModel | None, model_id: str, body: str, *, seconds: flo
         raise ModelFailedError(ChatProblem.KEY_UNAVAILABLE) from None
     response = _post(model, model_id, body, key, seconds)
     if response.status != 200:
-        raise ModelFailedError(_problem_of(response.status), _words_of(response.body, key))
+        raise ModelFailedError(
+            ChatProblem.UNAVAILABLE
+            if response.status >= 500
+            else _BY_STATUS.get(response.status, ChatProblem.REFUSED),
+            _words_of(response.body, key),
+        )
     try:
         answer = parse_json(response.body, max_depth=_DEEPEST)
         return APIS[model.provider].read(answer if isinstance(answer, dict) else {})
@@ -152,12 +157,6 @@ _BY_STATUS = {
 }
 
 
-def _problem_of(status: int) -> ChatProblem:
-    if status >= 500:
-        return ChatProblem.UNAVAILABLE
-    return _BY_STATUS.get(status, ChatProblem.REFUSED)
-
-
 def _words_of(body: bytes, key: str) -> str:
     """Return the provider's message, if there is one, without the key."""
     try:
@@ -186,17 +185,17 @@ def _store(row: ModelRequest, answer: ModelAnswer) -> None:
             tokens_written=answer.tokens_written,
         )
         if ended:
-            _count(row, answer.tokens_read + answer.tokens_written)
+            # Count the tokens of the person and the day.
+            chat = row.message.chat
+            day = database_now().astimezone(UTC).date()
+            use, _ = ChatUse.objects.get_or_create(
+                model_id=chat.model_id, user_id=chat.user_id, day=day
+            )
+            ChatUse.objects.filter(pk=use.pk).update(
+                tokens=F("tokens") + (answer.tokens_read + answer.tokens_written)
+            )
 
 
 def _end(row: ModelRequest, state: ModelRequest.State, **columns: Any) -> bool:
     attempt = Q(attempts=row.attempts)
     return move(row, state, attempt, ended_at=Now(), body="", **columns)
-
-
-def _count(row: ModelRequest, tokens: int) -> None:
-    """Count the tokens of the person and the day."""
-    chat = row.message.chat
-    day = database_now().astimezone(UTC).date()
-    use, _ = ChatUse.objects.get_or_create(model_id=chat.model_id, user_id=chat.user_id, day=day)
-    ChatUse.objects.filter(pk=use.pk).update(tokens=F("tokens") + tokens)

@@ -134,16 +134,16 @@ def _show(message: ChatMessage, prices: Sequence[Price], calls: Mapping[str, Cal
     answer_steps = tuple(step for step in steps if step.request.purpose == Purpose.ANSWER)
     others = [step for step in steps if step.request.purpose == Purpose.COMPARISON]
     compared = others[0] if others else None
-    return ShownMessage(
-        message, answer_steps, compared, _sum(answer_steps), _problem_of(message, answer_steps)
-    )
-
-
-def _problem_of(message: ChatMessage, steps: Sequence[ChatStep]) -> str:
-    """Return why the message failed, with the provider's own words where there are any."""
-    last = steps[-1].request if steps else None
+    # Why the message failed, with the provider's own words where there are any.
+    last = answer_steps[-1].request if answer_steps else None
     detail = last.detail if last is not None and last.reason == message.reason else ""
-    return " ".join(filter(None, [describe_problem(message.reason), detail]))
+    return ShownMessage(
+        message,
+        answer_steps,
+        compared,
+        _sum(answer_steps),
+        " ".join(filter(None, [describe_problem(message.reason), detail])),
+    )
 
 
 def _step(row: ModelRequest, prices: Sequence[Price], calls: Mapping[str, Call]) -> ChatStep:

@@ -1,14 +1,109 @@
 """The demo's chat backend: turns through the API, with messages of the starter collection."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
 import httpx
+from django.contrib.auth.models import Group, User
+from django.db import connection, transaction
+from django.utils import timezone
 
-from discovery.demo.cast import Team
-from discovery.evaluation.scores import Labelled
+from acl.keys.lifecycle import create_key, revoke_key
+from acl.models import ApiKey, Space
+from acl.people.spaces import create_space, ensure_root
+from catalog.access.grants import grant_integrations
+from catalog.models import Integration
+from discovery.evaluation.labelled_sets import Labelled
+
+# The cast of the demo: groups with tools, their people, spaces and keys.
+
+PREFIX = "Demo "
+LEAD = "demo-lead"
+NIGHT = "Night shift"
+EVERYBODY = ("tool_discovery", "calculator", "web-search", "tasks", "memory")
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Support": ("gmail", "slack", "notifications", "translate", "summarize", "email-writing"),
+    "Sales": ("gmail", "google_calendar", "whatsapp", "web-browser", "research", "news-search"),
+    "Engineering": ("filesystem", "slack", "webhook", "cron", "code-review", "mcp", "settings"),
+    "Office": ("google_calendar", "gmail", "weather", "teams", "meeting-notes", "sms", "cron"),
+}
+PEOPLE = ("amira", "ben", "chen", "dora")
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """A group with its backend's key. The lead rejects its calls."""
+
+    group: Group
+    key: str
+    leads_key: str
+    users: tuple[str, ...]
+    space: str
+    slugs_granted: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        """Return the group's name without the prefix."""
+        return self.group.name.removeprefix(PREFIX)
+
+    def has(self, identifiers: tuple[str, ...]) -> bool:
+        """Return True if the team has all of these tools."""
+        names = (identifier.partition(":")[2] for identifier in identifiers)
+        return all(name.partition("__")[0] in self.slugs_granted for name in names)
+
+
+def demo_groups() -> list[str]:
+    """Return the names that mark rows of the demo."""
+    return [PREFIX + name for name in GROUPS]
+
+
+def create_teams(keys: list[ApiKey]) -> list[Team]:
+    """Create the missing teams; keys to revoke at the end are added to `keys`."""
+    lead = _user(LEAD)
+    return [_team(name, slugs, lead, keys) for name, slugs in GROUPS.items()]
+
+
+def revoke_keys(keys: list[ApiKey]) -> None:
+    """Revoke the demo's keys."""
+    for key in keys:
+        revoke_key(by=None, key=key)
+
+
+def _team(name: str, slugs: tuple[str, ...], lead: User, keys: list[ApiKey]) -> Team:
+    group, _ = Group.objects.get_or_create(name=PREFIX + name)
+    users = [_user(f"demo-{name.lower()}-{person}") for person in PEOPLE]
+    for user in (*users, lead):
+        user.groups.add(group)
+    slugs_granted = Integration.objects.filter(slug__in=(*slugs, *EVERYBODY))
+    grant_integrations(integrations=slugs_granted, group=group, by=None)
+    space = Space.objects.filter(group=group, name=NIGHT).first() or create_space(
+        by=None, group=group, parent=ensure_root(group), name=NIGHT
+    )
+    scopes = ["select", "discover", "execute"]
+    raw = _key(keys, group=group, scopes=scopes, acts_for_users=True)
+    leads = _key(keys, group=group, scopes=["admin"], owner=lead)
+    names = tuple(user.get_username() for user in users)
+    return Team(group, raw, leads, names, space.slug, frozenset((*slugs, *EVERYBODY)))
+
+
+def _user(name: str) -> User:
+    """Return a user without a usable password."""
+    user, new = User.objects.get_or_create(username=name)
+    if new:
+        user.set_unusable_password()
+        user.save(update_fields=["password"])
+    return user
+
+
+def _key(keys: list[ApiKey], **about: object) -> str:
+    soon = timezone.now() + timedelta(hours=1)
+    key, raw = create_key(by=None, name="demo week", expires_at=soon, **about)  # type: ignore[arg-type]
+    keys.append(key)
+    return raw
+
 
 # No team has a tool for these; the last ones are searched for all the same.
 UNANSWERABLE = (
@@ -105,7 +200,10 @@ class Backend:
             params={"detail": "full_schema", **who},
             headers=_bearer(self._team.key),
         ).json()
-        arguments = _sample_arguments(about.get("input_schema") or {})
+        # Arguments for a plain schema; calls with a stricter one are refused.
+        schema = about.get("input_schema") or {}
+        parts = schema.get("properties", {})
+        arguments = {name: _value(parts.get(name, {})) for name in schema.get("required", ())}
         body = {"name": name, "arguments": arguments, "turn_id": turn, **who}
         answer = self._http.post("/api/v1/execute", json=body, headers=_bearer(self._team.key))
         self.played.count("calls" if answer.status_code < 300 else "calls not taken")
@@ -164,15 +262,72 @@ def _names_in(answer: Any) -> list[str]:
     return []
 
 
-def _sample_arguments(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments for a plain schema; calls with a stricter one are refused."""
-    parts = schema.get("properties", {})
-    return {name: _value(parts.get(name, {})) for name in schema.get("required", ())}
-
-
 def _value(part: dict[str, Any]) -> Any:
     if part.get("enum"):
         return part["enum"][0]
     kinds = {"integer": 1, "number": 1, "boolean": True, "array": ["demo"], "object": {}}
     formats = {"date": "2026-03-02", "date-time": "2026-03-02T09:00:00Z", "email": "a@demo.example"}
     return kinds.get(part.get("type", "string"), formats.get(part.get("format", ""), "demo"))
+
+
+# Days of the demo week: the times of turns, and the UPDATEs that move their rows there.
+#
+# The API stamps rows with the current time. So the week is played within a minute or two, and then
+# the rows of these turns alone are moved back: turns, outcomes, their alerts, calls, and
+# experiences. Keys and the audit log stay, since nobody may change those.
+
+# Relative load of each working hour.
+HOURS = {7: 1, 8: 4, 9: 8, 10: 9, 11: 8, 12: 4, 13: 6, 14: 8, 15: 8, 16: 6, 17: 3, 18: 1, 20: 1}
+_MOVED = """
+FROM (SELECT t.id AS turn, t.created_at - moved.at AS by
+      FROM (SELECT unnest(%(turns)s::uuid[]) AS turn, unnest(%(times)s::timestamptz[]) AS at) moved
+      JOIN discovery_turn t ON t.id = moved.turn) moved
+"""
+_ALERTS = """
+JOIN discovery_outcome o ON o.turn_id = moved.turn
+WHERE row.group_id = o.group_id AND row.at = o.at
+"""
+# Dependent rows are shifted by as much as their turn is, and alerts by as much as their outcome: so
+# alerts come first, and turns last.
+_ROWS = (
+    ("outcomealert", ("at",), _ALERTS),
+    ("outcome", ("at",), "WHERE row.turn_id = moved.turn"),
+    ("experience", ("created_at",), "WHERE row.turn = moved.turn"),
+    (
+        "call",
+        ("created_at", "sent_at", "started_at", "decided_at", "ended_at"),
+        "WHERE row.turn_id = moved.turn",
+    ),
+    (
+        "turn",
+        ("created_at", "executing_at", "degraded_at", "recovered_at", "ended_at"),
+        "WHERE row.id = moved.turn",
+    ),
+)
+
+
+def times_of_week(now: datetime, count: int, dice: Random) -> list[datetime]:
+    """Draw `count` times of the past seven days, oldest first: busy by day, quiet at weekends."""
+    times: list[datetime] = []
+    while len(times) < count:
+        day = now - timedelta(days=dice.randrange(7))
+        if day.weekday() >= 5 and dice.random() < 0.8:
+            continue
+        [hour] = dice.choices(list(HOURS), list(HOURS.values()))
+        at = day.replace(hour=hour, minute=dice.randrange(60), second=dice.randrange(60))
+        if now - timedelta(days=7) < at < now - timedelta(minutes=10):
+            times.append(at)
+    return sorted(times)
+
+
+@transaction.atomic
+def move_rows(turns: Mapping[str, datetime]) -> None:
+    """Move each turn to its time, with all dependent rows."""
+    parameters: dict[str, Any] = {"turns": list(turns), "times": list(turns.values())}
+    with connection.cursor() as cursor:
+        for table, columns, which in _ROWS:
+            earlier = ", ".join(f"{column} = row.{column} - moved.by" for column in columns)
+            cursor.execute(
+                f"UPDATE discovery_{table} AS row SET {earlier} {_MOVED} {which}",  # noqa: S608
+                parameters,
+            )

@@ -15,16 +15,19 @@ from acl.rights.caller_lookup import Caller
 from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import Loaded
 from catalog.formats.loader import load_path
+from catalog.registration.catalog_rebuild import scratch_catalog
 from catalog.registration.register import register_for_measuring
-from catalog.registration.scratch_catalog import scratch_catalog
 from discovery.evaluation.labelled_sets import (
     BadSet,
     EntryFlags,
+    Labelled,
+    average,
     read_flags,
     read_ids,
     read_queries,
+    score_ranking,
+    score_selection,
 )
-from discovery.evaluation.scores import Labelled, average, score_ranking, score_selection
 from discovery.models import Experience
 from discovery.select.selection import Selection, SelectRequest
 from discovery.select.selector import select_capabilities
@@ -54,7 +57,11 @@ def evaluate(*, folder: Path, limit: int | None = None, progress: Progress) -> E
     if not loaded.capabilities:
         raise BadSet(f"{folder / 'catalog.jsonl'} has no capability that could be read")
     with scratch_catalog(also=[Experience._meta.db_table]):
-        caller = _create_caller(loaded)
+        group = Group.objects.create(name="evaluation")
+        user = User.objects.create(username="evaluation")
+        user.groups.add(group)
+        register_for_measuring(loaded, group=group)
+        caller = Caller(user.pk, group.pk)
         embed_pending(progress=lambda done, total: progress("Embedding", done, total))
         answers = _ask(queries, caller, progress)
     return _report(len(loaded.capabilities), queries, answers, read_ids(folder))
@@ -67,14 +74,6 @@ def _apply_flags(loaded: Loaded, flags: dict[str, EntryFlags]) -> Loaded:
         flag = flags.get(item.identifier, EntryFlags())
         capabilities.append(replace(item, kind=flag.kind, core=flag.core, pinned=flag.pinned))
     return replace(loaded, capabilities=tuple(capabilities))
-
-
-def _create_caller(loaded: Loaded) -> Caller:
-    group = Group.objects.create(name="evaluation")
-    user = User.objects.create(username="evaluation")
-    user.groups.add(group)
-    register_for_measuring(loaded, group=group)
-    return Caller(user.pk, group.pk)
 
 
 def _ask(queries: Sequence[Labelled], caller: Caller, progress: Progress) -> list[Selection]:
@@ -102,12 +101,16 @@ def _report(
     for name_of in namers:
         for name in sorted({name_of(labelled) for labelled in queries} - {""}):
             chosen[name] = [pair for pair in pairs if name_of(pair[0]) == name]
+    parts = dict.fromkeys(part for answer in answers for part in answer.timings)
+    # Help, for one, is looked for only where nothing fits.
     return Evaluation(
         capabilities=capabilities,
         messages=len(queries),
         ranking={name: _ranking(part) for name, part in chosen.items()},
         selection={name: _selection(part) for name, part in chosen.items()},
-        milliseconds=_times(answers),
+        milliseconds={
+            part: _spread([answer.timings.get(part, 0.0) for answer in answers]) for part in parts
+        },
         # An outside scorer compares them with the file's.
         run={
             query.qid: [ids.get(identifier, identifier) for identifier in answer.ranking]
@@ -129,7 +132,8 @@ def _selection(pairs: Sequence[Answered]) -> dict[str, float]:
     need_tools = [pair for pair in pairs if pair[0].relevant]
     measures = average(
         [
-            score_selection(query, _selected_ids(answer)) | {"nothing": float(_got_none(answer))}
+            score_selection(query, [item.identifier for item in answer.selected])
+            | {"nothing": float(_got_none(answer))}
             for query, answer in need_tools
         ]
     )
@@ -139,18 +143,8 @@ def _selection(pairs: Sequence[Answered]) -> dict[str, float]:
     return measures
 
 
-def _selected_ids(answer: Selection) -> list[str]:
-    return [item.identifier for item in answer.selected]
-
-
 def _got_none(answer: Selection) -> bool:
     return all(item.pinned for item in answer.selected)
-
-
-def _times(answers: Sequence[Selection]) -> dict[str, dict[str, float]]:
-    parts = dict.fromkeys(part for answer in answers for part in answer.timings)
-    # Help, for one, is looked for only where nothing fits.
-    return {part: _spread([answer.timings.get(part, 0.0) for answer in answers]) for part in parts}
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:

@@ -298,7 +298,11 @@ def _role_of_text(words: Sequence[str], last: str, text: str, *, creates: bool) 
         return "target"
     if last in _CONTENT or (words and words[0] in _CONTENT and last not in _NAME):
         return "content"
-    if _DATE.fullmatch(text.strip()) or (name_parts & _TIMING and _may_be_time(last, text)):
+    # False for `end_user: mallory`, whose name only begins like a time's.
+    if _DATE.fullmatch(text.strip()) or (
+        name_parts & _TIMING
+        and (last in _TIMING or (last not in _NAME and _LIKE_TIME.match(text) is not None))
+    ):
         return "timing"
     if last in _OPTION and _may_be_option(text):
         return "option"
@@ -310,11 +314,6 @@ def _role_of_text(words: Sequence[str], last: str, text: str, *, creates: bool) 
         return "content"
     short = len(text) <= _SHORT_TEXT and len(text.split()) <= _SHORT_WORDS
     return "target" if short else "content"
-
-
-def _may_be_time(last: str, text: str) -> bool:
-    """Return False for `end_user: mallory`, whose name only begins like a time's."""
-    return last in _TIMING or (last not in _NAME and _LIKE_TIME.match(text) is not None)
 
 
 def _may_be_option(text: str) -> bool:
@@ -345,22 +344,22 @@ def destinations_in(text: str) -> list[str]:
     if _DIGIT.search(text):
         destinations += _IBAN.findall(text)
         phones = (candidate for candidate in _PHONE.findall(text) if len(compact(candidate)) > 8)
-        destinations += [candidate for candidate in phones if not _has_date(candidate)]
+        destinations += [
+            candidate
+            for candidate in phones
+            if not re.search(r"\d{4}-\d{2}-\d{2}", candidate) is not None
+        ]
     if max(map(len, text.split()), default=0) > _SHORTEST_WALLET:
         destinations += _WALLET.findall(text)
     if "." in text:
         domains = _DOMAIN.findall(text)
-        destinations += [candidate for candidate in domains if _ending_of(candidate) not in _FILES]
+        # The ending of a domain, whatever file its path leads to.
+        destinations += [
+            candidate
+            for candidate in domains
+            if candidate.partition("/")[0].rpartition(".")[2].lower() not in _FILES
+        ]
     return list(dict.fromkeys(candidate.rstrip(".,;:!?)") for candidate in destinations))
-
-
-def _ending_of(domain: str) -> str:
-    """Return the ending of a domain, whatever file its path leads to."""
-    return domain.partition("/")[0].rpartition(".")[2].lower()
-
-
-def _has_date(text: str) -> bool:
-    return re.search(r"\d{4}-\d{2}-\d{2}", text) is not None
 
 
 def parts_of(value: Any) -> list[str]:
@@ -371,12 +370,11 @@ def parts_of(value: Any) -> list[str]:
     parts: list[str] = []
     # A comma is part of many names, but between addresses it parts them.
     for piece in (_OR_COMMA if "@" in text else _LIST).split(text):
-        parts += [*_EMAIL.findall(piece), _beside_addresses(piece)]
+        # What stands beside the addresses of a piece, apart from the name before `<…>`.
+        parts += [
+            *_EMAIL.findall(piece),
+            _EMAIL.sub(" ", _NAMED_ADDRESS.sub(" ", piece)).strip(" \t\"'<>()[]")
+            if _EMAIL.search(piece)
+            else piece.strip(),
+        ]
     return list(filter(None, parts)) or [text]
-
-
-def _beside_addresses(piece: str) -> str:
-    """Return what stands beside the addresses of a piece, apart from the name before `<…>`."""
-    if not _EMAIL.search(piece):
-        return piece.strip()
-    return _EMAIL.sub(" ", _NAMED_ADDRESS.sub(" ", piece)).strip(" \t\"'<>()[]")

@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from discovery.flow_guard._digit_dates import hash_dates
-from discovery.flow_guard._digit_groups import hash_groups
 from discovery.flow_guard._spellings import (
     DIGIT,
     END,
     LETTER,
+    WORD,
     compact,
     dates_in,
     day_first_dates_in,
@@ -23,8 +22,124 @@ from discovery.flow_guard._spellings import (
     month_first_dates_in,
     numbers_in,
 )
+from discovery.flow_guard._token_hashes import hash_rows, mix, sums_of, upper_half
+
+# Dates in digits, read and hashed for all of a text at once.
+#
+# 20 kB of nothing but dates are some 1,700 of them; an expression and a date for each took 2 ms.
 
 Array = npt.NDArray[Any]
+
+_DATE_ZERO, _DATE_POINT, _DASH, _FEBRUARY = ord("0"), ord("."), ord("-"), 2
+_MONTH_DAYS = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] + 87 * [0])
+_TWO_DIGITS = np.array([[ord(one) for one in f"{number:02}"] for number in range(100)], np.uint8)
+
+
+def hash_dates(codes: Array, kinds: Array, first: Array, last: Array, at: Array) -> Array:
+    """Return the hashes of the dates, in ISO's form, that three runs of digits are.
+
+    Runs have their `first` and `last` digits; `at` has the first runs of each three. A date begins
+    and ends where the first two expressions of `value_forms` say.
+    """
+    length = last - first + 1
+    at = at[(length[at + 1] <= 2) & ((kinds[first[at] - 1] & WORD) == 0)]
+    ahead = at[length[at] == len("2024")]
+    pointed = (codes[last[at] + 1] == _DATE_POINT) & (codes[last[at + 1] + 1] == _DATE_POINT)
+    ends = (length[at + 2] == len("2024")) & ((kinds[last[at + 2] + 1] & WORD) == 0)
+    behind = at[pointed & ends & (length[at] <= 2)]
+    year = _number(codes, first[np.concatenate((ahead, behind + 2))], 4)
+    month, day = np.concatenate((ahead, behind)) + 1, np.concatenate((ahead + 2, behind))
+    parts = (
+        _number(codes, first[places], np.minimum(length[places], 2)) for places in (month, day)
+    )
+    return hash_rows(_iso_codes(year, *parts))
+
+
+def _number(codes: Array, at: Array, length: Array | int) -> Array:
+    """Return the numbers of so many digits that begin here."""
+    value = codes[at].astype(np.int64) - _DATE_ZERO
+    for place in range(1, int(np.max(length, initial=0))):
+        more = value * 10 + codes.take(at + place, mode="clip") - _DATE_ZERO
+        value = np.where(place < length, more, value)
+    return value
+
+
+def _iso_codes(year: Array, month: Array, day: Array) -> Array:
+    """Return the letters of those dates that exist, each in a row of its own."""
+    leaps = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    days = _MONTH_DAYS[month] + (leaps & (month == _FEBRUARY))
+    real = (year > 0) & (day > 0) & (day <= days)
+    year, month, day = year[real], month[real], day[real]
+    rows = np.full((len(year), 10), _DASH, np.uint8)
+    rows[:, 0:2], rows[:, 2:4] = _TWO_DIGITS[year // 100], _TWO_DIGITS[year % 100]
+    rows[:, 5:7], rows[:, 8:10] = _TWO_DIGITS[month], _TWO_DIGITS[day]
+    return rows
+
+
+# Phone, account and card numbers that are written in groups, hashed in one piece.
+#
+# They are what the expression of `digit_tokens` finds, where no group is longer than twelve.
+
+_MOST_GROUPS, _LONGEST, _MOST_BETWEEN, _BEYOND_ASCII = 9, 12, 2, 128
+_BETWEEN = np.isin(np.arange(256), [ord(one) for one in " ()/-"])
+
+
+def hash_groups(codes: Array, kinds: Array, words: tuple[Array, Array], at: Array) -> Array | None:
+    """Return the hashes of numbers in groups, or None if an expression must look for them.
+
+    `words` are where the words begin and end; `at` is where their runs of digits begin.
+    """
+    starts, ends = words
+    word = starts.searchsorted(at, side="right") - 1
+    fresh = np.ones(len(word), bool)
+    fresh[1:] = word[1:] != word[:-1]
+    word, first = word[fresh], at[fresh]
+    lengths = ends - starts
+    # True where one word with a digit stands right after another.
+    end, start = ends[word[:-1]], starts[word[1:]]
+    near = (word[1:] - word[:-1] == 1) & (start - end <= _MOST_BETWEEN)
+    before, after = (np.minimum(codes[at], _BEYOND_ASCII) for at in (end, start - 1))
+    joined: Array = near & _BETWEEN[before] & _BETWEEN[after]
+    if _has_other_words(codes, word, joined, words):
+        return None
+    begin, last = _chains(joined)
+    # In one piece, a word begins where those before it end.
+    place = lengths.cumsum() - lengths
+    lead = first[begin] - starts[word[begin]]
+    since, until = place[word[begin]] + lead, place[word[last]] + lengths[word[last]]
+    # Two letters before the first digit may be an account's country.
+    since = np.concatenate((since, since[lead > 1] - 2))
+    until = np.concatenate((until, until[lead > 1]))
+    sums, scale = sums_of(codes[(kinds & LETTER) != 0])
+    return upper_half(mix((sums[until] - sums[since]) * scale[since]))
+
+
+def _has_other_words(codes: Array, word: Array, joined: Array, words: tuple[Array, Array]) -> bool:
+    """Return True if one of the joined words is longer, or has letters beside those of ASCII."""
+    either = np.zeros(len(word), bool)
+    either[1:] = joined
+    either[:-1] |= joined
+    grouped = word[either]
+    starts, ends = words
+    if (ends[grouped] - starts[grouped] > _LONGEST).any():
+        return True
+    if codes.dtype == np.uint8:
+        return False
+    strange = np.concatenate((np.zeros(1, np.int64), (codes >= _BEYOND_ASCII).cumsum()))
+    return bool((strange[ends[grouped]] > strange[starts[grouped]]).any())
+
+
+def _chains(joined: Array) -> tuple[Array, Array]:
+    """Return the first and last word of each chain of joined words, cut after nine."""
+    places = np.arange(len(joined) + 1)
+    alone = np.ones(len(places), bool)
+    alone[1:] = ~joined
+    since = np.maximum.accumulate(np.where(alone, places, 0))
+    begin = ((places - since) % _MOST_GROUPS == 0).nonzero()[0]
+    last = np.append(begin[1:], len(places)) - 1
+    several = last > begin
+    return begin[several], last[several]
+
 
 # How far a date goes on beside its first mark, or beside a month's name; a group of letters and
 # digits; an account after its first two digits.
@@ -170,19 +285,15 @@ def _grouped(pattern: _Pattern, at: Array, runs: DigitRuns, near: int) -> list[s
     text = _around(at, runs.plain, near)
     if not text:
         return []
-    if _may_have_country(runs.kinds):
+    # True if two letters stand before a digit anywhere.
+    letters = (runs.kinds & (LETTER | DIGIT)) == LETTER
+    if bool((letters[:-2] & letters[1:-1] & ((runs.kinds[2:] & DIGIT) != 0)).any()):
         pairs = dict.fromkeys(pattern.with_country.findall(text))
         groups = [group for group, _ in pairs]
         groups += [country + group for group, country in pairs if country.isalpha()]
     else:
         groups = list(dict.fromkeys(pattern.alone.findall(text)))
     return compact(END.join(groups)).split(END) if groups else []
-
-
-def _may_have_country(kinds: Array) -> bool:
-    """Return True if two letters stand before a digit anywhere."""
-    letters = (kinds & (LETTER | DIGIT)) == LETTER
-    return bool((letters[:-2] & letters[1:-1] & ((kinds[2:] & DIGIT) != 0)).any())
 
 
 def _around(at: Array, plain: str, near: int) -> str:

@@ -133,12 +133,14 @@ def _origin(argument: CallArgument, value: str, tool: ToolFacts, turn: TurnReadi
         return ValueOrigin(argument.path, value, "admin")
     if argument.role == "id" and (granted := turn.granted(value, nouns, tool)):
         source: Source = "named_record" if granted.name else "this_turn"
-        return ValueOrigin(argument.path, value, source, _tool_of(turn, granted), granted.name)
+        return ValueOrigin(
+            argument.path,
+            value,
+            source,
+            next((reading.tool for reading in turn.readings if granted in reading.granted), ""),
+            granted.name,
+        )
     return _traced(argument.path, value, turn)
-
-
-def _tool_of(turn: TurnReadings, granted: object) -> str:
-    return next((reading.tool for reading in turn.readings if granted in reading.granted), "")
 
 
 def _traced(path: str, value: str, turn: TurnReadings) -> ValueOrigin:
@@ -217,7 +219,13 @@ def _without_target(
     if origins and all(origin.decides for origin in origins):
         return None
     texts = [argument for argument in values if argument.role == "content"]
-    if texts and not origins and _is_own_text(texts, turn) and _says_something(texts):
+    # True if a text has more than a greeting: a greeting alone shows nobody's wish.
+    if (
+        texts
+        and not origins
+        and _is_own_text(texts, turn)
+        and any(set(words_of(normalize(str(argument.value)))) - _SAYS_NOTHING for argument in texts)
+    ):
         return None
     return GuardVerdict(
         asks=True,
@@ -328,13 +336,6 @@ def _is_own_text(content: list[CallArgument], turn: TurnReadings) -> bool:
     words = (word for argument in content for word in words_of(normalize(str(argument.value))))
     unknown = turn.words.unsaid(words, most=_FREE_WORDS + 1)
     return len(unknown) <= _FREE_WORDS and unknown <= _SAYS_NOTHING
-
-
-def _says_something(content: list[CallArgument]) -> bool:
-    """Return True if a text has more than a greeting: a greeting alone shows nobody's wish."""
-    return any(
-        set(words_of(normalize(str(argument.value)))) - _SAYS_NOTHING for argument in content
-    )
 
 
 def _private_outside(

@@ -21,7 +21,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.crypto import salted_hmac
 
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 from discovery.flow_guard.turn_readings import Granted, Reading, TurnReadings
 from discovery.flow_guard.user_words import UserWords
 from discovery.models import Turn, TurnReading

@@ -175,7 +175,8 @@ def digest(
     """Digest one answer, as `TurnReadings.add` does."""
     # Servers repeat a structured answer as text: the same record and text count once.
     parsed = merge([parse_result(text[:MOST_CHARACTERS]) for text in texts])
-    is_document = _asks_for_document(tool, arguments)
+    # True for what stands at a path or URL: its whole form is its author's.
+    is_document = not tool.acts and any(set(argument_words(name)) & _LOCATORS for name in arguments)
     whole = joined((*parsed.texts, *parsed.keys))
     free = None if is_document or parsed.free_texts is None else joined(parsed.free_texts)
     tokens, lengths = tokens_of(whole[:MOST_CHARACTERS], free and free[:MOST_CHARACTERS])
@@ -194,11 +195,6 @@ def digest(
         if is_document
         else tuple(_granted(tool, arguments, parsed, earlier.words, by_itself=by_itself)),
     )
-
-
-def _asks_for_document(tool: ToolFacts, arguments: Mapping[str, Any]) -> bool:
-    """Return True for what stands at a path or URL: its whole form is its author's."""
-    return not tool.acts and any(set(argument_words(name)) & _LOCATORS for name in arguments)
 
 
 def _where(arguments: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from acl.models import AuditEntry
 from acl.platform.answer_model import Answer, Shown
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 from catalog.access.flow_exposure import ExposureReport, find_exposures
 from catalog.models import Integration, OutgoingHost
 from catalog.registration.definition_comparison import DIFFERENCES

@@ -37,12 +37,17 @@ class InsightsScope:
     until: datetime
     group_id: int | None = None
     user_id: int | None = None
+    application_id: int | None = None
     restricted: bool = True
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Return the parameters for statements about turns."""
-        whose = {"group": self.group_id, "user": self.user_id}
+        whose = {
+            "group": self.group_id,
+            "user": self.user_id,
+            "application": self.application_id,
+        }
         return {"since": self.since, "until": self.until, **whose}
 
 

@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 from acl.models import ApiKey, Space
 from acl.rights.caller_lookup import CallerRefused
 from acl.rights.delegation.authority import KeyHolder
-from acl.web.request_callers import own_group, principal_of
+from acl.web.request_callers import named_application, own_group, principal_of
 from discovery.insights._scope import InsightsScope
 from discovery.insights.figures import report_figures
 from discovery.turns import serializers as bodies
@@ -112,7 +112,11 @@ class FiguresView(APIView):
         )
         group = find_named_group(request, values["group"])
         report = report_figures(
-            since=since, until=until, group_id=group.pk if group else None, by=values["by"]
+            since=since,
+            until=until,
+            group_id=group.pk if group else None,
+            application_id=named_application(request, values["application"]),
+            by=values["by"],
         )
         body = bodies.ReportSerializer({**_fields(report), "group": group and group.name}).data
         return Response(body)
@@ -135,6 +139,7 @@ def read_scope(request: Request, values: dict[str, Any]) -> tuple[InsightsScope,
         since=since,
         until=until,
         group_id=group.pk if group else None,
+        application_id=named_application(request, values["application"]),
         restricted=isinstance(principal_of(request), KeyHolder),
     )
     return scope, group.name if group else None

@@ -40,7 +40,8 @@ _NAMES = [line.rstrip(",").rpartition(" ")[2] for line in _SUMS.strip().splitlin
 _TURNS = "discovery_turn t LEFT JOIN discovery_outcome o ON o.turn_id = t.id"
 _TOTALS = ", ".join(f"sum({name})::bigint AS {name}" for name in _NAMES if name != "scores")
 _KEPT_SUMS = ", ".join(f"(k.sums ->> '{name}')::float" for name in _NAMES)
-# Days whose turns are deleted add their sums, but no latencies, and nothing of one person.
+# Days whose turns are deleted add their sums, but no latencies, and nothing of one person or
+# application.
 _STATEMENT = """
 SELECT part, {totals}, max(median_ms) AS median_ms, max(p95_ms) AS p95_ms,
        sum(scores) / NULLIF(sum(outcomes), 0) AS average_score
@@ -52,11 +53,13 @@ FROM (
   WHERE t.created_at >= %(begin)s AND t.created_at < %(until)s
     AND (%(group)s::bigint IS NULL OR t.group_id = %(group)s)
     AND (%(user)s::integer IS NULL OR t.user_id = %(user)s)
+    AND (%(application)s::bigint IS NULL OR t.application_id = %(application)s)
   GROUP BY 1
   UNION ALL
   SELECT {by_day}, {kept_sums}, NULL, NULL FROM discovery_dayfigures k
   WHERE k.begins >= %(begin)s AND k.begins < %(until)s
-    AND (%(group)s::bigint IS NULL OR k.group_id = %(group)s) AND %(user)s::integer IS NULL
+    AND (%(group)s::bigint IS NULL OR k.group_id = %(group)s)
+    AND %(user)s::integer IS NULL AND %(application)s::bigint IS NULL
 ) either GROUP BY part ORDER BY part
 """
 
@@ -136,10 +139,17 @@ def report_figures(
     until: datetime,
     group_id: int | None,
     user_id: int | None = None,
+    application_id: int | None = None,
     by: str = "day",
 ) -> Report:
     """Report the figures of one group, or of all. Latency is compared with the period before."""
-    parameters = {"since": since, "until": until, "group": group_id, "user": user_id}
+    parameters = {
+        "since": since,
+        "until": until,
+        "group": group_id,
+        "user": user_id,
+        "application": application_id,
+    }
     periods = {
         row["part"]: row
         for row in _read_rows(_BY_PERIOD, begin=since - (until - since), **parameters)
@@ -161,7 +171,7 @@ def report_figures(
 
 def figures_by_group(*, since: datetime, until: datetime) -> list[FigureGroup]:
     """Return the figures of each group that had turns, in one statement."""
-    rows = _read_rows(_BY_GROUP, begin=since, until=until, group=None, user=None)
+    rows = _read_rows(_BY_GROUP, begin=since, until=until, group=None, user=None, application=None)
     return [FigureGroup(row, _figures(row), group_id=row["part"]) for row in rows]
 
 

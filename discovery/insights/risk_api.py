@@ -8,10 +8,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from acl.rights.precedence_sql import EFFECTS
-from acl.web.answer_serializer import serializer_for
 from acl.web.api_views import AdminView
 from acl.web.problems import CONTENT_TYPE
-from acl.web.strict_serializer import ProblemSerializer
+from acl.web.serializers import ProblemSerializer, serializer_for
 from catalog.access.change_preview import Change
 from discovery.insights._risk_report import GuardedCall, read_risks
 

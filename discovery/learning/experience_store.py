@@ -13,7 +13,7 @@ from django.utils import timezone
 from pgvector import HalfVector, Vector
 
 from catalog.models import EmbeddingModel
-from discovery.learning.past_use import LEVELS, choice_worth
+from discovery.learning.memory import LEVELS, choice_worth
 from discovery.models import Experience, Turn
 
 # Notes of turns: a message's vector, its model, and the votes' gains for each candidate.

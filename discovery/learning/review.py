@@ -15,8 +15,14 @@ from acl.audit.recorder import record
 from acl.platform.answer_model import Answer, Shown
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
-from discovery.learning.memory import MOST_CHECKED
-from discovery.learning.past_use import LEVELS, OFF, REPEAT_WEIGHT, VoteGains, choose_level
+from discovery.learning.memory import (
+    LEVELS,
+    MOST_CHECKED,
+    OFF,
+    REPEAT_WEIGHT,
+    VoteGains,
+    choose_level,
+)
 from discovery.models import Experience, TaughtMessage
 
 MOST_NAMED = 50
@@ -87,12 +93,18 @@ def review(*, caller: Caller) -> LearningReview:
     )
     vote_gains, number = _sum_gains(comparable)
     level = choose_level(vote_gains) if settings.PEGBOARD_LEARNING else OFF
+    divisor = max(1, number)
     return LearningReview(
         on=settings.PEGBOARD_LEARNING,
         of_other_models=usable.count() - about["experiences"],
         weight=LEVELS[level] if level != OFF else 0.0,
         repeats=REPEAT_WEIGHT if level != OFF else 0.0,
-        check=_by_level(vote_gains, number),
+        check=tuple(
+            LevelCheck(weight, round(gain / divisor, 4), round(square**0.5 / divisor, 4))
+            for weight, gain, square in zip(
+                LEVELS, vote_gains.gains, vote_gains.squares, strict=True
+            )
+        ),
         capabilities=tuple(_most_called(comparable)),
         **about,
     )
@@ -130,14 +142,6 @@ def _sum_gains(comparable: QuerySet[Experience]) -> tuple[VoteGains, int]:
         return VoteGains(), 0
     gains = np.array(rows)
     return VoteGains(gains.sum(axis=0).tolist(), (gains**2).sum(axis=0).tolist()), len(rows)
-
-
-def _by_level(vote_gains: VoteGains, number: int) -> tuple[LevelCheck, ...]:
-    divisor = max(1, number)
-    return tuple(
-        LevelCheck(weight, round(gain / divisor, 4), round(square**0.5 / divisor, 4))
-        for weight, gain, square in zip(LEVELS, vote_gains.gains, vote_gains.squares, strict=True)
-    )
 
 
 def _most_called(comparable: QuerySet[Experience]) -> Sequence[LearnedCapability]:

@@ -6,8 +6,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from acl.web.scopes import HasScope, has_scope
-from discovery.metatools.metatool import MetaTool
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools.registry import META_TOOLS, MetaTool
 
 
 def may_call(principal: Any, tool: MetaTool) -> bool:

@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from acl.models import ApiKey
 from acl.rights.caller_lookup import Caller
-from acl.web.api_views import CallerSerializer
+from acl.web.api_views import CallerSerializer, take_caller_names
 from acl.web.problems import QueueFull, QuotaUsedUp, Refusals, refusals_as_problems
 from acl.web.request_callers import caller_of
 from catalog.token_counter import estimate_tokens
@@ -22,8 +22,7 @@ from discovery.calls.execution import NotFoundError
 from discovery.calls.quotas import QuotaExceededError
 from discovery.mcp._metatool_permissions import SCOPES_OF_TOOLS, MayCallThis
 from discovery.mcp.answers.dispatch import call_meta_tool
-from discovery.metatools.metatool import MetaTool
-from discovery.metatools.registry import EXPLORING, META_TOOLS
+from discovery.metatools.registry import EXPLORING, META_TOOLS, MetaTool
 
 
 class MetaToolsView(APIView):
@@ -102,8 +101,7 @@ def asked_for(
     serializer = form(data=request.data)
     serializer.is_valid(raise_exception=True)
     values = dict(serializer.validated_data)
-    place = {name: values.pop(name, None) or None for name in ("user", "group", "space")}
-    return caller_of(request, **place, acting=acting), values
+    return caller_of(request, **take_caller_names(values), acting=acting), values
 
 
 def _describe(tool: MetaTool) -> dict[str, Any]:

@@ -1,14 +1,19 @@
 """Tables of discovery."""
 
-from discovery.models.advice import AdvicePolicy
-from discovery.models.call import Call
+from discovery.models.call import Call, ServerRequest
 from discovery.models.call_policy import CallLimit, CallPolicy, Quota, ToolExample
-from discovery.models.chat import Chat, ChatMessage, ChatModel, ChatUse, ModelPrice, ModelRequest
+from discovery.models.chat import (
+    AdvicePolicy,
+    Chat,
+    ChatMessage,
+    ChatModel,
+    ChatUse,
+    ModelPrice,
+    ModelRequest,
+)
 from discovery.models.flow import FlowMode, FlowRule, TrustedValue, TurnReading
-from discovery.models.outcome import Called, Outcome, OutcomeAlert
-from discovery.models.server_request import ServerRequest
 from discovery.models.taught_message import Experience, TaughtMessage
-from discovery.models.turn import DayFigures, FirstRun, Turn
+from discovery.models.turn import Called, DayFigures, FirstRun, Outcome, OutcomeAlert, Turn
 
 __all__ = [
     "AdvicePolicy",

@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy
 
-from acl.platform.database_triggers import DatabaseTrigger, Triggers
+from acl.platform.migration_operations import DatabaseTrigger, Triggers
 from catalog.models import Capability, Integration
 from discovery.models.call import Content
 

@@ -10,13 +10,13 @@ from django.utils.translation import gettext_noop, ngettext
 
 from acl.rights.caller_lookup import Caller
 from acl.web.frame import Frame, PageRequest, usual_value
-from catalog.access.grounds import Ground, grounds_for
+from catalog.access.my_tools import Ground, grounds_for
 from catalog.icons.declarations import Face, faces_of
 from catalog.models import Capability
 from catalog.readiness.readiness import MendLink, ToolReadiness, mend_link
 from discovery.advice.advised import select_advised
 from discovery.answer.tiers.options import TierOptions
-from discovery.calls.shown_parameters import Parameter, list_parameters
+from discovery.calls.my_tools_pages import Parameter, list_parameters
 from discovery.playground._callers import PlaygroundForm, describe_caller, find_other_caller
 from discovery.select.selection import Selected, Selection, SelectRequest
 from discovery.select.selector import select_capabilities

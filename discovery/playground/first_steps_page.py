@@ -6,7 +6,7 @@ from typing import Literal
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.db.models import Exists, Q, QuerySet
+from django.db.models import Exists, Q
 from django.db.models.functions import Coalesce, Now
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -16,7 +16,7 @@ from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_http_methods
 
 from acl.models import ApiKey
-from acl.platform.database_failures import write_if_room
+from acl.platform.database_work import write_if_room
 from acl.rights.caller_lookup import Caller
 from acl.web.frame import Frame, PageRequest, frame_of, render_page
 from catalog.models import Capability, Integration
@@ -106,10 +106,14 @@ def _steps(user: User, caller: Caller | None, row: FirstRun | None) -> FirstStep
 
 
 def _admin_steps(user: User, tried: bool) -> tuple[FirstStep, ...]:
+    # Match usable integrations that were installed, imported or connected.
+    brought = Q(kind__in=_ADDED_KINDS) | ~Q(listing="")
     facts = (
         User.objects.filter(pk=user.pk)
         .annotate(
-            installed=Exists(_added_integrations()),
+            installed=Exists(
+                Integration.objects.filter(brought, state=ReviewState.APPROVED, enabled=True)
+            ),
             connected=Exists(ApiKey.objects.all()),  # a client's connection has one, too
             called=Exists(ApiKey.objects.exclude(last_used_at=None)) | Exists(Call.objects.all()),
         )
@@ -127,12 +131,6 @@ def _admin_steps(user: User, tried: bool) -> tuple[FirstStep, ...]:
 def _user_steps(caller: Caller | None, tried: bool) -> tuple[FirstStep, ...]:
     has = caller is not None and Capability.objects.usable_by(caller).exists()
     return (FirstStep("tools", has), FirstStep("try", tried))
-
-
-def _added_integrations() -> QuerySet[Integration]:
-    """Match usable integrations that were installed, imported or connected."""
-    brought = Q(kind__in=_ADDED_KINDS) | ~Q(listing="")
-    return Integration.objects.filter(brought, state=ReviewState.APPROVED, enabled=True)
 
 
 # Title, purpose, name of the page, and label of the link.

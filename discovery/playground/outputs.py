@@ -12,9 +12,8 @@ from django.utils.translation import gettext as _
 from acl.platform.strict_json import write_json
 from acl.web.frame import PageRequest
 from discovery.answer.formats.registry import render_tools
-from discovery.answer.prompt import render_prompt
-from discovery.answer.token_budget import cost
-from discovery.calls.snippets import KEY_PLACEHOLDER
+from discovery.answer.prompt import cost, render_prompt
+from discovery.calls.try_pages import KEY_PLACEHOLDER
 from discovery.playground._answer import SelectionPreview, preview_tiers
 from discovery.playground._callers import CALLER, PlaygroundForm
 from discovery.select.selection import Selection

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from acl.web.api_views import AdminView
 from acl.web.request_callers import installation_admin
-from acl.web.strict_serializer import StrictSerializer, Text
+from acl.web.serializers import StrictSerializer, Text
 from discovery.models import ModelPrice
 from discovery.models.chat import LONGEST_PATTERN
 from discovery.prices.model import PriceRefusedError, delete_price, list_prices, set_price

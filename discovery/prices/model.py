@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 from discovery.models import ModelPrice
 
 MOST_PRICES = 500

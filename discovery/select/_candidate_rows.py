@@ -12,7 +12,7 @@ from uuid import UUID
 from django.conf import settings
 from pgvector import HalfVector, SparseVector, Vector
 
-from acl.platform.prepared_statements import BinaryValue
+from acl.platform.database_connections import BinaryValue
 from acl.rights.caller_lookup import Caller
 from acl.rights.statement import rights_parameters
 from catalog.embedding.embedder import Vectors
@@ -25,9 +25,9 @@ from catalog.readiness.facts import (
     readiness_from,
 )
 from catalog.readiness.readiness import MendLink, ToolReadiness, mend_link
-from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
+from catalog.trust.findings import ReviewedSchema, ReviewedText
 from discovery.learning import memory
-from discovery.learning.past_use import PastCall, VoteGains
+from discovery.learning.memory import PastCall, VoteGains
 from discovery.select.ranking.fusion import FEWEST_OF_SEVERAL
 from discovery.select.ranking.relation_gains import RankedRelation
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 from acl.platform.read_replica import read_replica
 from acl.rights.version import version_sql
 from catalog.querysets import TABLES
@@ -24,7 +24,7 @@ from catalog.readiness.facts import COLUMNS, facts_sql
 from catalog.search_index.cache import index_cache
 from catalog.search_index.rows import IS_CURRENT_SQL, SearchIndex, likeness_of_means, normalized
 from discovery.learning import memory
-from discovery.learning.past_use import PastCall, VoteGains
+from discovery.learning.memory import PastCall, VoteGains
 from discovery.select._candidate_rows import (
     DEFINITION,
     MODEL,

@@ -14,7 +14,7 @@ from threading import Lock
 from cachetools import TTLCache
 from django.conf import settings
 
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 from acl.rights.statement import rights_sql
 from acl.rights.version import version_sql
 from catalog.embedding.vector_index import VectorIndex, find_index
@@ -76,15 +76,13 @@ def find_in_postgres(query: CandidateQuery) -> Candidates:
         if nearest is Unanswered.OTHER_RIGHTS:
             known_callers.forget(key)
     candidates = find_candidates(query)
-    if _is_wide(query, candidates) and not known_callers.is_recent(key):
+    # True for who may use more than processes keep, in one group.
+    may_use_many = candidates.usable > settings.PEGBOARD_INDEX_MOST
+    if (
+        may_use_many and query.vectors is not None and not query.caller.is_united
+    ) and not known_callers.is_recent(key):
         known_callers.keep(key, _count(query))
     return candidates
-
-
-def _is_wide(query: CandidateQuery, candidates: Candidates) -> bool:
-    """Return True for who may use more than processes keep, in one group."""
-    may_use_many = candidates.usable > settings.PEGBOARD_INDEX_MOST
-    return may_use_many and query.vectors is not None and not query.caller.is_united
 
 
 def _count(query: CandidateQuery) -> KnownTotals | None:

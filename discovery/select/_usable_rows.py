@@ -14,13 +14,19 @@ import numpy as np
 import numpy.typing as npt
 from cachetools import LRUCache
 
-from acl.platform.prepared_statements import BinaryValue, rows_of
+from acl.platform.database_connections import BinaryValue, rows_of
 from acl.rights.statement import rights_sql
 from acl.rights.version import version_sql
 from catalog.querysets import TABLES
-from catalog.search_index.relations import Mask
-from catalog.search_index.rows import LABEL_SQL, IndexLabel, Lengths, SearchIndex, lengths_of_sums
-from catalog.search_index.words import Rows
+from catalog.search_index.rows import (
+    LABEL_SQL,
+    IndexLabel,
+    Lengths,
+    Mask,
+    Rows,
+    SearchIndex,
+    lengths_of_sums,
+)
 from discovery.select._candidate_rows import CandidateQuery
 
 # Callers who may use the same share their rows: at 20,000 capabilities, 100 kB each.

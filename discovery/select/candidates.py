@@ -11,16 +11,16 @@ from functools import lru_cache
 from itertools import repeat
 from typing import Any, Literal
 
-from acl.platform.prepared_statements import Table, table_of
+from acl.platform.database_connections import Table, table_of
 from acl.platform.read_replica import read_replica
 from acl.rights.statement import requestable_sql, rights_sql
 from catalog.embedding.vector_index import VectorIndex
-from catalog.models.relation_kinds import PULLS_IN_SOURCE, PULLS_IN_TARGET, sql_names
+from catalog.models.relation import PULLS_IN_SOURCE, PULLS_IN_TARGET, sql_names
 from catalog.querysets import TABLES
 from catalog.relations.neighbours import FOR_THE_GROUP, LARGEST_CATEGORY, MOST_WITH_A_TAG
 from catalog.search_index.rows import FEWEST_TOOLS, MOST_TOOLS
 from discovery.learning import memory
-from discovery.learning.past_use import PastCall, VoteGains
+from discovery.learning.memory import PastCall, VoteGains
 from discovery.select._candidate_rows import (
     JOINED_ROWS,
     MODEL,

@@ -25,7 +25,7 @@ from catalog.capabilities.detail_levels import (
 from catalog.effects.assessment import FLAGS_HELP
 from catalog.models import Capability
 from catalog.readiness.readiness import MEND_HELP, MendLink, Readiness, ToolReadiness, path_of
-from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
+from catalog.trust.findings import ReviewedSchema, ReviewedText
 from discovery.select.helping_offers import HelpOffer
 from discovery.select.ranking.fusion import FEWEST_OF_SEVERAL
 from discovery.select.ranking.thresholds import Fit
@@ -97,6 +97,8 @@ class SelectRequest:
     message: str
     caller: Caller
     history: tuple[str, ...] = ()
+    # The application's own name of what the message belongs to; it is stored and read by nobody.
+    conversation: str = ""
     # Texts to search for in place of the message's own clauses.
     steps: tuple[str, ...] = ()
     max_tools: int = field(default_factory=lambda: settings.PEGBOARD_MAX_TOOLS)

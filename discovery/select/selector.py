@@ -19,24 +19,23 @@ from catalog.embedding.embedder import EmbedderLoading, EmbedderUnavailable
 from catalog.embedding.query_vectors import EmbeddedTexts, embed_queries
 from catalog.readiness.facts import tell_approvers
 from discovery.learning.experience_store import Note, write_note
-from discovery.learning.past_use import Vote, bonuses, choose_level, count_votes, gains_by_level
+from discovery.learning.memory import Vote, bonuses, choose_level, count_votes, gains_by_level
 from discovery.select._candidate_rows import Candidate, CandidateQuery, Candidates
-from discovery.select._direct import find_direct
 from discovery.select._indexed_candidates import find_by_index
 from discovery.select._nearest_candidates import find_in_postgres
 from discovery.select._selection_reasons import (
     MessageWords,
     evidence_for,
+    find_direct,
     message_words,
     raised_by,
     reasons_for,
     reasons_for_needed,
 )
-from discovery.select._vague import is_vague
-from discovery.select.asks_to_delete import asks_to_delete
 from discovery.select.example_texts import nearness
 from discovery.select.helping_offers import DISCOVERY_TOOL, Unmet, find_help
-from discovery.select.message import MessageTexts, read, shorten
+from discovery.select.judgements import CLEARLY_FITS, asks_to_delete, is_small_talk
+from discovery.select.message import MessageTexts, is_vague, read, shorten
 from discovery.select.ranking.competition import (
     Needed,
     Order,
@@ -52,7 +51,6 @@ from discovery.select.ranking.competition import (
 )
 from discovery.select.ranking.thresholds import NOTHING, Fit
 from discovery.select.selection import Selected, Selection, SelectRequest, Workings
-from discovery.select.small_talk import CLEARLY_FITS, is_small_talk
 
 LENGTH_OF_RANKING = 20
 log = structlog.get_logger(__name__)

@@ -12,10 +12,9 @@ from rest_framework.response import Response
 
 from acl.models import ApiKey
 from acl.rights.caller_lookup import CallerRefused
-from acl.web.answer_serializer import serializer_for
 from acl.web.api_views import CallerSerializer, CallerView
 from acl.web.request_callers import own_group, person_of
-from acl.web.strict_serializer import StrictSerializer, Text
+from acl.web.serializers import StrictSerializer, Text, serializer_for
 from discovery.learning.review import LearningReview, reset, review
 
 

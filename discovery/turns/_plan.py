@@ -16,17 +16,17 @@ from django.utils import timezone
 
 from acl.platform.answer_model import SPREAD, Answer, Shown, write_answer
 from discovery.advice.advised import select_advised
-from discovery.answer import all_tools
+from discovery.answer import modes
 from discovery.answer.injection import Injection, inject_everything, inject_selected
 from discovery.answer.modes import Mode, ModeChoice
 from discovery.answer.selection import SearchResult, SelectionAnswer
 from discovery.models import Turn
+from discovery.models.turn import POLICIES
 from discovery.select.selection import Selection, SelectRequest
 from discovery.turns.outcome_windows import Window
 from discovery.turns.outcomes import read_window_at, store_failure
 from discovery.turns.records import State, store_turn, transition
 
-POLICIES = ("fail_open", "fail_closed")
 log = structlog.get_logger(__name__)
 
 
@@ -221,9 +221,7 @@ def _discovered(
 def _everything(options: Wanted, course: Strategy, result: DiscoveryResult) -> Plan:
     """Plan to offer everything usable; degraded if discovery was meant to answer."""
     request = options.asked
-    count, tokens = all_tools.measure(
-        request.caller, kind=request.kind, only_here=request.only_here
-    )
+    count, tokens = modes.measure(request.caller, kind=request.kind, only_here=request.only_here)
     injection = inject_everything(
         caller=request.caller,
         provider=options.provider,

@@ -13,12 +13,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.actor.request_context import note_subject
+from acl.actor.chain import note_subject
 from acl.models import ApiKey
 from acl.platform.answer_model import write_answer
+from acl.web.api_views import with_defaults
 from acl.web.problems import CONTENT_TYPE, Conflict
 from acl.web.request_callers import administers_all, note_look, principal_of
-from acl.web.strict_serializer import ProblemSerializer, StrictSerializer
+from acl.web.serializers import ProblemSerializer, StrictSerializer
 from discovery.answer.selection import answer_selection
 from discovery.calls.told_results import ToldResult, TurnForgottenError, tell_results
 from discovery.models import Turn
@@ -196,9 +197,10 @@ class PlanView(APIView):
     def post(self, request: Request) -> Response:
         """Return what fits the message, or everything that this caller may use where that is the
         mode or discovery fails. `fail_closed` offers nothing: the turn is `errored` then."""
-        serializer = PlanRequestSerializer(data=request.data)
+        serializer = PlanRequestSerializer(data=with_defaults(request, PlanRequestSerializer))
         serializer.is_valid(raise_exception=True)
-        overrides = [name for name in OVERRIDES if name in serializer.initial_data]
+        # An application's own defaults are an admin's, like the deployment's settings.
+        overrides = [name for name in OVERRIDES if name in request.data]
         if overrides and not settings.PEGBOARD_PLAN_OVERRIDES:
             raise ValidationError(
                 {name: ["This is fixed by the deployment's settings."] for name in overrides}

@@ -36,11 +36,15 @@ return 1
 
 @dataclass(frozen=True, slots=True)
 class WindowScope:
-    """A set of outcomes: of a space, of a group's root (no space), or of everyone (no group)."""
+    """A set of outcomes: of a space, of a group's root (no space), or of everyone (no group).
+
+    Or those of an application, beside these.
+    """
 
     kind: str
     group_id: int | None = None
     space_id: int | None = None
+    application_id: int | None = None
 
     @property
     def key(self) -> str:
@@ -48,6 +52,8 @@ class WindowScope:
         match self.kind:
             case "global":
                 return "global"
+            case "application":
+                return f"application:{self.application_id}"
             case "group":
                 return f"group:{self.group_id}"
         return f"group:{self.group_id}/space:{self.space_id or 'root'}"
@@ -124,6 +130,8 @@ def add_sample(scope: WindowScope, sample: Sample) -> None:
 def read_stored_samples(scope: WindowScope) -> list[Sample]:
     """Return the scope's newest outcomes from Postgres."""
     rows = Outcome.objects.order_by("-pk")
+    if scope.kind == "application":
+        rows = rows.filter(application=scope.application_id)
     if scope.group_id is not None:
         rows = rows.filter(group=scope.group_id)
     if scope.kind == "space":

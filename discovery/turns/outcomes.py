@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 import pglock
@@ -12,7 +13,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from acl.models import chain_columns
+from acl.models import Application, chain_columns
 from catalog.models import Capability
 from discovery.flow_guard.turn_memory import forget_turn
 from discovery.learning.experience_store import record_experience
@@ -98,14 +99,18 @@ def report_outcome(
     scope = _store(turn, outcome, calls)
     turn.refresh_from_db()
     window = read_window(scope)
-    return OutcomeReport(turn, outcome, tuple(calls), window, raise_alert(window, at=at))
+    alert = raise_alert(window, at=at)
+    for beside in _application_scope(turn):
+        raise_alert(read_window(beside), at=at)
+    return OutcomeReport(turn, outcome, tuple(calls), window, alert)
 
 
 def store_failure(turn: Turn, *, at: datetime) -> None:
     """Store the outcome of a turn that failed before it began."""
     verdict = Verdict(Status.FAILED, 0.0, Outcome.Source.WORKED_OUT)
     scope = _store_row(turn, _outcome(turn, verdict, at=at), [])
-    raise_alert(read_window(scope), at=at)
+    for counted in (scope, *_application_scope(turn)):
+        raise_alert(read_window(counted), at=at)
 
 
 def read_window_at(group_id: int, space_id: int | None) -> Window:
@@ -124,6 +129,7 @@ def _outcome(turn: Turn, verdict: Verdict, *, at: datetime, **more: Any) -> Outc
         turn=turn,
         group_id=turn.group_id,
         space_id=normalize_space(turn.space_id),
+        application_id=turn.application_id,
         status=verdict.status,
         score=verdict.score,
         source=verdict.source,
@@ -158,8 +164,15 @@ def _store_row(turn: Turn, outcome: Outcome, calls: Sequence[Called]) -> WindowS
     Called.objects.bulk_create(calls)
     scope = scope_of(outcome.group_id, outcome.space_id)
     sample = Sample(outcome.pk, outcome.status, outcome.score)
-    transaction.on_commit(lambda: add_sample(scope, sample))
+    for counted in (scope, *_application_scope(turn)):
+        transaction.on_commit(partial(add_sample, counted, sample))
     return scope
+
+
+def _application_scope(turn: Turn) -> list[WindowScope]:
+    """Return the window of the turn's application, beside that of its place; none without one."""
+    key = turn.application_id
+    return [WindowScope("application", application_id=key)] if key is not None else []
 
 
 def _called_through_pegboard(turn: Turn) -> list[str]:
@@ -192,26 +205,36 @@ log = structlog.get_logger(__name__)
 def raise_alert(window: Window, *, at: datetime) -> OutcomeAlert | None:
     """Return a new alert; None if outcomes are fine, alerts are off, or the cooldown lasts."""
     least, threshold = settings.PEGBOARD_ALERT_SAMPLES, settings.PEGBOARD_ALERT_BELOW
+    application = None
+    if window.scope.application_id is not None:
+        application = Application.objects.filter(pk=window.scope.application_id).first()
+        if application is None:
+            return None
+        if application.alert_below is not None:
+            threshold = application.alert_below
     if not settings.PEGBOARD_ALERTS or not window.falls_below(threshold, least=least):
         return None
-    alert = _create_alert_once(window, at)
+    alert = _create_alert_once(window, at, threshold, application)
     if alert:
         log.warning("turns go badly", scope=alert.scope, rate=alert.value, samples=alert.samples)
     return alert
 
 
 @transaction.atomic
-def _create_alert_once(window: Window, at: datetime) -> OutcomeAlert | None:
+def _create_alert_once(
+    window: Window, at: datetime, threshold: float, application: Application | None
+) -> OutcomeAlert | None:
     """Create the alert under a lock, unless another process has just created it."""
     pglock.advisory(f"discovery.alerts/{window.scope.key}", xact=True).acquire()
     cooldown = timedelta(seconds=settings.PEGBOARD_ALERT_COOLDOWN_SECONDS)
     if OutcomeAlert.objects.filter(scope=window.scope.key, at__gt=at - cooldown).exists():
         return None
-    rate, threshold = window.weighted_rate or 0.0, settings.PEGBOARD_ALERT_BELOW
+    rate = window.weighted_rate or 0.0
     critical = rate < threshold / 2
     return OutcomeAlert.objects.create(
         scope=window.scope.key,
-        group_id=window.scope.group_id,
+        # Those who own an application are told of it.
+        group_id=application.group_id if application else window.scope.group_id,
         space_id=window.scope.space_id,
         severity=OutcomeAlert.Severity.CRITICAL if critical else OutcomeAlert.Severity.WARNING,
         reason=f"Of the last {window.samples} turns {window.failed} failed and {window.partial}"

@@ -11,14 +11,14 @@ from django.contrib.auth.models import User
 from django.db.models import Count, F, Q, QuerySet
 from django.utils import timezone
 
-from acl.actor.chain import CredentialKind
-from acl.actor.request_context import current_chain
+from acl.actor.chain import CredentialKind, current_chain
 from acl.keys.lifecycle import KeyHolder
 from acl.models import chain_columns
+from acl.models.application import stored_conversation
 from acl.platform.answer_model import Answer, Shown
-from acl.platform.database_failures import write_if_room
-from acl.platform.prepared_statements import insert_row
-from acl.rights.caller_lookup import Caller
+from acl.platform.database_connections import insert_row
+from acl.platform.database_work import write_if_room
+from acl.rights.caller_lookup import Caller, rows_of_application
 from acl.rights.delegation import acts_for_others
 from catalog.models import Capability
 from discovery.advice.advised import select_advised
@@ -122,6 +122,8 @@ def store_turn(request: SelectRequest, selection: Selection | None, **more: Any)
         group_id=request.caller.group_id,
         space_id=request.caller.space_id,
         other_groups=list(request.caller.other_groups),
+        application_id=request.caller.application_id,
+        conversation=stored_conversation(request.conversation),
         message=request.message if settings.PEGBOARD_KEEP_MESSAGES else "",
         **chain_columns(),
         **{**columns, **more},
@@ -138,7 +140,8 @@ def turns_of(principal: KeyHolder | User, *, acting: bool) -> QuerySet[Turn]:
     # Users who left the group or were deactivated have no turns to act on.
     turns = Turn.objects.filter(user__is_active=True, user__groups=F("group"))
     if isinstance(principal, KeyHolder):
-        turns = turns.filter(principal.in_groups())
+        own_rows = rows_of_application(principal.application_id)
+        turns = turns.filter(principal.in_groups(), own_rows)
         return turns if principal.acts_for_users else turns.filter(user=principal.owner_id)
     if principal.is_staff and not acting:
         return turns
@@ -150,7 +153,13 @@ def turns_of(principal: KeyHolder | User, *, acting: bool) -> QuerySet[Turn]:
 
 def caller_of_turn(turn: Turn) -> Caller:
     """Return the caller of the turn."""
-    return Caller(turn.user_id, turn.group_id, turn.space_id, tuple(turn.other_groups))
+    return Caller(
+        turn.user_id,
+        turn.group_id,
+        turn.space_id,
+        tuple(turn.other_groups),
+        turn.application_id,
+    )
 
 
 def start_turn(turn: Turn) -> Turn:
@@ -169,7 +178,9 @@ def note_discovery(turn_id: UUID, caller: Caller, hits: int) -> None:
     """
     if current_chain().acts_for_other(caller.user_id):
         return
-    turns = Turn.objects.filter(pk=turn_id, user=caller.user_id, group__in=caller.group_ids)
+    turns = Turn.objects.filter(
+        caller.application_rows, pk=turn_id, user=caller.user_id, group__in=caller.group_ids
+    )
     counted = {
         "discovery_calls": F("discovery_calls") + 1,
         "discovery_empty": F("discovery_empty") + (0 if hits else 1),

@@ -12,20 +12,28 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.models import ApiKey
+from acl.models.application import LONGEST_NAME
 from acl.platform.answer_model import write_answer
-from acl.web.answer_serializer import serializer_for
+from acl.web.api_views import CONVERSATION, take_caller_names, with_defaults
 from acl.web.request_callers import caller_of
-from acl.web.strict_serializer import Flag, Number, Share, StrictSerializer, Text, validated
+from acl.web.serializers import (
+    Flag,
+    Number,
+    Share,
+    StrictSerializer,
+    Text,
+    serializer_for,
+    validated,
+)
 from catalog.capabilities.detail_levels import DETAILS
-from catalog.capabilities.lookup_serializers import KINDS
+from catalog.capabilities.lookup_api import KINDS
 from discovery.answer.formats.registry import FORMATS, NO_TOOLS, SEARCHING
 from discovery.answer.injection import inject, write_found
-from discovery.answer.modes import AUTO, MODES
+from discovery.answer.modes import WANTED_MODES
 from discovery.answer.selection import SelectAnswer, answer_selection
 from discovery.answer.tiers.options import TierOptions
 from discovery.select.selection import SelectRequest, observe_selection
-from discovery.turns._discover_answer import DiscoverAnswer, answer_discovery
-from discovery.turns.discover import discover
+from discovery.turns.discover import DiscoverAnswer, answer_discovery, discover
 from discovery.turns.records import select_for_turn
 
 MOST_HISTORY = 20
@@ -58,6 +66,14 @@ class MessageSerializer(StrictSerializer):
         max_length=60,
         help_text="The space's slug; defaults to the group's root.",
     )
+    application = Text(
+        required=False,
+        allow_null=True,
+        max_length=LONGEST_NAME,
+        help_text="The chat application; defaults to the key's own, and a key of one names no "
+        "other.",
+    )
+    conversation = Text(**CONVERSATION)
     history = serializers.ListField(
         child=Text(allow_blank=True),
         required=False,
@@ -127,7 +143,7 @@ class SelectInModeRequestSerializer(RoomSerializer, SelectRequestSerializer):
     """A message, and the mode in which the model gets the capabilities."""
 
     mode = serializers.ChoiceField(
-        (*MODES, AUTO),
+        WANTED_MODES,
         default="selected",
         help_text="`auto` takes the first of `direct`, `compact_direct` and `discovery` that fits.",
     )
@@ -138,12 +154,11 @@ SelectionInModeSerializer = serializer_for(SelectAnswer)
 
 def build_message_request(request: Request, body: dict[str, Any]) -> SelectRequest:
     """Convert a validated `MessageSerializer`, for a caller that the request may act for."""
-    caller = caller_of(
-        request, user=body.get("user"), group=body.get("group"), space=body.get("space")
-    )
+    caller = caller_of(request, **take_caller_names({**body}))
     return SelectRequest(
         message=body["message"],
         caller=caller,
+        conversation=body["conversation"],
         history=tuple(body.get("history", ())),
         kind=body["kind"],
         use_graph=body["use_graph"],
@@ -185,7 +200,8 @@ class SelectView(APIView):
     )
     def post(self, request: Request) -> Response:
         """Return the capabilities that fit the message and that this caller may use."""
-        values = validated(SelectInModeRequestSerializer, request.data)
+        body = with_defaults(request, SelectInModeRequestSerializer)
+        values = validated(SelectInModeRequestSerializer, body)
         select_request = build_selection_request(request, values)
         selection = select_for_turn(select_request)
         observe_selection(selection)
@@ -265,12 +281,19 @@ class DiscoverView(APIView):
     def post(self, request: Request) -> Response:
         """The caller's categories, a line about what fits the message, and the foremost in full,
         each within its budget; and the tools for what was found."""
-        serializer = DiscoverRequestSerializer(data=request.data)
+        serializer = DiscoverRequestSerializer(
+            data=with_defaults(request, DiscoverRequestSerializer)
+        )
         serializer.is_valid(raise_exception=True)
         values = serializer.validated_data
+        # The deployment's, with what the request says otherwise.
+        names = TierOptions.__slots__
         discovery = discover(
             build_message_request(request, values),
-            options=_options(values),
+            options=replace(
+                TierOptions.of_the_deployment(),
+                **{name: values[name] for name in names if name in values},
+            ),
             context_window=values.get("context_window"),
         )
         observe_selection(discovery.selection)
@@ -279,12 +302,3 @@ class DiscoverView(APIView):
         )
         answer = answer_discovery(discovery, rendered, provider=values["format"])
         return Response(write_answer(answer))
-
-
-def _options(values: dict[str, Any]) -> TierOptions:
-    """The deployment's, with what the request says otherwise."""
-    names = TierOptions.__slots__
-    return replace(
-        TierOptions.of_the_deployment(),
-        **{name: values[name] for name in names if name in values},
-    )

@@ -5,11 +5,12 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from acl.web.answer_serializer import serializer_for
-from acl.web.strict_serializer import Flag, Share, StrictSerializer, Text
+from acl.models.application import LONGEST_NAME
+from acl.web.serializers import Flag, Share, StrictSerializer, Text, serializer_for
 from discovery.insights.figures import Figure
 from discovery.models import Outcome, OutcomeAlert, Turn
-from discovery.turns._plan import POLICIES, Decided, PlanAnswer
+from discovery.models.turn import POLICIES
+from discovery.turns._plan import Decided, PlanAnswer
 from discovery.turns.outcome_windows import Window
 from discovery.turns.records import TurnDescription, TurnStep
 from discovery.turns.select_serializers import SelectRequestSerializer, WindowSerializer
@@ -248,7 +249,15 @@ class AlertsQuerySerializer(GroupQuerySerializer):
 
 
 class FiguresQuerySerializer(GroupQuerySerializer):
-    """A period and a group."""
+    """A period, a group and an application."""
+
+    application = Text(
+        max_length=LONGEST_NAME,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="Only what this chat application asked for.",
+    )
 
     since = serializers.DateTimeField(
         required=False, help_text="Start of the period; defaults to 30 days ago."

@@ -75,7 +75,7 @@ async def _measure(figures: Figures, *, in_cell: bool) -> None:
 
 
 def _document_table(rounds: int) -> Table:
-    from catalog.servers.client.api_reader import read_api_text
+    from catalog.servers.client.document_readers import read_api_text
 
     table = Table("an OpenAPI document", "read", "time, ms", "CPU, ms")
     ways = (("here", "off"), ("in a child", "child"), ("in a cell", "required"))

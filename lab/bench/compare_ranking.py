@@ -15,8 +15,7 @@ import numpy as np
 
 from catalog.embedding.model_conversion import convert_model
 from catalog.embedding.onnx_embedder import OnnxEmbedder
-from discovery.select.ranking.fusion import Judged, judge
-from discovery.select.ranking.scales import GENERAL
+from discovery.select.ranking.fusion import GENERAL, Judged, judge
 from discovery.select.ranking.thresholds import PlaceCandidate, choose, cut
 from lab.training._evidence import (
     Array,

@@ -217,7 +217,7 @@ def _make_up(tools: int, group: "Group") -> list[str]:
     from acl.models import GroupPolicy
     from catalog.embedding.configured_embedder import answering_embedder
     from catalog.models import Capability
-    from catalog.relations.stored_links import refresh_links
+    from catalog.relations.relations import refresh_links
     from lab.bench.world import build_world
 
     model = answering_embedder().name

@@ -47,7 +47,7 @@ def relate_at_random() -> float:
     from django.db import connection
 
     from catalog.models import Capability
-    from catalog.relations.stored_links import refresh_links
+    from catalog.relations.relations import refresh_links
 
     dice, rows = random.Random(3), list(Capability.objects.order_by("pk"))
     siblings: dict[int, list[str]] = {}

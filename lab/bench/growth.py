@@ -21,11 +21,10 @@ from catalog.schemas.compact import compact
 from catalog.schemas.micro import micro
 from catalog.trust.scanner import scan_text
 from catalog.trust.text_differences import compare
-from discovery.calls.near_names import near_names
+from discovery.calls.execution import near_names
 from discovery.select._glossary import add_english
-from discovery.select._spelling import correct
-from discovery.select.clauses import split
-from discovery.select.small_talk import chance_of_small_talk
+from discovery.select.judgements import chance_of_small_talk
+from discovery.select.message import correct, split
 
 SIZES = (1_000, 2_000, 4_000, 8_000)
 PUMPS = {

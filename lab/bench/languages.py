@@ -59,7 +59,7 @@ def measure_languages(
 ) -> Recalls:
     """Return recall@1 and recall@5 in per cent, by language."""
     from catalog.embedding.texts import MOST_EXAMPLES
-    from discovery.select.ranking.scales import scale_of
+    from discovery.select.ranking.fusion import scale_of
     from lab.training._evidence import LabelledRequest, by_fusion, find_evidence
     from tests.ranking.languages import read_messages
 

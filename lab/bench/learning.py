@@ -30,10 +30,9 @@ from acl.rights.caller_lookup import Caller
 from catalog.embedding.jobs import embed_pending
 from catalog.formats.loader import load_path
 from catalog.models import Capability
+from catalog.registration.catalog_rebuild import scratch_catalog
 from catalog.registration.register import register
-from catalog.registration.scratch_catalog import scratch_catalog
-from discovery.evaluation.labelled_sets import read_queries
-from discovery.evaluation.scores import Labelled, score_ranking
+from discovery.evaluation.labelled_sets import Labelled, read_queries, score_ranking
 from discovery.learning.experience_store import record_experience
 from discovery.learning.review import review
 from discovery.models import Experience, Turn

@@ -112,7 +112,7 @@ def _fill(size: int) -> None:
 
     from catalog.models import EmbeddingModel, Integration
     from catalog.registration.embedding_models import register_configured_model
-    from marketplace.listings.search_index import describe_missing
+    from marketplace.listings.search import describe_missing
     from marketplace.models import Listing, Source
 
     model = register_configured_model()

@@ -74,7 +74,7 @@ def _read(path: Path) -> tuple[Descriptor, ...]:
 def _index(capabilities: Iterable[Descriptor]) -> dict[str, Any]:
     """Build the answer of `list_categories` with its own code."""
     from catalog.capabilities.catalog_queries import CategorySummary
-    from discovery.mcp.answers._categories import category_index
+    from discovery.mcp.answers._families import category_index
 
     named = sorted((each.category, each.full_name) for each in capabilities)
     groups = groupby(named, key=lambda pair: pair[0])

@@ -21,8 +21,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from catalog.embedding.embedder import Embedder, Vectors
-    from discovery.evaluation.scores import Labelled
-    from discovery.select.ranking.scales import Scale
+    from discovery.evaluation.labelled_sets import Labelled
+    from discovery.select.ranking.fusion import Scale
     from lab.training._evidence import LabelledQuestion
 
 SETS = ("metatool", "bfcl-pooled", "toollinkos", "seal-tools")
@@ -64,7 +64,7 @@ def main() -> None:
     from catalog.embedding.onnx_embedder import OnnxEmbedder
     from catalog.embedding.shipped_model import prepare_model
     from discovery.select.example_texts import read_abilities
-    from discovery.select.ranking.scales import GENERAL, scale_of
+    from discovery.select.ranking.fusion import GENERAL, scale_of
     from marketplace.offers.kinds.starter import FOLDER
 
     with tempfile.TemporaryDirectory() as model:

@@ -18,7 +18,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from catalog.formats.descriptors import Descriptor
-    from discovery.select.ranking.scales import Scale
+    from discovery.select.ranking.fusion import Scale
     from lab.training._evidence import LabelledQuestion
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -34,7 +34,7 @@ def main() -> None:
     from catalog.embedding.onnx_embedder import OnnxEmbedder
     from catalog.embedding.shipped_model import prepare_model
     from discovery.evaluation.labelled_sets import stored_id
-    from discovery.select.ranking.scales import scale_of
+    from discovery.select.ranking.fusion import scale_of
     from lab.training._evidence import LabelledRequest, by_fusion, find_evidence, measure
     from tests.ranking.tasks import read_tasks
 

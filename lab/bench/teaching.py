@@ -19,12 +19,11 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test.utils import override_settings
 
-from discovery.evaluation.labelled_sets import read_queries
-from discovery.evaluation.scores import Labelled
-from discovery.learning import past_use
+from discovery.evaluation.labelled_sets import Labelled, read_queries
+from discovery.learning import memory
 from discovery.learning.review import review
 from discovery.models import Experience, TaughtMessage
-from discovery.teaching.taught_experiences import learn_taught
+from discovery.teaching.taught_messages import learn_taught
 from lab.bench.inside import run_inside
 from lab.bench.learning import SETS, Room, halves, learn, recall, room
 
@@ -89,11 +88,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--measured", type=int, default=250, help="messages measured at each step")
     parser.add_argument(
-        "--raise-at", type=float, default=past_use.TO_RAISE,
+        "--raise-at", type=float, default=memory.TO_RAISE,
         help="standard errors of evidence that raise the weight",
     )  # fmt: skip
     wanted = parser.parse_args()
-    past_use.TO_RAISE = wanted.raise_at
+    memory.TO_RAISE = wanted.raise_at
     if "DATABASE_URL" not in os.environ:
         run_inside("lab.bench.teaching", *sys.argv[1:])
         return

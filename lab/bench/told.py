@@ -85,10 +85,10 @@ def _written(caller: Caller, level: Any) -> int:
 
     from catalog.capabilities.detail_levels import schema_at
     from catalog.token_counter import estimate_tokens
-    from discovery.answer import all_tools
+    from discovery.answer import modes
     from discovery.answer.formats.registry import write_tools
 
-    tools = all_tools.read(caller)
+    tools = modes.read(caller)
     if level != "micro_schema":
         short = [
             replace(tool, input_schema=schema_at(level, tool.input_schema)["input_schema"])
@@ -103,8 +103,8 @@ def _written(caller: Caller, level: Any) -> int:
 
 def _tiers(caller: Caller, messages: Iterable[str]) -> dict[str, Any]:
     from discovery.answer.injection import inject_selected, write_found
+    from discovery.answer.prompt import cost
     from discovery.answer.tiers.options import TierOptions
-    from discovery.answer.token_budget import cost
     from discovery.select.selection import SelectRequest
     from discovery.select.selector import select_capabilities
     from discovery.turns.discover import discover

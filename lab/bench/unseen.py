@@ -21,7 +21,7 @@ import django
 if TYPE_CHECKING:
     from catalog.embedding.embedder import Embedder
     from catalog.formats.descriptors import Descriptor
-    from discovery.select.ranking.scales import Scale
+    from discovery.select.ranking.fusion import Scale
     from lab.training._evidence import LabelledQuestion, LabelledRequest
 
 LEARNED = ("metatool", "bfcl-pooled", "toollinkos", "seal-tools")
@@ -40,7 +40,7 @@ def main() -> None:
     from catalog.embedding.multilingual_model import prepare_multilingual
     from catalog.embedding.onnx_embedder import OnnxEmbedder
     from catalog.embedding.shipped_model import prepare_model
-    from discovery.select.ranking.scales import GENERAL, scale_of
+    from discovery.select.ranking.fusion import GENERAL, scale_of
     from lab.training._evidence import by_fusion, measure
 
     with tempfile.TemporaryDirectory() as folder:

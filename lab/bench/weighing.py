@@ -16,10 +16,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from catalog.embedding.model_conversion import convert_model
+from catalog.embedding.model_conversion import PLAIN, convert_model, read_adapter
 from catalog.embedding.onnx_embedder import OnnxEmbedder
-from catalog.embedding.weight_adapter import PLAIN, read_adapter
-from discovery.select.ranking.scales import GENERAL, TRAINED, Scale
+from discovery.select.ranking.fusion import GENERAL, TRAINED, Scale
 from lab.bench.compare_ranking import SETS
 from lab.training._evidence import LabelledQuestion, by_fusion, measure, read_questions
 

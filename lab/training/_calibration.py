@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from discovery.select.ranking.fusion import judge
-from discovery.select.ranking.scales import TRAINED, Scale
+from discovery.select.ranking.fusion import TRAINED, Scale, judge
 from lab.training._evidence import Array, LabelledQuestion
 
 BINS = 10

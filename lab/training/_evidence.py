@@ -24,8 +24,7 @@ from catalog.search_index.rows import FEWEST_TOOLS, MOST_TOOLS
 from discovery.evaluation.labelled_sets import stored_id
 from discovery.select.candidates import NEAREST, NEAREST_OF_SEVERAL
 from discovery.select.message import MessageTexts, read
-from discovery.select.ranking.fusion import MatchEvidence, MessageFeatures, fuse
-from discovery.select.ranking.scales import GENERAL, Scale
+from discovery.select.ranking.fusion import GENERAL, MatchEvidence, MessageFeatures, Scale, fuse
 
 Array = npt.NDArray[Any]
 

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from catalog.embedding.embedder import Embedder
-from catalog.embedding.model_conversion import convert_model
+from catalog.embedding.model_conversion import Adapter, convert_model
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.sentence_transformers_embedder import SentenceTransformersEmbedder
 from catalog.embedding.shipped_model import write_for_sentence_transformers
-from catalog.embedding.weight_adapter import Adapter
-from discovery.select.ranking.scales import GENERAL, Scale
+from discovery.select.ranking.fusion import GENERAL, Scale
 from discovery.select.ranking.thresholds import is_direct
 from lab.training._calibration import fit_scale
 from lab.training._evidence import (

@@ -11,9 +11,8 @@ from catalog.embedding.embedder import Embedder, Vectors
 from catalog.embedding.multilingual_embedder import embed_documents
 from catalog.embedding.texts import embedding_text
 from catalog.formats.loader import load_path
-from discovery.evaluation.labelled_sets import read_queries
-from discovery.evaluation.scores import Labelled
-from discovery.select.clauses import split
+from discovery.evaluation.labelled_sets import Labelled, read_queries
+from discovery.select.message import split
 
 MESSAGES = "queries.jsonl"
 # Messages written for catalogues that have none, in folders with the catalogues' names.

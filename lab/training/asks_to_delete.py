@@ -88,7 +88,7 @@ def fit(vectors: Any, deletes: Any, weight: Any = None) -> Any:
 
 
 def _measure(vectors: Any, requests: Sequence[Request]) -> None:
-    from discovery.select.asks_to_delete import LIMIT
+    from discovery.select.judgements import LIMIT
 
     sets = np.array([request.set for request in requests])
     deletes = np.array([request.deletes for request in requests])
@@ -111,7 +111,7 @@ def main() -> None:
     from catalog.embedding.multilingual_model import MultilingualEncoder, prepare_multilingual
     from catalog.embedding.onnx_embedder import OnnxEmbedder
     from catalog.embedding.shipped_model import prepare_model
-    from discovery.select.asks_to_delete import WEIGHTS_FILE
+    from discovery.select.judgements import WEIGHTS_FILE
 
     requests = read_requests(folder)
     with TemporaryDirectory(prefix="pegboard-deletes-") as temporary:

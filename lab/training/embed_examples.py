@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.shipped_model import prepare_model
 from discovery.select.example_texts import VECTORS_FILE, digest_of, read_abilities, write_vectors
-from discovery.select.small_talk import read_small_talk
+from discovery.select.judgements import read_small_talk
 
 
 def main(target: Path = VECTORS_FILE) -> None:

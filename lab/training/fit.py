@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from catalog.embedding.weight_adapter import DOWN, UP
+from catalog.embedding.model_conversion import DOWN, UP
 from lab.training._pairs import Pair
 
 # Names of the model's linear layers; its pooler is not used.

@@ -28,7 +28,7 @@ from lab.training.asks_to_delete import fit
 if TYPE_CHECKING:
     from catalog.embedding.embedder import Embedder, Vectors
     from catalog.formats.descriptors import Descriptor
-    from discovery.evaluation.scores import Labelled
+    from discovery.evaluation.labelled_sets import Labelled
     from discovery.select.ranking.fit import FitEvidence
 
 SEED, INSTALLATIONS, SIZES = 11, 4, (20, 50, 130, 130, 300, 900)
@@ -215,8 +215,7 @@ class Examine:
         from catalog import lexical
         from discovery.select.example_texts import nearness_to
         from discovery.select.ranking.fit import gather_evidence
-        from discovery.select.ranking.fusion import judge
-        from discovery.select.ranking.scales import scale_of
+        from discovery.select.ranking.fusion import judge, scale_of
         from lab.training._evidence import LabelledRequest, find_evidence
 
         scale = scale_of(self._embedder.name)
@@ -289,7 +288,7 @@ def _with_need(examples: Sequence[Example], message: Any) -> Any:
 def measure(examples: Sequence[Example]) -> None:
     """Print the mistakes of both kinds where a fifth of the sets is left out."""
     from discovery.select.ranking.fit import LIMIT, LIMIT_FOREIGN
-    from discovery.select.ranking.scales import shipped_scale
+    from discovery.select.ranking.fusion import shipped_scale
 
     scale, odds = shipped_scale(), _odds_left_out(examples)
     behind = [one.evidence.margin < scale.limit(int(one.evidence.words)) for one in examples]

@@ -12,11 +12,17 @@ from typing import Any
 import numpy as np
 
 from catalog.embedding.embedder import Embedder, Vectors
-from catalog.embedding.model_conversion import SOURCE_SHA256, convert_model, source_folder
+from catalog.embedding.model_conversion import (
+    SOURCE_SHA256,
+    Adapter,
+    convert_model,
+    read_adapter,
+    source_folder,
+    write_adapter,
+)
 from catalog.embedding.onnx_embedder import OnnxEmbedder
-from catalog.embedding.weight_adapter import Adapter, read_adapter, write_adapter
 from discovery.evaluation.labelled_sets import BadSet
-from discovery.select.ranking.scales import GENERAL, Scale
+from discovery.select.ranking.fusion import GENERAL, Scale
 from lab.training._calibration import fit_scale, reliability
 from lab.training._leave_one_out import (
     HeldOutSet,

@@ -13,7 +13,7 @@ from catalog.formats.descriptors import Defect
 from catalog.formats.entry import Document
 from catalog.formats.files import RefusedError, decode
 from catalog.formats.names import slug_for
-from catalog.servers.client.archive_reader import read_archive
+from catalog.servers.client.document_readers import read_archive
 from marketplace.additions._listing import NAME_TAKEN, SOURCE, is_taken
 from marketplace.listings.store import built_in_source, store_offers
 from marketplace.models import Addition, Listing

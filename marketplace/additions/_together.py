@@ -10,9 +10,8 @@ from django.contrib.auth.models import Group, User
 from django.utils.translation import gettext as _
 
 from acl.models import Space
-from catalog.formats.files import RefusedError
+from catalog.formats.files import DEFAULT_LIMITS, RefusedError
 from catalog.formats.loose_text import parse_loose, unwrap
-from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.readers.mcp_json import names_of_server
 from catalog.formats.secret_redaction import find_placeholders
 from catalog.servers.client.launch_rules import CommandNotAllowedError

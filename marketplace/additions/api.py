@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from acl.web.api_views import AdminView
 from acl.web.problems import CONTENT_TYPE, refusals_as_problems
 from acl.web.request_callers import installation_admin
-from acl.web.strict_serializer import ProblemSerializer, StrictSerializer, Text
+from acl.web.serializers import ProblemSerializer, StrictSerializer, Text
 from catalog.servers.net.address_check import EndpointNotAllowedError
 from marketplace.additions.recognition import LONGEST_DOCUMENT, NotRecognisedError
 from marketplace.additions.requests import add

@@ -13,8 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from acl.models import Space
-from acl.web.frame import PageRequest, frame_of, render_page
-from acl.web.staff_pages import admins_only, posted
+from acl.web.frame import PageRequest, admins_only, frame_of, posted, render_page
 from catalog.models import ServerProposal
 from catalog.servers.net.address_check import EndpointNotAllowedError
 from catalog.servers.net.private_hosts import MOST_CHARACTERS, allow_private_host, closed_host

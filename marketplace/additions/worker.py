@@ -29,8 +29,7 @@ from catalog.formats.openapi.api_document import LIMITS, looks_like_document
 from catalog.formats.readers.openapi import ReadApi
 from catalog.formats.readers.tools_list import normalize_tools
 from catalog.models import ApiDocument, Integration
-from catalog.servers.client.api_reader import read_api_text
-from catalog.servers.client.archive_reader import read_archive
+from catalog.servers.client.document_readers import read_api_text, read_archive
 from catalog.servers.client.mcp_session import Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import probe_address
@@ -44,8 +43,8 @@ from catalog.servers.net.guarded_requests import Bounds, fetch
 from catalog.trust.findings import requires_review
 from catalog.trust.gate import examine_listing
 from marketplace.additions._listing import SOURCE, find_free_title, store_server
-from marketplace.additions._places import document_places, server_places
 from marketplace.additions._skill_archives import is_skill_address, store_skill
+from marketplace.additions.recognition import document_places, server_places
 from marketplace.models import Addition, Installation, Listing
 
 # The name of an added MCP server: an admin's choice, the server's own, or that of its host.
@@ -179,7 +178,11 @@ def _ask_address(row: Addition) -> None:
         _read_bundle(row, body)
         return
     if is_skill and status == 200:
-        _read_skill(row, body)
+        # Read the skill of an archive, which is unpacked in a cell.
+        try:
+            store_skill(row, body)
+        except RefusedError as refused:
+            _fail(row, "refused", f"The archive {refused.reason}.")
         return
     text = _document_text(status, body)
     if looks_like_document(text):
@@ -197,7 +200,12 @@ def _ask_address(row: Addition) -> None:
         if looks_like_document(beside):
             _take_document(row, place, beside)
             return
-    _tell_neither(row, problem, tried)
+    # Record that neither a server nor a document is there, and what was tried.
+    if not tried:
+        raise problem
+    places = ", ".join(urlsplit(place).path for place in tried[:_MOST_TOLD])
+    words = f"Neither an MCP server nor an OpenAPI document is there. Also tried: {places}."
+    _fail(row, problem.reason, f"{words}\n{problem}\n{problem.detail}".strip())
 
 
 def _fetch(address: str, bounds: Bounds) -> tuple[int, bytes]:
@@ -221,15 +229,6 @@ def _take_document(row: Addition, address: str, text: str) -> None:
     document.save()
     row.what, row.document = What.API, document
     _read_document(row, document, text)
-
-
-def _tell_neither(row: Addition, problem: ServerProblemError, tried: list[str]) -> None:
-    """Record that neither a server nor a document is there, and what was tried."""
-    if not tried:
-        raise problem
-    places = ", ".join(urlsplit(place).path for place in tried[:_MOST_TOLD])
-    words = f"Neither an MCP server nor an OpenAPI document is there. Also tried: {places}."
-    _fail(row, problem.reason, f"{words}\n{problem}\n{problem.detail}".strip())
 
 
 def _read_bundle(row: Addition, body: bytes) -> None:
@@ -256,14 +255,6 @@ def _read_bundle(row: Addition, body: bytes) -> None:
     count = len(loaded.capabilities)
     row.message = f"An MCP bundle; tools in its manifest: {count:,}. Nothing of it was run."
     store_server(row, descriptor, loaded.capabilities)
-
-
-def _read_skill(row: Addition, body: bytes) -> None:
-    """Read the skill of an archive, which is unpacked in a cell."""
-    try:
-        store_skill(row, body)
-    except RefusedError as refused:
-        _fail(row, "refused", f"The archive {refused.reason}.")
 
 
 def _read_document(row: Addition, document: ApiDocument, text: str) -> None:

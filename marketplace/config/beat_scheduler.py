@@ -4,7 +4,7 @@ from typing import Any
 
 from celery.beat import PersistentScheduler
 
-from acl.platform.heartbeat import BEAT, note_alive
+from acl.platform.processes import BEAT, note_alive
 
 _BEAT_SECONDS = 60  # it wakes up every ten at the latest
 

@@ -12,7 +12,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marketplace.config.settings")
 os.environ.setdefault("CELERY_SKIP_CHECKS", "yes")
 
 # Nothing else that a worker loads imports its heartbeat.
-app = Celery("pegboard", include=["acl.platform.heartbeat"])
+app = Celery("pegboard", include=["acl.platform.processes"])
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["catalog", "discovery", "marketplace"])
 

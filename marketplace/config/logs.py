@@ -1,9 +1,12 @@
 """Structured logs: each line is a JSON object, so that no value can forge another line."""
 
+import os
 import re
+from logging.config import dictConfig
 from typing import Any
 
 import structlog
+from gunicorn.glogging import Logger
 
 from catalog.formats.secret_redaction import word_addresses
 
@@ -94,3 +97,21 @@ def logging_config(level: str, style: str) -> dict[str, Any]:
         | {name: {"handlers": [], "propagate": True} for name in _HANDED_ON},
         "root": {"handlers": ["stderr"], "level": level},
     }
+
+
+# gunicorn's log, in the format of the application's.
+
+
+class ServerLog(Logger):  # type: ignore[misc]
+    """Uses our format from the first line on, before Django is loaded."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        # Not `logconfig_dict`, which would make gunicorn write an access log.
+        get_variable = os.environ.get
+        dictConfig(
+            logging_config(
+                get_variable("PEGBOARD_LOG_LEVEL", "INFO"),
+                get_variable("PEGBOARD_LOG_FORMAT", "json"),
+            )
+        )

@@ -15,12 +15,10 @@ from redis.retry import Retry
 from acl.platform.jobs import task_names
 from acl.platform.read_replica import ALIAS, replica_database
 from marketplace.config.env import SettingsError, separated
-from marketplace.config.languages import available_languages
 from marketplace.config.logs import logging_config
-from marketplace.config.mail_settings import mail_settings
-from marketplace.config.oidc_settings import group_mapping, providers
+from marketplace.config.provider_settings import group_mapping, mail_settings, providers
 from marketplace.config.settings_table import read_settings
-from marketplace.config.value_checks import LEAST_PASSWORD, hosts_with_ports
+from marketplace.config.value_checks import LEAST_PASSWORD, available_languages, hosts_with_ports
 from marketplace.operate.embedded.data_folder import (
     default_data_folder,
     known_database_url,
@@ -86,6 +84,7 @@ PEGBOARD_LEARNING: bool = _env["PEGBOARD_LEARNING"]
 PEGBOARD_LEARNING_DAYS: int = _env["PEGBOARD_LEARNING_DAYS"]
 PEGBOARD_LEARNING_MOST: int = _env["PEGBOARD_LEARNING_MOST"]
 PEGBOARD_MAX_MESSAGE_CHARACTERS: int = _env["PEGBOARD_MAX_MESSAGE_CHARACTERS"]
+PEGBOARD_HASH_CONVERSATIONS: bool = _env["PEGBOARD_HASH_CONVERSATIONS"]
 PEGBOARD_KEEP_MESSAGES: bool = _env["PEGBOARD_KEEP_MESSAGES"]
 PEGBOARD_RATE_PER_KEY: int = _env["PEGBOARD_RATE_PER_KEY"]
 PEGBOARD_RATE_PER_PERSON: int = _env["PEGBOARD_RATE_PER_PERSON"]
@@ -221,7 +220,7 @@ MIDDLEWARE = [
     "acl.web.problems.RequestIdMiddleware",
     "acl.web._rate_limits.BudgetMiddleware",
     "acl.web._plain_text.PlainTextMiddleware",
-    "marketplace.config.metrics.MetricsMiddleware",
+    "marketplace.config.health.MetricsMiddleware",
     "marketplace.operate._pause.PauseMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",  # before the static files: an image opened alone is a page, too
@@ -376,7 +375,7 @@ if PEGBOARD_EVENT_LOG != "off":
 
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
-    "acl.people._backends.PasswordBackend",  # by name or e-mail
+    "acl.people.sign_in_attempts.PasswordBackend",  # by name or e-mail
     "guardian.backends.ObjectPermissionBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
@@ -386,7 +385,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "OPTIONS": {"min_length": LEAST_PASSWORD},
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
-    {"NAME": "acl.people.service_accounts.PeopleOnly"},
+    {"NAME": "acl.people.people.PeopleOnly"},
 ]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "today"
@@ -394,9 +393,9 @@ LOGOUT_REDIRECT_URL = "login"
 ANONYMOUS_USER_NAME = None  # guardian's; a user who is nobody must not exist
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25
-AXES_USERNAME_CALLABLE = "acl.people._lockout.name_to_lock"
-AXES_CLIENT_IP_CALLABLE = "acl.people._lockout.address_to_lock"
-AXES_LOCKOUT_PARAMETERS = "acl.people._lockout.lockout_parameters"
+AXES_USERNAME_CALLABLE = "acl.people.sign_in_attempts.name_to_lock"
+AXES_CLIENT_IP_CALLABLE = "acl.people.sign_in_attempts.address_to_lock"
+AXES_LOCKOUT_PARAMETERS = "acl.people.sign_in_attempts.lockout_parameters"
 AXES_RESET_ON_SUCCESS = False  # our adapter does, for the name that was typed
 AXES_VERBOSE = False
 AXES_LOCKOUT_TEMPLATE = "registration/locked.html"
@@ -409,7 +408,7 @@ ACCOUNT_FORMS = {
     "reset_password": "acl.people.sign_in_forms.ForgottenForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
-ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "acl.people._backends.LinkTokens"  # noqa: S105 - a class
+ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "acl.people.sign_in_attempts.LinkTokens"  # noqa: S105 - a class
 ACCOUNT_SIGNUP_FIELDS = ["email*", "username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"  # at sign-in; an address that is added has to be confirmed
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False  # strangers would get mail from us on anyone's word
@@ -423,7 +422,7 @@ ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if _env["PEGBOARD_HTTPS"] else "http"
 # and per account, whichever of its names was typed. So allauth's own count is off. Its other
 # limits stay: attempts per address, and mails per address.
 ACCOUNT_RATE_LIMITS = {"login_failed": None}
-MFA_ADAPTER = "acl.people.adapters._codes.CodesAdapter"
+MFA_ADAPTER = "acl.people.adapters._account.CodesAdapter"
 MFA_FORMS = {
     "authenticate": "acl.people.sign_in_forms.SignInCodeForm",
     "reauthenticate": "acl.people.sign_in_forms.ConfirmingCodeForm",
@@ -468,16 +467,16 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {  # the same field means a kind in an answer, and any kind in a question
         "Kind": "catalog.models.Capability.Kind",
         "RuntimeKind": "catalog.formats.runtime.RUNTIME_KINDS",
-        "WantedKind": "catalog.capabilities.lookup_serializers.KINDS",
+        "WantedKind": "catalog.capabilities.lookup_api.KINDS",
         "Detail": "catalog.capabilities.detail_levels.DETAILS",
         "Scope": "acl.models.ApiKey.Scope",
         "OutcomeScope": "discovery.turns.serializers.SCOPES",
         "OutcomeStatus": "discovery.models.Outcome.Status",
         "TurnState": "discovery.models.Turn.State",
         "CallState": "discovery.models.Call.State",
-        "ValueType": "discovery.calls.approval_serializers.VALUE_TYPES",
-        "TextPartKind": "discovery.calls.approval_serializers.PART_KINDS",
-        "ChangeOfArgument": "discovery.calls.approval_serializers.CHANGES",
+        "ValueType": "discovery.calls.approval_api.VALUE_TYPES",
+        "TextPartKind": "discovery.calls.approval_api.PART_KINDS",
+        "ChangeOfArgument": "discovery.calls.approval_api.CHANGES",
         "CallStatus": "discovery.calls.serializers.STATUSES",
         "FlowMode": "discovery.models.FlowMode",
         "SourceEnum": "discovery.models.Outcome.Source",
@@ -488,6 +487,7 @@ SPECTACULAR_SETTINGS = {
         "SourceKind": "marketplace.offers.kinds.registry.CHOICES",
         "AddedSourceKind": "marketplace.offers.kinds.registry.ADDED_KINDS",
         "SourceState": "marketplace.models.Source.State",
+        "SelectInModeRequestModeEnum": "discovery.answer.modes.WANTED_MODES",
         "InjectionMode": "discovery.answer.modes.MODES",
         "FitEnum": "discovery.select.ranking.thresholds.FITS",
         "SelectionMode": "discovery.models.Turn.Mode",

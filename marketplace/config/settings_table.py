@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from marketplace.config.env import Setting, SettingsError, find_unknown
-from marketplace.config.oidc_settings import no_group_mapping
+from marketplace.config.provider_settings import no_group_mapping
 from marketplace.config.value_checks import (
     no_anchor,
     no_encryption_keys,
@@ -499,6 +499,12 @@ SETTINGS = (
         "Largest request body, in bytes.",
         10_000,
         100_000_000,
+    ),
+    Setting(
+        "PEGBOARD_HASH_CONVERSATIONS",
+        False,
+        "Stores a keyed hash of each conversation's name, which applications send, instead of the "
+        "name.",
     ),
     Setting(
         "PEGBOARD_KEEP_MESSAGES",

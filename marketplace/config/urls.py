@@ -3,13 +3,12 @@
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from acl.people.session_pages import admin_sign_in
+from acl.people.account_pages import admin_sign_in
 from acl.web.error_handlers import no_such_call
 from acl.web.openapi_pages import DocsView, SchemaView
+from discovery.mcp.server.authentication import resource_metadata
 from discovery.mcp.server.mcp_view import McpView
-from discovery.mcp.server.resource_metadata import resource_metadata
-from marketplace.config.health import ReadyView, alive
-from marketplace.config.metrics import MetricsView
+from marketplace.config.health import MetricsView, ReadyView, alive
 
 handler400 = "acl.web.error_handlers.bad_request"
 handler403 = "acl.web.error_handlers.not_allowed"

@@ -14,7 +14,7 @@ from acl.people.spaces import SpaceRefused
 from acl.rights.delegation import DelegationRefused
 from catalog.access.rules import RuleRefused
 from catalog.models import Capability, Integration
-from catalog.registration.tool_words import ToolWordsRefused
+from catalog.registration.admin_corrections import ToolWordsRefused
 from catalog.servers.cell.allowed_hosts import NotAHostError
 from catalog.servers.net.private_hosts import HostRefusedError
 from discovery.calls.quotas import QuotaRefusedError
@@ -189,7 +189,7 @@ _REFUSALS = (
 
 
 @dataclass(slots=True)
-class Application:
+class FileRun:
     """An application of a document. Problems are collected, so that one run names them all."""
 
     by: User | None

@@ -21,7 +21,7 @@ from catalog.servers.net.private_hosts import (
 from catalog.servers.program_network import set_network
 from catalog.servers.secrets.store import set_own_secrets
 from discovery.calls.quotas import set_call_limit
-from marketplace.config_file._application import Application
+from marketplace.config_file._application import FileRun
 from marketplace.config_file._document import IntegrationEntry
 from marketplace.config_file.export_service import (
     exported_integrations,
@@ -42,7 +42,7 @@ _DESCRIBED = (
 _WITH_CONTENTS = ("", "openapi")
 
 
-def apply_allowed_hosts(work: Application) -> None:
+def apply_allowed_hosts(work: FileRun) -> None:
     """Allow the file's hosts of one's own network; with `prune`, close the others."""
     entries = work.document.allowed_hosts
     if entries is None:
@@ -56,7 +56,7 @@ def apply_allowed_hosts(work: Application) -> None:
             forget_private_host(by=work.by, text=str(row))
 
 
-def apply_integrations(work: Application) -> None:
+def apply_integrations(work: FileRun) -> None:
     """Register the file's integrations and change settings; with `prune` uninstall the others."""
     entries = work.document.integrations
     if entries is None:
@@ -77,7 +77,7 @@ def apply_integrations(work: Application) -> None:
 
 
 def _stored_as_described(
-    work: Application, path: Path, entry: IntegrationEntry, row: Integration | None
+    work: FileRun, path: Path, entry: IntegrationEntry, row: Integration | None
 ) -> Integration | None:
     """Return the row after registration, or None if it is not here yet."""
     if row is None and entry.transport in _WITH_CONTENTS:
@@ -95,7 +95,9 @@ def _stored_as_described(
     if row is not None and row.slug in OWN_INTEGRATIONS:
         work.wait(path, f"{entry.slug} is described by Pegboard itself: its settings alone apply")
         return row
-    if row is not None and (entry.transport == "openapi" or _is_installed(row)):
+    if row is not None and (
+        entry.transport == "openapi" or Installation.objects.filter(integration=row).exists()
+    ):
         fields = ", ".join(changed)
         advice = "update it or roll it back under Integrations, or export again"
         work.wait(path, f"{entry.slug} is installed with another {fields}: {advice}")
@@ -105,12 +107,8 @@ def _stored_as_described(
     return _register(work, path, entry, row)
 
 
-def _is_installed(row: Integration) -> bool:
-    return Installation.objects.filter(integration=row).exists()
-
-
 def _register(
-    work: Application, path: Path, entry: IntegrationEntry, row: Integration | None
+    work: FileRun, path: Path, entry: IntegrationEntry, row: Integration | None
 ) -> Integration | None:
     values = _descriptor_values(entry, row)
     report = register(
@@ -140,7 +138,13 @@ def _descriptor_values(entry: IntegrationEntry, row: Integration | None) -> dict
     values: dict[str, Any] = {"slug": entry.slug}
     for name in _DESCRIBED:
         is_given = row is None or name in entry.model_fields_set
-        value = getattr(entry, name) if is_given else _stored_value(row, name)
+        value = (
+            getattr(entry, name)
+            if is_given
+            else dict((row.source_ref if row else {}).get("headers") or {})
+            if name == "headers"
+            else getattr(row, name)
+        )
         # Redacted when it was exported: it means what is stored.
         if row is not None and REDACTED in str(value):
             value = getattr(row, name)
@@ -160,14 +164,8 @@ def _changed_fields(entry: IntegrationEntry, row: Integration | None) -> list[st
     return [n for n in names if getattr(entry, n) != stored.get(n, getattr(empty, n))]
 
 
-def _stored_value(row: Integration | None, name: str) -> Any:
-    if name == "headers":
-        return dict((row.source_ref if row else {}).get("headers") or {})
-    return getattr(row, name)
-
-
 def _is_without_secrets(
-    work: Application, path: Path, entry: IntegrationEntry, row: Integration | None
+    work: FileRun, path: Path, entry: IntegrationEntry, row: Integration | None
 ) -> bool:
     """Refuse a file that has a secret in an address, a command or a header."""
     places: list[Path] = []
@@ -186,9 +184,7 @@ def _is_without_secrets(
     return not places
 
 
-def _apply_settings(
-    work: Application, path: Path, entry: IntegrationEntry, row: Integration
-) -> None:
+def _apply_settings(work: FileRun, path: Path, entry: IntegrationEntry, row: Integration) -> None:
     if entry.enabled is not None and entry.enabled != row.enabled:
         try:
             set_enabled(by=work.by, integration=row, enabled=entry.enabled)

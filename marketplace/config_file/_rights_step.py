@@ -19,7 +19,7 @@ from catalog.access.grants import grant, list_grants, revoke
 from catalog.access.kept_limits import keep_for, lift, list_kept_rules
 from catalog.access.rules import add_rule, remove_rule
 from catalog.models import Capability, Integration, KeptLimit, Rule
-from marketplace.config_file._application import Application
+from marketplace.config_file._application import FileRun
 from marketplace.config_file._document import GroupEntry, PersonEntry, SpaceEntry, TargetedRule
 from marketplace.config_file.text import Path
 
@@ -35,7 +35,7 @@ class RuleKey(NamedTuple):
     user: str
 
 
-def apply_rights(work: Application) -> None:
+def apply_rights(work: FileRun) -> None:
     """Apply grants and rules of the file's groups and people."""
     stored = _stored_rules()
     effects_by_key: dict[RuleKey, set[int]] = defaultdict(set)
@@ -61,7 +61,7 @@ def apply_rights(work: Application) -> None:
 
 
 def _apply_grants(
-    work: Application, path: Path, entry: GroupEntry | PersonEntry, subject: dict[str, Any]
+    work: FileRun, path: Path, entry: GroupEntry | PersonEntry, subject: dict[str, Any]
 ) -> None:
     slugs, names = list_grants(**subject)
     for field, entries, had in (
@@ -77,9 +77,7 @@ def _apply_grants(
                 revoke(by=work.by, target=_granted(field, name), **subject)
 
 
-def _target(
-    work: Application, path: Path, field: str, name: str
-) -> Integration | Capability | None:
+def _target(work: FileRun, path: Path, field: str, name: str) -> Integration | Capability | None:
     return work.integration(name, path) if field == "integrations" else work.tool(name, path)
 
 
@@ -94,7 +92,7 @@ def _key(rule: TargetedRule, group: str, *, for_group: str = "", user: str = "")
 
 
 def _apply_rule(
-    work: Application,
+    work: FileRun,
     path: Path,
     key: RuleKey,
     rule: TargetedRule,
@@ -125,7 +123,7 @@ def _apply_rule(
         add_rule(by=work.by, space=space, effect=effect, user=person, group=of_group, **about)
 
 
-def _space(work: Application, path: Path, key: RuleKey) -> Space | None:
+def _space(work: FileRun, path: Path, key: RuleKey) -> Space | None:
     if (group := work.group(key.group, (*path, "group"))) is None:
         return None
     space = Space.objects.filter(group=group, slug=key.space).first()
@@ -135,7 +133,7 @@ def _space(work: Application, path: Path, key: RuleKey) -> Space | None:
 
 
 def _remove_rules(
-    work: Application,
+    work: FileRun,
     stored: dict[RuleKey, dict[int, list[Rule]]],
     effects_by_key: dict[RuleKey, set[int]],
 ) -> None:
@@ -157,7 +155,7 @@ def _remove_rules(
             lift(by=work.by, limit=limit)
 
 
-def _prune_people(work: Application) -> None:
+def _prune_people(work: FileRun) -> None:
     """Take back everything that was given to people whom the file does not name."""
     usernames = {entry.user for entry in work.document.people or []}
     for rule in Rule.objects.exclude(user=None).select_related("user", "space__group"):
@@ -166,17 +164,17 @@ def _prune_people(work: Application) -> None:
     for limit in list_kept_rules().exclude(user=None):
         if limit.user is not None and limit.user.username not in usernames:
             lift(by=work.by, limit=limit)
-    for person in _people_with_grants().exclude(username__in=usernames).order_by("username"):
+    tables = ("integrationuserpermission", "capabilityuserpermission")
+    querysets = [User.objects.exclude(**{table: None}) for table in tables]
+    for person in (
+        User.objects.filter(pk__in=[person.pk for some in querysets for person in some])
+        .exclude(username__in=usernames)
+        .order_by("username")
+    ):
         slugs, names = list_grants(user=person)
         for field, granted in (("integrations", slugs), ("tools", names)):
             for name in granted:
                 revoke(by=work.by, target=_granted(field, name), user=person)
-
-
-def _people_with_grants() -> Any:
-    tables = ("integrationuserpermission", "capabilityuserpermission")
-    querysets = [User.objects.exclude(**{table: None}) for table in tables]
-    return User.objects.filter(pk__in=[person.pk for some in querysets for person in some])
 
 
 def _key_of(limit: KeptLimit) -> RuleKey:
@@ -209,7 +207,7 @@ def _stored_rules() -> dict[RuleKey, dict[int, list[Rule]]]:
 # Applying groups with their defaults, and the trees of their spaces.
 
 
-def apply_groups(work: Application) -> None:
+def apply_groups(work: FileRun) -> None:
     """Create groups and their spaces, and set their defaults; with `prune` delete the others."""
     entries = work.document.groups
     if entries is None:
@@ -230,7 +228,7 @@ def apply_groups(work: Application) -> None:
             delete_group(by=work.by, group=stored[name])
 
 
-def _apply_group(work: Application, path: Path, entry: GroupEntry, group: Group | None) -> None:
+def _apply_group(work: FileRun, path: Path, entry: GroupEntry, group: Group | None) -> None:
     is_open = entry.default == "open"
     if group is None:
         group = create_group(by=work.by, name=entry.name, is_open=is_open)
@@ -242,7 +240,7 @@ def _apply_group(work: Application, path: Path, entry: GroupEntry, group: Group 
         _apply_spaces(work, (*path, "spaces"), group, entry.spaces)
 
 
-def _apply_spaces(work: Application, path: Path, group: Group, entries: list[SpaceEntry]) -> None:
+def _apply_spaces(work: FileRun, path: Path, group: Group, entries: list[SpaceEntry]) -> None:
     root = ensure_root(group)
     ordered = _from_the_top(work, path, entries, root)
     if ordered is None:
@@ -257,9 +255,7 @@ def _apply_spaces(work: Application, path: Path, group: Group, entries: list[Spa
             delete_space(by=work.by, space=stored[slug])
 
 
-def _apply_space(
-    work: Application, group: Group, entry: SpaceEntry, stored: dict[str, Space]
-) -> Space:
+def _apply_space(work: FileRun, group: Group, entry: SpaceEntry, stored: dict[str, Space]) -> Space:
     """Create, rename or move one space. Its parent is in its place already."""
     space = stored.get(entry.slug)
     parent = stored[entry.parent] if entry.parent else None
@@ -274,7 +270,7 @@ def _apply_space(
 
 
 def _from_the_top(
-    work: Application, path: Path, entries: list[SpaceEntry], root: Space
+    work: FileRun, path: Path, entries: list[SpaceEntry], root: Space
 ) -> list[tuple[int, SpaceEntry]] | None:
     """Return the entries with parents before children, or note why that is impossible."""
     places: dict[str, int] = {}

@@ -18,12 +18,11 @@ from catalog.models import Capability, Integration
 from catalog.registration.admin_corrections import change_tool
 from discovery.flow_guard.rules import distrust_value, remove_flow_rule, set_flow_rule, trust_value
 from discovery.models import FlowRule, TrustedValue
-from marketplace.config_file._application import Application, EntryChange, Waiting, compare
-from marketplace.config_file._document import FlowRuleEntry, SpaceReference, ToolEntry
+from marketplace.config_file._application import EntryChange, FileRun, Waiting, compare
+from marketplace.config_file._document import FlowRuleEntry, SpaceReference
 from marketplace.config_file._integration_step import apply_allowed_hosts, apply_integrations
-from marketplace.config_file._quota_step import apply_quotas
+from marketplace.config_file._limits_step import apply_quotas, apply_waiting
 from marketplace.config_file._rights_step import apply_groups, apply_rights
-from marketplace.config_file._waiting_step import apply_waiting
 from marketplace.config_file.export_service import Values, export_document
 from marketplace.config_file.text import (
     ConfigurationRefused,
@@ -49,7 +48,7 @@ _COLUMNS = {
 }
 
 
-def apply_policies(work: Application) -> None:
+def apply_policies(work: FileRun) -> None:
     """Apply settings of tools, rules of the guard on flows, and trusted values."""
     names: set[str] = set()
     for place, entry in enumerate(work.document.tools or []):
@@ -60,19 +59,15 @@ def apply_policies(work: Application) -> None:
         names.add(entry.name)
         if (tool := work.tool(entry.name, path)) is not None:
             with work.at(path[:2]):
-                _apply_tool(work, entry, Capability.objects.get(pk=tool.pk))
+                values = {column: getattr(entry, name) for name, column in _COLUMNS.items()}
+                values = {column: value for column, value in values.items() if value is not None}
+                change_tool(by=work.by, pk=(Capability.objects.get(pk=tool.pk)).pk, values=values)
     work.load_names()  # renamed tools, too
     _apply_flow_rules(work)
     _apply_trusted_values(work)
 
 
-def _apply_tool(work: Application, entry: ToolEntry, tool: Capability) -> None:
-    values = {column: getattr(entry, name) for name, column in _COLUMNS.items()}
-    values = {column: value for column, value in values.items() if value is not None}
-    change_tool(by=work.by, pk=tool.pk, values=values)
-
-
-def _apply_flow_rules(work: Application) -> None:
+def _apply_flow_rules(work: FileRun) -> None:
     entries = work.document.flow_rules
     if entries is None:
         return
@@ -90,7 +85,7 @@ def _apply_flow_rules(work: Application) -> None:
 
 
 def _apply_flow_rule(
-    work: Application,
+    work: FileRun,
     path: Path,
     entry: FlowRuleEntry,
     keys: set[Place],
@@ -109,7 +104,7 @@ def _apply_flow_rule(
     return key
 
 
-def _space(work: Application, path: Path, reference: SpaceReference) -> Space | None:
+def _space(work: FileRun, path: Path, reference: SpaceReference) -> Space | None:
     if (group := work.group(reference.group, (*path, "group"))) is None:
         return None
     space = Space.objects.filter(group=group, slug=reference.slug).first()
@@ -118,7 +113,7 @@ def _space(work: Application, path: Path, reference: SpaceReference) -> Space | 
     return space
 
 
-def _apply_trusted_values(work: Application) -> None:
+def _apply_trusted_values(work: FileRun) -> None:
     entries = work.document.trusted_values
     if entries is None:
         return
@@ -190,7 +185,7 @@ def apply_text(
 
 
 def _apply(by: User | None, document: ReadDocument, *, prune: bool) -> Applied:
-    work = Application(by=by, read=document, prune=prune)
+    work = FileRun(by=by, read=document, prune=prune)
     _lock(work)
     before = export_document()
     apply_groups(work)
@@ -208,7 +203,7 @@ def _apply(by: User | None, document: ReadDocument, *, prune: bool) -> Applied:
     return Applied(tuple(changes), tuple(waiting), tuple(dict.fromkeys(work.notes)))
 
 
-def _lock(work: Application) -> None:
+def _lock(work: FileRun) -> None:
     """Take the locks of integrations before the catalogue's, as every other writer does."""
     if work.document.integrations is None:
         return

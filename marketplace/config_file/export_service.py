@@ -32,7 +32,7 @@ from catalog.models import (
     Rule,
 )
 from catalog.models.integration import ReviewState
-from catalog.registration.tool_words import WORDS
+from catalog.registration.admin_corrections import WORDS
 from catalog.servers.net.private_hosts import list_private_hosts
 from discovery.calls.quotas import call_limits, list_quotas
 from discovery.models import FlowRule, Quota, TrustedValue

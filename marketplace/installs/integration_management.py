@@ -18,9 +18,14 @@ from catalog.formats.names import slug_for
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
 from catalog.servers.net.address_check import AllowedHosts, check_address
-from marketplace.installs._candidate import from_json
 from marketplace.installs._idempotency import find_earlier, request_digest
-from marketplace.installs.command_confirmation import bounds_of, digest_of_target, to_confirm
+from marketplace.installs.confirmation import (
+    ConnectionLine,
+    bounds_of,
+    connection_lines,
+    digest_of_target,
+    to_confirm,
+)
 from marketplace.installs.requests import (
     NotPermittedError,
     TargetChangedError,
@@ -28,8 +33,7 @@ from marketplace.installs.requests import (
     check_program,
     check_target,
 )
-from marketplace.installs.shown_connection import ConnectionLine, connection_lines
-from marketplace.installs.state import lock_installed
+from marketplace.installs.state import from_json, lock_installed
 from marketplace.installs.store_step import tools_digest
 from marketplace.listings.reviews import check_not_held
 from marketplace.models import Installation, Listing, ListingVersion

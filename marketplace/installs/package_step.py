@@ -18,9 +18,14 @@ from catalog.formats.package_names import Package, parse_package
 from catalog.models import Integration
 from marketplace.installs.packages import mcpb, npm, pypi
 from marketplace.installs.packages.client import NoLongerWantedError, Watch, check_size
-from marketplace.installs.packages.folders import Place, new_name
+from marketplace.installs.packages.folders import (
+    Artefact,
+    Installed,
+    PackageProblemError,
+    Place,
+    new_name,
+)
 from marketplace.installs.packages.pypi import compile_modules
-from marketplace.installs.packages.result import Artefact, Installed, PackageProblemError
 from marketplace.installs.state import StoppedError, advance, lock_installed, transition
 from marketplace.models import Installation
 

@@ -15,10 +15,14 @@ from catalog.servers.client.variable_rules import refusal_reason
 from catalog.servers.net.address_check import AllowedHosts, EndpointNotAllowedError, check_address
 from catalog.servers.net.private_hosts import closed_host
 from catalog.servers.program_network import propose_hosts
-from marketplace.installs.command_confirmation import bounds_of, digest_of_target
+from marketplace.installs.confirmation import (
+    ConnectionLine,
+    bounds_of,
+    connection_lines,
+    digest_of_target,
+)
 from marketplace.installs.integration_management import descriptor_of_listing
 from marketplace.installs.requests import check_program
-from marketplace.installs.shown_connection import ConnectionLine, connection_lines
 from marketplace.models import Listing, ListingVersion
 from marketplace.offers.package_test import PackageTest, read_package_test
 

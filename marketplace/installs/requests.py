@@ -33,20 +33,25 @@ from catalog.servers.client.variable_rules import refusal_reason
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.program_network import set_network
 from catalog.servers.secrets.store import set_secret
-from marketplace.installs._candidate import from_json, undo_install
 from marketplace.installs._idempotency import (
     InProgressError,
     OtherRequestError,
     find_earlier,
     request_digest,
 )
-from marketplace.installs.command_confirmation import (
+from marketplace.installs.confirmation import (
     CommandToConfirm,
     digest_of_target,
     digest_to_confirm,
     to_confirm,
 )
-from marketplace.installs.state import lock_installed, lock_integration, transition
+from marketplace.installs.state import (
+    from_json,
+    lock_installed,
+    lock_integration,
+    transition,
+    undo_install,
+)
 from marketplace.installs.store_step import approve_all, tools_digest
 from marketplace.listings.reviews import ListingHeldError, check_not_held
 from marketplace.models import Installation

@@ -6,11 +6,21 @@ transaction counts as well: Postgres then locks the rows it references, and wait
 deletes them.
 """
 
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import fields
+from typing import Any
+
 from django.db import transaction
 from django.db.models.functions import Now
 
 from acl.platform.jobs.rows import move
+from catalog.formats.descriptors import IntegrationDescriptor, from_columns
 from catalog.locks import lock_catalog, lock_definitions
+from catalog.models import Capability, Definition, Integration
+from catalog.models.integration import ReviewState
+from catalog.trust.gate import ReviewedIntegration
+from catalog.trust.stored_definition import INTEGRATION_TEXTS
 from marketplace.models import Installation, InstallationEvent
 
 State = Installation.State
@@ -49,3 +59,65 @@ def advance(installation: Installation, to: State, message: str) -> None:
     """Change the state, for a worker; StoppedError if it may not continue."""
     if not transition(installation, to, message=message):
         raise StoppedError
+
+
+# The integration as an installation would change it, and undoing what it wrote.
+
+_FIELDS = [field.name for field in fields(IntegrationDescriptor)]
+# Columns that an installation overwrites; the slug identifies the row and stays.
+COLUMNS = [
+    *(name for name in _FIELDS if name != "slug"),
+    *("command_digest", "package", "listing", "unconfirmed", "updated_at"),
+]
+
+
+def from_json(values: Mapping[str, Any]) -> IntegrationDescriptor:
+    """Restore a descriptor from its JSON."""
+    columns: dict[str, Any] = {"slug": "", "kind": "mcp", "title": "", **values}
+    return from_columns(IntegrationDescriptor, columns)
+
+
+def build_candidate(installation: Installation) -> Integration:
+    """Return the unsaved integration that the installation would produce. It can be probed."""
+    candidate = copy(installation.integration)
+    # A probe needs no texts, and nobody has reviewed the candidate's.
+    _put(candidate, installation, besides={"slug", *INTEGRATION_TEXTS})
+    candidate.enabled = False
+    return candidate
+
+
+def apply_installation(
+    integration: Integration, installation: Installation, reviewed: ReviewedIntegration
+) -> None:
+    """Set the fields of the integration from the installation, with reviewed texts."""
+    put_texts(integration, reviewed)
+    _put(integration, installation, besides={"slug", *INTEGRATION_TEXTS})
+
+
+def put_texts(integration: Integration, reviewed: ReviewedIntegration) -> None:
+    """Set the integration's reviewed texts."""
+    for name in INTEGRATION_TEXTS:
+        setattr(integration, name, getattr(reviewed.descriptor, name))
+
+
+def _put(integration: Integration, installation: Installation, *, besides: set[str]) -> None:
+    for name, value in installation.descriptor.items():
+        if name not in besides:
+            setattr(integration, name, value)
+    integration.command_digest = installation.command_digest
+    integration.package = installation.package
+    # The person who started the installation has confirmed its target.
+    integration.unconfirmed = False
+    integration.listing = str(installation.descriptor.get("source_ref", {}).get("listing") or "")
+
+
+def undo_install(installation: Installation) -> None:
+    """Delete the tools of an unfinished first installation. Callers hold `lock_installed`."""
+    # An update is undone by not switching to it: the version in use stays as it is.
+    if installation.kind != Installation.Kind.INSTALL:
+        return
+    pending = {"pk": installation.integration_id, "state": ReviewState.PENDING, "enabled": False}
+    if not Integration.objects.filter(**pending).exists():
+        return
+    Definition.objects.filter(integration=installation.integration_id).delete()
+    Capability.objects.filter(integration=installation.integration_id).delete()

@@ -26,9 +26,8 @@ from catalog.formats.descriptors import (
     from_columns,
 )
 from catalog.formats.entry import Document
-from catalog.formats.files import RefusedError
+from catalog.formats.files import DEFAULT_LIMITS, RefusedError
 from catalog.formats.names import identifier_for
-from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.text_cleanup import clean_text
 from catalog.models import Definition, Integration
 from catalog.registration.admission import hold_integrations, review_integrations
@@ -47,8 +46,15 @@ from catalog.trust.tool_list import (
     parse_definition,
     pinned_part,
 )
-from marketplace.installs._candidate import COLUMNS, apply_installation, from_json
-from marketplace.installs.state import StoppedError, advance, lock_installed, lock_integration
+from marketplace.installs.state import (
+    COLUMNS,
+    StoppedError,
+    advance,
+    apply_installation,
+    from_json,
+    lock_installed,
+    lock_integration,
+)
 from marketplace.models import Installation, ListingFile
 
 # Differences between the approved tools and those of another version.
@@ -210,7 +216,11 @@ def request_tool_review(installation: Installation) -> bool:
     """Wait for approval if an update's tools differ from the approved ones. Return True if so."""
     if installation.kind == Installation.Kind.INSTALL:
         return False
-    changes = compare_tools(_approved_tools(installation.integration), installation.tools)
+    rows = Definition.objects.filter(integration=installation.integration).exclude(approved_hash="")
+    changes = compare_tools(
+        {row.name: parse_definition(row.approved) for row in rows.order_by("pk")},
+        installation.tools,
+    )
     is_reviewed = installation.approved_tools == tools_digest(installation.tools)
     if not changes or is_reviewed:
         return False
@@ -349,8 +359,3 @@ def _switch_version(integration: Integration, installation: Installation) -> Non
     integration.save(update_fields=COLUMNS)
     origin = Definition.Origin.LISTING
     hold_integrations([described], {integration.slug: integration}, origin=origin)
-
-
-def _approved_tools(integration: Integration) -> dict[str, dict[str, object]]:
-    rows = Definition.objects.filter(integration=integration).exclude(approved_hash="")
-    return {row.name: parse_definition(row.approved) for row in rows.order_by("pk")}

@@ -19,7 +19,7 @@ from catalog.formats.descriptors import column_values
 from catalog.formats.package_names import Package, parse_package
 from catalog.models import Integration, Rule
 from catalog.models.integration import ReviewState
-from catalog.readiness.own_values import still_needed
+from catalog.readiness.obstacles import still_needed
 from catalog.servers.client.launch_rules import CommandNotAllowedError, Launchers, check_command
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.health_history import record_health
@@ -31,8 +31,7 @@ from catalog.servers.connections.server_requests import (
 from catalog.servers.net.address_check import AllowedHosts, EndpointNotAllowedError, check_address
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import values_for
-from marketplace.installs._candidate import build_candidate, from_json, undo_install
-from marketplace.installs.command_confirmation import digest_to_confirm
+from marketplace.installs.confirmation import digest_to_confirm
 from marketplace.installs.package_step import (
     NoFreeSlotError,
     discard_place,
@@ -41,7 +40,7 @@ from marketplace.installs.package_step import (
     is_in_place,
 )
 from marketplace.installs.packages.client import Watch
-from marketplace.installs.packages.folders import Place
+from marketplace.installs.packages.folders import PackageProblemError, Place
 from marketplace.installs.packages.pypi import (
     can_resolve,
     find_dated_bounds,
@@ -49,14 +48,16 @@ from marketplace.installs.packages.pypi import (
     read_modules,
     read_requirements,
 )
-from marketplace.installs.packages.result import PackageProblemError
 from marketplace.installs.packages.suggested_bounds import suggest_bounds
 from marketplace.installs.state import (
     StoppedError,
     advance,
+    build_candidate,
+    from_json,
     lock_installed,
     lock_integration,
     transition,
+    undo_install,
 )
 from marketplace.installs.store_step import (
     NothingToInstallError,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import Group, User
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, F, QuerySet
+from django.db.models import Count, F
 
 from acl.models import GroupPolicy
 from catalog.icons.declarations import icon_problem
@@ -26,8 +26,13 @@ from catalog.servers.oauth.accounts import find_account
 from catalog.servers.program_network import ProgramNetwork, program_network
 from catalog.servers.secrets.store import SecretState, list_secret_states
 from marketplace.installs.integration_management import current_installation, previous_installation
-from marketplace.integrations._status import IntegrationStatus, is_only_described
-from marketplace.integrations.listing import status_of_row, update_of, with_installations
+from marketplace.integrations.listing import (
+    IntegrationStatus,
+    is_only_described,
+    status_of_row,
+    update_of,
+    with_installations,
+)
 from marketplace.integrations.server_health import Health, health_of
 from marketplace.models import Installation, InstallationEvent
 
@@ -94,6 +99,8 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Integration
     installations = Installation.objects.filter(integration=row)
     events = InstallationEvent.objects.filter(installation__integration=row)
     network = program_network(row) if row.transport == "stdio" else None
+    tools = Capability.objects.filter(integration=row)
+    personal_secrets = row.secrets.exclude(user=None)
     return IntegrationDetails(
         integration=row,
         standing=status_of_row(row),
@@ -102,9 +109,14 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Integration
         before=previous_installation(row),
         now=current_installation(row),
         health=health_of(row, network.refused if network else ()),
-        tools=Paginator(_tools(row), TOOLS_ON_A_PAGE).get_page(page),
+        tools=Paginator(
+            tools.defer("input_schema", "output_schema", "content", "examples").order_by(
+                "display_name", "pk"
+            ),
+            TOOLS_ON_A_PAGE,
+        ).get_page(page),
         secrets=tuple(list_secret_states(row)),
-        own_secrets=_people_with_own(row),
+        own_secrets=int(personal_secrets.aggregate(people=Count("user", distinct=True))["people"]),
         account=find_account(row, None),
         client_id=_client_id(row),
         access=_access(row),
@@ -115,18 +127,6 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Integration
         cells=report_for(row.command),
         icon_problem=icon_problem(row.icon),
     )
-
-
-def _tools(integration: Integration) -> "QuerySet[Capability]":
-    tools = Capability.objects.filter(integration=integration)
-    return tools.defer("input_schema", "output_schema", "content", "examples").order_by(
-        "display_name", "pk"
-    )
-
-
-def _people_with_own(integration: Integration) -> int:
-    personal_secrets = integration.secrets.exclude(user=None)
-    return int(personal_secrets.aggregate(people=Count("user", distinct=True))["people"])
 
 
 def _client_id(integration: Integration) -> str:

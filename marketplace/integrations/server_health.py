@@ -93,7 +93,13 @@ def chart_of(checks: Sequence[HealthCheck]) -> Chart:
     step = WIDTH / max(len(checks), 24)
     bars = []
     for number, check in enumerate(reversed(checks)):
-        height = HEIGHT if check.reason else _height(check.milliseconds or 0, longest)
+        height = (
+            HEIGHT
+            if check.reason
+            else max(4.0, 0.8 * HEIGHT * (check.milliseconds or 0) / longest)
+            if longest
+            else 4.0
+        )
         bars.append(
             Bar(
                 x=round(number * step, 1),
@@ -105,10 +111,6 @@ def chart_of(checks: Sequence[HealthCheck]) -> Chart:
             )
         )
     return Chart(tuple(bars), sum(bar.well for bar in bars), longest)
-
-
-def _height(milliseconds: int, longest: int) -> float:
-    return max(4.0, 0.8 * HEIGHT * milliseconds / longest) if longest else 4.0
 
 
 def _tooltip(check: HealthCheck) -> str:

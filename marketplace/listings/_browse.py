@@ -214,11 +214,14 @@ def browse_listings(*, viewer: Viewer, query: ListingQuery) -> ListingPage:
         KNOWN: marked.known,
         UPDATES: marked.updates,
     }
+    # The source's primary key, 0 (matches nothing) if unknown, or None for no filter.
     rows = read_page(
         offered,
         kind=query.kind,
         category=query.category,
-        source=_source_key(query.source, sources),
+        source=next((source.pk for source in sources if source.slug == query.source), 0)
+        if query.source
+        else None,
         slugs=slugs_by_filter.get(query.show),
         held=query.show == HELD,
         part=_slice(query, page),
@@ -319,11 +322,6 @@ def _count_facets(
 
 def _source_slugs(sources: Iterable[Source]) -> dict[int, str]:
     return {source.pk: source.slug for source in sources}
-
-
-def _source_key(slug: str, sources: Iterable[Source]) -> int | None:
-    """Return the source's primary key, 0 (matches nothing) if unknown, or None for no filter."""
-    return next((source.pk for source in sources if source.slug == slug), 0) if slug else None
 
 
 def _page(query: ListingQuery, count: int) -> tuple[int, int]:

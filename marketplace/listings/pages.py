@@ -6,10 +6,12 @@ Cards bear at most two badges, and none that nearly all of them would bear.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from uuid import UUID
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import Exists, OuterRef, Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.formats import date_format
@@ -17,19 +19,20 @@ from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_POST, require_safe
 
+from acl.rights.caller_lookup import Caller
 from acl.templatetags.pegboard import kind_label
-from acl.web.frame import Frame, PageRequest, frame_of, render_page, usual_value
+from acl.web.frame import Frame, PageRequest, admins_only, frame_of, render_page, usual_value
 from acl.web.markdown import safe_html
-from acl.web.staff_pages import admins_only
+from catalog.models import Capability, IconImage, Integration
 from catalog.registration.definition_review import ChangedSinceError
 from catalog.servers.cell.report import report_for
 from marketplace.listings._browse import Card, browse_listings
 from marketplace.listings._filters import HELD, INSTALLED, KNOWN, UPDATES, ListingQuery
 from marketplace.listings.details import listing_details
 from marketplace.listings.reviews import approve_listing, hide_listing, review_of
-from marketplace.listings.viewer import Viewer
+from marketplace.listings.viewer import Viewer, visible_listings
 from marketplace.models import Listing
 
 SHOWN = [
@@ -218,3 +221,42 @@ def _way_badge(card: Card) -> Badge | None:
         title = gettext("Pegboard describes its tools. Your application carries out their calls.")
         return Badge(gettext("carried out by your application"), "info", "", title)
     return None
+
+
+# Pictures of icons, from Pegboard's own origin: what is shown to a person, and nothing else.
+
+_YEAR = 365 * 24 * 3600
+
+
+@login_required
+@require_safe
+def icon(request: PageRequest, public_id: UUID) -> HttpResponse:
+    """Answer with a picture. Its key changes with its content, so browsers keep it."""
+    staff = request.user.is_staff
+    content = find_picture(public_id, by_admin=staff, caller=None if staff else _caller(request))
+    if content is None:
+        raise Http404
+    response = HttpResponse(content, content_type="image/png")
+    response["Cache-Control"] = f"private, max-age={_YEAR}, immutable"
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    return response
+
+
+def find_picture(public_id: UUID, *, by_admin: bool, caller: Caller | None) -> bytes | None:
+    """Return the picture if something that has it may be seen, else None."""
+    listed = visible_listings(Viewer(by_admin, caller)).filter(icon__image=OuterRef("pk"))
+    condition = Q(Exists(listed))
+    if by_admin:
+        condition |= Q(Exists(Integration.objects.filter(icon__image=OuterRef("pk"))))
+    elif caller is not None:
+        usable = Capability.objects.reachable_by(caller, unavailable=True)
+        condition |= Q(Exists(usable.filter(integration__icon__image=OuterRef("pk"))))
+    content = (
+        IconImage.objects.filter(condition, pk=public_id).values_list("content", flat=True).first()
+    )
+    return None if content is None else bytes(content)
+
+
+def _caller(request: PageRequest) -> Caller | None:
+    # Of all their groups: a page of another group may have shown it a moment ago.
+    return frame_of(request).everywhere

@@ -25,11 +25,11 @@ from rest_framework.views import APIView
 
 from acl.audit.recorder import record
 from acl.rights.caller_lookup import Caller
-from acl.web.api_views import AdminView, CallerSerializer, CallerView
+from acl.web.api_views import CALLER_NAMES, AdminView, CallerSerializer, CallerView
 from acl.web.problems import CONTENT_TYPE
 from acl.web.request_callers import installation_admin
 from acl.web.scopes import HasScope
-from acl.web.strict_serializer import ProblemSerializer, StrictSerializer, Text
+from acl.web.serializers import ProblemSerializer, StrictSerializer, Text
 from catalog.access.integration_readiness import IntegrationReadiness, readiness_of_callers
 from catalog.capabilities.detail_levels import readiness_parts, short_description
 from catalog.models import Capability, Integration
@@ -208,7 +208,7 @@ def _readiness_parts(row: Integration, readiness: IntegrationReadiness) -> dict[
 
 USUAL_SERVERS, MOST_SERVERS = 30, 100
 _CUT = {"search": 200, "cursor": 100, "version": 80}
-_NAMES = frozenset({"user", "group", "space"})
+_NAMES = frozenset(CALLER_NAMES)
 _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404)}
 
 _NAME = OpenApiParameter(

@@ -18,8 +18,8 @@ from catalog.registration.integration_identity import (
     describe_integration,
     find_target,
 )
-from marketplace.listings.scanner import scan_listings
-from marketplace.listings.search_index import describe_listings
+from marketplace.listings.reviews import scan_listings
+from marketplace.listings.search import describe_listings
 from marketplace.models import Listing, ListingFile, ListingVersion, Source
 from marketplace.offers.offer import Offer, needs_of, offer_of
 
@@ -87,7 +87,10 @@ def store_offers(offers: Iterable[Offer], *, source: Source) -> StoredListings:
     slugs = _Slugs(source, by_key)
     new: list[Listing] = []
     changed: list[Listing] = []
-    for key, offer in _select_shown(by_key).items():
+    # The version to show for each entry, without entries whose versions are all deleted.
+    for key, offer in {
+        key: _latest(several) for key, several in by_key.items() if _is_offered(several)
+    }.items():
         row, values = rows.get(key), _values(offer, source)
         if row is not None and row.details.get("came_from"):
             values["details"] = {**values["details"], "came_from": row.details["came_from"]}
@@ -167,11 +170,6 @@ def _clash_defect(stored: DescribedIntegration, source: str, offer: Offer) -> De
 def _is_offered(versions: Sequence[Offer]) -> bool:
     """Return True if any version can still be installed."""
     return any(version.status != ListingVersion.Status.DELETED for version in versions)
-
-
-def _select_shown(by_key: dict[str, list[Offer]]) -> dict[str, Offer]:
-    """Return the version to show for each entry, without entries whose versions are all deleted."""
-    return {key: _latest(several) for key, several in by_key.items() if _is_offered(several)}
 
 
 class _Slugs:

@@ -13,7 +13,7 @@ import pgvector.django.sparsevec
 import uuid
 from django.conf import settings
 from django.db import migrations, models
-from acl.platform.table_creation import CreateTables
+from acl.platform.migration_operations import CreateTables
 
 # A listing whose texts are changed without a new digest of them is unscanned again.
 SCANNED_LISTINGS = """

@@ -8,9 +8,9 @@ from marketplace.models.listing import (
     ListingVector,
     ListingVersion,
     ListingWords,
+    Source,
 )
 from marketplace.models.notification import NotificationChannel, NotificationDelivery
-from marketplace.models.source import Source
 
 __all__ = [
     "Addition",

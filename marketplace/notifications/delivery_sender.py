@@ -9,12 +9,12 @@ from acl.people.languages import language_of
 from catalog.servers.net.guarded_requests import send_bytes
 from catalog.servers.secrets.sealed_values import unseal
 from marketplace.models import NotificationDelivery
-from marketplace.notifications._delivery_attempts import (
+from marketplace.notifications._deliveries import (
     NotDeliveredError,
     attempt_delivery,
     message_of,
 )
-from marketplace.notifications._standard_webhook import signed_headers
+from marketplace.notifications.channels import signed_headers
 from marketplace.notifications.kinds.registry import ADDRESS_KINDS, MAIL
 
 

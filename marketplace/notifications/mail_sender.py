@@ -8,12 +8,13 @@ from django.utils.translation import gettext_noop, override
 from acl.people.languages import language_of
 from acl.platform.mail import delivers_mail
 from marketplace.models import NotificationChannel, NotificationDelivery
-from marketplace.notifications._delivery_attempts import (
+from marketplace.notifications._deliveries import (
     NotDeliveredError,
     attempt_delivery,
+    claim_due_mails,
     message_of,
+    put_off_mails,
 )
-from marketplace.notifications._delivery_rows import claim_due_mails, put_off_mails
 from marketplace.notifications.kinds.base import Message
 from marketplace.notifications.kinds.registry import MAIL
 

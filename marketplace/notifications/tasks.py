@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from acl.platform.jobs.task_names import DELIVER_MAIL, DELIVER_NOTIFICATION, NOTIFY, send_each
-from marketplace.notifications._delivery_rows import add_deliveries, claim_due, is_mail_due
+from marketplace.notifications._deliveries import add_deliveries, claim_due, is_mail_due
 from marketplace.notifications.delivery_sender import deliver
 
 

@@ -12,11 +12,11 @@ from typing import Any
 from catalog.formats.archive_members import ARCHIVE_LIMITS, ArchiveFile, ArchiveLimits
 from catalog.formats.descriptors import Defect
 from catalog.formats.files import RefusedError, read_bytes
-from catalog.servers.client.archive_reader import read_archive
+from catalog.servers.client.document_readers import read_archive
 from catalog.servers.net.guarded_requests import Bounds, FetchedDocument, fetch
 from marketplace.models import Source
 from marketplace.offers.kinds.base import parse_source_json
-from marketplace.offers.location import (
+from marketplace.offers.offer import (
     NotModifiedError,
     SourceProblemError,
     archive_url,

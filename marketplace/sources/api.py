@@ -13,12 +13,12 @@ from rest_framework.views import APIView
 
 from acl.models import ApiKey
 from acl.web.request_callers import installation_admin
-from acl.web.strict_serializer import Flag, Number, StrictSerializer, Text
+from acl.web.serializers import Flag, Number, StrictSerializer, Text
 from catalog.formats.files import RefusedError
 from catalog.servers.net.address_check import EndpointNotAllowedError
 from marketplace.models import Source
 from marketplace.offers.kinds.registry import ADDED_KINDS, CHOICES
-from marketplace.offers.location import LocationNotAllowedError
+from marketplace.offers.offer import LocationNotAllowedError
 from marketplace.sources.subscriptions import (
     BuiltInSourceError,
     NotRefreshableError,

@@ -8,13 +8,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from acl.web.frame import PageRequest, frame_of, render_page
-from acl.web.staff_pages import admins_only
+from acl.web.frame import PageRequest, admins_only, frame_of, render_page
 from catalog.formats.files import RefusedError
 from catalog.servers.net.address_check import EndpointNotAllowedError
 from marketplace.models import Source
 from marketplace.offers.kinds.registry import ADDED_KINDS, KINDS
-from marketplace.offers.location import LocationNotAllowedError
+from marketplace.offers.offer import LocationNotAllowedError
 from marketplace.sources.subscriptions import (
     BuiltInSourceError,
     NotRefreshableError,

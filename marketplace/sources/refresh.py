@@ -3,34 +3,87 @@
 Every pass gets a run number. A worker whose number is no longer current writes nothing.
 """
 
-from collections.abc import Iterator
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from hashlib import sha256
 from itertools import islice
 from time import monotonic
 
+from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet, Value
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
 from acl.platform.jobs.rows import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, move, overdue
-from catalog.formats.descriptors import Defect, canonical_json
+from catalog.formats.descriptors import Defect, Loaded, canonical_json
 from catalog.formats.files import RefusedError
 from catalog.models import Integration
+from catalog.registration.register import RegistrationReport, register
 from catalog.servers.net.address_check import OutgoingError
 from catalog.servers.net.guarded_requests import fetch as guarded_fetch
-from marketplace.listings.store import StoredListings, store_offers
+from marketplace.listings.store import StoredListings, store_listings, store_offers
 from marketplace.models import Listing, Source
 from marketplace.offers.kinds.registry import KINDS
-from marketplace.offers.location import (
+from marketplace.offers.offer import (
     LocationNotAllowedError,
     NotModifiedError,
+    Offer,
     SourceProblemError,
 )
-from marketplace.offers.offer import Offer
 from marketplace.sources._reader import Fetch, SourceReading
+
+# Importing a source: capabilities go into the catalogue, other integrations become listings.
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Result of an import: registered capabilities, and stored listings."""
+
+    registered: RegistrationReport
+    listings: StoredListings
+
+    @property
+    def loaded(self) -> int:
+        """Number of capabilities and listings of the source that are stored now."""
+        return self.registered.loaded + self.listings.loaded
+
+    @property
+    def defects(self) -> list[Defect]:
+        """Entries that could not be loaded, each with its reason."""
+        return [*self.registered.defects, *self.listings.defects]
+
+
+def import_loaded(
+    *,
+    loaded: Loaded,
+    by: User | None,
+    source: str,
+    came_from: str = "",
+    group: Group | None = None,
+    prune: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Imported:
+    """Store what a source contains. Integrations without capabilities become listings."""
+    providing = {capability.integration for capability in loaded.capabilities}
+    offered = [
+        integration for integration in loaded.integrations if integration.slug not in providing
+    ]
+    provided = tuple(
+        integration for integration in loaded.integrations if integration.slug in providing
+    )
+    registered = register(
+        replace(loaded, integrations=provided),
+        by=by,
+        source=source,
+        came_from=came_from,
+        group=group,
+        prune=prune,
+        progress=progress,
+    )
+    return Imported(registered, store_listings(offered, source=source, came_from=came_from))
+
 
 # Listings that their source removed or renamed.
 

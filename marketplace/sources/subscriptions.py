@@ -20,7 +20,7 @@ from catalog.models import Integration
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from marketplace.models import Listing, Source
 from marketplace.offers.kinds.registry import ADDED_KINDS, KINDS
-from marketplace.offers.location import archive_url, resolve_allowed_path
+from marketplace.offers.offer import archive_url, resolve_allowed_path
 
 log = structlog.get_logger(__name__)
 _DEFECTS_ON_A_PAGE = 50

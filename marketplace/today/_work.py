@@ -23,11 +23,17 @@ from catalog.models.integration import ReviewState
 from catalog.readiness.obstacles import Obstacle, obstacle_sql
 from discovery.models import OutcomeAlert
 from marketplace.integrations.listing import IntegrationFilters, list_integrations, status_of_row
-from marketplace.today._ending_keys import list_ending_keys
-from marketplace.today._pending_calls import PendingCalls, list_own_pending, list_to_decide
-from marketplace.today._pending_definitions import list_reviews
-from marketplace.today._pending_updates import list_updates
-from marketplace.today._section import MOST, Row, Section, read_keys
+from marketplace.today._pending_reviews import list_reviews, list_updates
+from marketplace.today._section import (
+    MOST,
+    PendingCalls,
+    Row,
+    Section,
+    list_ending_keys,
+    list_own_pending,
+    list_to_decide,
+    read_keys,
+)
 
 # Alerts of the last day that no admin has marked as seen.
 

@@ -6,6 +6,7 @@ from acl.rights.caller_lookup import Caller
 from tests.oracle import CapabilityFacts, GrantFacts, IntegrationFacts, RuleFacts, World
 
 USERS, GROUPS, SPACES = range(1, 5), range(1, 4), range(1, 9)
+APPLICATIONS, GONE = range(1, 4), 99
 INTEGRATIONS, CAPABILITIES = range(1, 5), range(1, 13)
 
 
@@ -36,6 +37,9 @@ def random_world(random: Random) -> World:
         },
         rules={random_rule(random) for _ in range(random.randrange(25))},
         grants={random_grant(random) for _ in range(random.randrange(10))},
+        applications={
+            pk: frozenset(random.sample(INTEGRATIONS, random.randrange(4))) for pk in APPLICATIONS
+        },
     )
 
 
@@ -80,7 +84,7 @@ def random_target(random: Random) -> dict[str, int]:
 def callers_of(world: World, random: Random) -> list[Caller]:
     """Return members in spaces and in the root, and some callers who should get nothing."""
     insiders = [
-        Caller(user, group, space)
+        Caller(user, group, space, application_id=random_application(random))
         for user, group in sorted(world.members)
         for space in (None, *(pk for pk, facts in world.spaces.items() if facts[0] == group))
     ]
@@ -89,6 +93,7 @@ def callers_of(world: World, random: Random) -> list[Caller]:
             random.choice([*USERS, 99]),
             random.choice([*GROUPS, 99]),
             random.choice([None, *SPACES]),
+            application_id=random_application(random),
         )
         for _ in range(4)
     ]
@@ -98,6 +103,18 @@ def callers_of(world: World, random: Random) -> list[Caller]:
 def united_callers(random: Random) -> list[Caller]:
     """Return users who ask in several groups together, members or not, in any space or none."""
     return [
-        Caller(random.choice(USERS), first, random.choice([None, None, *SPACES]), tuple(others))
+        Caller(
+            random.choice(USERS),
+            first,
+            random.choice([None, None, *SPACES]),
+            tuple(others),
+            random_application(random),
+        )
         for first, *others in (random.sample(GROUPS, random.choice([2, 3])) for _ in range(8))
     ]
+
+
+def random_application(random: Random) -> int | None:
+    """Draw the application that asks: often none, rarely one that is gone."""
+    applications: list[int | None] = [*[None] * 5, *APPLICATIONS, *APPLICATIONS, GONE]
+    return random.choice(applications)

@@ -3,7 +3,14 @@
 
 from random import Random
 
-from tests.access.random_worlds import CAPABILITIES, GROUPS, INTEGRATIONS, SPACES, USERS
+from tests.access.random_worlds import (
+    APPLICATIONS,
+    CAPABILITIES,
+    GROUPS,
+    INTEGRATIONS,
+    SPACES,
+    USERS,
+)
 
 GRANTS = {
     f"catalog_{thing}{holder}permission": (thing, holder)
@@ -16,6 +23,7 @@ def some_change(random: Random) -> str:
     """Return a statement that changes what rights depend on, or nothing where no row fits."""
     user, group, space = (random.choice(of) for of in (USERS, GROUPS, SPACES))
     integration, capability = random.choice(INTEGRATIONS), random.choice(CAPABILITIES)
+    application = random.choice(APPLICATIONS)
     table, (thing, holder) = random.choice(list(GRANTS.items()))
     key = {"integration": integration, "capability": capability}[thing]
     whose = {"user": user, "group": group}[holder]
@@ -49,6 +57,10 @@ def some_change(random: Random) -> str:
             f" ELSE 'approved' END WHERE id = {integration}",
             f"UPDATE catalog_capability SET ai_access = 'propose' WHERE id = {capability}",
             f"UPDATE catalog_capability SET available = {is_true} WHERE id = {capability}",
+            f"UPDATE acl_application SET integrations = ARRAY[{integration}]"
+            f" WHERE id = {application}",
+            f"UPDATE acl_application SET integrations = '{{}}' WHERE id = {application}",
+            f"DELETE FROM acl_application WHERE id = {application}",
             f"TRUNCATE {table}",
             "UPDATE catalog_runtimecapability r SET expires_at = now() - interval '1 minute'"
             f" FROM catalog_capability c WHERE c.full_name = r.full_name AND c.id = {capability}",

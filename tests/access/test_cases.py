@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from acl.rights.caller_lookup import Caller
-from catalog.access._explanation_steps import resolve
-from catalog.access._rights_facts import load_facts
+from catalog.access._explanation_steps import load_facts, resolve
 from catalog.access.explanation import (
     Explanation,
     ExplanationStep,
@@ -65,11 +64,6 @@ def ordinary_world() -> World:
     )
 
 
-def give(world: World, phrase: str) -> None:
-    what, whom = phrase.split(" to ")
-    world.grants.add(GrantFacts(**TARGETS[what], **subject(whom)))
-
-
 def lay_down(world: World, phrase: str) -> None:
     space, effect, target, *name = re.split(r": | for | ", phrase)
     about = subject(name[0]) if name else {}
@@ -113,7 +107,8 @@ def situation(case: Case | UnitedCase) -> World:
     """Store the world of a case, and return it."""
     world = ordinary_world()
     for phrase in phrases(case.given):
-        give(world, phrase)
+        what, whom = phrase.split(" to ")
+        world.grants.add(GrantFacts(**TARGETS[what], **subject(whom)))
     for phrase in phrases(case.rules):
         lay_down(world, phrase)
     for phrase in phrases(case.but):

@@ -10,8 +10,8 @@ from acl.models import AuditEntry
 from catalog.access.kept_limits import KEPT_TABLES, lift, list_kept
 from catalog.access.rules import remove_rule
 from catalog.models import Capability, Integration, KeptLimit, Rule
-from catalog.registration._hanging_rows import CARRIED
 from catalog.registration.definition_review import forget_gone
+from catalog.registration.tool_renames import CARRIED
 from discovery.calls.quotas import call_limits, count_use, set_call_limit
 from discovery.models import Call, FlowRule, Quota
 from marketplace.installs.integration_management import uninstall
@@ -147,7 +147,7 @@ def test_waiting_quota_is_shown_and_lifted(world: World) -> None:
     Quota.objects.create(capability=tool(), measure="calls", hard=3)
     uninstall(by=world.alice, integration=world.notes)
     browser = Client()
-    browser.force_login(world.alice, "acl.people._backends.PasswordBackend")
+    browser.force_login(world.alice, "acl.people.sign_in_attempts.PasswordBackend")
 
     page = browser.get("/access/").content.decode()
     [item] = browser.get("/api/v1/access/kept-rules").json()["items"]
@@ -223,7 +223,7 @@ def test_admins_see_what_waits_and_lift_it(world: World) -> None:
     deny(world, capability=Capability.objects.get(action="read_note"))
     uninstall(by=world.alice, integration=world.notes)
     browser = Client()
-    browser.force_login(world.alice, "acl.people._backends.PasswordBackend")
+    browser.force_login(world.alice, "acl.people.sign_in_attempts.PasswordBackend")
 
     page = browser.get("/access/").content.decode()
     told = browser.get("/api/v1/access/kept-rules").json()

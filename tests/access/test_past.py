@@ -75,7 +75,11 @@ def answers_of(callers: list[Caller], united: list[Caller]) -> dict[str, Any]:
     return {
         "usable": {caller: usable(caller) for caller in (*callers, *united)},
         "explained": {caller: explained(caller, CAPABILITIES) for caller in callers},
-        "held": {pk: stored_holders(pk) for pk in CAPABILITIES},
+        "held": {
+            (pk, application): stored_holders(pk, application)
+            for pk in CAPABILITIES
+            for application in (None, 1)
+        },
     }
 
 

@@ -5,7 +5,7 @@ import pytest
 from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 from tests.databases import ended_by_postgres
 
 pytestmark = pytest.mark.django_db(transaction=True)

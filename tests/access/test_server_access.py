@@ -6,7 +6,7 @@ import pytest
 
 from acl.models import Space
 from acl.rights.caller_lookup import Caller
-from catalog.access.servers import may_use_server, usable_servers
+from catalog.access.usable_ids import may_use_server, usable_servers
 from catalog.models import Rule
 from tests.access.people import People, invite
 from tests.factories import GroupFactory, IntegrationFactory, give, lay_down

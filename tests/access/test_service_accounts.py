@@ -10,8 +10,7 @@ from django.db import Error, transaction
 from django.test import RequestFactory
 
 from acl.models import AuditEntry, ServiceAccount
-from acl.people.people import person_to_link
-from acl.people.service_accounts import ServiceAccountRefused, create_service_account
+from acl.people.people import ServiceAccountRefused, create_service_account, person_to_link
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
 from tests.access.people import People

@@ -54,7 +54,7 @@ OTHERS = {
     "api-outcome-windows",
     "api-outcome-alerts",
     "api-figures",
-    "api-figures-tools",  # tests/insights/test_api.py
+    "api-figures-tools",  # tests/insights/test_pages.py
     "api-figures-use",  # tests/pages/test_use_pages.py
     "api-keys",
     "api-key",
@@ -83,15 +83,15 @@ OTHERS |= {  # tests/people/test_groups_api.py
     "api-person",
     "api-invitations",
 }
-OTHERS |= {  # tests/installs/test_api.py
+OTHERS |= {  # tests/installs/test_installing.py
     "api-integration-confirm",  # tests/rights/test_confirmation.py
     "api-integration-call-limit",  # tests/calls/test_call_limits.py
     "api-integration-network",  # tests/integrations/test_network_page.py
     "api-tool-settings",  # tests/integrations/test_tool_settings.py
     "api-integration-application-executes",  # tests/integrations/test_application_executes.py
     "api-integration-requestable",  # tests/integrations/test_requestable_page.py
-    "registry-status",  # tests/sources/test_serving.py
-    "api-review",  # tests/trust/test_review_pages.py
+    "registry-status",  # tests/sources/test_registry.py
+    "api-review",  # tests/trust/test_reviewing.py
     "api-review-approve",
     "api-review-reject",
     "api-installations",
@@ -112,19 +112,26 @@ OTHERS |= {  # tests/installs/test_api.py
     ),
 }
 OTHERS |= {
-    "api-calls",  # one's own, and an admin key's groups': tests/pages/test_call_log.py
+    "api-calls",  # one's own, and an admin key's groups': tests/pages/test_calls.py
     "api-call-policy",  # tests/calls/test_call_policy.py
     "api-quotas",  # tests/calls/test_quotas.py
     "api-quota",
     "api-prices",  # tests/insights/test_prices.py
     "api-price",
     "api-advice",  # tests/advice/test_advice.py
-    "api-chat-models",  # tests/chats/test_api.py
+    "api-chat-models",  # tests/chats/test_models.py
     "api-chat-model",
     "api-risks",  # for admins: tests/insights/test_risk.py
 }
+OTHERS |= {  # tests/applications/test_api.py
+    "api-applications",
+    "api-application",
+    "api-application-keys",
+    "api-application-key",
+    "api-application-conversations",
+}
 OTHERS |= {"api-additions", "api-addition"}  # tests/openapi/test_adding.py
-OTHERS |= {"api-allowed-hosts"}  # tests/net/test_private_hosts.py
+OTHERS |= {"api-allowed-hosts"}  # tests/net/test_guard.py
 OTHERS |= {"api-sources", "api-source", "api-source-refresh"}  # tests/sources/test_api.py
 OTHERS |= {"api-meta"}  # the same for everyone
 every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.path} {way.query or ''}")

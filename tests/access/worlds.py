@@ -8,13 +8,12 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db.models import Model
 from django.utils import timezone
 
-from acl.models import GroupPolicy, Space
-from acl.platform.prepared_statements import table_of
+from acl.models import Application, GroupPolicy, Space
+from acl.platform.database_connections import table_of
 from acl.rights.caller_lookup import Caller
 from acl.rights.holders import holders_sql
 from acl.rights.statement import requestable_sql, rights_parameters
-from catalog.access._explanation_steps import resolve
-from catalog.access._rights_facts import load_facts
+from catalog.access._explanation_steps import load_facts, resolve
 from catalog.access.explanation import explain_many
 from catalog.access.usable_ids import load_access_modes
 from catalog.models import (
@@ -63,6 +62,10 @@ def store(world: World) -> None:
     Space.objects.bulk_create(
         Space(pk=pk, group_id=group, parent_id=parent, name=f"space {pk}", slug=f"space-{pk}")
         for pk, (group, parent) in world.spaces.items()
+    )
+    Application.objects.bulk_create(
+        Application(pk=pk, name=f"application {pk}", integrations=sorted(allowed))
+        for pk, allowed in world.applications.items()
     )
     Integration.objects.bulk_create(
         integration_row(pk, facts) for pk, facts in world.integrations.items()
@@ -188,9 +191,16 @@ def decided(caller: Caller, capabilities: Iterable[int]) -> dict[int, Effect]:
 HOLDERS = f"WITH RECURSIVE {holders_sql(RIGHTS_TABLES)} SELECT * FROM holder"  # noqa: S608 - names of our own tables
 
 
-def stored_holders(capability: int) -> dict[tuple[int, int, int | None], Effect]:
+def stored_holders(
+    capability: int, application: int | None = None
+) -> dict[tuple[int, int, int | None], Effect]:
     """Return the stored holders by user, group and space."""
-    parameters: dict[str, Any] = {"capability": capability, "unavailable": False, "kind": ""}
+    parameters: dict[str, Any] = {
+        "capability": capability,
+        "application": application,
+        "unavailable": False,
+        "kind": "",
+    }
     columns, found = table_of(HOLDERS, parameters)  # prepared: planning takes most of its time
     rows = [dict(zip(columns, row, strict=True)) for row in found]
     return {
@@ -198,7 +208,9 @@ def stored_holders(capability: int) -> dict[tuple[int, int, int | None], Effect]
     }
 
 
-def expected_holders(world: World, capability: int) -> dict[tuple[int, int, int | None], Effect]:
+def expected_holders(
+    world: World, capability: int, application: int | None = None
+) -> dict[tuple[int, int, int | None], Effect]:
     """The same by the oracle, asked one by one: in roots and where a rule about it stands."""
     integration = world.capabilities[capability].integration
     ruled = {
@@ -211,7 +223,8 @@ def expected_holders(world: World, capability: int) -> dict[tuple[int, int, int 
         own = {pk for pk, facts in world.spaces.items() if facts[0] == group}
         roots: list[int | None] = [pk for pk in own if world.spaces[pk][1] is None]
         for space in {*(own & ruled), *(roots or [None])}:
-            answer = world.answer(Caller(user, group, space), capability)
+            asker = Caller(user, group, space, application_id=application)
+            answer = world.answer(asker, capability)
             if answer != "no":
                 found[user, group, space] = answer
     return found

@@ -15,7 +15,7 @@ from pytest_django.fixtures import Settings
 from acl.models import AuditEntry
 from acl.platform.redis_circuit import redis_client
 from catalog.models import Capability
-from discovery.advice import exchange
+from discovery.advice import questions
 from discovery.advice.advised import select_advised
 from discovery.advice.policies import policy_for, set_policy
 from discovery.advice.questions import (
@@ -60,7 +60,7 @@ def _worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     redis = redis_client()
     for name in redis.scan_iter("pegboard:advice:*"):
         redis.delete(name)
-    monkeypatch.setattr(exchange, "send_now", _answer_at_once)
+    monkeypatch.setattr(questions, "send_now", _answer_at_once)
     yield
     for name in redis.scan_iter("pegboard:advice:*"):
         redis.delete(name)
@@ -174,7 +174,7 @@ def test_late_model_costs_no_more_than_its_time(
         digests.append(digest)
         return True
 
-    monkeypatch.setattr(exchange, "send_now", lose)
+    monkeypatch.setattr(questions, "send_now", lose)
 
     began = time.monotonic()
     selections = [selected(people, f"{MESSAGE} {number}") for number in range(5)]
@@ -231,7 +231,7 @@ def test_nothing_readable_passes_through_redis(
         answer_advice(digest)
         return True
 
-    monkeypatch.setattr(exchange, "send_now", send)
+    monkeypatch.setattr(questions, "send_now", send)
     selected(people)
 
     redis: Any = redis_client()
@@ -263,7 +263,7 @@ def test_whatever_a_model_answers_is_read_within_bounds(seed: int) -> None:
 
 def test_admins_set_it_by_api_and_page(fake: FakeModel, people: People) -> None:
     client = browser = Client()
-    browser.force_login(admin(), "acl.people._backends.PasswordBackend")
+    browser.force_login(admin(), "acl.people.sign_in_attempts.PasswordBackend")
     body = {"model": "Fable", "group": "support", "orders": False, "milliseconds": 500}
 
     made = client.post("/api/v1/advice", body, "application/json")

@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 
 from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry
-from acl.people.service_accounts import create_service_account
+from acl.people.people import create_service_account
 from catalog.models import Capability
 from discovery.calls.approvals import (
     CannotDecideError,

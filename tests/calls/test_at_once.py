@@ -13,7 +13,7 @@ import pytest
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from acl.platform.database_failures import retry_on_lost_connection
+from acl.platform.database_work import retry_on_lost_connection
 from acl.platform.redis_circuit import redis_client
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
@@ -21,9 +21,9 @@ from discovery.calls import waiting
 from discovery.calls.approvals import CannotDecideError, approve_call
 from discovery.calls.arguments import digest_of
 from discovery.calls.execution import execute
-from discovery.calls.listener import Listener
 from discovery.calls.quotas import QuotaExceededError, set_quota
 from discovery.calls.state import QUEUE
+from discovery.calls.tasks import Listener
 from discovery.calls.worker import start_call
 from discovery.models import Call
 from tests.access.people import People, invite

@@ -1,34 +1,40 @@
-"""The worker's part of a call: sent once, its answer stored, unknown outcomes reported as such."""
+"""The worker's part of a call: sent once, its answer stored, questions by its own credential."""
 
+import itertools
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 from uuid import UUID
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from acl.actor.request_context import note_key, request_context
+from acl.actor.chain import note_key, request_context
 from acl.keys.lifecycle import create_key, holder_of
 from acl.models import ApiKey, Space
+from acl.rights.delegation.authority import KeyHolder
 from catalog.models import Capability, Integration, Rule
 from catalog.servers.secrets.store import set_secret
 from discovery.calls.approval_queue import list_waiting
 from discovery.calls.approvals import count_waiting
 from discovery.calls.execution import NotFoundError, execute
-from discovery.calls.queries import find_call
+from discovery.calls.queries import find_call, has_made
 from discovery.calls.state import unexpired
 from discovery.calls.tasks import MOST_ATTEMPTS, sweep
 from discovery.calls.view import describe_call
 from discovery.calls.waiting import wait_for_end
+from discovery.mcp.server import _client_side
+from discovery.mcp.server._client_side import hear_answer
 from discovery.models import Call
 from tests.access.people import People
 from tests.calls.conftest import Tool
 from tests.calls.worker import run_call
-from tests.factories import UserFactory, lay_down, take_away
+from tests.factories import UserFactory, lay_down, take_away, waiting_call
 
 State = Call.State
 HELLO = {"text": "hello"}
@@ -256,3 +262,39 @@ def test_null_of_a_strict_client_is_not_sent(people: People, tool: Tool) -> None
     done = execute(caller=people.caller, full_name=capability.full_name, arguments=null)
 
     assert Call.objects.get(pk=done.call_id).arguments == {}
+
+
+MAKERS = ("alice's key", "alice's other key", "a backend's key", "alice herself")
+
+
+def principals(people: People) -> dict[str, KeyHolder | User]:
+    found: dict[str, KeyHolder | User] = {"alice herself": people.alice}
+    for name in MAKERS[:3]:
+        owner: dict[str, Any] = {"owner": people.alice}
+        if name.startswith("a "):
+            owner = {"acts_for_users": True}
+        _, raw = create_key(by=None, name=name, group=people.support, scopes=["execute"], **owner)
+        holder = holder_of(raw)
+        assert holder is not None
+        found[name] = holder
+    return found
+
+
+@pytest.mark.parametrize(("maker", "sender"), [*itertools.product(MAKERS, MAKERS)])
+def test_only_the_credential_of_the_call_answers(people: People, maker: str, sender: str) -> None:
+    known = principals(people)
+    call = waiting_call(people.alice, people.support, people.send, "hello")
+    by = known[maker]
+    about: dict[str, Any] = {"actor_id": people.alice.pk, "credential": "session"}
+    if isinstance(by, KeyHolder):
+        about = {"key_id": by.key_id, "actor_id": by.owner_id, "credential": "key"}
+    Call.objects.filter(pk=call.pk).update(
+        state=Call.State.RUNNING, needs_approval=False, expires_at=None, **about
+    )
+    call.refresh_from_db()
+
+    with patch.object(_client_side, "send_answer") as sent:
+        hear_answer(known[sender], {"id": f"{call.pk.hex}.1", "result": {"action": "accept"}})
+
+    assert has_made(known[sender], call) == (maker == sender)
+    assert sent.called == (maker == sender)

@@ -1,4 +1,4 @@
-"""Calls by REST, MCP and meta-tools, and their effect on turns."""
+"""Calls by REST, MCP, meta-tools and pages, and their effect on turns."""
 
 import json
 from dataclasses import replace
@@ -10,7 +10,10 @@ from pytest_django.fixtures import Settings
 
 from acl.keys.lifecycle import create_key
 from catalog.models import Capability, Integration
+from catalog.servers.client.server_problems import LABELS, Reason, label_problem
 from discovery.calls.execution import NotFoundError
+from discovery.calls.state import LABELS as CALL_LABELS
+from discovery.calls.state import LEFT_QUEUE, label_reason
 from discovery.mcp.answers.dispatch import call_meta_tool
 from discovery.models import Call, Turn
 from discovery.turns.outcomes import report_outcome
@@ -240,3 +243,14 @@ def test_server_that_is_not_connected_is_asked_nothing(people: People, tool: Too
     )
 
     assert (done["status"], done["reason"]) == ("failed", "disconnected")
+
+
+def test_every_reason_has_a_label() -> None:
+    assert LABELS.keys() == set(Reason)
+    assert LEFT_QUEUE.keys() <= CALL_LABELS.keys() | set(Reason)
+
+
+def test_no_label_is_a_code() -> None:
+    assert label_reason("sign_in_needed") == "Sign-in needed"
+    assert label_reason("tool_error") == "Error of the tool"
+    assert label_problem("of_another_release") == "Of another release"

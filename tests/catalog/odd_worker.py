@@ -22,7 +22,7 @@ from django.conf import settings  # noqa: E402
 
 from catalog.embedding import configured_embedder, jobs  # noqa: E402
 from catalog.embedding.embedder import Vectors  # noqa: E402
-from catalog.embedding.vector_batches import VectorTable  # noqa: E402
+from catalog.embedding.jobs import VectorTable  # noqa: E402
 from tests.catalog.builders import WordyEmbedder  # noqa: E402
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from catalog.embedding.embedder import TextRefused, Vectors
 from catalog.embedding.jobs import (
+    CRASHED,
     claim_overdue_capabilities,
     embed_capabilities,
     embed_pending,
@@ -17,7 +18,6 @@ from catalog.embedding.jobs import (
     pending_embeddings,
     record_crashes,
 )
-from catalog.embedding.vector_batches import CRASHED
 from catalog.models import Capability, Embedding
 from tests.catalog.builders import AbsentEmbedder, WordyEmbedder, store, tool
 from tests.catalog.conftest import use

@@ -14,7 +14,7 @@ from catalog.embedding.texts import embedding_text
 from catalog.formats.descriptors import Descriptor
 from catalog.formats.loader import load_path
 from catalog.models import Capability, Definition, Embedding, Integration
-from catalog.registration._parameter_order import restore_order
+from catalog.registration._derived_columns import restore_order
 from catalog.registration.definition_comparison import store_definitions
 from catalog.registration.register import register
 from discovery.select._candidate_rows import CandidateQuery

@@ -12,9 +12,8 @@ from django.db.models import F
 from django.test import Client
 from pytest_django import Settings
 
-from acl.platform.heartbeat import KEY
-from catalog.embedding.jobs import failed_embeddings, pending_embeddings
-from catalog.embedding.vector_batches import CRASHED
+from acl.platform.processes import KEY
+from catalog.embedding.jobs import CRASHED, failed_embeddings, pending_embeddings
 from catalog.models import Embedding, EmbeddingModel
 from marketplace.operate.embedded.data_folder import open_data_folder
 from tests.catalog.builders import store, tool

@@ -26,10 +26,6 @@ def empty_redis() -> Iterator[None]:
         redis_client().delete(key)
 
 
-def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query_vectors, "_cache", query_vectors.QueryCache())
-
-
 class SlowEmbedder(WordyEmbedder):
     def embed(self, texts: Sequence[str]) -> Vectors:
         time.sleep(0.05)
@@ -51,7 +47,7 @@ def test_other_processes_find_the_vector_in_redis(
     embedder: WordyEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = embed_queries(["hello"])
-    forget(monkeypatch)
+    monkeypatch.setattr(query_vectors, "_cache", query_vectors.QueryCache())
 
     second = embed_queries(["hello"])
 

@@ -10,7 +10,7 @@ from catalog.formats.loader import load_path
 from catalog.models import Capability, LexicalVector
 from catalog.registration.register import register
 from marketplace.models import Listing
-from marketplace.sources.catalog_import import import_loaded
+from marketplace.sources.refresh import import_loaded
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 pytestmark = [

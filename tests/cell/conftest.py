@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 
 from catalog.models import Integration
 from catalog.servers.cell.support import cell_problem
-from catalog.servers.client.package_digest import code_digest
+from catalog.servers.client.launch_rules import code_digest
 from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.event_loop import ConnectionLoop
 from tests.cell.package_folder import lay_out

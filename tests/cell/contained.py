@@ -28,7 +28,7 @@ _MOST_OF_A_CELL = 300
 
 def profile_of(path: Path = PROFILE) -> bytes:
     """Return a profile of Docker's that refuses calls, as bubblewrap takes it."""
-    from catalog.servers.cell import seccomp_filter as seccomp
+    from catalog.servers.cell import kernel_limits as seccomp
 
     library = seccomp._load()
     assert library is not None
@@ -41,7 +41,7 @@ def profile_of(path: Path = PROFILE) -> bytes:
 
 def refuse_namespaces() -> None:
     """Forbid namespaces and mounts to this process and its children."""
-    from catalog.servers.cell import seccomp_filter as seccomp
+    from catalog.servers.cell import kernel_limits as seccomp
 
     library = seccomp._load()
     assert library is not None
@@ -87,7 +87,7 @@ def _in_each_mode() -> dict[str, Said]:
 def _start(mode: str) -> Said:
     """Start the hostile server as an installed program is started, and let it try."""
     from catalog.models import Integration
-    from catalog.servers.cell.announcement import look
+    from catalog.servers.cell.support import look
     from catalog.servers.client.server_problems import ServerProblemError
     from catalog.servers.connections.params import cell_of
     from tests.cell.package_folder import lay_out

@@ -10,8 +10,8 @@ from pytest_django.fixtures import Settings
 
 from catalog.formats.archive_members import ArchiveFile, ArchiveLimits, read_members
 from catalog.formats.files import RefusedError
-from catalog.servers.client import archive_reader, reader_process
-from catalog.servers.client.archive_reader import read_archive
+from catalog.servers.client import document_readers, reader_process
+from catalog.servers.client.document_readers import read_archive
 from marketplace.sources._reader import unpack
 from tests.sources.places import tar_of
 
@@ -32,7 +32,7 @@ def test_archive_read_apart_has_the_same_files_as_here(
 ) -> None:
     archive = tar_of(FILES)
     here = list(read_members(archive, limits=LIMITS))
-    monkeypatch.setattr(archive_reader, "read_members", None)  # nothing is read in this process
+    monkeypatch.setattr(document_readers, "read_members", None)  # nothing is read in this process
 
     there = list(read_archive(archive, limits=LIMITS))
     with pytest.raises(RefusedError) as refused:
@@ -79,7 +79,7 @@ def test_a_broken_reader_names_no_file_that_an_archive_could_not_have(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     said = [b""]
-    monkeypatch.setattr(archive_reader, "read_apart", lambda *_, into, **__: into.write(said[-1]))
+    monkeypatch.setattr(document_readers, "read_apart", lambda *_, into, **__: into.write(said[-1]))
     for number, (name, lie) in enumerate(LIES.items()):
         said.append(lie)
         folder = tmp_path / str(number) / "inside"

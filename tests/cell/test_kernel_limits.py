@@ -21,9 +21,9 @@ from pytest_django.fixtures import Settings
 from catalog.servers.cell import command as cell_command
 from catalog.servers.cell._landlock_entry import find_version
 from catalog.servers.cell.command import MB, SHARED_MEMORY_BYTES, TMP_BYTES, Cell
-from catalog.servers.cell.control_groups import FILES_BYTES, CellGroup, delegated_group
-from catalog.servers.cell.file_owner import open_folder
+from catalog.servers.cell.kernel_limits import FILES_BYTES, CellGroup, delegated_group
 from catalog.servers.cell.support import cell_groups, cell_problem, cell_weakness
+from catalog.servers.cell.visible_files import open_folder
 from catalog.servers.client.mcp_session import Session
 from catalog.servers.client.targets import StdioServer
 from tests.cell.package_folder import lay_out

@@ -14,8 +14,7 @@ from catalog.servers.cell.support import cell_problem
 from marketplace.installs.packages import _client_cell
 from marketplace.installs.packages._client_cell import find_index_hosts, rules_of
 from marketplace.installs.packages.client import Watch, run_client
-from marketplace.installs.packages.folders import Place
-from marketplace.installs.packages.result import PackageProblemError
+from marketplace.installs.packages.folders import PackageProblemError, Place
 
 pytestmark = pytest.mark.processes
 LOOK = """

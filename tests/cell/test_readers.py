@@ -16,8 +16,8 @@ from catalog.formats.openapi.api_document import parse_document
 from catalog.formats.readers import openapi
 from catalog.formats.readers.openapi import read_api
 from catalog.servers.cell import support
-from catalog.servers.client import api_reader, reader_process
-from catalog.servers.client.api_reader import read_api_file, read_api_text
+from catalog.servers.client import document_readers, reader_process
+from catalog.servers.client.document_readers import read_api_file, read_api_text
 from catalog.servers.client.reader_process import MB, ReaderBounds
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from marketplace.models import Source
@@ -39,7 +39,7 @@ OPTIONS: dict[str, Any] = {"file": "api", "slug": "books", "came_from": "https:/
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin with no answers of other tests."""
-    monkeypatch.setattr(api_reader, "_answers", api_reader._Answers())
+    monkeypatch.setattr(document_readers, "_answers", document_readers._Answers())
 
 
 @pytest.fixture(params=["cell", "child"])
@@ -73,7 +73,7 @@ def test_documents_read_apart_are_the_same_as_here(
     def start(document: bytes, *_: Any, **__: Any) -> None:
         started.append(document)
 
-    monkeypatch.setattr(api_reader, "read_apart", start)
+    monkeypatch.setattr(document_readers, "read_apart", start)
     assert read_api_text(DOCUMENTS["3.0 as JSON"], **OPTIONS).integration.slug == "books"
     assert not started
     with pytest.raises(RefusedError):
@@ -208,14 +208,14 @@ def test_a_broken_reader_says_nothing_that_a_document_could_not(
     }
     for name, lie in lies.items():
         answer = lie if isinstance(lie, bytes) else json.dumps(lie).encode()
-        monkeypatch.setattr(api_reader, "read_apart", saying(answer))
+        monkeypatch.setattr(document_readers, "read_apart", saying(answer))
 
         with pytest.raises(RefusedError) as refused:
             read_api_text(AS_YAML, **OPTIONS)
 
         assert "its reader gave no usable answer" in refused.value.reason, name
     honest = json.dumps({"read": _answer()}).encode()
-    monkeypatch.setattr(api_reader, "read_apart", saying(honest))
+    monkeypatch.setattr(document_readers, "read_apart", saying(honest))
     assert read_api_text(AS_YAML, **OPTIONS).integration.slug == "books"
 
 

@@ -236,14 +236,6 @@ def test_admins_set_models_and_nobody_reads_a_key(people: People, fakes: Serve) 
     assert not ChatModel.objects.exists()
 
 
-def test_models_are_for_admins_alone(bench: Bench) -> None:
-    client = signed_in(bench.people.alice)
-
-    assert client.get("/playground/models/").status_code == 404
-    assert saved(client).status_code == 404
-    assert client.post(f"/playground/models/{bench.model.pk}/delete/").status_code == 404
-
-
 def test_a_chat_without_its_model_can_be_read(people: People, fakes: Serve) -> None:
     bench = connect(people, fakes("anthropic"))
     bench.fake.script = [Say("Dear Sir")]

@@ -1,6 +1,7 @@
-"""The loop of a message: asked, called with the person's rights, told, and bounded."""
+"""The loop of a message, and the sweeper: called with the person's rights, told, and bounded."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from catalog.models import Capability
 from discovery.chats.chats import ChatRefusedError, cancel_message, send_message
 from discovery.chats.model_sender import MOST_BYTES, send_request
 from discovery.chats.providers.registry import APIS
-from discovery.models import Call, ChatMessage, ChatUse, ModelRequest, Turn
+from discovery.chats.tasks import sweep
+from discovery.models import Call, Chat, ChatMessage, ChatUse, ModelRequest, Turn
+from marketplace.operate.retention.terms import apply_terms
 from tests.access.people import People
 from tests.chats.conftest import Bench, connect
 from tests.chats.fake_models import KEY, CallTools, Raw, Reply, Say, Serve
@@ -333,3 +336,35 @@ def test_more_tools_than_the_model_takes_are_not_sent(bench: Bench, settings: Se
     assert (compared.state, compared.reason) == ("failed", "too_many_tools")
     assert compared.tools_tokens > 10
     assert len(bench.fake.bodies) == 1
+
+
+LONG_AGO = Now() - timedelta(days=40)
+
+
+def test_a_request_whose_worker_died_is_sent_once_more(bench: Bench) -> None:
+    message = bench.say()
+    requests = ModelRequest.objects.all()
+    requests.update(state="running", attempts=1, sent_at=LONG_AGO)
+
+    sweep()
+    again = requests.get().state
+    requests.update(state="running", attempts=2, sent_at=LONG_AGO)
+    sweep()
+    bench.work(message)
+
+    assert again == ModelRequest.State.QUEUED
+    assert (message.state, message.reason) == ("failed", "lost")
+
+
+@pytest.mark.parametrize("used", [True, False], ids=["used", "unused"])
+def test_chats_are_deleted_that_nobody_used_for_long(bench: Bench, used: bool) -> None:
+    bench.fake.script = [Say("Dear Sir")]
+    bench.work(bench.say())
+    Chat.objects.update(created_at=LONG_AGO)
+    if not used:
+        ChatMessage.objects.update(created_at=LONG_AGO)
+
+    apply_terms()
+
+    assert Chat.objects.exists() == used
+    assert not Call.objects.exists()

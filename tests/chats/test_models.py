@@ -1,11 +1,18 @@
-"""Chat models: who keeps and uses them, where their keys go, and when the broker opens one."""
+"""Chat models: who keeps and uses them, their API, their keys, and the providers' own types."""
+
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
+from pydantic import TypeAdapter
 from pytest_django.fixtures import Settings
 
 from acl.models import AuditEntry
 from catalog.servers.secrets.sealed_values import rotate_secrets, unseal
+from catalog.trust.findings import trust_own_schema, trust_own_text
+from discovery.answer.formats.base import Tool
+from discovery.answer.formats.registry import write_tools
 from discovery.chats.chats import ChatRefusedError, send_message
 from discovery.chats.model_sender import send_request
 from discovery.chats.models import (
@@ -15,11 +22,14 @@ from discovery.chats.models import (
     delete_model,
     set_model,
 )
+from discovery.chats.providers.base import CallResult, ModelQuestion, Round
+from discovery.chats.providers.registry import APIS
 from discovery.models import Chat, ChatModel, ModelRequest
 from marketplace.operate.secret_broker.server import may_open
 from tests.access.people import People
+from tests.chats import fake_models
 from tests.chats.conftest import Bench, admin
-from tests.chats.fake_models import KEY
+from tests.chats.fake_models import KEY, MODEL, CallTools, FakeModel
 
 pytestmark = pytest.mark.django_db
 
@@ -146,3 +156,116 @@ def test_keys_take_part_in_a_rotation_and_go_with_their_model() -> None:
     delete_model(by=None, model=model)
     assert not ChatModel.objects.exists()
     assert AuditEntry.objects.filter(action="chat_model.deleted", target="Fable").exists()
+
+
+ADDRESS = "/api/v1/chat-models"
+FABLE = {"name": "Fable", "provider": "openai", "model": "fable-1", "key": KEY}
+
+
+@pytest.fixture
+def root(people: People) -> Client:
+    client = Client()
+    client.force_login(admin())
+    return client
+
+
+def test_models_are_set_listed_and_deleted_without_their_key(root: Client, people: People) -> None:
+    body = {**FABLE, "groups": ["support"], "daily_tokens": 500}
+
+    made = root.post(ADDRESS, body, content_type="application/json")
+    listed = root.get(ADDRESS).json()["models"]
+
+    model = ChatModel.objects.get()
+    assert made.json() == {
+        "id": model.pk,
+        "name": "Fable",
+        "provider": "openai",
+        "model": "fable-1",
+        "address": "https://api.openai.com/v1",
+        "groups": ["support"],
+        "daily_tokens": 500,
+    }
+    assert listed == [made.json()]
+    assert unseal(bytes(model.sealed_key), purpose=model.key_purpose) == KEY
+    assert root.delete(f"{ADDRESS}/{model.pk}").status_code == 204
+    assert root.delete(f"{ADDRESS}/{model.pk}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"provider": "other"}, "provider"),
+        ({"groups": ["nobody"]}, "groups"),
+        ({"address": "http://localhost/v1"}, "address"),
+        ({"daily_tokens": 0}, "daily_tokens"),
+        ({"key": ""}, "key"),
+        ({"keys": "x"}, "keys"),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_field(
+    root: Client, change: dict[str, object], field: str
+) -> None:
+    answer = root.post(ADDRESS, {**FABLE, **change}, content_type="application/json")
+
+    assert answer.status_code == 400
+    assert field in answer.content.decode()
+    assert not ChatModel.objects.exists()
+
+
+ASKS = CallTools((("letters__polite", {"tone": "warm"}),), text="I look it up.")
+SCHEMA = {"type": "object", "properties": {"tone": {"type": "string"}}}
+PROVIDERS = tuple(APIS)
+
+
+def types_of(provider: str) -> tuple[Any, Any]:
+    """Import the types of a request and of an answer here: SDKs take seconds to load."""
+    if provider == "anthropic":
+        import anthropic.types
+        from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
+
+        return MessageCreateParamsNonStreaming, anthropic.types.Message
+    if provider == "gemini":
+        import google.genai.types as gemini
+
+        return gemini.Content, gemini.GenerateContentResponse
+    import openai.types.chat
+    from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
+
+    return CompletionCreateParamsNonStreaming, openai.types.chat.ChatCompletion
+
+
+def as_read(kind: Any, payload: Any) -> Any:
+    """Parse with the SDK, which drops unknown fields and rejects wrong ones."""
+    adapter = TypeAdapter(kind)
+    read = adapter.validate_python(payload)
+    return adapter.dump_python(read, mode="json", by_alias=True, exclude_unset=True)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_requests_and_answers_are_what_the_sdk_has(provider: str) -> None:
+    request_type, answer_type = types_of(provider)
+    fake, api = FakeModel(provider), APIS[provider]
+    answer = fake_models.APIS[provider].answer(fake, ASKS)
+
+    TypeAdapter(answer_type).validate_python(answer)
+    read = api.read(answer)
+    results = tuple(CallResult(one.id, one.name, "…", is_error=False) for one in read.calls)
+    body = api.body(_question(provider, Round(read.content, results)))
+
+    assert [(one.name, one.arguments) for one in read.calls] == list(ASKS.calls)
+    if provider == "gemini":
+        assert [as_read(request_type, one)["role"] for one in body["contents"]] == [
+            "user", "model", "user", "model", "user",
+        ]  # fmt: skip
+    else:
+        written = {name: part for name, part in body.items() if name != "messages"}
+        checked = as_read(request_type, body)
+        assert {name: checked[name] for name in written} == written
+        assert len(list(checked["messages"])) == len(body["messages"])
+
+
+def _question(provider: str, one: Round) -> ModelQuestion:
+    tool = Tool("letters__polite", trust_own_text("Polite"), trust_own_text("Polite letters."),
+                trust_own_schema(SCHEMA))  # fmt: skip
+    tools = write_tools([tool], APIS[provider].FORMAT) or []
+    return ModelQuestion(MODEL, "Be brief.", (("hello", "Hello!"),), "a letter", (one,), tools)

@@ -20,8 +20,8 @@ from pytest_django.live_server_helper import LiveServer
 from acl.platform.redis_circuit import redis_circuit
 from catalog.models import Capability
 from catalog.servers.connections._session_pool import ConnectionPool
-from discovery.calls import listener as call_listener
 from discovery.calls import state
+from discovery.calls import tasks as call_listener
 from discovery.calls.approvals import approve_call
 from discovery.calls.arguments import digest_of
 from discovery.models import Call

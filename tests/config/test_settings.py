@@ -1,4 +1,4 @@
-"""Settings: generated docs, and one line for each invalid value."""
+"""Settings: generated docs, one line for each invalid value, the mail server and the provider."""
 
 import os
 import random
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pytest_django.fixtures import Settings as DjangoSettings
 
 from marketplace.config.env import PREFIX, Setting, SettingsError
+from marketplace.config.provider_settings import group_mapping, mail_settings, providers
 from marketplace.config.settings_table import SETTINGS, read_settings
 from marketplace.operate.embedded.first_setup import create_first_admin
 from tests.docs.settings_page import PAGE, SECTIONS, render_settings
@@ -206,3 +207,89 @@ def test_first_admin_has_the_password_that_the_operator_set(
 def test_short_password_of_the_first_admin_stops_the_start() -> None:
     with pytest.raises(SettingsError, match="PEGBOARD_ADMIN_PASSWORD must have 10 characters"):
         read_settings({"PEGBOARD_ADMIN_PASSWORD": "too short"})
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port", "changes", "begins"),
+    [
+        ("smtp://mail.example", "mail.example", 25, False, False),
+        ("smtp+tls://mail.example", "mail.example", 587, True, False),
+        ("smtps://mail.example", "mail.example", 465, False, True),
+        ("smtp+tls://[2001:db8::1]:2525/", "2001:db8::1", 2525, True, False),
+    ],
+)
+def test_mail_server_is_named_by_an_address(
+    url: str, host: str, port: int, changes: bool, begins: bool
+) -> None:
+    assert read_settings({"PEGBOARD_EMAIL_URL": url})["PEGBOARD_EMAIL_URL"] == url
+
+    found = mail_settings(url)
+
+    assert found["EMAIL_BACKEND"].endswith("smtp.EmailBackend")
+    assert (found["EMAIL_HOST"], found["EMAIL_PORT"]) == (host, port)
+    assert (found["EMAIL_USE_TLS"], found["EMAIL_USE_SSL"]) == (changes, begins)
+
+
+def test_special_characters_of_the_password_are_written_as_in_any_address() -> None:
+    found = mail_settings("smtps://peg%40board:s%3Acret@mail.example")
+
+    assert (found["EMAIL_HOST_USER"], found["EMAIL_HOST_PASSWORD"]) == ("peg@board", "s:cret")
+
+
+def test_without_a_mail_server_mails_are_written_out() -> None:
+    assert mail_settings("") == {"EMAIL_BACKEND": "django.core.mail.backends.console.EmailBackend"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PEGBOARD_EMAIL_URL", "mail.example:secret"),
+        ("PEGBOARD_EMAIL_URL", "https://:secret@mail.example"),
+        ("PEGBOARD_EMAIL_URL", "smtp://user:secret@mail.example:many"),
+        ("PEGBOARD_EMAIL_URL", "smtp://user:secret@mail.example/secret"),
+        ("PEGBOARD_EMAIL_URL", "smtp://"),
+        ("PEGBOARD_EMAIL_FROM", "Pegboard"),
+        ("PEGBOARD_EMAIL_FROM", "Pegboard <pegboard>"),
+        ("PEGBOARD_OIDC_ISSUER", "login.example"),
+        ("PEGBOARD_OIDC_ISSUER", "file:///secret"),
+        ("PEGBOARD_OIDC_GROUPS", "staff"),
+        ("PEGBOARD_OIDC_GROUPS", "staff=Everyone,=Support"),
+        ("PEGBOARD_OIDC_GROUPS", "staff="),
+    ],
+)
+def test_wrong_value_is_refused_and_not_repeated(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{name} must be") as refusal:
+        read_settings({"PEGBOARD_OIDC_CLIENT_ID": "pegboard", name: value})
+
+    assert "secret" not in str(refusal.value)
+
+
+def test_issuer_needs_a_client() -> None:
+    with pytest.raises(SettingsError, match="PEGBOARD_OIDC_CLIENT_ID is needed"):
+        read_settings({"PEGBOARD_OIDC_ISSUER": "https://login.example"})
+
+
+def test_last_equals_sign_parts_value_and_group() -> None:
+    pairs = group_mapping(["cn=staff=Everyone", " staff = Support "])
+
+    assert pairs == (("cn=staff", "Everyone"), ("staff", "Support"))
+
+
+def test_provider_is_described_to_the_library() -> None:
+    values = read_settings(
+        {
+            "PEGBOARD_OIDC_ISSUER": "https://login.example/realm/",
+            "PEGBOARD_OIDC_CLIENT_ID": "pegboard",
+            "PEGBOARD_OIDC_SCOPES": "openid,groups",
+        }
+    )
+
+    found = providers(values)["openid_connect"]
+
+    assert found["APPS"][0]["settings"] == {"server_url": "https://login.example/realm"}
+    assert found["SCOPE"] == ["openid", "groups"]
+    assert found["OAUTH_PKCE_ENABLED"]
+
+
+def test_without_an_issuer_there_is_no_provider() -> None:
+    assert providers(read_settings({})) == {}

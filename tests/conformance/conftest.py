@@ -20,14 +20,14 @@ from catalog.registration.definition_review import (
     list_waiting,
     seen_digest,
 )
-from catalog.servers._definition_sync import sync_definitions
+from catalog.servers.tasks import sync_definitions
 from discovery.calls._audience import running_calls
 from discovery.calls.channel import ChannelListener
-from discovery.calls.listener import Listener
 from discovery.calls.server_requests.forwarding import QUEUE
 from discovery.calls.server_requests.watches import server_watches
 from discovery.calls.server_requests.worker import start_request
-from discovery.mcp.server._mcp_authentication import McpAuthentication
+from discovery.calls.tasks import Listener
+from discovery.mcp.server.authentication import McpAuthentication
 from tests.access.people import People, invite
 from tests.connection_loops import own_connections
 from tests.factories import IntegrationFactory, give

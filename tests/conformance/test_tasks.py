@@ -1,4 +1,4 @@
-"""Calls as tasks: with npm's client, and message by message; both generations."""
+"""Tasks, resources, prompts and completions of a server through Pegboard, in both generations."""
 
 import json
 import subprocess
@@ -14,18 +14,19 @@ from discovery.calls.approvals import approve_call
 from discovery.calls.arguments import digest_of
 from discovery.calls.waiting import wait_for_end
 from discovery.mcp.server import _change_stream, _mcp_tools, call_tasks
-from discovery.mcp.server._live_call import RELATED
-from discovery.models import Call
+from discovery.mcp.server._client_side import RELATED
+from discovery.models import Call, ServerRequest
 from tests.access.people import People
 from tests.conformance.newer_client import TASKS, ask_newer, send_newer
 from tests.conformance.older_client import STREAM, OlderClient, Stream
-from tests.factories import UserFactory
-from tests.mcp.asking import ENVELOPE
+from tests.factories import UserFactory, give, take_away
+from tests.mcp.asking import ENVELOPE, MODERN, ask, ask_modern, send
 from tests.mcp.conftest import key_of
 from tests.mcp.node_client import FOLDER, NODE, SDK
 from tests.web.conftest import new_key
 
 pytestmark = pytest.mark.processes
+
 PATH, LONG = "/mcp/reference-legacy", 60
 older_server_alone = pytest.mark.parametrize("generation", ["legacy"])
 newer_server_alone = pytest.mark.parametrize("generation", ["modern"])
@@ -317,3 +318,118 @@ def test_newer_client_hears_of_its_task_and_answers_an_older_server(
     assert "decline" in json.dumps(done["result"])
     assert [one for one in rest if "method" in one] == []  # the key's end is the stream's
     assert Call.objects.get().questions[0]["state"] == "declined"
+
+
+of_older = pytest.mark.parametrize("generation", ["legacy"])
+of_newer = pytest.mark.parametrize("generation", ["modern"])
+REQUEST_PATH = "/mcp/reference-legacy"
+READ: dict[str, Any] = {"uri": "test://static-text"}
+
+
+def _result(people: People, method: str, params: dict[str, Any] | None = None) -> Any:
+    return ask(key_of(people), method, params, path=REQUEST_PATH).json()["result"]
+
+
+@of_older
+@pytest.mark.usefixtures("behind")
+def test_server_is_passed_through_and_recorded(people: People) -> None:
+    announced = _result(
+        people,
+        "initialize",
+        {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "a", "version": "1"},
+        },
+    )["capabilities"]
+    contents = _result(people, "resources/read", READ)["contents"]
+    missing = ask(
+        key_of(people), "resources/read", {"uri": "test://none"}, path=REQUEST_PATH
+    ).json()
+
+    assert {"tools", "resources", "prompts", "completions"} <= set(announced)
+    assert contents[0]["text"] == "This is the content of the static text resource."
+    assert missing["error"]["code"] == -32002
+    assert missing["error"]["data"] == {"uri": "test://none"}
+    record = ServerRequest.objects.get(target=READ["uri"])
+    assert (record.user, record.method, record.state) == (
+        people.alice,
+        "resources/read",
+        "completed",
+    )
+    assert not record.result_json  # delivered, and not kept
+
+
+@of_older
+@pytest.mark.usefixtures("behind")
+def test_speaking_description_is_left_out_of_the_list(people: People) -> None:
+    names = [prompt["name"] for prompt in _result(people, "prompts/list")["prompts"]]
+
+    assert "test_simple_prompt" in names
+    assert "test_speaking_prompt" not in names
+
+
+@of_older
+@pytest.mark.usefixtures("behind")
+def test_tool_of_ones_own_opens_no_resource(people: People) -> None:
+    """Give with a grant of one tool that tool, and nothing else of its server."""
+    tool = Capability.objects.filter(integration__slug="reference-legacy").first()
+    assert tool is not None
+    take_away(tool.integration, people.support)
+    give(tool, people.support)
+
+    read = ask(key_of(people), "resources/read", READ, path=REQUEST_PATH).json()
+    announced = ask(key_of(people), "resources/list", path=REQUEST_PATH).json()
+
+    assert read["error"]["code"] == announced["error"]["code"] == -32601
+    assert not ServerRequest.objects.exists()
+
+
+@of_newer
+@pytest.mark.usefixtures("behind")
+def test_server_asks_before_it_goes_on(people: People) -> None:
+    """The client of a call is asked, and calls again with the answer, which is not kept."""
+    key, path = key_of(people), "/mcp/reference-modern"
+    asking = {"name": "test_input_required_result_elicitation", "arguments": {}}
+    envelope = {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+    answers = {"user_name": {"action": "accept", "content": {"name": "Alice"}}}
+
+    asked = _call(key, {**asking, "_meta": envelope}, path)
+    gone_on = _call(key, {**asking, "_meta": envelope, "inputResponses": answers}, path)
+    unasked = _call(key, {**asking, "_meta": ENVELOPE}, path)
+
+    assert asked["resultType"] == "input_required"
+    assert asked["inputRequests"]["user_name"]["method"] == "elicitation/create"
+    assert gone_on["content"][0]["text"] == "Hello, Alice!"
+    assert unasked["isError"]
+    assert not Call.objects.exclude(dialogue=None).exists()
+
+
+@of_newer
+@pytest.mark.usefixtures("behind")
+def test_error_of_the_server_keeps_its_code(people: People) -> None:
+    key, path = key_of(people), "/mcp/reference-modern"
+    params = {"name": "test_missing_capability", "arguments": {}, "_meta": ENVELOPE}
+    uri = "test://none"
+
+    response = _send(key, params, path)
+    missing = ask_modern(key, "resources/read", {"uri": uri}, {"Mcp-Name": uri}, path)
+
+    assert response.status_code == 400
+    assert response.json()["error"]["code"] == -32021
+    assert response.json()["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
+    assert missing.json()["error"]["code"] == -32602  # the older generation's is another
+
+
+def _call(key: str, params: dict[str, Any], path: str) -> Any:
+    return _send(key, params, path).json()["result"]
+
+
+def _send(key: str, params: dict[str, Any], path: str) -> Any:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {
+        "MCP-Protocol-Version": MODERN,
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": params["name"],
+    }
+    return send(key, message, headers, path)

@@ -7,9 +7,16 @@ from typing import Any
 import pytest
 
 from catalog.models import HealthCheck, Integration, Secret
-from catalog.servers.client.failure_classes import FAILURES, Owner, failure_class
 from catalog.servers.client.mcp_session import ToolResult
-from catalog.servers.client.server_problems import LABELS, WORDS, Reason, ServerProblemError
+from catalog.servers.client.server_problems import (
+    FAILURES,
+    LABELS,
+    WORDS,
+    Owner,
+    Reason,
+    ServerProblemError,
+    failure_class,
+)
 from catalog.servers.client.targets import HttpServer
 from catalog.servers.connections import _session_pool, server_requests
 from catalog.servers.connections._policy import Policy

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from acl.platform.heartbeat import KEY, note_heartbeat, worker_lives
+from acl.platform.processes import KEY, note_heartbeat, worker_lives
 from acl.platform.redis_circuit import attempt, redis_circuit
 
 

@@ -1,4 +1,4 @@
-"""Servers on standard streams, and all their misbehaviour."""
+"""Servers on standard streams: their commands, variables (CMD-1, CMD-5), and misbehaviour."""
 
 import asyncio
 import json
@@ -11,10 +11,21 @@ from typing import Any
 
 import psutil
 import pytest
+from pytest_django.fixtures import Settings
 
+from catalog.servers.client.launch_rules import (
+    CommandNotAllowedError,
+    Launchers,
+    check_command,
+    check_environment,
+    check_variables,
+    command_digest,
+)
 from catalog.servers.client.mcp_session import Session
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ServerLimits, StdioServer
+from catalog.servers.client.variable_rules import FAMILIES, refusal_reason
+from tests.connections.commands import HOSTILE
 from tests.connections.evil_server import QUICK, our_children, server, text_of
 
 
@@ -222,3 +233,132 @@ def test_command_that_is_not_there_is_told() -> None:
         asyncio.run(run())
 
     assert problem.value.reason is Reason.CANNOT_START
+
+
+LAUNCHERS = Launchers(
+    {
+        "uvx": "/opt/uvx",
+        "npx": "/opt/npx",
+        "docker": "/usr/bin/docker",
+        "python3": "/usr/bin/python3",
+        "node": "/usr/bin/node",
+        "sh": "/bin/sh",
+    },
+    Path("/data/servers"),
+)
+FINE = (
+    "uvx mcp-server-time==2026.1.2 --local-timezone Europe/Paris", "uvx mcp-server-time@2026.1.2",
+    "uvx --from mcp-server-git[all]==1.0 mcp-server-git -c server.toml", "npx -y mcp@1.0.0 --eval",
+    "uvx --python 3.12 a==1", "npx -y @modelcontextprotocol/server-everything@2026.1.26 stdio",
+    "npx --package=@a/b@1.0.0-rc.1 b", "docker run -i --rm -e TOKEN mcp/time:1.0 --x",
+    f"docker run mcp/time@sha256:{'a' * 64}", "python3 -u -m my_server", "python3 server.py -c x",
+    "node dist/index.js --eval", "/data/servers/7/bin/mcp-server-time", "/opt/uvx a==1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "command", [*HOSTILE, "uvx a==1\x00b", "uvx a==1\nrm", "uvx a==1 " + "x " * 300]
+)
+def test_hostile_command_is_refused(command: str) -> None:
+    with pytest.raises(CommandNotAllowedError):
+        check_command(command.split(" ") if command else [], LAUNCHERS)
+
+
+@pytest.mark.parametrize("command", FINE)
+def test_fine_command_is_kept_with_its_whole_path(command: str) -> None:
+    program, *arguments = command.split(" ")
+
+    checked = check_command([program, *arguments], LAUNCHERS)
+
+    assert checked == (LAUNCHERS.programs.get(program, program), *arguments)
+
+
+def test_no_launcher_unless_an_operator_names_it(settings: Settings, tmp_path: Path) -> None:
+    settings.PEGBOARD_LAUNCHERS, settings.PEGBOARD_DATA_DIR = (), tmp_path
+    nothing = Launchers.from_settings()
+    settings.PEGBOARD_LAUNCHERS = ("python3", "/usr/bin/never-there", "never-there")
+    some = Launchers.from_settings()
+
+    for command in (["uvx", "a==1"], ["python3", "x.py"]):
+        with pytest.raises(CommandNotAllowedError):
+            check_command(command, nothing)
+    assert set(some.programs) == {"python3", "never-there"}
+    assert Path(some.programs["python3"]).is_absolute()
+
+
+def test_approval_is_bound_to_every_part() -> None:
+    first = command_digest(["uvx", "a==1", "b c"], ["TOKEN"])
+
+    others = {
+        command_digest(["uvx", "a==1", "b", "c"], ["TOKEN"]),
+        command_digest(["uvx", "a==2", "b c"], ["TOKEN"]),
+        command_digest(["uvx", "a==1", "b c"], []),
+    }
+
+    assert len(others) == 3
+    assert first not in others
+    assert check_environment({"TOKEN": "x", "API_KEY": ""}) == {"TOKEN": "x", "API_KEY": ""}
+
+
+# Names required by published servers (Docker's catalogue, the MCP registry, ToolHive, client
+# configurations), and ordinary names with the same prefixes as refused ones.
+ORDINARY = (Path(__file__).parent / "ordinary_variables.txt").read_text().split()
+_STEERING = """
+LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT LD_DEBUG_OUTPUT LD_ORIGIN_PATH DYLD_INSERT_LIBRARIES LIBPATH
+GLIBC_TUNABLES GCONV_PATH LOCPATH NLSPATH GETCONF_DIR MALLOC_TRACE TZDIR OPENSSL_CONF
+OPENSSL_MODULES OPENSSL_ENGINES OPENSSL_CONF_INCLUDE SASL_PATH KRB5_CONFIG LDAPTLS_CACERT LDAPCONF
+ODBCSYSINI GTK_MODULES GIO_EXTRA_MODULES QT_PLUGIN_PATH VK_LAYER_PATH P11_KIT_DEBUG SSL_CERT_FILE
+SSL_CERT_DIR SSLKEYLOGFILE REQUESTS_CA_BUNDLE CURL_CA_BUNDLE NODE_EXTRA_CA_CERTS
+NODE_TLS_REJECT_UNAUTHORIZED AWS_CA_BUNDLE GRPC_DEFAULT_SSL_ROOTS_FILE_PATH PYTHONHTTPSVERIFY
+HTTP_PROXY HTTPS_PROXY ALL_PROXY FTP_PROXY NO_PROXY http_proxy https_proxy all_proxy Https_Proxy
+GRPC_PROXY WS_PROXY HOSTALIASES RES_OPTIONS LOCALDOMAIN RESOLV_HOST_CONF PATH HOME TMPDIR TMP TEMP
+SHELL ENV BASH_ENV BASH_FUNC_x BASHOPTS SHELLOPTS PS4 PROMPT_COMMAND IFS CDPATH ZDOTDIR
+XDG_CONFIG_HOME XDG_DATA_DIRS XDG_RUNTIME_DIR EDITOR VISUAL PAGER BROWSER LESSOPEN LESSCLOSE
+MANPAGER SSH_ASKPASS SUDO_ASKPASS CURL_HOME WGETRC GNUPGHOME INPUTRC TERMINFO VIMINIT PYTHONPATH
+PYTHONHOME PYTHONSTARTUP PYTHONINSPECT PYTHONBREAKPOINT PYTHONUSERBASE PYTHONWARNINGS
+PYTHONPLATLIBDIR PYTHONEXECUTABLE PYTHONSAFEPATH PYTHONPYCACHEPREFIX PYTHON_PRESITE PYTHON_HISTORY
+PIP_INDEX_URL PIP_CONFIG_FILE pip_index_url UV_INDEX_URL UV_PYTHON PIPX_HOME VIRTUAL_ENV
+CONDA_PREFIX POETRY_HOME PYTEST_PLUGINS COVERAGE_PROCESS_START DJANGO_SETTINGS_MODULE FLASK_APP
+NODE_OPTIONS NODE_PATH NODE_REPL_EXTERNAL_MODULE NODE_V8_COVERAGE NODE_CONFIG_DIR
+npm_config_registry NPM_CONFIG_USERCONFIG npm_config_script_shell YARN_RC_FILENAME yarn_plugins
+PNPM_HOME COREPACK_NPM_REGISTRY TS_NODE_COMPILER ELECTRON_RUN_AS_NODE BUN_INSTALL DENO_DIR
+DENO_V8_FLAGS JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS JAVA_HOME CLASSPATH MAVEN_OPTS
+GRADLE_OPTS DOTNET_STARTUP_HOOKS DOTNET_ROOT CORECLR_PROFILER CORECLR_ENABLE_PROFILING COR_PROFILER
+COMPlus_x ASPNETCORE_HOSTINGSTARTUPASSEMBLIES MONO_PATH PSModulePath NUGET_PLUGIN_PATHS RUBYOPT
+RUBYLIB GEM_PATH GEM_HOME BUNDLE_GEMFILE IRBRC PERL5OPT PERL5LIB PERL5DB PERLLIB PHPRC
+PHP_INI_SCAN_DIR COMPOSER_HOME LUA_INIT LUA_INIT_5_4 LUA_PATH LUA_CPATH_5_3 R_PROFILE
+R_PROFILE_USER R_ENVIRON R_LIBS JULIA_LOAD_PATH TCLLIBPATH ERL_FLAGS ELIXIR_ERL_OPTIONS GHCRTS
+OCAMLPATH GUILE_LOAD_PATH GOFLAGS GOPROXY GOTOOLCHAIN CGO_CFLAGS RUSTC_WRAPPER RUSTFLAGS CARGO_HOME
+MAKEFLAGS GIT_SSH GIT_SSH_COMMAND GIT_EXEC_PATH GIT_CONFIG GIT_CONFIG_COUNT GIT_CONFIG_KEY_0
+GIT_CONFIG_VALUE_0 GIT_CONFIG_GLOBAL GIT_CONFIG_PARAMETERS GIT_ASKPASS GIT_EDITOR GIT_PAGER
+GIT_EXTERNAL_DIFF GIT_DIR GIT_TEMPLATE_DIR GIT_PROXY_COMMAND GIT_SSL_NO_VERIFY GIT_SSL_CAINFO
+GIT_TRACE GIT_ALLOW_PROTOCOL DOCKER_HOST DOCKER_CONFIG DOCKER_CONTEXT CONTAINER_HOST
+CONTAINERS_CONF PEGBOARD_SECRET_KEY
+"""
+
+
+@pytest.mark.parametrize("name", _STEERING.split())
+def test_variable_that_steers_the_process_is_refused_in_any_case(name: str) -> None:
+    for written in (name, name.lower(), name.upper()):
+        with pytest.raises(CommandNotAllowedError, match="Pegboard does not set"):
+            check_environment({written: "x"})
+
+
+@pytest.mark.parametrize("name", ["", "A=B", "A B", "1A", "A\n", "A\x00", "É", "A-B", "A" * 129])
+def test_what_is_no_name_is_refused(name: str) -> None:
+    with pytest.raises(CommandNotAllowedError, match="not a valid name"):
+        check_variables([name])
+
+
+def test_every_ordinary_name_passes() -> None:
+    assert len(ORDINARY) > 500
+
+    assert [name for name in ORDINARY if refusal_reason(name)] == []
+
+
+def test_no_family_is_empty_or_excuses_what_it_does_not_have() -> None:
+    for family in FAMILIES:
+        assert family.words.split()
+        for name in family.free.split():
+            assert not family.has(name)
+            assert any(name.startswith(word.rstrip("*+")) for word in family.words.split())

@@ -57,7 +57,11 @@ def render_types(components: Schema) -> str:
     done: dict[str, str] = {}
     for root in ROOTS:
         _define(root, components, done)
-    shared = _shared(components["SelectionInMode"], components["Discovery"])
+    mine, theirs = (
+        {name: _field(name, field, each, {}) for name, field in each["properties"].items()}
+        for each in (components["SelectionInMode"], components["Discovery"])
+    )
+    shared = {name: kind for name, kind in mine.items() if theirs.get(name) == kind}
     offer = _class("Offer", "The model's part of every answer to a message.", shared)
     text = "\n\n".join([_BEGINNING + "\n".join(parts), *done.values(), offer]) + "\n"
     ruff = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(MODULE), "-"]
@@ -87,14 +91,6 @@ def _class(name: str, about: str, fields: dict[str, str]) -> str:
     text = textwrap.fill(" ".join(about.split()), 90, subsequent_indent="    ")
     lines = "\n".join(f"    {field}: {kind}" for field, kind in fields.items())
     return f'class {name}(TypedDict):\n    """{text}"""\n\n{lines}\n'
-
-
-def _shared(one: Schema, other: Schema) -> dict[str, str]:
-    mine, theirs = (
-        {name: _field(name, field, each, {}) for name, field in each["properties"].items()}
-        for each in (one, other)
-    )
-    return {name: kind for name, kind in mine.items() if theirs.get(name) == kind}
 
 
 def _type(field: Schema, components: Schema | None = None) -> str:

@@ -39,7 +39,7 @@ ELSEWHERE = (
     Elsewhere(
         r"DATABASE_URL=.* DATABASE_OWNER_URL=.* DATABASE_SUPERUSER_URL=.*prepare_database",
         "there are no such servers",
-        "tests/embedded/test_preparing.py"
+        "tests/embedded/test_postgres.py"
         "::test_roles_and_database_are_made_and_making_them_again_changes_nothing",
     ),
     Elsewhere(
@@ -94,7 +94,7 @@ ELSEWHERE = (
     Elsewhere(
         r"\.venv/bin/python manage\.py (export|apply) pegboard\.yaml.*",
         "it needs the file of the command before, and leaves it behind",
-        "tests/config_file/test_commands.py::test_export_writes_what_apply_reads",
+        "tests/config_file/test_applying.py::test_export_writes_what_apply_reads",
     ),
     Elsewhere(
         r"make first-steps",

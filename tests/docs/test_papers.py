@@ -1,6 +1,8 @@
-"""The docs name only what exists."""
+"""Docs name only what exists, docstrings read well (PEP 257), and test modules stand alone."""
 
+import ast
 import re
+from collections.abc import Iterator
 from functools import cache
 from os.path import relpath
 from pathlib import Path
@@ -85,12 +87,8 @@ def test_commands_exist(paper: Path) -> None:
     targets = set(re.findall(r"(?:`|^)make ([a-z-]+)", text, re.MULTILINE))
 
     assert commands <= get_commands().keys()
-    assert targets <= _make_targets()
-
-
-def _make_targets() -> set[str]:
     makefile = (PROJECT / "Makefile").read_text("utf-8")
-    return set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    assert targets <= set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
 
 
 @every_paper
@@ -187,3 +185,74 @@ def test_changelog_is_short_enough_to_be_read() -> None:
     words = (PROJECT / "CHANGELOG.md").read_text("utf-8").split()
 
     assert len(words) < 4_000, "remove entries that a merge brought back, or merge some into one"
+
+
+TESTS = Path(__file__).parents[1]
+
+
+def test_no_test_module_is_imported_by_another() -> None:
+    borrowed = {
+        f"{path.relative_to(TESTS)} imports {name}"
+        for path in TESTS.rglob("*.py")
+        for name in _imported_modules(path)
+        if name.rpartition(".")[2].startswith("test_")
+    }
+
+    assert borrowed == set()
+
+
+def _imported_modules(path: Path) -> set[str]:
+    """Return the dotted names that a file's import statements may mean as modules."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {name for name in names if name.startswith("tests.")}
+
+
+FOLDERS = ("acl", "catalog", "discovery", "marketplace", "docs", "tests")
+# Words that begin a clause in place of a noun or a verb.
+CLAUSES = {
+    "What", "Whatever", "Whether", "Who", "Whoever", "Whom", "Whose", "One", "That", "Those",
+    "Which", "How", "Where", "Why", "When", "Whenever", "If", "As", "From", "Of", "Its", "By",
+    "Let", "Nothing", "Nobody", "Everything",
+}  # fmt: skip
+RELATIVE = re.compile(r"(The|An?)\b[^.:,]*\b(that|which|who|whom|where)\b")
+Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_docstrings_begin_with_a_verb_or_a_noun(folder: str) -> None:
+    found = [
+        f"{path.relative_to(PROJECT)}: {line}"
+        for path in sorted((PROJECT / folder).rglob("*.py"))
+        if "migrations" not in path.parts
+        for line in _first_lines(path)
+        if _begins_badly(line)
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "line", ["What a key may do.", "Whether it is open.", "The row that was read.", "One key."]
+)
+def test_clauses_are_noticed(line: str) -> None:
+    assert _begins_badly(line)
+
+
+@pytest.mark.parametrize("line", ["Return the key.", "A stored definition.", "Rules of spaces."])
+def test_verbs_and_nouns_pass(line: str) -> None:
+    assert not _begins_badly(line)
+
+
+def _first_lines(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, Documented) and (text := ast.get_docstring(node)):
+            yield text.partition("\n")[0]
+
+
+def _begins_badly(line: str) -> bool:
+    return line.split()[0].strip('",.:`;') in CLAUSES or bool(RELATIVE.match(line))

@@ -11,7 +11,7 @@ from catalog.effects.server_categories import ServerTexts, ToolTexts, categorize
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor
 from catalog.formats.loader import load_path
 from catalog.models import Capability
-from catalog.registration.scratch_catalog import assign_categories
+from catalog.registration.catalog_rebuild import assign_categories
 from tests.catalog.builders import store, tool
 from tests.effects.labelled import SHARED, definitions, digest
 from tests.effects.sample import fresh_rows

@@ -16,11 +16,11 @@ from django.db import connection
 
 from marketplace.operate.embedded._child_processes import (
     MINIMAL_ENVIRONMENT,
+    server_account,
     start_child,
     stop_child,
     wait_until,
 )
-from marketplace.operate.embedded._server_account import server_account
 from marketplace.operate.embedded.data_folder import read_or_create_password
 from marketplace.operate.embedded.postgres import _CLUSTER, EmbeddedPostgres, postgres_programs
 from marketplace.operate.roles.names import APP, OWNER, TEMPLATE

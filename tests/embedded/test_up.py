@@ -161,7 +161,12 @@ def test_process_that_talks_to_strangers_can_read_no_key(run: Run) -> None:
     names = ("secret_key", "encryption_keys", "database_owner_password")
     keys = [(run.data / name).read_text().strip().encode() for name in names]
     run.wait_for_log("connections.log", " ready.")
-    process = _connections(run)
+    (found,) = [
+        child
+        for child in run.descendants()
+        if "--queues=servers" in child.cmdline() and child.name() != "bwrap"
+    ]
+    process = found
     seen = Path(f"/proc/{process.pid}/root")
     if (seen / run.data.relative_to("/") / "lock").exists():
         pytest.skip("No cell can be made here, so that nothing is covered.")
@@ -261,15 +266,6 @@ def test_database_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
     assert "Pegboard cannot run: the database at 127.0.0.1:" in answer
     assert "hush" not in answer
     assert "Traceback" not in answer
-
-
-def _connections(run: Run) -> psutil.Process:
-    (found,) = [
-        child
-        for child in run.descendants()
-        if "--queues=servers" in child.cmdline() and child.name() != "bwrap"
-    ]
-    return found
 
 
 def _memory_of(pid: int) -> bytes:

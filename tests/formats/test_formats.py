@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from catalog.formats import readers
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, Loaded
+from catalog.formats.files import DEFAULT_LIMITS
 from catalog.formats.loader import FORMATS, load_path, load_value
 from catalog.formats.loose_text import parse_loose
-from catalog.formats.read_limits import DEFAULT_LIMITS
 from tests.examples import EXAMPLES_OF_TEXTS
 from tests.formats.folders import SAMPLES, capability, integration, reasons, write
 

@@ -1,12 +1,19 @@
-"""Third-party files are read within limits, and nothing outside of them (YAML-1, DOS-1, DOS-2)."""
+"""Third-party files, manifests and skills are read within limits, and nothing outside of them."""
 
+import io
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from catalog.formats.entry import Document
 from catalog.formats.files import (
+    DEFAULT_LIMITS,
+    Limits,
     RefusedError,
     parse_json,
     parse_yaml,
@@ -14,8 +21,10 @@ from catalog.formats.files import (
     read_text,
     resolve_types,
 )
-from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
-from tests.formats.folders import write
+from catalog.formats.loader import load_path
+from catalog.formats.skill import read as read_skill
+from tests.examples import EXAMPLES_OF_TEXTS
+from tests.formats.folders import capability, integration, load, reasons, write
 
 BILLION_LAUGHS = "a: &a [x, x]\n" + "".join(
     f"{name}: &{name} [*{before}, *{before}]\n"
@@ -149,3 +158,203 @@ def test_overlong_line_is_passed_over(tmp_path: Path) -> None:
     lines = list(read_lines(path, tmp_path, limits=limits))
 
     assert lines == [(1, b"one\n"), (2, None), (3, b"three\n"), (4, b"y" * 100)]
+
+
+MINIMAL = "name: lamp\nkind: tool\ndescription: Switches a lamp.\n"
+NAME = "CAPABILITY.yaml"
+
+
+def test_three_fields_are_enough(tmp_path: Path) -> None:
+    lamp = capability(load(tmp_path, NAME, MINIMAL))
+
+    assert (lamp.identifier, lamp.full_name, lamp.integration) == ("tool:lamp", "lamp", "lamp")
+    assert (lamp.display_name, lamp.available, lamp.side_effect) == ("Lamp", True, "write")
+
+
+@pytest.mark.parametrize("field", ["name", "kind", "description"])
+def test_required_field_is_missed_by_name(tmp_path: Path, field: str) -> None:
+    lines = [line for line in MINIMAL.splitlines() if not line.startswith(field)]
+
+    loaded = load(tmp_path, NAME, "\n".join(lines))
+
+    assert not loaded.capabilities
+    assert reasons(loaded) == [f"{NAME}: {field}: is required"]
+
+
+def test_unknown_kind_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    loaded = load(tmp_path, NAME, MINIMAL.replace("tool", "gadget"))
+
+    assert reasons(loaded) == [
+        f"{NAME}: kind: must be one of tool, skill, extension, channel, voice, emergent-tool"
+    ]
+
+
+def test_declared_id_is_kept(tmp_path: Path) -> None:
+    assert capability(load(tmp_path, NAME, MINIMAL + "id: lamp-7\n")).identifier == "lamp-7"
+
+
+def test_name_that_yaml_would_read_as_something_else_stays_a_text(tmp_path: Path) -> None:
+    loaded = load(tmp_path, NAME, "name: no\nkind: tool\ndescription: 1:30\ntags: [on, 2026-01-01]")
+
+    assert (capability(loaded).full_name, capability(loaded).description) == ("no", "1:30")
+    assert capability(loaded).tags == ("on", "2026-01-01")
+
+
+@pytest.mark.parametrize("key", ["inputSchema", "input_schema", "schema"])
+def test_schema_has_types_in_every_key_style(tmp_path: Path, key: str) -> None:
+    schema = f"{key}: {{type: object, properties: {{n: {{enum: [1, '1', yes], default: 1}}}}}}\n"
+
+    lamp = capability(load(tmp_path, NAME, MINIMAL + schema))
+
+    assert lamp.input_schema is not None
+    assert lamp.input_schema["properties"] == {"n": {"enum": [1, "1", "yes"], "default": 1}}
+
+
+def test_wrong_types_are_reported_and_the_rest_loads(tmp_path: Path) -> None:
+    wrong = "tags: {a: b}\navailable: perhaps\nexamples: [{q: 1}]\nedges: [x, {target: y}]\n"
+
+    loaded = load(tmp_path, NAME, MINIMAL + wrong)
+
+    assert capability(loaded).examples == ('{"q":1}',)
+    assert {defect.field: defect.reason for defect in loaded.defects} == {
+        "available": "must be true or false",
+        "tags": "must be a list of texts",
+        "edges[0]": "must be a mapping",
+        "edges[1].type": "is required",
+    }
+
+
+def test_unknown_ai_access_is_taken_as_blocked(tmp_path: Path) -> None:
+    loaded = load(tmp_path, NAME, MINIMAL + "aiAccess: always\n")
+
+    assert capability(loaded).ai_access == "blocked"
+    assert loaded.defects[0].field == "aiAccess"
+
+
+def test_skill_beside_the_manifest_is_its_content(tmp_path: Path) -> None:
+    write(tmp_path, "SKILL.md", "---\nname: other\n---\nTurn it on first.\n")
+
+    loaded = load_path(write(tmp_path, NAME, MINIMAL).parent)
+
+    assert capability(loaded).content == "Turn it on first."
+    assert integration(loaded).kind == "manifest"
+
+
+@pytest.mark.parametrize(
+    "path", ["../secret.md", "/etc/hostname", "a/../../secret.md", "link.md", "..\\\\secret.md"]
+)
+def test_content_outside_the_folder_is_refused(tmp_path: Path, path: str) -> None:
+    write(tmp_path, "secret.md", "canary")
+    folder = tmp_path / "lamp"
+    folder.mkdir()
+    (folder / "link.md").symlink_to("../secret.md")
+
+    loaded = load(folder, NAME, f"{MINIMAL}skillContent: '{path}'\n")
+
+    assert capability(loaded).content == ""
+    assert loaded.defects[0].field == "skillContent"
+    assert "canary" not in repr(loaded)
+
+
+def test_linked_schema_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, "schema.json", "{}")
+    folder = tmp_path / "lamp"
+    folder.mkdir()
+    (folder / "schema.json").symlink_to("../schema.json")
+
+    loaded = load(folder, NAME, MINIMAL)
+
+    assert reasons(loaded) == [f"{NAME}: schema.json: leads out of the folder"]
+
+
+def test_channel_in_a_manifest_is_communication_too(tmp_path: Path) -> None:
+    loaded = load(tmp_path, NAME, MINIMAL.replace("kind: tool", "kind: channel\ncategory: lights"))
+
+    assert capability(loaded).category == "communication"
+
+
+# Descriptions that other loaders take and YAML does not, or takes for something else.
+ODD = [
+    "Use when: the user asks for a plan",
+    "[x] - marks what is done",
+    "*Always* use this first",
+    "`code` and @mentions",
+    "&anchors and !tags",
+    '"Quoted" at the start only',
+    "- a dash, not a list: really",
+    "{braces} first",
+    "100% of the work: done",
+    "> not a block: a quotation",
+    "don't: worry",
+    "# 1 in its kind",
+]
+WORDS = st.lists(
+    st.sampled_from(["plan", "the", "day", "x: y", "[a]", "#b"]), min_size=1, max_size=5
+)
+
+
+@settings(max_examples=EXAMPLES_OF_TEXTS * 2)
+@given(odd=st.sampled_from(ODD), words=WORDS, end=st.sampled_from(["\n", "\r\n"]))
+def test_description_that_is_no_yaml_is_read_as_text(odd: str, words: list[str], end: str) -> None:
+    described = f"{odd} {' '.join(words)}"
+    lines = [
+        "---",
+        "name: day-planner",
+        f"description: {described}",
+        "license: MIT",
+        "---",
+        "Do it.",
+    ]
+    document = Document(file="day-planner/SKILL.md", value=end.join(lines))
+
+    [skill] = read_skill(document).capabilities
+
+    assert skill.full_name == "day-planner"
+    assert skill.content == "Do it."
+    first = next(word for word in described.replace("#", " ").split() if word.isalpha())
+    assert first in skill.description or document.defects
+
+
+@pytest.mark.parametrize("odd", ODD[:5])
+def test_what_was_read_as_text_is_told(tmp_path: Path, odd: str) -> None:
+    text = f"---\nname: planner\ndescription: {odd}\nallowed-tools: [Read, Write]\n---\nDo it."
+    loaded = load(tmp_path, "planner/SKILL.md", text)
+
+    assert capability(loaded).description == odd
+    assert capability(loaded).annotations["allowedTools"] == ["Read", "Write"]
+    assert ["description" in reason for reason in reasons(loaded)] == [True]
+
+
+def archive(files: dict[str, str]) -> bytes:
+    body = io.BytesIO()
+    with zipfile.ZipFile(body, "w") as packed:
+        for name, text in files.items():
+            packed.writestr(name, text)
+    return body.getvalue()
+
+
+SKILL = "---\ndescription: Plans a day.\n---\nDo it."
+
+
+@pytest.mark.parametrize(
+    ("files", "name"),
+    [
+        ({"day-planner/SKILL.md": SKILL, "day-planner/a.md": "A"}, "day-planner"),
+        ({"SKILL.md": SKILL}, "packed"),
+        ({"skill.md": SKILL, "scripts/x.py": "1"}, "packed"),
+        ({"a/b/Skill.md": SKILL.replace("---\n", "---\nname: own\n", 1)}, "own"),
+    ],
+)
+def test_archive_is_the_skill_in_it(tmp_path: Path, files: dict[str, str], name: str) -> None:
+    loaded = load(tmp_path, "packed.skill", archive(files))
+
+    assert capability(loaded).full_name == name
+    assert capability(loaded).content == "Do it."
+
+
+@pytest.mark.parametrize("body", [b"no archive", archive({"a.txt": "A"}), archive({"../x": "A"})])
+def test_archive_without_a_skill_is_refused_with_the_reason(tmp_path: Path, body: bytes) -> None:
+    loaded = load(tmp_path, "packed.skill", body)
+
+    assert not loaded.capabilities
+    assert len(loaded.defects) == 1

@@ -1,15 +1,26 @@
-"""Tools of servers: names, schemas and limits (DOS-1, DOS-2, SHD-1)."""
+"""Tools of servers and of several files: names, schemas, limits, merged and stored."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from catalog.formats.descriptors import IntegrationDescriptor, Loaded
-from catalog.formats.read_limits import Limits
+from catalog.formats._merge import merge, with_short_name
+from catalog.formats.descriptors import (
+    Descriptor,
+    EdgeDescriptor,
+    IntegrationDescriptor,
+    Loaded,
+    column_values,
+    from_columns,
+)
+from catalog.formats.files import Limits
+from catalog.formats.loader import load_path
 from catalog.formats.readers.tools_list import normalize_tools
-from tests.formats.folders import capability, load, reasons
+from catalog.formats.runtime import normalize_runtime
+from tests.formats.folders import capability, integration, load, reasons, write
 
 SERVER = IntegrationDescriptor(slug="box", kind="mcp", title="Box")
 
@@ -196,3 +207,215 @@ def test_tool_for_its_servers_app_only_is_no_models(meta: dict[str, Any], access
     loaded = tools({"name": "act", "inputSchema": {"type": "object"}, "_meta": meta})
 
     assert capability(loaded).ai_access == access
+
+
+def lines(*tools: dict[str, Any]) -> str:
+    return "\n".join(json.dumps(tool) for tool in tools)
+
+
+def skill(name: str, description: str = "Does it.") -> str:
+    return f"---\nname: {name}\ndescription: {description}\n---\nText."
+
+
+def server(name: str, *tools: str) -> str:
+    return json.dumps({"server": name, "tools": [{"name": tool} for tool in tools]})
+
+
+def test_repetition_is_dropped_without_a_word(tmp_path: Path) -> None:
+    write(tmp_path, "a/SKILL.md", skill("same"))
+    write(tmp_path, "b/SKILL.md", skill("same"))
+
+    loaded = load_path(tmp_path)
+
+    assert capability(loaded).source_ref["file"] == "a/SKILL.md"
+    assert not loaded.defects
+
+
+def test_contradiction_keeps_the_first_and_is_reported(tmp_path: Path) -> None:
+    write(tmp_path, "a/SKILL.md", skill("same", "First."))
+    write(tmp_path, "b/SKILL.md", skill("same", "Second."))
+
+    loaded = load_path(tmp_path)
+
+    assert capability(loaded).description == "First."
+    assert reasons(loaded) == ["b/SKILL.md: name: same is already declared in a/SKILL.md"]
+
+
+def test_server_and_skill_of_one_name_both_load(tmp_path: Path) -> None:
+    write(tmp_path, "a/SKILL.md", skill("github"))
+    write(tmp_path, "b/tools.json", server("github", "create_issue"))
+
+    loaded = load_path(tmp_path)
+
+    assert {one.slug: one.kind for one in loaded.integrations} == {
+        "github": "mcp",
+        "github-skill": "skill",
+    }
+    assert {one.full_name for one in loaded.capabilities} == {
+        "github__create_issue",
+        "github-skill",
+    }
+
+
+def test_names_do_not_depend_on_the_order_of_files(tmp_path: Path) -> None:
+    write(tmp_path, "one/a/SKILL.md", skill("github"))
+    write(tmp_path, "one/b/tools.json", server("github", "create_issue"))
+    write(tmp_path, "two/b/SKILL.md", skill("github"))
+    write(tmp_path, "two/a/tools.json", server("github", "create_issue"))
+
+    one, two = load_path(tmp_path / "one"), load_path(tmp_path / "two")
+
+    assert {c.identifier for c in one.capabilities} == {c.identifier for c in two.capabilities}
+
+
+def test_two_that_share_a_name_both_get_a_short_form(tmp_path: Path) -> None:
+    first = {"id": "1", "name": "think", "server": "Mind", "description": "One."}
+    second = {"id": "2", "name": "think", "server": "mind", "description": "Two."}
+
+    forwards = load_path(write(tmp_path, "a.jsonl", lines(first, second)))
+    backwards = load_path(write(tmp_path, "b.jsonl", lines(second, first)))
+
+    names = {one.identifier: one.full_name for one in forwards.capabilities}
+    assert names == {one.identifier: one.full_name for one in backwards.capabilities}
+    assert len(set(names.values())) == 2
+    assert all(name.startswith("mind__think_") for name in names.values())
+
+
+def test_declared_id_is_never_taken_from_another(tmp_path: Path) -> None:
+    first = {"id": "same", "name": "a", "description": "One."}
+    second = {"id": "same", "name": "b", "description": "Two."}
+
+    loaded = load_path(write(tmp_path, "catalog.jsonl", lines(first, second)))
+
+    assert capability(loaded).action == "a"
+    assert "same is already declared" in reasons(loaded)[0]
+
+
+def test_short_name_changes_the_id_that_follows_from_it(tmp_path: Path) -> None:
+    tool = capability(load_path(write(tmp_path, "tools.json", server("box", "open"))))
+
+    short = with_short_name(tool)
+
+    assert short.full_name.startswith("box__open_")
+    assert short.identifier == f"tool:{short.full_name}"
+
+
+def test_nothing_merges_to_nothing() -> None:
+    assert merge([]) == Loaded()
+
+
+def test_voice_provider_is_read() -> None:
+    loaded = normalize_runtime(
+        {"kind": "voice", "name": "whisper", "description": "Turns speech into text."}
+    )
+
+    assert capability(loaded).identifier == "voice:whisper"
+    assert integration(loaded).kind == "voice"
+
+
+def test_skill_of_a_user_has_its_content() -> None:
+    loaded = normalize_runtime(
+        {"kind": "skill", "name": "haiku", "description": "Writes haiku.", "content": "5, 7, 5."}
+    )
+
+    assert (capability(loaded).content, capability(loaded).side_effect) == ("5, 7, 5.", "read")
+
+
+def test_emergent_tool_may_belong_to_an_integration() -> None:
+    body = {"kind": "emergent-tool", "name": "sum_up", "description": "Sums up.", "inputSchema": {}}
+
+    loaded = normalize_runtime(body, integration="office")
+
+    assert capability(loaded).full_name == "office__sum_up"
+    assert capability(loaded).identifier == "emergent-tool:office__sum_up"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ([], "request: file: must be a mapping"),
+        ({}, "request: name: is required"),
+        ({"name": "x", "description": "y"}, "request: kind: is required"),
+        (
+            {"name": "x", "kind": "tool", "description": "y"},
+            "request: kind: must be one of voice, skill, emergent-tool",
+        ),
+        ({"name": ["x"], "kind": "voice"}, "request: name: must be text"),
+        (
+            {"name": "x", "kind": "voice", "description": "y", "inputSchema": 3},
+            "request: inputSchema: must be a mapping (a JSON schema)",
+        ),
+    ],
+)
+def test_refused_body_says_which_field(body: Any, reason: str) -> None:
+    loaded = normalize_runtime(body)
+
+    assert not loaded.capabilities
+    assert reasons(loaded) == [reason]
+
+
+def test_body_reaches_no_file() -> None:
+    body = {"kind": "skill", "name": "x", "description": "y", "skillContent": "/etc/hostname"}
+
+    assert capability(normalize_runtime(body)).content == ""
+
+
+def test_capability_comes_back_from_json() -> None:
+    one = Descriptor(
+        kind="tool",
+        integration="mail",
+        action="send",
+        full_name="mail__send",
+        identifier="tool:mail__send",
+        display_name="Send",
+        description="Sends a mail.",
+        category="mail",
+        tags=("post",),
+        examples=("mail it",),
+        input_schema={"required": ["to"]},
+        edges=(EdgeDescriptor("mail__search", "REQUIRES", 0.5),),
+    )
+
+    assert from_columns(Descriptor, json.loads(json.dumps(column_values(one)))) == one
+
+
+def test_integration_comes_back_without_fields_that_it_does_not_have() -> None:
+    one = IntegrationDescriptor("mail", "mcp", "Mail", command=("npx", "mail"))
+
+    stored = json.loads(json.dumps(column_values(one))) | {"state": "approved"}
+
+    assert from_columns(IntegrationDescriptor, stored) == one
+    assert from_columns(IntegrationDescriptor, stored | {"command": None}).command == ()
+
+
+def test_columns_of_an_integration_have_lists_in_place_of_tuples() -> None:
+    descriptor = IntegrationDescriptor(
+        slug="clock", kind="mcp", title="Clock", command=("uvx", "clock"), source_ref={"file": "x"}
+    )
+
+    values = column_values(descriptor)
+
+    lists = {"command": ["uvx", "clock"], "required_secrets": []}
+    assert values == asdict(descriptor) | lists
+    assert values["source_ref"] is not descriptor.source_ref
+
+
+def test_columns_of_a_capability_have_its_relations_as_plain_values() -> None:
+    edge = EdgeDescriptor(target="clock.set", type="follows", weight=0.5)
+    descriptor = Descriptor(
+        kind="tool",
+        integration="clock",
+        action="get",
+        full_name="clock_get",
+        identifier="clock.get",
+        display_name="Get",
+        description="Tell the time.",
+        category="time",
+        edges=(edge,),
+        tags=("time",),
+    )
+
+    values = column_values(descriptor)
+
+    assert values["edges"] == [{"target": "clock.set", "type": "follows", "weight": 0.5}]
+    assert (values["tags"], values["examples"]) == (["time"], [])

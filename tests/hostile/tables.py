@@ -6,7 +6,7 @@ from functools import cache
 
 from django.db import connection, transaction
 
-from acl.platform.prepared_statements import rows_of
+from acl.platform.database_connections import rows_of
 from tests.databases import as_superuser, read_as_superuser
 
 # Records of visits, which do not count as changes.

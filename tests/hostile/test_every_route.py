@@ -14,8 +14,6 @@ from tests.hostile.places import Place, each_place, places_where
 from tests.hostile.routes import (
     DJANGO_ADMIN,
     NOTHING_PRIVATE,
-    NOWHERE,
-    OPEN,
     ROUTES,
     SCOPES,
     SIGN_IN,
@@ -176,17 +174,3 @@ def test_insider_cannot_tell_a_strangers_thing_from_none(world: World, place: Pl
                 unknown = counted(world, client, row, method, {named: UNKNOWN[named]})
                 assert theirs == unknown, f"{row.route}: {method} {named}"
                 assert theirs[0] in {400, 403, 404} or "payroll" not in theirs[1]
-
-
-@places_where(lambda row: row.door not in (OPEN, NOWHERE, DJANGO_ADMIN))
-def test_the_row_reaches_what_it_is_about(world: World, place: Place) -> None:
-    """Otherwise the refusals above could be due to a wrong address or body.
-
-    All of Django's admin is opened in tests/pages/test_admin.py.
-    """
-    for row in place.rows:
-        for method in row.methods.split():
-            with taken_back():
-                status = ask(world, world.client(row.door.insider), row, method).status_code
-
-            assert status < 400 or status == row.answers, f"{row.route}: {method}"

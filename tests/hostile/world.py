@@ -21,7 +21,7 @@ from acl.audit.recorder import record
 from acl.keys.lifecycle import create_key, revoke_key
 from acl.models import AccessRequest, ApiKey, Invitation, SignInGroup, Space
 from acl.people._invitations import invite
-from acl.people.service_accounts import create_service_account
+from acl.people.people import create_service_account
 from catalog.models import (
     ApiDocument,
     Capability,
@@ -50,7 +50,7 @@ from discovery.models import (
     OutcomeAlert,
     Turn,
 )
-from marketplace.listings.search_index import describe_missing
+from marketplace.listings.search import describe_missing
 from marketplace.listings.store import built_in_source
 from marketplace.models import (
     Addition,

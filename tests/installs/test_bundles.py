@@ -23,8 +23,7 @@ from catalog.models import Integration
 from catalog.servers.connections.server_requests import call_tool
 from marketplace.installs.packages import mcpb
 from marketplace.installs.packages.client import Watch
-from marketplace.installs.packages.folders import Place
-from marketplace.installs.packages.result import PackageProblemError
+from marketplace.installs.packages.folders import PackageProblemError, Place
 from marketplace.installs.preparation import prepare_install
 from marketplace.installs.requests import start_install
 from marketplace.installs.worker import install

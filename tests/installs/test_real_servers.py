@@ -25,7 +25,7 @@ from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Integration
 from catalog.servers.cell.command import user_of
-from catalog.servers.cell.file_owner import give_folder
+from catalog.servers.cell.visible_files import give_folder
 from catalog.servers.connections import server_requests
 from catalog.servers.connections.server_requests import call_tool
 from marketplace.installs.disk_cleanup import clean_up

@@ -1,50 +1,36 @@
-"""The pages of integrations: for admins, and for everyone else."""
+"""The pages of integrations and their use: for admins, and for everyone else."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from acl.models import AuditEntry
 from acl.platform.redis_circuit import attempt
-from catalog.models import HealthCheck, Integration, Secret
+from catalog.models import Capability, HealthCheck, Integration
 from catalog.readiness.obstacles import Obstacle
 from catalog.servers.secrets.sealed_values import values_for
-from marketplace.integrations._status import describe_status
+from discovery.insights.use import list_people_using, use_by_integration
+from discovery.models import Call
+from marketplace.integrations.listing import (
+    IntegrationFilters,
+    describe_status,
+    list_integrations,
+    rows_of,
+)
 from marketplace.integrations.server_health import HEIGHT, chart_of
 from marketplace.models import Installation, Listing
-from tests.factories import CapabilityFactory, IntegrationFactory, give
+from tests.access.people import People, invite
+from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give, waiting_call
 from tests.integrations.conftest import CANARY, installed
 
 
 def words(client: Client, path: str) -> str:
     return " ".join(client.get(path).content.decode().split())
-
-
-def test_pages_do_not_exist_for_who_is_no_admin(as_alice: Client, mail: Integration) -> None:
-    paths = ["", "mail/", "mail/update/", "mail/repair/", "mail/uninstall/"]
-    changes = [
-        "check",
-        "switch",
-        "retry",
-        "roll-back",
-        "repair",
-        "uninstall",
-        "secrets",
-        "own-secrets",
-    ]
-
-    got = {as_alice.get(f"/integrations/{path}").status_code for path in paths}
-    body = {"name": "mail", "value": "x", "own": "on", "enabled": ""}
-    posted = {as_alice.post(f"/integrations/mail/{path}/", body).status_code for path in changes}
-
-    assert (got, posted) == ({404}, {404})
-    assert "Integrations" not in words(as_alice, "/tools/")
-    assert Integration.objects.get(slug="mail").enabled
-    assert not Secret.objects.exists()
 
 
 def test_list_tells_how_each_stands(as_admin: Client, mail: Integration, support: Group) -> None:
@@ -298,3 +284,89 @@ def test_page_and_api_list_what_could_not_be_read(as_admin: Client, mail: Integr
 
     assert "must be a mapping &lt;b&gt;" in page
     assert installation["defects"] == defects
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    return invite()
+
+
+@pytest.fixture
+def as_root(people: People) -> Client:
+    client = Client()
+    client.force_login(UserFactory.create(username="root", is_staff=True, is_superuser=True))
+    return client
+
+
+def called(user: User, tool: Capability, *, days: float, state: str = "completed") -> None:
+    call = waiting_call(user, user.groups.get(), tool, "x")
+    at = timezone.now() - timedelta(days=days)
+    Call.objects.filter(pk=call.pk).update(
+        state=state, needs_approval=False, created_at=at, ended_at=at
+    )
+
+
+def test_row_counts_calls_and_errors_of_the_week(people: People, as_root: Client) -> None:
+    called(people.alice, people.send, days=1)
+    called(people.bob, people.search, days=2, state="failed")
+    called(people.alice, people.send, days=9)
+    called(people.charlie, people.pay, days=40)
+
+    use = use_by_integration([people.gmail.pk, people.wiki.pk, people.payroll.pk])
+    page = " ".join(as_root.get("/integrations/").content.decode().split())
+
+    gmail, payroll = use[people.gmail.pk], use[people.payroll.pk]
+    assert (gmail.calls, gmail.failed, gmail.people) == (2, 1, 2)
+    assert (payroll.calls, payroll.people) == (0, 0)
+    assert people.wiki.pk not in use
+    assert "2 calls this week" in page
+    assert "/calls/?integration=gmail&amp;state=failed" in page
+
+
+def test_unused_ones_are_found(people: People, as_root: Client) -> None:
+    called(people.alice, people.send, days=29)
+    called(people.charlie, people.pay, days=31)
+    IntegrationFactory.create(slug="off", enabled=False)
+
+    found = list_integrations(IntegrationFilters(show="unused"))
+
+    assert {integration.slug for integration in found} == {"wiki", "payroll"}
+    assert as_root.get("/integrations/?show=unused").status_code == 200
+
+
+def is_on(slug: str) -> bool:
+    return Integration.objects.get(slug=slug).enabled
+
+
+def test_page_says_who_uses_it_before_it_is_switched_off(people: People, as_root: Client) -> None:
+    for days in (1, 2):
+        called(people.alice, people.send, days=days)
+    called(people.bob, people.search, days=40)
+
+    page = " ".join(as_root.get("/integrations/gmail/").content.decode().split())
+
+    assert [(one.user, one.group, one.calls) for one in list_people_using(people.gmail.pk)] == [
+        ("alice", "support", 2)
+    ]
+    assert "2 calls, last" in page
+    switch = "/integrations/gmail/switch/"
+    asked = as_root.post(switch, {"enabled": ""})
+    kept = is_on("gmail")
+    assert asked.status_code == 200
+    assert "2 calls, last" in " ".join(asked.content.decode().split())
+    as_root.post(switch, {"enabled": "", "confirmed": "on"})
+    as_root.post("/integrations/wiki/switch/", {"enabled": ""})  # nobody to ask about
+    assert (kept, is_on("gmail"), is_on("wiki")) == (True, False, False)
+    assert "Nobody has called its tools" in as_root.get("/integrations/wiki/").content.decode()
+
+
+def test_rows_take_the_same_statements_for_two_and_for_twenty(people: People) -> None:
+    counts = []
+    for more in (0, 17):
+        for _ in range(more):
+            called(people.alice, CapabilityFactory.create(), days=1)
+        with CaptureQueriesContext(connection) as statements:
+            rows_of(list(list_integrations(IntegrationFilters())))
+        counts.append(len(statements))
+
+    assert counts[0] == counts[1]

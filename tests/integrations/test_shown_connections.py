@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Integration
-from marketplace.installs.command_confirmation import digest_of_target
+from marketplace.installs.confirmation import connection_lines, digest_of_target
 from marketplace.installs.integration_management import pending_update, start_update
 from marketplace.installs.requests import NotPermittedError, TargetChangedError
-from marketplace.installs.shown_connection import connection_lines
 from marketplace.models import Installation
 from tests.factories import IntegrationFactory, ListingFactory, UserFactory
 

@@ -4,14 +4,14 @@ import ast
 import re
 from pathlib import Path
 
-from marketplace.integrations import _status
+from marketplace.integrations import listing
 
 PAGE = Path(__file__).parents[2] / "docs/integrations.md"
 
 
 def labels() -> set[str]:
     """Return the first argument of each IntegrationStatus in the module."""
-    tree = ast.parse(Path(_status.__file__).read_text(encoding="utf-8"))
+    tree = ast.parse(Path(listing.__file__).read_text(encoding="utf-8"))
     calls = [one for one in ast.walk(tree) if isinstance(one, ast.Call)]
     made = [one.args[0] for one in calls if getattr(one.func, "id", "") == "IntegrationStatus"]
     return {ast.literal_eval(one.args[0]) for one in made if isinstance(one, ast.Call)}

@@ -105,13 +105,6 @@ def test_what_is_no_setting_is_refused(
     assert not AuditEntry.objects.filter(action="capability.change").exists()
 
 
-def test_nobody_else_may(send: Capability, as_alice: Client) -> None:
-    page = as_alice.post(PAGE, {"ai_access": "blocked", "side_effect": "read"})
-    api = [as_alice.get(API), as_alice.patch(API, {"access": "blocked"}, JSON)]
-
-    assert [page.status_code, *(answer.status_code for answer in api)] == [404, 403, 403]
-
-
 def test_an_admins_word_outlives_the_next_reading_of_the_source(db: None) -> None:
     group = GroupFactory.create()
     register(starter_collection(), by=None, source="starter", group=group, send=False)

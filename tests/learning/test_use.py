@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discovery.learning.experience_store import Note, read_note, write_note
-from discovery.learning.past_use import (
+from discovery.learning.memory import (
     LEVELS,
     OFF,
     REPEAT_WEIGHT,

@@ -5,7 +5,7 @@ from cryptography.fernet import Fernet
 from pytest_django import Settings
 
 from catalog.registration.embedding_models import register_configured_model
-from marketplace.listings.search_index import embed_listings
+from marketplace.listings.search import embed_listings
 from marketplace.listings.store import store_listings
 from marketplace.models import Listing
 from marketplace.offers.kinds.starter import starter_listings

@@ -7,7 +7,7 @@ from django.test import Client
 
 from acl.keys.lifecycle import create_key
 from catalog.models import Integration
-from marketplace.listings.search_index import describe_missing
+from marketplace.listings.search import describe_missing
 from tests.factories import (
     CapabilityFactory,
     GroupFactory,

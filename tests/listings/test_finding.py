@@ -13,7 +13,7 @@ from catalog.models import EmbeddingModel, Integration
 from catalog.registration.embedding_models import register_configured_model
 from marketplace.listings._browse import ListingPage, browse_listings, find_listing
 from marketplace.listings._filters import INSTALLED, KNOWN, UPDATES, ListingQuery
-from marketplace.listings.search_index import describe_missing, embed_listings, pending_listings
+from marketplace.listings.search import describe_missing, embed_listings, pending_listings
 from marketplace.listings.store import built_in_source, store_offers
 from marketplace.listings.viewer import Viewer
 from marketplace.models import Listing, ListingVector, ListingWords, Source

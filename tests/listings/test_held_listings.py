@@ -15,8 +15,8 @@ from catalog.models import Integration
 from marketplace import tasks
 from marketplace.installs.integration_management import descriptor_of_listing
 from marketplace.installs.requests import ListingHeldError, start_install
-from marketplace.listings.scanner import scan_stored_listings
-from marketplace.listings.search_index import embed_listings
+from marketplace.listings.reviews import scan_stored_listings
+from marketplace.listings.search import embed_listings
 from marketplace.listings.store import built_in_source, store_listings, store_offers
 from marketplace.models import Listing, ListingFile, Source
 from marketplace.offers.kinds.starter import starter_listings
@@ -262,16 +262,6 @@ def test_a_harmless_text_takes_the_place_of_a_held_one_by_itself(shop: None) -> 
 
     assert stored().review == Listing.Review.CLEAR
     assert "Parcel bad" in as_person(admin=False).get("/marketplace/").content.decode()
-
-
-@pytest.mark.parametrize("path", ["listings/bad/approve", "listings/bad/hide"])
-def test_nobody_but_an_admin_decides(shop: None, path: str) -> None:
-    seen = {"seen": stored().texts_digest}
-
-    told = as_person(admin=False).post(f"/api/v1/{path}", seen, "application/json")
-
-    assert told.status_code == 403
-    assert stored().review == HELD
 
 
 def test_installing_a_held_listing_is_refused_to_others_and_shown_to_admins(

@@ -15,7 +15,7 @@ from catalog.servers.cell.report import KEY as KEY_OF_CELLS
 from catalog.servers.cell.report import CellReport, report_for
 from catalog.servers.client.launch_rules import command_digest
 from marketplace.installs.state import transition
-from marketplace.listings.search_index import describe_listings
+from marketplace.listings.search import describe_listings
 from marketplace.models import Installation, Listing
 from tests.factories import ListingFactory, SourceFactory, UserFactory
 

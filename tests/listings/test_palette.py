@@ -64,10 +64,6 @@ def test_admins_find_their_pages(as_admin: Client) -> None:
         assert f'"auto">{label}<' in text
 
 
-def test_who_is_not_signed_in_is_asked_to(client: Client, db: None) -> None:
-    assert client.get("/find/?q=a")["Location"].startswith("/sign-in/")
-
-
 @pytest.mark.browser
 @pytest.mark.django_db(transaction=True)
 def test_by_keyboard_alone(

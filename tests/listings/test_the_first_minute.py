@@ -26,9 +26,9 @@ from pytest_django.live_server_helper import LiveServer
 
 from acl.keys.lifecycle import create_key
 from catalog.models import Integration
-from discovery.calls import listener, state
+from discovery.calls import state, tasks
 from discovery.select.example_texts import warm_common_abilities
-from discovery.select.small_talk import warm_small_talk
+from discovery.select.judgements import warm_small_talk
 from marketplace.config.celery_servers import PACKAGES
 from marketplace.models import Installation, Listing
 from tests.connection_loops import own_connections
@@ -66,7 +66,7 @@ def worker(
         import_module(f"{package}.tasks")
     with own_connections():
         monkeypatch.setattr(state, "QUEUE", "calls of the first minute")
-        calls = listener.Listener(queue="calls of the first minute")
+        calls = tasks.Listener(queue="calls of the first minute")
         calls.start()
         before = current_app.conf.broker_url, current_app.conf.broker_transport_options
         _use("memory://", {})
@@ -147,7 +147,7 @@ def test_from_the_first_click_to_the_approved_write(
     page.context.clear_cookies()
     sign_in(page, admin, live_server)
     someone_approves_it(page)
-    the_backend_learns_of_it(backend, call)
+    assert "Call Tokyo at nine" in str(completed(backend, call))
 
 
 def find_time(page: Page) -> None:
@@ -245,10 +245,6 @@ def someone_approves_it(page: Page) -> None:
     expect(page.get_by_text("Call Tokyo at nine")).to_be_visible()
     keep_picture(page, "first-minute-approval")
     page.get_by_role("button", name="Approve call").click()
-
-
-def the_backend_learns_of_it(backend: Client, call: str) -> None:
-    assert "Call Tokyo at nine" in str(completed(backend, call))
 
 
 def completed(backend: Client, call: str) -> Any:

@@ -40,7 +40,7 @@ def client_of(*uris: str) -> str:
 
 def browser(person: User, **more: Any) -> Client:
     client = Client(**more)
-    client.force_login(person, "acl.people._backends.PasswordBackend")
+    client.force_login(person, "acl.people.sign_in_attempts.PasswordBackend")
     return client
 
 

@@ -1,5 +1,6 @@
 """Clients that sign in by OAuth get exactly the person's rights, until somebody ends it."""
 
+import re
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -10,14 +11,23 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pytest_django.fixtures import Settings
 
 from acl.models import ApiKey, AuditEntry, AuthorizationCode, ClientToken, RegisteredClient
-from acl.oauth import _registration
+from acl.oauth import client_registration
 from acl.oauth.authorization_server import REUSED_WITHIN
+from acl.oauth.client_registration import (
+    RegistrationRefused,
+    check_redirect_uri,
+    is_registered,
+    origin_to_allow,
+)
 from acl.people.people import deactivate, reactivate
 from discovery.metatools.registry import META_TOOLS
 from tests.access.people import People
+from tests.examples import EXAMPLES_OF_TEXTS
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give
 from tests.mcp.asking import ask, call
 from tests.mcp.sdk_client import _settings_of_sign_in as _settings_of_sign_in
@@ -410,11 +420,11 @@ def test_flood_of_registrations_ends(
     answers = [register(address="192.0.2.77").status_code for _ in range(5)]
     assert answers == [201] * 3 + [429] * 2
 
-    monkeypatch.setattr(_registration, "MOST_UNCONNECTED", 3)
-    with pytest.raises(_registration.RegistrationRefused):
-        _registration.register_client(name="x", redirect_uris=[REDIRECT])
+    monkeypatch.setattr(client_registration, "MOST_UNCONNECTED", 3)
+    with pytest.raises(client_registration.RegistrationRefused):
+        client_registration.register_client(name="x", redirect_uris=[REDIRECT])
     RegisteredClient.objects.update(created_at=Now() - timedelta(days=2))
-    _registration.register_client(name="x", redirect_uris=[REDIRECT])
+    client_registration.register_client(name="x", redirect_uris=[REDIRECT])
     assert RegisteredClient.objects.count() == 1
 
 
@@ -473,3 +483,46 @@ def test_token_costs_as_many_statements_as_a_key(people: People, key: str, token
         count(raw)
 
     assert count(tokens.access) == count(key)
+
+
+ORIGIN = re.compile(r"https?://(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+HOSTILE = (
+    *("evil.example;script-src *", "evil.example;script-src%20*", "a.example,default-src"),
+    *("evil.example;", "*.example", "a.example:", "a.example:99999", "a.example:443;x", ""),
+    *("a.example'self'", "a..example", ".example", "a b", "a@b.example", "[::1;]", "[::1].x"),
+    *("a.example\n", "\u212a.example", "localhost;x", "127.0.0.1;x", "a.example&x", "a.example=x"),
+)
+
+
+@settings(max_examples=EXAMPLES_OF_TEXTS * 4)
+@given(
+    scheme=st.sampled_from(["https", "http"]),
+    host=st.sampled_from(HOSTILE) | st.text("ab.-_:;,'*[]%&=+$!()~@0189\u00e9", max_size=14),
+)
+def test_what_is_accepted_is_one_origin_of_a_policy(scheme: str, host: str) -> None:
+    uri = f"{scheme}://{host}/back"
+    try:
+        check_redirect_uri(uri)
+    except RegistrationRefused:
+        return
+
+    assert ORIGIN.fullmatch(origin_to_allow(uri))
+
+
+@pytest.mark.parametrize("host", HOSTILE)
+def test_client_of_an_earlier_release_is_not_sent_there(host: str) -> None:
+    client = RegisteredClient(redirect_uris=[f"https://{host}/back"])
+
+    assert not is_registered(client, f"https://{host}/back")
+
+
+def test_page_of_such_a_client_has_no_other_policy(people: People) -> None:
+    client = client_of()
+    odd = "https://evil.example;script-src/back"
+    RegisteredClient.objects.filter(client_id=client).update(redirect_uris=[odd])
+
+    asked = {**request_of(client), "redirect_uri": odd}
+    page = browser(people.alice).get("/oauth/authorize", asked)
+
+    assert page.status_code == 400
+    assert "evil.example" not in page["Content-Security-Policy"]

@@ -1,6 +1,9 @@
-"""The MCP server's answers and refusals, message by message (MCP-1)."""
+"""The MCP server's answers, results and refusals, message by message, by the key's owner alone."""
 
 import json
+import re
+from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,12 +11,26 @@ import time_machine
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types import CallToolResult
 from pytest_django.fixtures import Settings
 
+from catalog.formats.descriptors import IntegrationDescriptor, column_values
+from catalog.models import Capability, Integration
+from catalog.readiness.readiness import Readiness
+from catalog.servers.client.mcp_session import ToolResult
+from catalog.trust.tool_list import read_tool
+from discovery.calls.view import Execution
+from discovery.calls.worker import serialize_result
 from discovery.mcp.server import _change_stream
+from discovery.mcp.server._client_side import ClientSide
+from discovery.mcp.server._mcp_tools import describe_tool, listed_for, result_of_call
 from discovery.metatools.registry import META_TOOLS
 from tests.access.people import People
+from tests.access.ways import META_CALLS, hide_something
 from tests.conformance.older_client import STREAM, Stream
+from tests.factories import take_away
 from tests.mcp.asking import (
     ENVELOPE,
     HANDSHAKES,
@@ -26,6 +43,7 @@ from tests.mcp.asking import (
     send,
 )
 from tests.mcp.conftest import key_of
+from tests.web.conftest import new_key
 
 TASKS: dict[str, Any] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
 HELLO = {"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -194,7 +212,7 @@ def test_stream_of_a_session_ends_with_it(people: People, monkeypatch: pytest.Mo
     monkeypatch.setattr(_change_stream, "_LOOK_SECONDS", 0.0)
     monkeypatch.setattr(_change_stream, "_SILENCE_SECONDS", 0.05)
     browser = Client()
-    browser.force_login(people.alice, "acl.people._backends.PasswordBackend")
+    browser.force_login(people.alice, "acl.people.sign_in_attempts.PasswordBackend")
     params = {"notifications": {"toolsListChanged": True}, "_meta": ENVELOPE}
     message = {"jsonrpc": "2.0", "id": 5, "method": "subscriptions/listen", "params": params}
     headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "subscriptions/listen", **STREAM}
@@ -239,3 +257,233 @@ def test_call_takes_few_statements(
         call(key, name, **arguments)
 
     assert len(statements) <= most
+
+
+OURS = "gmail__send_email"
+# Current states of Redis or the model, which are no secret.
+_DEGRADED = re.compile(rb',\\?"degraded\\?":\\?"[^"]*"')
+# A call's random id.
+_CALL = re.compile(rb'call_id\\?":\\?"[0-9a-f-]{36}')
+
+
+def _calls(name: str = OURS) -> list[tuple[str, dict[str, Any]]]:
+    listing: list[tuple[str, dict[str, Any]]] = [("tools/list", {})]
+    return listing + [
+        (
+            "tools/call",
+            json.loads(json.dumps({"name": tool, "arguments": sent}).replace("NAME", name)),
+        )
+        for tool, sent in META_CALLS
+    ]
+
+
+def _told(raw: str, name: str = OURS) -> list[tuple[int, bytes, dict[str, str], int]]:
+    """Return status, body, headers and number of statements of all calls, in both generations."""
+    told = []
+    for method, params in _calls(name):
+        for way in (ask, ask_modern):
+            with CaptureQueriesContext(connection) as statements:
+                answer = way(raw, method, params)
+            body = _CALL.sub(b"call", _DEGRADED.sub(b"", answer.content))
+            headers = {name: text for name, text in answer.items() if name != "Content-Length"}
+            told.append((answer.status_code, body, headers, len(statements)))
+    return told
+
+
+def _called(raw: str) -> list[tuple[int, bytes, dict[str, str], int]]:
+    """Return the same without the lists, whose descriptions contain an example name."""
+    return _told(raw, "x")[2:]
+
+
+def test_what_is_hidden_changes_no_answer(people: People, key: str) -> None:
+    _told(key)  # fills the caches
+    before = _told(key)
+
+    for number in range(7):
+        hide_something(people, Random(number))
+    _told(key)
+
+    assert _told(key) == before
+
+
+def test_foreign_and_unknown_names_are_answered_alike(people: People, key: str) -> None:
+    _told(key)
+    foreign = _told(key, "payroll__pay")
+
+    people.pay.delete()
+    _told(key)
+
+    assert _told(key, "payroll__pay") == foreign
+
+
+def test_each_owner_is_told_of_their_own(people: People, key: str) -> None:
+    stranger = new_key(
+        people.finance, "discover", "execute", owner=people.charlie, acts_for_users=False
+    )
+    everyones = new_key(people.support, "discover", "execute")
+
+    assert b"gmail" not in b"".join(body for _, body, _, _ in _called(stranger))
+    assert b"payroll" not in b"".join(body for _, body, _, _ in _called(key))
+    nameless = ask(everyones, "tools/call", {"name": "list_categories"})
+    assert (nameless.status_code, nameless.json()["field"]) == (400, "user")
+
+
+@pytest.mark.parametrize("loss", ["grant", "group", "active"])
+def test_lost_right_is_gone_from_the_next_call(people: People, key: str, loss: str) -> None:
+    _told(key)
+
+    if loss == "grant":
+        take_away(people.gmail, people.support)
+    elif loss == "group":
+        people.alice.groups.clear()
+    else:
+        type(people.alice).objects.filter(pk=people.alice.pk).update(is_active=False)
+
+    for status, body, _, _ in _called(key):
+        assert status in {200, 401, 403}
+        assert b"gmail" not in body
+
+
+def result_of(**result: Any) -> CallToolResult:
+    done = Execution("completed", "shop__count", "", result=result)
+    answer = result_of_call(done, ClientSide(version="2025-03-26"))
+    assert isinstance(answer, CallToolResult)
+    return answer
+
+
+def texts(answer: CallToolResult) -> list[str]:
+    return [getattr(block, "text", block.type) for block in answer.content]
+
+
+@pytest.mark.parametrize("value", [{"n": 7}, {"größe": ["ß"]}, [1, 2], 5, False])
+def test_structured_value_alone_is_the_text_for_the_model(value: Any) -> None:
+    answer = result_of(content=[], structured=value, is_error=False)
+
+    assert [json.loads(text) for text in texts(answer)] == [value]
+
+
+def test_block_of_a_later_version_costs_no_other_block() -> None:
+    link = {"type": "resource_link", "name": "a", "uri": "file:///a"}
+    picture = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+
+    answer = result_of(content=[picture, link, {"type": "text", "text": "Sold."}])
+
+    assert [block.type for block in answer.content] == ["image", "text", "text"]
+    assert json.loads(texts(answer)[1]) == link
+
+
+@pytest.mark.parametrize("reference", ["#/$defs/Screen", "https://example.com/x", "#nowhere"])
+def test_output_schema_that_refers_to_nothing_is_left_out(reference: str) -> None:
+    items = {"type": "array", "items": {"$ref": reference}}
+    row = Capability(
+        integration=Integration(slug="shop"),
+        display_name="Screens",
+        input_schema={"type": "object"},
+        output_schema={"type": "object", "properties": {"screens": items}},
+        side_effect="read",
+    )
+    row.readiness = SimpleNamespace(state=Readiness.READY)  # type: ignore[attr-defined]
+
+    assert describe_tool(row, "screen_list", own_schema=True).output_schema is None
+    row.output_schema = {"type": "object", "properties": {"screens": {"type": "array"}}}
+    assert describe_tool(row, "screen_list", own_schema=True).output_schema == row.output_schema
+
+
+HOUSE = IntegrationDescriptor(slug="house", kind="mcp", title="House")
+names = st.text("abcdefgh/_-.", min_size=1, max_size=12).filter(lambda name: name != "ui")
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text("xyz ", max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=6,
+)
+tools = st.fixed_dictionaries(
+    {
+        "name": st.just("act"),
+        "inputSchema": st.just({"type": "object"}),
+        "_meta": st.dictionaries(names, values, max_size=3),
+    },
+    optional={
+        "annotations": st.fixed_dictionaries(
+            {},
+            optional={
+                name: st.booleans()
+                for name in ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+            }
+            | {"title": st.sampled_from(["Act", "Do it"])},
+        ),
+        "icons": st.lists(
+            st.fixed_dictionaries(
+                {"src": st.sampled_from(["https://a.example/i.png", "data:image/png;base64,aGk="])},
+                optional={"mimeType": st.just("image/png"), "sizes": st.just(["48x48"])},
+            ),
+            min_size=1,
+            max_size=2,
+        ),
+        "outputSchema": st.sampled_from(
+            [
+                {"type": "object", "properties": {"n": {"type": "number"}}},
+                {"type": "array", "items": {"type": "string"}},
+                {"type": ["string", "null"]},
+                {"anyOf": [{"type": "number"}, {"type": "boolean"}]},
+            ]
+        ),
+    },
+)
+
+
+@given(tool=tools, effect=st.sampled_from(Capability.SideEffect.values))
+def test_what_a_server_says_of_a_tool_reaches_clients_as_it_is(
+    tool: dict[str, Any], effect: str
+) -> None:
+    """Send a definition of any such shape through reader and list, and find it in the answer."""
+    of_neighbours = {"pegboard/readiness": "failing", "io.modelcontextprotocol/serverInfo": {}}
+    offered = read_tool(HOUSE, {**tool, "_meta": {**tool["_meta"], **of_neighbours}})
+    assert offered.descriptor is not None
+    assert offered.digest == read_tool(HOUSE, tool).digest  # what is ours changes no definition
+    values = {**column_values(offered.descriptor), "side_effect": effect}
+    fields = {field.name for field in Capability._meta.concrete_fields} - {"integration"}
+    row = Capability(
+        integration=Integration(slug="house"),
+        **{name: value for name, value in values.items() if name in fields},
+    )
+    row.readiness = SimpleNamespace(state=Readiness.READY)  # type: ignore[attr-defined]
+
+    listed = describe_tool(row, "act", own_schema=True)
+    dumped = listed_for("2026-07-28", listed).model_dump(by_alias=True, exclude_none=True)
+    older = listed_for("2025-11-25", listed).output_schema
+
+    derived = {"pegboard/readiness": "ready", "pegboard/effect": effect}
+    assert dumped["_meta"] == {**tool["_meta"], **derived}
+    assert dumped.get("icons") == tool.get("icons")
+    assert dumped.get("outputSchema") == tool.get("outputSchema")
+    hints = tool.get("annotations", {})
+    if any(name.endswith("Hint") for name in hints):
+        assert dumped["annotations"] == hints
+    else:
+        assert dumped["annotations"].items() >= hints.items()
+        assert dumped["annotations"]["readOnlyHint"] == (effect == "read")
+    is_object = tool.get("outputSchema", {}).get("type") == "object"
+    assert older == (tool["outputSchema"] if is_object else None)
+
+
+@given(meta=st.dictionaries(names, values, min_size=1, max_size=3), value=values)
+def test_what_a_server_adds_to_a_result_reaches_clients_and_no_model(
+    meta: dict[str, Any], value: Any
+) -> None:
+    result = ToolResult([{"type": "text", "text": "Done."}], value, meta=meta)
+    stored = json.loads(serialize_result(result, most=10_000))
+    shown = {name: stored[name] for name in ("content", "structured") if stored[name] is not None}
+    done = Execution("completed", "house__act", "", result=shown, meta=stored["meta"])
+
+    newer = result_of_call(done, ClientSide(version="2026-07-28"))
+    older = result_of_call(done, ClientSide(version="2025-11-25"))
+
+    assert isinstance(newer, CallToolResult)
+    assert isinstance(older, CallToolResult)
+    assert newer.meta == older.meta == meta
+    assert newer.structured_content == value
+    assert older.structured_content == (value if isinstance(value, dict) else None)
+    assert "meta" not in done.as_answer()
+    too_long = ToolResult([{"type": "text", "text": "x" * 900}], meta={"a": "b" * 90})
+    cut = serialize_result(too_long, most=800)
+    assert (len(cut) <= 800, json.loads(cut)["meta"]) == (True, too_long.meta)

@@ -1,12 +1,15 @@
 """Answers of the meta-tools: limited to the caller's rights, short, capped and paged."""
 
+from typing import Any
+
 import pytest
 
-from acl.models import Space
-from catalog.models import Integration, Rule
+from acl.models import AuditEntry, Space
+from catalog.models import Capability, Integration, Rule, ServerProposal
+from catalog.servers import proposals
 from catalog.token_counter import estimate_tokens
 from discovery.calls.argument_check import ArgumentsRefusedError
-from discovery.calls.execution import NotFoundError
+from discovery.calls.execution import NotFoundError, near_names
 from discovery.mcp.answers.dispatch import ANSWERS, call_meta_tool
 from discovery.metatools.registry import META_TOOLS
 from discovery.models import Turn
@@ -211,3 +214,203 @@ def test_search_counts_for_the_turn_that_it_names(people: People) -> None:
     others.refresh_from_db()
     assert (turn.discovery_calls, turn.discovery_empty) == (2, 1)
     assert others.discovery_calls == 0
+
+
+HTTP = {"transport": "http", "endpoint": "https://mail.example/mcp"}
+FAILING = {"readiness": "failing", "note": "Its server is failing."}
+SECRET = {"readiness": "needs_you", "note": "It needs a secret from you."}
+
+
+@pytest.mark.parametrize(
+    ("server", "told"),
+    [
+        (HTTP, {}),
+        ({**HTTP, "connection": "failing"}, FAILING),
+        ({**HTTP, "required_secrets": ["KEY"], "own_secrets": True}, SECRET),
+        ({}, {"readiness": "described_only"}),
+    ],
+)
+def test_row_has_the_state_where_access_does_not_tell_it(
+    people: People, call: Call, server: dict[str, Any], told: dict[str, str]
+) -> None:
+    Integration.objects.filter(pk=people.gmail.pk).update(**server)
+    Capability.objects.filter(pk=people.send.pk).update(kind="tool", effect_confidence=1.0)
+
+    listed = call("browse_category", category="communication")["tools"]
+    found = call("search_tools", query="gmail__send_email")["tools"]
+
+    for rows in (listed, found):
+        [row] = [row for row in rows if row["name"] == "gmail__send_email"]
+        assert {key: row[key] for key in ("readiness", "note") if key in row} == told
+
+
+def test_what_needs_someone_is_found_after_what_works(people: People, call: Call) -> None:
+    Integration.objects.filter(pk=people.gmail.pk).update(**HTTP, required_secrets=["KEY"])
+
+    found = call("search_tools", query="gmail__send_email, wiki__read_page")["tools"]
+
+    names = [row["name"] for row in found]
+    assert names.index("wiki__read_page") < names.index("gmail__send_email")
+
+
+NAMES = ("filesystem__grep", "gmail__send_email", "gmail__search_emails", "telegram", "wiki__read")
+
+
+@pytest.mark.parametrize(
+    ("asked", "near"),
+    [
+        ("filesystem.grep", ("filesystem__grep",)),
+        ("gmail__sendEmail", ("gmail__send_email",)),
+        ("send_email", ("gmail__send_email",)),
+        ("gmail__send_mails", ("gmail__send_email", "gmail__search_emails")),
+        ("Telegramm", ("telegram",)),
+        ("payroll__pay", ()),
+        ("", ()),
+        ("日本語", ()),
+        ("x" * 10_000, ()),
+    ],
+)
+def test_names_nearly_right_are_found(asked: str, near: tuple[str, ...]) -> None:
+    assert near_names(asked, NAMES) == near
+
+
+REGISTER = "mcp__register_server"
+ADDRESS = "https://tools.example.com/mcp"
+
+
+@pytest.fixture
+def proposing(people: People) -> Capability:
+    """Grant the capability of the starter collection to alice's group."""
+    builtin = IntegrationFactory.create(slug="mcp", kind="builtin", connection="not_needed")
+    give(builtin, people.support)
+    return CapabilityFactory.create(integration=builtin, action="register_server")
+
+
+def test_servers_are_listed_with_what_the_caller_may_use(people: People, call: Call) -> None:
+    gmail, wiki = (
+        {
+            "server": slug,
+            "title": slug.title(),
+            "tools": tools,
+            "status": "connected",
+            "readiness": "described_only",  # the story's servers have no address
+        }
+        for slug, tools in (("gmail", 2), ("wiki", 1))
+    )
+    at_first = call("mcp__list_servers")
+    Integration.objects.filter(slug__in=("wiki", "payroll")).update(connection="failing")
+
+    now = call("mcp__list_servers")
+    everything = call("mcp__list_servers", include_disconnected=True)
+
+    assert at_first == {"servers": [gmail, wiki], "total": 2}
+    assert now == {
+        "servers": [gmail],
+        "total": 1,
+        "hint": "1 more do not answer: ask with include_disconnected.",
+    }
+    assert everything["servers"] == [gmail, {**wiki, "status": "failing"}]
+
+
+def test_tool_is_called_by_the_names_of_its_server_and_its_own(people: People, call: Call) -> None:
+    Integration.objects.filter(slug="wiki").update(title="Team Wiki")
+
+    answers = [
+        call("mcp__call_tool", server_name=server, tool_name=tool, params={"q": "x"})
+        for server, tool in (("wiki", "read_page"), ("team wiki", "wiki__read_page"))
+    ]
+
+    assert {answer["tool"] for answer in answers} == {"wiki__read_page"}
+    assert {answer["status"] for answer in answers} == {"client_executes"}
+
+
+@pytest.mark.parametrize(
+    ("server", "tool"),
+    [("wikki", "read_page"), ("payroll", "pay"), ("wiki", "delete_page"), ("wiki", "read_pages")],
+)
+def test_what_is_not_there_and_what_is_not_ones_own_are_one_answer(
+    people: People, call: Call, server: str, tool: str
+) -> None:
+    with pytest.raises(NotFoundError) as missing:
+        call("mcp__call_tool", server_name=server, tool_name=tool)
+
+    assert not {"payroll", "delete_page"} & set(missing.value.did_you_mean)
+    assert str(missing.value).startswith(f"There is no {'tool' if server == 'wiki' else 'server'}")
+
+
+@pytest.mark.usefixtures("proposing")
+def test_proposal_is_a_row_and_no_server(people: People, call: Call) -> None:
+    asked = {"name": "Maps", "endpoint": ADDRESS, "reason": "For routes."}
+
+    first, again = (call(REGISTER, **asked) for _ in range(2))
+
+    row = ServerProposal.objects.get()
+    assert first == again
+    assert first["status"] == "proposed"
+    assert (row.name, row.state, row.user, row.group) == (
+        "Maps",
+        "open",
+        people.alice,
+        people.support,
+    )
+    assert AuditEntry.objects.get(action="server.propose").by == people.alice
+
+
+@pytest.mark.usefixtures("proposing")
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("endpoint", "http://tools.example.com/mcp"),
+        ("endpoint", "https://127.0.0.1/mcp"),
+        ("endpoint", "https://169.254.169.254/latest"),
+        ("endpoint", "https://2130706433/"),
+        ("endpoint", "https://user:pass@tools.example.com/mcp"),
+        ("endpoint", f"{ADDRESS}?api_key=abc"),
+        ("endpoint", f"{ADDRESS}?x=1"),
+        ("endpoint", "https://tools.example.com/s/a8f3k2m9x7c1v5b6n4q0/mcp"),
+        ("name", "Maps sk-abcdefghijklmnopqrst"),
+        ("name", " \u200b "),
+        ("reason", "Use the token: 9f8e7d6c5b4a3f2e"),
+        ("reason", "Authorization: Bearer abc.def"),
+        ("reason", "x" * 501),
+    ],
+)
+def test_secrets_and_addresses_inside_are_refused(call: Call, argument: str, value: str) -> None:
+    asked = {"name": "Maps", "endpoint": ADDRESS, "reason": "For routes."}
+
+    with pytest.raises(ArgumentsRefusedError) as refused:
+        call(REGISTER, **{**asked, argument: value})
+
+    assert refused.value.argument == argument
+    assert value not in str(refused.value)
+    assert not ServerProposal.objects.exists()
+
+
+def test_no_argument_takes_a_secret(call: Call, proposing: Capability) -> None:
+    with pytest.raises(ArgumentsRefusedError) as refused:
+        call(REGISTER, name="Maps", endpoint=ADDRESS, api_key="abc")
+
+    assert refused.value.argument == "api_key"
+
+
+def test_who_may_not_propose_is_told_that_there_is_no_such_tool(
+    people: People, call: Call, proposing: Capability
+) -> None:
+    root = Space.objects.get(group=people.support, parent=None)
+    lay_down(Rule.Effect.DENY, proposing, root)
+
+    with pytest.raises(NotFoundError):
+        call(REGISTER, name="Maps", endpoint=ADDRESS)
+
+
+def test_proposals_of_one_person_are_bounded(
+    call: Call, proposing: Capability, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proposals, "MOST_OPEN", 2)
+    for number in range(2):
+        call(REGISTER, name="Maps", endpoint=f"{ADDRESS}/{number}")
+
+    with pytest.raises(ArgumentsRefusedError):
+        call(REGISTER, name="Maps", endpoint=ADDRESS)
+
+    assert ServerProposal.objects.count() == 2

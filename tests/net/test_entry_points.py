@@ -44,7 +44,7 @@ from catalog.servers.oauth.tokens import SOON, renew_token, revoke_token
 from catalog.servers.proposals import ProposalRefusedError, propose_server
 from catalog.servers.secrets.sealed_values import seal
 from marketplace.installs.requests import start_install
-from marketplace.offers.location import LocationNotAllowedError
+from marketplace.offers.offer import LocationNotAllowedError
 from marketplace.sources.refresh import refresh_source
 from marketplace.sources.subscriptions import add_source
 from tests.connection_loops import own_connections

@@ -23,10 +23,14 @@ from marketplace.config.celery import app
 from marketplace.management.commands import up
 from marketplace.models import NotificationChannel, NotificationDelivery
 from marketplace.notifications import tasks
-from marketplace.notifications._delivery_attempts import BACK_OFF
-from marketplace.notifications._delivery_rows import AT_ONCE, add_deliveries, claim_due, is_mail_due
-from marketplace.notifications._standard_webhook import signed_headers
-from marketplace.notifications.channels import NewChannel, add_channel, send_test
+from marketplace.notifications._deliveries import (
+    AT_ONCE,
+    BACK_OFF,
+    add_deliveries,
+    claim_due,
+    is_mail_due,
+)
+from marketplace.notifications.channels import NewChannel, add_channel, send_test, signed_headers
 from marketplace.notifications.delivery_sender import deliver
 from marketplace.notifications.mail_sender import deliver_mails
 from marketplace.operate.secret_broker.server import may_open

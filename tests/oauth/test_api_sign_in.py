@@ -76,10 +76,6 @@ def api(server: SignInServer) -> SignInServer:
     return server
 
 
-def asked_for(api: SignInServer) -> dict[str, list[str]]:
-    return parse_qs(urlsplit(next(path for path in api.asked if "/authorize" in path)).query)
-
-
 @pytest.mark.parametrize("kind", ["authorizationCode", "openIdConnect"])
 def test_each_person_signs_in_for_the_scopes_of_the_installed_operations(
     api: SignInServer, root: User, support: Group, kind: str
@@ -100,7 +96,7 @@ def test_each_person_signs_in_for_the_scopes_of_the_installed_operations(
     assert "http://testserver/connections/callback" in page.replace("/account/", "/")
     assert (before.value.reason, other.value.reason) == (Reason.SIGN_IN_NEEDED,) * 2
     assert not answer.is_error
-    asked = asked_for(api)
+    asked = parse_qs(urlsplit(next(path for path in api.asked if "/authorize" in path)).query)
     assert asked["scope"] == ["books.list books.read"]
     assert asked["code_challenge_method"] == ["S256"]
     account = OAuthConnection.objects.get()

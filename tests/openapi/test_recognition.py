@@ -1,15 +1,15 @@
-"""Recognition of pasted texts, without contacting anything."""
+"""Recognition of pasted texts, and Postman collections."""
 
 import json
+from random import Random
+from typing import Any
 
 import pytest
 
 from catalog.formats.descriptors import IntegrationDescriptor
-from marketplace.additions.recognition import (
-    NotRecognisedError,
-    WhichIndexError,
-    recognise,
-)
+from catalog.formats.readers.openapi import parse_api
+from marketplace.additions.recognition import NotRecognisedError, WhichIndexError, recognise
+from tests.examples import EXAMPLES_OF_PAGES
 from tests.openapi.documents import AS_YAML, library
 
 
@@ -93,3 +93,100 @@ def test_anything_else_is_refused_with_what_can_be_pasted(text: str) -> None:
 
 def test_name_is_the_persons() -> None:
     assert server("npx @acme/maps", name="Town maps").slug == "town-maps"
+
+
+SCHEMA = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
+BASE = "https://api.example.com"
+
+
+def collection(*items: Any, **fields: Any) -> str:
+    info = {"name": "Shop", "schema": SCHEMA}
+    variables = [{"key": "baseUrl", "value": BASE}]
+    return json.dumps({"info": info, "item": list(items), "variable": variables, **fields})
+
+
+def request_of(random: Random, number: int) -> dict[str, Any]:
+    """Return a request in one of the many ways in which collections write one."""
+    start = random.choice([BASE, "{{baseUrl}}"])
+    path = f"/v1/things{number}" + random.choice(["", "/:id", "/{{thingId}}"])
+    query = random.choice(["", "?limit=5", "?limit=5&q={{word}}"])
+    url: Any = f"{start}{path}{query}"
+    if random.random() < 0.5:
+        pairs = [pair.split("=") for pair in query[1:].split("&") if pair]
+        url = {"raw": url, "query": [{"key": key, "value": value} for key, value in pairs]}
+    body = random.choice(
+        [
+            None,
+            {"mode": "raw", "raw": '{"name": "x", "count": 3, "tags": ["a"]}'},
+            {"mode": "raw", "raw": "plain words"},
+            {"mode": "urlencoded", "urlencoded": [{"key": "name", "value": "x"}]},
+            {"mode": "formdata", "formdata": [{"key": "file", "type": "file"}]},
+            {"mode": "graphql", "graphql": {"query": "{ a }"}},
+        ]
+    )
+    method = "GET" if body is None else "POST"
+    header = [{"key": "X-Trace", "value": "1"}, {"key": "Authorization", "value": "Bearer secret"}]
+    request = {"method": method, "url": url, "header": header, **({"body": body} if body else {})}
+    return {"name": f"Thing {number}", "request": request}
+
+
+@pytest.mark.parametrize("seed", range(EXAMPLES_OF_PAGES))
+def test_each_request_is_a_tool_or_is_named(seed: int) -> None:
+    random = Random(seed)
+    items: list[Any] = [request_of(random, number) for number in range(random.randint(1, 6))]
+    folder = {"name": "Folder", "item": items[1:]}
+    wrong: list[Any] = random.choice(
+        [[], [{"name": "no request"}], [{"name": "x", "request": {"url": ""}}]]
+    )
+    repeated = [items[0]] if random.random() < 0.5 else []
+
+    api = parse_api(collection(items[0], folder, *wrong, *repeated), file="shop.json")
+
+    assert recognise(collection(items[0])).document
+    assert len(api.operations) == len(items)
+    assert len(api.defects) == len(wrong) + len(repeated)
+    assert (api.integration.title, api.integration.endpoint) == ("Shop", BASE)
+    assert api.integration.required_secrets
+    tools = json.dumps(api.tools())
+    assert "secret" not in tools
+    for number, item in enumerate(items):
+        assert f"/v1/things{number}" in tools
+        assert item["name"] in tools
+
+
+@pytest.mark.parametrize(
+    "item", [None, 3, [], {"request": None}, {"request": {"url": {"raw": None}}}, {"item": [1]}]
+)
+def test_what_is_no_request_stops_no_other(item: Any) -> None:
+    api = parse_api(collection({"name": "List", "request": f"{BASE}/v1"}, item), file="shop.json")
+
+    assert (len(api.operations), len(api.defects)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("auth", "scheme"),
+    [
+        ({"type": "bearer", "bearer": [{"key": "token", "value": "s3cret"}]}, "bearer"),
+        ({"type": "basic"}, "basic"),
+        ({"type": "apikey", "apikey": [{"key": "key", "value": "X-Shop"}]}, "apikey"),
+    ],
+)
+def test_credentials_of_a_collection_become_secrets(auth: dict[str, Any], scheme: str) -> None:
+    item = {"name": "List", "request": f"{BASE}/v1/things"}
+
+    api = parse_api(collection(item, auth=auth), file="shop.json")
+
+    assert list(api.integration.source_ref["security"]) == [scheme]
+    assert api.integration.required_secrets
+    assert "s3cret" not in str(api)
+
+
+def test_requests_of_another_host_are_told() -> None:
+    items = [
+        {"name": name, "request": f"https://{name}.example.com/{name}"} for name in ("one", "two")
+    ]
+
+    api = parse_api(collection(*items), file="shop.json")
+
+    assert len(api.operations) == 1
+    assert [defect.reason for defect in api.defects] == ["is answered by another server"]

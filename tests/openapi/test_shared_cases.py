@@ -9,16 +9,15 @@ import pytest
 import yaml
 from django.contrib.auth.models import User
 
-from catalog.formats.charsets import decode_text
 from catalog.formats.loader import load_path, load_value
+from catalog.formats.loose_text import decode_text
 from catalog.formats.openapi.api_requests import build_request
 from catalog.formats.openapi.api_security import Credentials
 from catalog.formats.readers.openapi import read_api
 from catalog.models import Integration
 from catalog.servers.secrets.store import as_pasted
 from discovery.calls.argument_check import check_arguments, leave_out_nulls
-from marketplace.additions._places import document_places
-from marketplace.additions.recognition import recognise
+from marketplace.additions.recognition import document_places, recognise
 from marketplace.additions.requests import add
 from tests.formats.folders import SHARED, needs_shared, write
 

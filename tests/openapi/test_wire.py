@@ -13,7 +13,7 @@ from catalog.formats.openapi.api_requests import ApiRequest, build_request
 from catalog.formats.openapi.api_security import credentials_for
 from catalog.formats.readers.openapi import ReadApi, read_api
 from catalog.models import Integration, Secret
-from catalog.readiness.own_values import still_needed
+from catalog.readiness.obstacles import still_needed
 from tests.examples import EXAMPLES_OF_TEXTS
 from tests.factories import IntegrationFactory
 

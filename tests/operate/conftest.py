@@ -5,7 +5,7 @@ import pytest
 from django.db import connection, connections
 from pytest_django.plugin import DjangoDbBlocker
 
-from marketplace.operate.backups import database_swap
+from marketplace.operate.backups import databases
 from marketplace.operate.embedded.postgres import postgres_programs
 from marketplace.operate.roles.grants import grant_rights
 from marketplace.operate.roles.owner import as_owner
@@ -24,25 +24,23 @@ def deployment(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Ite
 def own_database(transactional_db: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
     """A database of the test's own, copied from the tests'; Django uses it."""
     with django_db_blocker.unblock():
-        template = database_swap.current_database()
+        template = databases.current_database()
         own = f"{template}_own"
         connections.close_all()
-        with as_owner(), database_swap._administrative_cursor() as cursor:
-            database_swap.drop_database(own)
-            cursor.execute(database_swap._END_SESSIONS, [[template]])
-            cursor.execute(
-                database_swap._with_names("CREATE DATABASE {} TEMPLATE {}", own, template)
-            )
-        with database_swap.connected_to(own):
+        with as_owner(), databases._administrative_cursor() as cursor:
+            databases.drop_database(own)
+            cursor.execute(databases._END_SESSIONS, [[template]])
+            cursor.execute(databases._with_names("CREATE DATABASE {} TEMPLATE {}", own, template))
+        with databases.connected_to(own):
             yield own
         with as_owner():
             for name in _named_like(own):
-                database_swap.drop_database(name)
+                databases.drop_database(name)
         connections.close_all()
 
 
 def _named_like(own: str) -> list[str]:
-    with database_swap._administrative_cursor() as cursor:
+    with databases._administrative_cursor() as cursor:
         found = cursor.execute(
             "SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [own]
         )

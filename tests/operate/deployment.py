@@ -151,9 +151,9 @@ def _keep_examples() -> None:
     Both of the first ones would embed 2,500 texts.
     """
     from catalog.embedding.configured_embedder import answering_embedder
-    from discovery.select import example_texts, small_talk
+    from discovery.select import example_texts, judgements
 
-    for examples in (small_talk._classifiers, example_texts._abilities):
+    for examples in (judgements._classifiers, example_texts._abilities):
         examples._build(answering_embedder().name)
 
 

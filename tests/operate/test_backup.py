@@ -18,7 +18,7 @@ from catalog.models import Integration, Secret
 from catalog.servers.secrets.sealed_values import seal, unseal
 from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
-from marketplace.operate.backups import database_swap
+from marketplace.operate.backups import databases
 from marketplace.operate.roles.owner import as_owner
 from tests.catalog.builders import store, tool
 from tests.factories import GroupFactory, UserFactory, give
@@ -65,7 +65,7 @@ def test_what_was_destroyed_is_back(file: Path, settings: Settings) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     assert made["keys_inside"] is False
     assert KEY.encode() not in file.read_bytes()
-    with database_swap.connected_to(restored["kept_as"]):
+    with databases.connected_to(restored["kept_as"]):
         assert not Integration.objects.exists()  # as it was just before
     call_command("verify_audit", verbosity=0)
 
@@ -76,9 +76,9 @@ def test_empty_database_is_filled_and_lost_secrets_are_told(
     command("backup", file)
     settings.PEGBOARD_ENCRYPTION_KEYS = (OTHER,)
     with as_owner():
-        database_swap.create_database(f"{own_database}_empty")
+        databases.create_database(f"{own_database}_empty")
 
-    with database_swap.connected_to(f"{own_database}_empty"):
+    with databases.connected_to(f"{own_database}_empty"):
         restored = command("restore", file, "--lose-secrets")
 
         assert Integration.objects.count() == 1

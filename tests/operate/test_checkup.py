@@ -28,7 +28,7 @@ from django.test import Client, override_settings
 from django.utils.html import escape
 
 from acl.audit.recorder import record
-from acl.platform import heartbeat
+from acl.platform import processes
 from acl.platform.jobs.task_names import NOTIFY
 from acl.platform.read_replica import read_replica
 from acl.platform.redis_circuit import attempt, redis_circuit
@@ -76,7 +76,7 @@ class World:
 
 
 Break = Callable[[World], object]
-_KEYS = (heartbeat.KEY, heartbeat.CONNECTIONS_KEY, heartbeat.BEAT, CELLS, VISIT, *basics.QUEUES)
+_KEYS = (processes.KEY, processes.CONNECTIONS_KEY, processes.BEAT, CELLS, VISIT, *basics.QUEUES)
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +84,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """Make an installation with nothing to complain of."""
     forget(*_KEYS)
     for key in _KEYS[:3]:
-        heartbeat.note_alive(key)
+        processes.note_alive(key)
     record(by=None, action=BACKED_UP, target="pegboard.backup")
     monkeypatch.setattr(basics, "_migrations_applied", [])
     mail = "django.core.mail.backends.locmem.EmailBackend"
@@ -181,7 +181,7 @@ def part_down(world: World) -> None:
 def old_backup(world: World) -> None:
     world.travel(days=9)
     for key in _KEYS[:3]:
-        heartbeat.note_alive(key)
+        processes.note_alive(key)
 
 
 def mail_server(*, greets: bool) -> Break:
@@ -288,7 +288,7 @@ FAILURES: dict[str, list[tuple[str, Break]]] = {
         (PROBLEM, old_backup),
         (ADVICE, patched(content, "BACKED_UP", "database.none")),
     ],
-    "beat": [(PROBLEM, forgotten(heartbeat.BEAT))],
+    "beat": [(PROBLEM, forgotten(processes.BEAT))],
     "cells": [(PROBLEM, lambda _world: put(CELLS, asdict(CellReport("required", "No bwrap."))))],
     "certificate": [
         (PROBLEM, certificate(days=-3)),
@@ -301,7 +301,7 @@ FAILURES: dict[str, list[tuple[str, Break]]] = {
         (PROBLEM, lambda world: world.travel(hours=2)),
         (PROBLEM, lambda world: world.travel(minutes=-2)),
     ],
-    "connections": [(PROBLEM, forgotten(heartbeat.CONNECTIONS_KEY))],
+    "connections": [(PROBLEM, forgotten(processes.CONNECTIONS_KEY))],
     "database": [
         (PROBLEM, patched(connection, "cursor", raising(OperationalError()))),
     ],
@@ -348,7 +348,7 @@ FAILURES: dict[str, list[tuple[str, Break]]] = {
     ],
     "replica": [(PROBLEM, patched(read_replica, "problem", "it does not respond"))],
     "sign_in_groups": [(PROBLEM, changed(PEGBOARD_OIDC_GROUPS=(("staff", "Nowhere"),)))],
-    "worker": [(PROBLEM, forgotten(heartbeat.KEY))],
+    "worker": [(PROBLEM, forgotten(processes.KEY))],
 }  # fmt: skip
 EACH = [
     pytest.param(name, state, break_, id=f"{name}-{number}")

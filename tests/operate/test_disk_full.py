@@ -24,9 +24,9 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from acl.keys.lifecycle import create_key
 from acl.models import ApiKey, AuditEntry
-from acl.platform.database_failures import KEY, SECONDS_TO_RETRY
+from acl.platform.database_work import KEY, SECONDS_TO_RETRY
 from discovery.models import Turn
-from marketplace.operate.backups import database_swap
+from marketplace.operate.backups import databases
 from tests.databases import superuser_conninfo
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
 
@@ -85,7 +85,7 @@ def on_small_disk(
         place = disk.folder / "tablespace"
         place.mkdir(mode=0o700)
         os.chown(place, postgres.stat().st_uid, postgres.stat().st_gid)
-        template, name = database_swap.current_database(), f"small_{os.getpid()}"
+        template, name = databases.current_database(), f"small_{os.getpid()}"
         names = {"name": sql.Identifier(name), "place": sql.Literal(str(place))}
         owner = superuser.execute(_OWNER, [template]).fetchone()
         names |= {"template": sql.Identifier(template), "owner": sql.Identifier(str(owner[0]))}  # type: ignore[index]
@@ -93,10 +93,10 @@ def on_small_disk(
             connections.close_all()
             superuser.execute(sql.SQL("CREATE TABLESPACE {name} LOCATION {place}").format(**names))
             try:
-                superuser.execute(database_swap._END_SESSIONS, [[template]])
+                superuser.execute(databases._END_SESSIONS, [[template]])
                 superuser.execute(sql.SQL(_COPY).format(**names))
                 give_back_free_rows(name)
-                with database_swap.connected_to(name):
+                with databases.connected_to(name):
                     yield disk
             finally:
                 disk.free()

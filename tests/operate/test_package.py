@@ -18,7 +18,7 @@ from catalog.embedding.model_conversion import (
     fetched_weights,
     source_folder,
 )
-from marketplace.operate.embedded import model_weights
+from marketplace.operate.embedded import first_setup
 from tests.operate.deployment import PATIENCE, wait_for
 from tests.ports import free_port
 
@@ -118,7 +118,7 @@ def without_package(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(root: Path) -> Path:
         raise EmbedderUnavailable("not installed")
 
-    monkeypatch.setattr(model_weights, "source_folder", missing)
+    monkeypatch.setattr(first_setup, "source_folder", missing)
     monkeypatch.setenv("UV_OFFLINE", "1")
     monkeypatch.setenv("UV_NO_CACHE", "1")
 
@@ -139,7 +139,7 @@ def test_weights_are_fetched_without_what_their_package_depends_on(
         archive.writestr(f"{about}/RECORD", "")
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
 
-    model_weights.fetch_weights(tmp_path / "model")
+    first_setup.fetch_weights(tmp_path / "model")
 
     assert {
         path.name for path in fetched_weights(tmp_path / "model").iterdir() if path.is_dir()
@@ -152,13 +152,13 @@ def test_weights_are_fetched_without_what_their_package_depends_on(
 @pytest.mark.usefixtures("without_package")
 def test_missing_index_is_told_with_another_way(tmp_path: Path) -> None:
     with pytest.raises(EmbedderUnavailable, match="Set PEGBOARD_MODEL_WEIGHTS"):
-        model_weights.fetch_weights(tmp_path)
+        first_setup.fetch_weights(tmp_path)
 
 
 def test_configured_weights_come_first(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "own/model.safetensors").write_bytes(b"weights")
 
-    model_weights.fetch_weights(tmp_path / "model", str(tmp_path / "own"))
+    first_setup.fetch_weights(tmp_path / "model", str(tmp_path / "own"))
 
     assert (source_folder(tmp_path / "model") / "model.safetensors").read_bytes() == b"weights"

@@ -1,4 +1,4 @@
-"""Retention: every table that grows has a term, and what is over goes, with its sums kept."""
+"""Retention: every table that grows has a term by the database's clock, and what is over goes."""
 
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
@@ -8,12 +8,14 @@ from random import Random
 from typing import Any
 
 import pytest
+import time_machine
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.db import Error, connection, models, transaction
+from django.db.models.functions import Now
 from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,8 +24,12 @@ from pytest_django import Settings
 from acl.audit.archive import cut_log, write_archive
 from acl.audit.log_verification import check_log
 from acl.audit.recorder import record
-from acl.models import AuditArchive, AuditEntry, RightsPeriod
-from acl.platform.clock import database_now
+from acl.keys.lifecycle import rotate_key
+from acl.models import ApiKey, AuditArchive, AuditEntry, Invitation, RightsPeriod
+from acl.people._invitations import invite as invite_person
+from acl.platform.database_work import database_now
+from discovery.calls.approvals import CannotDecideError, approve_call
+from discovery.calls.arguments import digest_of
 from discovery.insights.figures import figures_by_group, report_figures
 from discovery.models import Call, Chat, DayFigures, Outcome, ServerRequest, Turn
 from marketplace.models import NotificationChannel, NotificationDelivery
@@ -32,7 +38,8 @@ from marketplace.operate.roles.owner import as_owner
 from tests.access.people import People, invite
 from tests.databases import as_superuser
 from tests.examples import EXAMPLES_OF_STORIES
-from tests.factories import UserFactory
+from tests.factories import CapabilityFactory, UserFactory, give, waiting_call
+from tests.web.conftest import client_with, new_key
 
 pytestmark = pytest.mark.django_db
 
@@ -143,6 +150,7 @@ BOUNDED = {
     "audit": {"acl_auditentry", "acl_auditarchive"},  # archived by a command
     "of people, groups and keys, by hand": {
         "acl_apikey", "acl_registeredclient", "acl_accessrequest", "acl_serviceaccount",
+        "acl_application",
         "acl_invitation", "acl_scimrecord", "mfa_authenticator", "auth_user", "catalog_rule",
         "catalog_oauthconnection", "catalog_keptlimit", "catalog_memo", "catalog_todo",
         "discovery_quota",
@@ -337,3 +345,48 @@ def test_the_command_archives_what_is_older_than_a_day(tmp_path: Path) -> None:
         call_command("archive_audit", tmp_path / "other.jsonl")
     with pytest.raises(CommandError, match="No entry is that old"):
         call_command("archive_audit", tmp_path / "other.jsonl", before=date(2020, 1, 1))
+
+
+SOON = timedelta(minutes=30)
+
+
+@pytest.fixture
+def clock_people() -> People:
+    return invite()
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_ends_are_by_the_databases_clock(clock_people: People, hours: int) -> None:
+    root = UserFactory.create(username="root", is_superuser=True, is_staff=True)
+    good, over = new_key(clock_people.support), new_key(clock_people.support)
+    first, second = ApiKey.objects.order_by("pk")
+    ApiKey.objects.filter(pk=first.pk).update(expires_at=Now() + SOON)
+    ApiKey.objects.filter(pk=second.pk).update(expires_at=Now() - SOON)
+    capability = CapabilityFactory.create()
+    give(capability.integration, clock_people.support)
+    calls = [
+        waiting_call(clock_people.alice, clock_people.support, capability, text) for text in "ab"
+    ]
+    Call.objects.filter(pk=calls[0].pk).update(expires_at=Now() + SOON)
+    Call.objects.filter(pk=calls[1].pk).update(expires_at=Now() - SOON)
+
+    with time_machine.travel(timezone.now() + timedelta(hours=hours)):
+        successor, _ = rotate_key(by=root, key=first, lifetime=timedelta(days=1))
+        invitation, _ = invite_person(
+            by=root, email="eve@example.com", groups=[clock_people.support]
+        )
+
+        assert [_status(raw) for raw in (good, over)] == [200, 401]
+        approve_call(by=root, call=calls[0], digest=digest_of(calls[0]))
+        with pytest.raises(CannotDecideError):
+            approve_call(by=root, call=calls[1], digest=digest_of(calls[1]))
+
+    ends = [successor.expires_at, Invitation.objects.get(pk=invitation.pk).expires_at]
+    left = [end - database_now() for end in ends if end is not None]
+    assert timedelta(hours=23, minutes=30) < left[0] < timedelta(hours=24, minutes=30)
+    assert timedelta(days=6, hours=23, minutes=30) < left[1] < timedelta(days=7, minutes=30)
+
+
+def _status(raw: str) -> int:
+    body = {"message": "hello", "user": "alice"}
+    return client_with(raw).post("/api/v1/select", body, "application/json").status_code

@@ -6,7 +6,6 @@ import pytest
 from django.apps import apps
 from django.contrib import admin as django_admin
 from django.contrib.auth.models import Group, Permission, User
-from django.db.models import Model
 from django.http import HttpRequest
 from django.test import Client
 from playwright.sync_api import Page, expect
@@ -14,7 +13,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from acl.keys.lifecycle import holder_of
 from acl.models import ApiKey, AuditEntry, Space
-from acl.people.service_accounts import create_service_account
+from acl.people.people import create_service_account
 from acl.people.spaces import create_space
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, IntegrationGroupPermission, Rule
@@ -36,16 +35,6 @@ def test_every_table_is_registered_or_shown_below_another() -> None:
     ours = {model for label in APPS for model in apps.get_app_config(label).get_models()}
 
     assert ours - set(REGISTERED) - inlined == SEALED
-
-
-@pytest.mark.parametrize("model", REGISTERED, ids=lambda model: model._meta.label_lower)
-def test_every_list_opens_and_is_searched(
-    as_admin: Client, gmail: Capability, model: type[Model]
-) -> None:
-    path = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
-
-    assert as_admin.get(path).status_code == 200
-    assert as_admin.get(path, {"q": "mail"}).status_code == 200
 
 
 @pytest.mark.parametrize("scheme", ["https", "wss", "postgres"])
@@ -116,17 +105,6 @@ def test_filters_of_an_admins_own_open(as_admin: Client) -> None:
     assert filters
     for path, parameter in filters:
         assert as_admin.get(f"/admin/{path}/", {parameter: "failed"}).status_code == 200, path
-
-
-@pytest.mark.parametrize("model", REGISTERED, ids=lambda model: model._meta.label_lower)
-def test_every_row_opens(as_admin: Client, gmail: Capability, model: type[Model]) -> None:
-    row = model._default_manager.first()
-    if row is None:
-        return
-
-    path = f"/admin/{model._meta.app_label}/{model._meta.model_name}/{row.pk}/change/"
-
-    assert as_admin.get(path).status_code == 200
 
 
 @pytest.mark.django_db

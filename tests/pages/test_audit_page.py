@@ -15,8 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from acl.audit import log as audit_log
 from acl.audit import pages as audit_view
-from acl.audit.entry_text import DetailRow, detail_rows
-from acl.audit.log import PAGE
+from acl.audit.log import PAGE, DetailRow, detail_rows
 from acl.audit.recorder import record
 from acl.models import AuditEntry, AuditHead
 from tests.access.audit_log import commit, tamper
@@ -39,18 +38,6 @@ def shown(client: Client, query: str = "") -> list[str]:
     response = client.get(f"/audit/{query}")
     assert response.status_code == 200
     return re.findall(r'class="entry-target"[^>]*>([^<]*)<', response.content.decode())
-
-
-@pytest.mark.parametrize(
-    "path", ["/audit/", "/audit/export.csv", "/audit/export.jsonl", "/keys/", "/keys/new/"]
-)
-def test_page_does_not_exist_for_who_is_no_admin(as_alice: Client, path: str) -> None:
-    assert as_alice.get(path).status_code == 404
-    assert Client().get(path).status_code == 302
-
-
-def test_check_is_for_admins(as_alice: Client) -> None:
-    assert as_alice.post("/audit/check/").status_code == 404
 
 
 def test_rail_leads_admins_there(as_admin: Client, alice: User) -> None:

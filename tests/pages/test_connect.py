@@ -1,24 +1,35 @@
-"""Connect an assistant: the addresses one may use, and each client's own format."""
+"""Connect an assistant, and install a client's whole configuration at once."""
 
 import json
+import os
+import re
 import tomllib
 from base64 import b64decode
 from collections.abc import Callable
-from typing import Any
+from random import Random
+from typing import Any, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 import yaml
+from cryptography.fernet import Fernet
 from django.contrib.auth.models import Group, User
+from django.db import connection
 from django.db import connection as database
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from playwright.sync_api import Page, expect
 from pytest_django.fixtures import Settings
+from pytest_django.live_server_helper import LiveServer
 
 from acl.people.spaces import create_space, ensure_root
 from catalog.models import Integration
+from catalog.servers.secrets.sealed_values import values_for
 from discovery.mcp.connect._client_setups import CLIENTS, ClientAddress, Setup
+from marketplace.models import Addition, Installation
+from tests.examples import EXAMPLES_OF_STORIES
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
+from tests.pages.conftest import sign_in
 
 PAGE = "/tools/connect/"
 TO = ClientAddress("pegboard-hub", "https://pegboard.example/mcp/hub")
@@ -176,3 +187,181 @@ def test_twenty_integrations_take_as_many_statements_as_one(
         CapabilityFactory.create(integration=more)
 
     assert count() == few
+
+
+ADD, TOGETHER = "/marketplace/add/", "/marketplace/add/together/"
+KEY = "0b1f51a8-5a1c-4d7e-9a53-1f7f4d5a3b21"
+SECRET = "canary-{}-Qm47vXk2Lp9sTz"
+
+
+@pytest.fixture
+def as_root(db: None, settings: Settings) -> Client:
+    plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}
+    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+    client = Client()
+    client.force_login(User.objects.create_superuser("root"))
+    return client
+
+
+def configuration(random: Random) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
+    """Return servers by name, the secrets that the file has, and what is wrong with a server."""
+    servers: dict[str, Any] = {}
+    secrets: dict[str, str] = {}
+    wrong: dict[str, str] = {}
+    for number in range(random.randint(2, 5)):
+        name = f"tool{number}"
+        kind = random.choice(["package", "address", "private", "nothing"])
+        secret = SECRET.format(number)
+        has_secret = random.random() < 0.6
+        value = secret if has_secret else random.choice(["", "<token>", "${TOKEN}", "YOUR_TOKEN"])
+        if kind == "package":
+            args = ["-y", f"@acme/{name}@1.0.{number}"]
+            servers[name] = {"command": "npx", "args": args, "env": {f"TOKEN_{number}": value}}
+        elif kind in ("address", "private"):
+            host = "https://mcp.example.com" if kind == "address" else "http://localhost:8205"
+            headers = {"Authorization": f"Bearer {value}"} if has_secret else {}
+            servers[name] = {"url": f"{host}/{name}", "headers": headers}
+        else:
+            servers[name] = {"nothing": True}
+            wrong[name] = "needs a command or an address"
+        if has_secret and kind in ("package", "address"):
+            secrets[name] = secret
+    servers["always"] = {"url": "https://mcp.example.com/always"}
+    return servers, secrets, wrong
+
+
+def stored_text() -> str:
+    """Return the rows of all tables that could hold what was pasted, as text."""
+    texts = []
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names():
+            if table.startswith(("marketplace_", "catalog_", "acl_", "django_session")):
+                cursor.execute(f'SELECT row_to_json(t)::text FROM "{table}" t')  # noqa: S608
+                texts += [row[0] for row in cursor.fetchall()]
+    return "\n".join(texts)
+
+
+def fields(page: str) -> dict[str, list[str]]:
+    """Return the page's inputs by name, as a browser would send them."""
+    sent: dict[str, list[str]] = {}
+    for tag in re.findall(r"<input\b[^>]*>", page):
+        attributes = dict(re.findall(r'([\w-]+)="([^"]*)"', tag))
+        is_ticked = attributes.get("type") != "checkbox" or " checked" in tag
+        if (name := attributes.get("name")) and is_ticked:
+            sent.setdefault(name, []).append(attributes.get("value", ""))
+    return sent
+
+
+@pytest.mark.parametrize("seed", range(EXAMPLES_OF_STORIES))
+def test_whole_configuration_is_installed_from_one_page(as_root: Client, seed: int) -> None:
+    random = Random(seed)
+    group: Group = GroupFactory.create(name="Everybody else")
+    servers, secrets, wrong = configuration(random)
+
+    answer = as_root.post(ADD, {"what": json.dumps({"mcpServers": servers})})
+    page = answer.content.decode()
+
+    assert answer.status_code == 200
+    for name in servers:
+        assert name.capitalize() in page or name in page
+    assert all(reason in page for reason in wrong.values())
+    assert all(secret in page for secret in secrets.values())
+    assert "canary" not in stored_text()
+    sent = fields(page)
+    chosen = [slug for slug in sent["chosen"] if random.random() < 0.8] or sent["chosen"][:1]
+    form = {**sent, "chosen": chosen, "groups": [str(group.pk)], "has_read": ["on"]}
+    installed = as_root.post(TOGETHER, form)
+
+    assert installed.status_code == 302
+    rows = {row.integration.listing: row for row in Installation.objects.all()}
+    assert set(rows) == set(chosen)
+    for row in rows.values():
+        assert list(row.groups.all()) == [group]
+        name = str(row.descriptor["source_ref"]["name"])
+        values = values_for(row.integration).values()
+        has = any(secrets.get(name, "-") in value for value in values)
+        assert has is (name in secrets)
+    after = as_root.get(installed["Location"]).content.decode()
+    assert "canary" not in after
+    assert after.count("/marketplace/installations/") == len(chosen)
+
+
+def two_programs() -> dict[str, Any]:
+    package = {"command": "npx", "args": ["-y", "@acme/one@1.0.0"], "env": {"TOKEN": "<token>"}}
+    return {"mcpServers": {"one": package, "two": {**package, "args": ["-y", "@acme/two@1.0.0"]}}}
+
+
+def test_same_secret_is_asked_once_and_kept_for_each(as_root: Client) -> None:
+    page = as_root.post(ADD, {"what": json.dumps(two_programs())}).content.decode()
+    sent = fields(page)
+    assert (sent["name"], sent["value"]) == (["TOKEN"], [""])
+
+    as_root.post(TOGETHER, {**sent, "value": ["abc"], "has_read": ["on"]})
+
+    rows = Installation.objects.all()
+    assert [values_for(row.integration) for row in rows] == [{"TOKEN": "abc"}] * 2
+
+
+def test_nothing_starts_before_the_commands_were_read(as_root: Client) -> None:
+    sent = fields(as_root.post(ADD, {"what": json.dumps(two_programs())}).content.decode())
+
+    unread = as_root.post(TOGETHER, sent)
+    none = as_root.post(TOGETHER, {**sent, "chosen": [], "has_read": ["on"]})
+    other = {name: ["0" * 64] for name in sent if name.startswith("confirmed-")}
+    changed = as_root.post(TOGETHER, {**sent, **other, "has_read": ["on"]}, follow=True)
+
+    assert [unread.status_code, none.status_code] == [422, 422]
+    assert "command has changed" in changed.content.decode()
+    assert not Installation.objects.exists()
+
+
+def test_only_admins_see_it(as_root: Client) -> None:
+    as_root.post(ADD, {"what": json.dumps(two_programs())})
+    of = ",".join(str(row.public_id) for row in Addition.objects.all())
+    member = Client()
+    member.force_login(User.objects.create_user("bob"))
+
+    assert as_root.get(f"{TOGETHER}?of={of}").status_code == 200
+    assert member.get(f"{TOGETHER}?of={of}").status_code == 404
+    assert member.post(TOGETHER, {"of": of, "key": KEY}).status_code == 404
+    for wrong in ("", "x", KEY):
+        assert as_root.get(f"{TOGETHER}?of={wrong}").status_code == 404
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
+def test_page_in_a_browser(
+    page: Page,
+    admin: User,
+    live_server: LiveServer,
+    settings: Settings,
+    width: int,
+    scheme: Literal["dark", "light"],
+) -> None:
+    settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+    page.set_viewport_size({"width": width, "height": 1000})
+    page.emulate_media(color_scheme=scheme)
+    sign_in(page, admin, live_server)
+    page.goto(ADD)
+    servers = {
+        **two_programs()["mcpServers"],
+        "wiki": {"url": "https://wiki.example.com/mcp", "headers": {"Authorization": "Bearer abc"}},
+        "own": {"url": "http://localhost:8205/mcp"},
+        "broken": {"nothing": True},
+    }
+    page.get_by_label("Address, package, command or document").fill(
+        json.dumps({"mcpServers": servers})
+    )
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_role("heading", name="Install together")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    if folder := os.environ.get("SHOTS"):
+        page.screenshot(path=f"{folder}/together-{width}.png", full_page=True)
+    page.get_by_label("I have read these commands").check()
+    page.get_by_role("button", name="Install all").click()
+
+    expect(page.get_by_text("Waiting for a worker.")).to_have_count(3)
+    if folder:
+        page.screenshot(path=f"{folder}/together-after-{width}.png")

@@ -1,4 +1,4 @@
-"""The page Teach: proposals, imports, decisions, and refusals beside their field."""
+"""The page Teach and experiences in the admin: proposals, imports, decisions and refusals."""
 
 import io
 
@@ -8,13 +8,14 @@ from django.test import Client
 
 from acl.models import AuditEntry
 from acl.rights.caller_lookup import Caller
-from discovery.models import TaughtMessage
+from discovery.models import Experience, TaughtMessage
 from discovery.teaching.message_proposals import open_proposals
 from discovery.teaching.taught_messages import shown_messages
 from tests.access.people import People, invite
-from tests.factories import UserFactory
+from tests.factories import UserFactory, remember
 
 pytestmark = pytest.mark.django_db
+
 PATH = "/insights/teach/"
 MOONS = ("what phase is the moon in tonight?", "which phase will the moon be in tomorrow night?")
 
@@ -29,10 +30,6 @@ def root(people: People) -> User:
     return UserFactory.create(username="root", is_staff=True, groups=[people.support])
 
 
-def caller_of(user: User, people: People) -> Caller:
-    return Caller(user.pk, people.support.pk)
-
-
 def session_of(user: User) -> Client:
     client = Client()
     client.force_login(user)
@@ -40,7 +37,7 @@ def session_of(user: User) -> Client:
 
 
 def test_page_proposes_imports_and_saves_decisions(people: People, root: User) -> None:
-    client, caller = session_of(root), caller_of(root, people)
+    client, caller = session_of(root), Caller(root.pk, people.support.pk)
     empty = client.get(PATH).content.decode()
     proposed = client.post(PATH, {"do": "propose", "number": "25"})
     file = io.BytesIO(f"{MOONS[0]}\n\n{MOONS[0]}\n".encode())
@@ -97,3 +94,28 @@ def test_only_admins_teach_and_only_in_groups_of_theirs(people: People) -> None:
 
     assert session_of(people.alice).get(PATH).status_code == 404
     assert "You are not in a group yet" in page.content.decode()
+
+
+LIST = "/admin/discovery/experience/"
+
+
+def test_experiences_are_listed_and_forgotten_after_a_question() -> None:
+    people = invite()
+    for user in (people.alice, people.bob):
+        remember(people.send, user, people.support)
+    kept = remember(people.pay, people.charlie, people.finance)
+    client = Client()
+    client.force_login(UserFactory.create(is_staff=True, is_superuser=True))
+    assert "gmail__send_email" in client.get(LIST).content.decode()
+    assert client.get(f"{LIST}{kept.pk}/change/").status_code == 200
+
+    wanted = list(Experience.objects.filter(group=people.support).values_list("pk", flat=True))
+    forgetting = {"action": "delete_selected", "_selected_action": wanted}
+    question = client.post(LIST, forgetting)
+
+    assert question.status_code == 200
+    assert Experience.objects.count() == 3
+    assert client.post(LIST, {**forgetting, "post": "yes"}).status_code == 302
+    assert list(Experience.objects.all()) == [kept]
+    entries = AuditEntry.objects.filter(action="learning.forget")
+    assert [(entry.target, entry.details) for entry in entries] == [("support", {"experiences": 2})]

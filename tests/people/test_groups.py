@@ -7,7 +7,7 @@ from django.test import Client
 
 from acl.keys.lifecycle import create_key
 from acl.models import ApiKey, AuditEntry, Invitation, Space
-from acl.people._member_lists import MOST_ENTRIES, read_list, read_table
+from acl.people._invitations import MOST_ENTRIES, read_list, read_table
 from acl.people.groups import GroupRefused, create_group, delete_group, rename_group
 from acl.people.people import PeopleRefused
 from catalog.models import Capability, Rule

@@ -21,12 +21,12 @@ from pytest_django.live_server_helper import LiveServer
 from acl.models import AuditEntry
 from acl.people.groups import set_joined_by_default
 from acl.people.people import deactivate
-from marketplace.config.oidc_settings import group_mapping, providers
+from marketplace.config.provider_settings import group_mapping, providers
 from marketplace.config.settings_table import read_settings
 from tests.factories import GroupFactory
 from tests.pages.conftest import PASSWORD
-from tests.people.codes import code_of
 from tests.people.conftest import SECRET
+from tests.people.test_signing_in import code_of
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

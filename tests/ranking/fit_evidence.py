@@ -19,8 +19,13 @@ from catalog.formats.loader import load_path
 from discovery.select.example_texts import nearness_to, read_abilities
 from discovery.select.message import read
 from discovery.select.ranking.fit import need_of_tools, something_fits
-from discovery.select.ranking.fusion import MatchEvidence, MessageFeatures, judge
-from discovery.select.ranking.scales import scale_of, shipped_scale
+from discovery.select.ranking.fusion import (
+    MatchEvidence,
+    MessageFeatures,
+    judge,
+    scale_of,
+    shipped_scale,
+)
 from discovery.select.ranking.thresholds import cut, margin
 
 PLACES = 10

@@ -35,7 +35,7 @@ from catalog.words.foreign_letters import is_foreign_text
 from discovery.evaluation.labelled_sets import read_queries
 from discovery.select._glossary import is_foreign
 from discovery.select.message import read
-from discovery.select.ranking.scales import scale_of
+from discovery.select.ranking.fusion import scale_of
 from lab.bench.languages import measure_languages
 from lab.training._evidence import LabelledRequest, by_fusion, find_evidence, measure
 from lab.training._pairs import REQUESTS

@@ -11,7 +11,7 @@ from pytest_django.fixtures import Settings
 
 from acl.keys.lifecycle import create_key
 from acl.models import ApiKey
-from acl.people.service_accounts import create_service_account
+from acl.people.people import create_service_account
 from acl.rights.approvers import NOBODY_ELSE, Approver, eligibility_of
 from catalog.models import Capability
 from discovery.models import Call

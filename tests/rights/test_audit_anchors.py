@@ -17,7 +17,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from acl.audit.anchors import Anchor, NoAnchorError, read_anchors
+from acl.audit.log_verification import Anchor, NoAnchorError, read_anchors
 from acl.audit.recorder import record
 from acl.models import AuditHead
 from marketplace.models import AuditAnchor

@@ -17,16 +17,15 @@ from django.test import Client
 
 from acl.models import AuditEntry
 from catalog.models import HealthCheck, Integration, OAuthSignIn
-from catalog.servers._definition_sync import sync_definitions
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.params import build_server
 from catalog.servers.oauth.accounts import CannotSignInError, begin_sign_in
 from catalog.servers.oauth.sign_in import prepare
-from catalog.servers.tasks import check_integrations, sync_integrations
+from catalog.servers.tasks import check_integrations, sync_definitions, sync_integrations
 from marketplace.config.celery_servers import PACKAGES
 from marketplace.installs.integration_management import pending_update, start_update
 from marketplace.installs.requests import TargetChangedError
-from marketplace.integrations._import_confirmation import target_to_confirm
+from marketplace.integrations.review_decisions import target_to_confirm
 from marketplace.integrations.server_health import check_now
 from marketplace.models import Installation, Listing
 from tests.factories import ListingFactory, UserFactory, active_model
@@ -200,19 +199,6 @@ def test_a_program_takes_the_permission_to_install_programs(client: Client, grac
     row.refresh_from_db()
     assert (refused, allowed, row.unconfirmed) == (403, 200, False)
     assert row.command_digest
-
-
-def test_people_who_are_no_admins_confirm_nothing(client: Client) -> None:
-    row = remote()
-    client.force_login(UserFactory.create(username="bob"))
-
-    body = {"digest": target_to_confirm(row).digest}
-    url = "/api/v1/integrations/far/confirm"
-    api = client.post(url, body, content_type="application/json")
-    page = client.post("/integrations/far/confirm/", {"confirmed": body["digest"]})
-
-    row.refresh_from_db()
-    assert (api.status_code, page.status_code, row.unconfirmed) == (403, 404, True)
 
 
 def test_another_command_from_the_same_source_is_confirmed_again(tmp_path: Path) -> None:

@@ -1,15 +1,19 @@
-"""The application's database role: what it may do, and all that it may not."""
+"""The application's database role and the triggers: what it may do, and all that it may not."""
 
+import re
+from collections.abc import Iterator
 from io import StringIO
 
 import psycopg
 import pytest
+from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import Error, connection, transaction
 
 from acl.audit.log_verification import check_log
 from acl.audit.recorder import record
 from acl.models import AuditEntry
+from acl.platform.migration_operations import DatabaseTrigger
 from marketplace.operate.roles.grants import grant_rights, list_excess_rights
 from marketplace.operate.roles.names import (
     ANALYZED,
@@ -24,6 +28,8 @@ from marketplace.operate.roles.names import (
 from marketplace.operate.roles.owner import as_owner
 from tests.databases import as_superuser, superuser_conninfo
 from tests.factories import UserFactory
+
+pytestmark = pytest.mark.django_db
 
 REFUSED = (
     "permission denied|must be (superuser|owner|able)|only roles? with|not allowed|denied to"
@@ -260,3 +266,48 @@ def test_table_of_a_later_migration_can_be_used_at_once_and_after_the_next_one()
     finally:
         with as_owner(), connection.cursor() as cursor:
             cursor.execute("DROP TABLE later_thing")
+
+
+_DEFINITION = re.compile(
+    r"CREATE (?:CONSTRAINT )?TRIGGER (?P<name>\w+) (?P<events>.+) ON public\.(?P<table>\w+) "
+    r"(?:NOT DEFERRABLE INITIALLY IMMEDIATE |(?P<deferred>DEFERRABLE INITIALLY DEFERRED) )?"
+    r"(?:(?P<rows>REFERENCING .+) )?"
+    r"FOR EACH (?P<each>.+) EXECUTE FUNCTION (?P<function>\w+)\((?P<arguments>.*)\)"
+)
+
+
+def declared() -> Iterator[DatabaseTrigger]:
+    for model in apps.get_models():
+        for one in getattr(model, "triggers", ()):
+            each = one.each.replace("::text", "")
+            yield one._replace(table=one.table or model._meta.db_table, each=each)
+
+
+def stored() -> Iterator[DatabaseTrigger]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal")
+        for (text,) in cursor.fetchall():
+            found = _DEFINITION.fullmatch(text)
+            assert found is not None, text
+            when = " ".join(filter(None, (found["events"], found["deferred"])))
+            each = re.sub(r"WHEN \(\((.+)\)\)", _without_brackets, found["each"])
+            yield DatabaseTrigger(
+                *(found["name"], when, each, found["function"], found["table"]),
+                *(found["rows"] or "", found["arguments"]),
+            )
+
+
+def _without_brackets(condition: re.Match[str]) -> str:
+    return f"WHEN ({re.sub(r'[()]|::text', '', condition[1])})"
+
+
+def test_every_trigger_is_declared_by_a_model_and_every_declared_one_is_there() -> None:
+    assert sorted(stored()) == sorted(declared())
+
+
+def test_every_trigger_is_on() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled NOT IN ('O', 'A')"
+        )
+        assert cursor.fetchall() == []

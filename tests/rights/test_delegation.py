@@ -19,8 +19,14 @@ from hypothesis import strategies as st
 from acl.keys.lifecycle import KeyRefused, create_key, holder_of, revoke_key, rotate_key
 from acl.models import ApiKey, Invitation, ServiceAccount
 from acl.people._invitations import accept, invite
-from acl.people.people import PeopleRefused, add_to_group, deactivate, reactivate, take_out_of_group
-from acl.people.service_accounts import create_service_account
+from acl.people.people import (
+    PeopleRefused,
+    add_to_group,
+    create_service_account,
+    deactivate,
+    reactivate,
+    take_out_of_group,
+)
 from acl.rights.delegation import DelegationRefused
 from acl.rights.delegation.authority import KeyHolder
 from tests.examples import EXAMPLES_OF_WORLDS

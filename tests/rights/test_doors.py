@@ -29,7 +29,7 @@ from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 
 from acl.models import ClientDocument
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 from acl.platform.redis_circuit import redis_circuit
 from catalog.formats import catalog_jsonl, runtime, skill
 from catalog.formats.loader import FORMATS, load_path
@@ -60,7 +60,7 @@ from marketplace.models import (
     Source,
 )
 from marketplace.offers.kinds.registry import CHOICES, KINDS
-from marketplace.sources.catalog_import import import_loaded
+from marketplace.sources.refresh import import_loaded
 from tests.calls.worker import run_call
 from tests.connection_loops import own_connections
 from tests.connections.evil_server import EVIL
@@ -395,12 +395,8 @@ def undone() -> Iterator[None]:
         transaction.set_rollback(True)
 
 
-def own_tasks() -> set[str]:
-    return {name for name in current_app.tasks if not name.startswith("celery.")}
-
-
 def test_every_task_is_listed(world: World) -> None:
-    assert own_tasks() == set(TASKS)
+    assert {name for name in current_app.tasks if not name.startswith("celery.")} == set(TASKS)
     scheduled = {entry["task"] for entry in django_settings.CELERY_BEAT_SCHEDULE.values()}
     assert scheduled <= set(TASKS)
 

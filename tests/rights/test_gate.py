@@ -340,9 +340,9 @@ def test_what_is_no_text_can_be_changed_as_ever() -> None:
 WRITERS = {
     # And an admin's category, in rows that passed.
     "catalog/registration/descriptor_rows.py": "takes reviewed definitions only",
-    "catalog/registration/scratch_catalog.py": "one of our categories, in rows that passed",
+    "catalog/registration/catalog_rebuild.py": "one of our categories, in rows that passed",
     "catalog/registration/admin_corrections.py": "an admin's category, which the form has scanned",
-    "catalog/registration/_hanging_rows.py": "an admin's words, to the tool's new name",
+    "catalog/registration/tool_renames.py": "an admin's words, to the tool's new name",
 }
 TEXTS = ("description", "display_name", "input_schema", "output_schema", "content", "examples")
 

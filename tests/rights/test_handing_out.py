@@ -343,24 +343,6 @@ def test_an_invitation_is_worth_what_its_sender_is_when_it_is_accepted(cast: Cas
     assert Invitation.objects.get().accepted_at is None
 
 
-OF_THE_INSTALLATION = [
-    ("GET", "/api/v1/sources"),
-    ("GET", "/api/v1/installations"),
-    ("POST", "/api/v1/installations"),
-    ("GET", "/metrics"),
-]
-
-
-@pytest.mark.parametrize(("method", "path"), OF_THE_INSTALLATION)
-@pytest.mark.parametrize("kind", ["group key", "backend key"])
-def test_a_key_without_an_owner_is_no_admin_of_the_installation(
-    cast: Cast, kind: str, method: str, path: str
-) -> None:
-    client = cast.actor(kind)
-
-    assert client.generic(method, path, "{}", JSON, REMOTE_ADDR="192.0.2.7").status_code == 403
-
-
 def test_a_promotion_of_its_owner_raises_no_key(cast: Cast) -> None:
     _, raw = create_key(
         by=None, name="early", group=cast.people.support, scopes=["admin"], owner=cast.people.alice

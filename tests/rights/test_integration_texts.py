@@ -146,19 +146,19 @@ def test_what_someone_proposed_is_reviewed_when_it_is_installed(alice: User) -> 
 # Everything else must go through catalog/trust/gate.py.
 WRITERS = {
     (
-        "catalog/registration/_hanging_rows.py",
+        "catalog/registration/tool_renames.py",
         "carry_over",
     ): "an admin's own settings of a tool, to its new name; texts only through the gate",
     (
-        "catalog/registration/_hanging_rows.py",
+        "catalog/registration/tool_renames.py",
         "_carry_settings",
     ): "access, marks and effects that an admin set, and no text",
     (
-        "catalog/registration/_hanging_rows.py",
+        "catalog/registration/tool_renames.py",
         "write_texts",
     ): "an admin's words, scanned when they were given, in rows that passed the gate",
     (
-        "catalog/registration/_hanging_rows.py",
+        "catalog/registration/tool_renames.py",
         "note_former_name",
     ): "an earlier name in rows that count, and no text",
     (
@@ -166,7 +166,7 @@ WRITERS = {
         "fill_in_effects",
     ): "judges a copy by its source's words, and stores none of them",
     (
-        "catalog/registration/tool_words.py",
+        "catalog/registration/admin_corrections.py",
         "give",
     ): "an admin's words, which `_checked` has scanned",
     (
@@ -182,7 +182,7 @@ WRITERS = {
         "change_tool",
     ): "access, category and effects of a tool by `SETTINGS`, and no text",
     (
-        "catalog/registration/scratch_catalog.py",
+        "catalog/registration/catalog_rebuild.py",
         "assign_categories",
     ): "a category of our own list",
     (
@@ -211,8 +211,8 @@ WRITERS = {
         "discovery/calls/queries.py",
         "_without_lost_name",
     ): "an old call's name, and stores nothing",
-    ("marketplace/installs/_candidate.py", "put_texts"): "takes ReviewedIntegration only",
-    ("marketplace/installs/_candidate.py", "_put"): "leaves the texts out",
+    ("marketplace/installs/state.py", "put_texts"): "takes ReviewedIntegration only",
+    ("marketplace/installs/state.py", "_put"): "leaves the texts out",
     (
         "marketplace/installs/requests.py",
         "_prepare_integration",

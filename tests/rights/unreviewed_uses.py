@@ -5,8 +5,8 @@ mode it refuses a mark where nothing is wrong. `make lint` fails once forgetting
 from catalog.formats.descriptors import Descriptor
 from catalog.models import Integration
 from catalog.registration.descriptor_rows import store_capabilities
+from catalog.trust.findings import trust_own_text
 from catalog.trust.gate import UnreviewedDefinition, admit, review
-from catalog.trust.reviewed_texts import trust_own_text
 from discovery.answer.formats.base import Tool
 
 

@@ -164,6 +164,14 @@ _ADMIN = [
     Screen("person-deactivate", "/people/{user_pk}/deactivate/"),
     Screen("invite", "/people/invite/"),
     Screen("sign-in-groups", "/people/sign-in-groups/"),
+    Screen("applications", "/applications/"),
+    Screen("application-new", "/applications/new/"),
+    Screen("application", "/applications/{application_pk}/"),
+    Screen("application-edit", "/applications/{application_pk}/edit/"),
+    Screen("application-delete", "/applications/{application_pk}/delete/"),
+    Screen(
+        "application-conversation", "/applications/{application_pk}/conversation/?name=ticket-4711"
+    ),
     Screen("keys", "/keys/"),
     Screen("keys-nothing-fits", "/keys/?q=nothing+like+it"),
     Screen("key-new", "/keys/new/"),

@@ -5,7 +5,6 @@ from cryptography.fernet import Fernet
 from django.contrib import admin as django_admin
 from django.contrib.auth.models import User
 from django.db.models import Model
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 from pytest_django import Settings
@@ -72,11 +71,16 @@ def test_every_admin_page_is_readable_without_eval(page: Page, root: User) -> No
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("console", lambda line: complaints.append(line.text) if line.type == "error" else None)
     troubles: dict[str, list[str]] = {}
-    paths = _admin_pages(root)
+    opened: set[str] = set()
 
-    for path in paths:
+    for path in _admin_pages():
         answer = page.goto(path, wait_until="load")
         assert answer is not None
+        if answer.status in (403, 405):  # nobody adds or removes a row of this table by hand
+            complaints.clear()
+            continue
+        assert answer.status == 200, path
+        opened.add(path.rsplit("/", 2)[-2])
         assert "unsafe-eval" not in answer.headers["content-security-policy"]
         trouble = [
             *complaints,
@@ -88,17 +92,15 @@ def test_every_admin_page_is_readable_without_eval(page: Page, root: User) -> No
             troubles[path] = trouble
 
     assert troubles == {}
-    assert {path.rsplit("/", 2)[-2] for path in paths} >= {"add", "change", "delete", "history"}
+    assert opened >= {"add", "change", "delete", "history"}
 
 
-def _admin_pages(root: User) -> list[str]:
-    """Return the addresses that the superuser may open: of lists, forms, deletions, histories."""
-    client = Client()
-    client.force_login(root)
+def _admin_pages() -> list[str]:
+    """Return the addresses of lists, forms, deletions and histories."""
     paths = ["/admin/", "/admin/password_change/"]
     for model in django_admin.site._registry:
         paths += _pages_of(model)
-    return [path for path in paths if client.get(path).status_code == 200]
+    return paths
 
 
 def _pages_of(model: type[Model]) -> list[str]:

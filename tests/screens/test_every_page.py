@@ -21,7 +21,7 @@ from playwright.sync_api import Page, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from marketplace.listings.search_index import embed_listings
+from marketplace.listings.search import embed_listings
 from tests.examples import EACH_OF_ALIKE
 from tests.hostile.routes import ADMIN_PAGE, GROUPS_PAGE, OPEN, OWN_PAGE, PAGE, ROUTES, Row
 from tests.pages.conftest import (  # noqa: F401 - fixtures

@@ -10,7 +10,7 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from discovery.models import Call
-from marketplace.listings.search_index import embed_listings
+from marketplace.listings.search import embed_listings
 from tests.pages.conftest import (  # noqa: F401 - fixtures
     PASSWORD,
     _folder_of_static_files,

@@ -15,12 +15,11 @@ from django.utils.http import urlencode
 
 from acl.audit.recorder import record
 from acl.keys.lifecycle import create_key, revoke_key
-from acl.models import AccessRequest, ClientDocument, Space
-from acl.oauth._issued_tokens import new_tokens, store_tokens
-from acl.oauth._registration import register_client
-from acl.oauth.connections import connect_client
+from acl.models import AccessRequest, ApiKey, Application, ClientDocument, Space
+from acl.oauth.client_registration import register_client
+from acl.oauth.connections import connect_client, new_tokens, store_tokens
 from acl.people._invitations import invite
-from acl.people.service_accounts import create_service_account
+from acl.people.people import create_service_account
 from acl.people.sign_in_groups import map_group
 from acl.people.spaces import create_space
 from acl.platform.strict_json import write_json
@@ -45,12 +44,12 @@ from catalog.registration.embedding_models import register_configured_model
 from catalog.runtime.service import Maker, create_capability
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.health_history import record_health
-from catalog.servers.icons._picture_reader import write_png
-from discovery.models import Call, Chat, ChatMessage, ChatModel, ModelRequest, TaughtMessage
+from catalog.servers.icons._reader import write_png
+from discovery.models import Call, Chat, ChatMessage, ChatModel, ModelRequest, TaughtMessage, Turn
 from discovery.teaching.message_proposals import import_messages, open_proposals
 from discovery.teaching.taught_messages import Decision, decide
 from marketplace.additions._listing import store_server
-from marketplace.listings.search_index import describe_missing
+from marketplace.listings.search import describe_missing
 from marketplace.listings.store import store_listings
 from marketplace.models import (
     Addition,
@@ -145,6 +144,7 @@ def build() -> World:
     _reviews(world)
     _made_at_runtime(world)
     _assistants(world)
+    _applications(world)
     _notifications(world)
     _risks()
     _taught(world)
@@ -233,6 +233,25 @@ def _assistants(world: World) -> None:
         "response_type": "code", "client_id": client.client_id, "redirect_uri": uri,
         "code_challenge": "x" * 43, "code_challenge_method": "S256",
     })  # fmt: skip
+
+
+def _applications(world: World) -> None:
+    """Create an application with a key, limits, a conversation, and one with a long name."""
+    reached = Integration.objects.order_by("pk").values_list("pk", flat=True)[:3]
+    website = Application.objects.create(
+        name="Website chat", description="The chat on our website", group=world.support,
+        integrations=list(reached), calls_a_day=2_000, cpu_a_minute=20_000,
+        defaults={"format": "openai", "mode": "auto"},
+    )  # fmt: skip
+    Application.objects.create(name=LONG[:80], description=ARABIC[:300])
+    ApiKey.objects.filter(pk=world.things["key_pk"]).update(application=website)
+    for state in ("completed", "planned"):
+        Turn.objects.create(
+            user=world.alice, group=world.support, application=website, tokens_all=9_000,
+            tokens_selected=1_200, conversation="ticket-4711", state=state,
+            ended_at=timezone.now() if state == "completed" else None,
+        )  # fmt: skip
+    world.things["application_pk"] = website.pk
 
 
 def _made_at_runtime(world: World) -> None:

@@ -1,5 +1,6 @@
-"""The secrets broker: who it answers, what it opens now, and how much."""
+"""The secrets broker and its envelopes, and secrets as people paste them."""
 
+import json
 import os
 import signal
 import socket
@@ -14,19 +15,30 @@ from cryptography.fernet import Fernet
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.utils import timezone
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pytest_django.fixtures import Settings
 
 from catalog.models import Integration, OAuthConnection, OAuthRevocation, OAuthSignIn, Secret
-from catalog.servers.secrets.broker_client import SealedValue
-from catalog.servers.secrets.encryption_keys import SecretUnavailableError, publish_sealing_key
-from catalog.servers.secrets.envelope import public_text
-from catalog.servers.secrets.sealed_values import seal, unseal, values_for
+from catalog.servers.client.targets import HttpServer
+from catalog.servers.connections.params import build_server, values_to_hide
+from catalog.servers.secrets.encryption_keys import (
+    CannotOpenError,
+    OtherPurposeError,
+    SecretUnavailableError,
+    open_value,
+    public_text,
+    publish_sealing_key,
+    seal_value,
+)
+from catalog.servers.secrets.sealed_values import SealedValue, UsedValues, seal, unseal, values_for
+from catalog.servers.secrets.store import UnsendableValueError, as_pasted
 from discovery.models import Call
 from marketplace.management.commands import broker as broker_command
 from marketplace.models import Installation
 from marketplace.operate.secret_broker import server
-from marketplace.operate.secret_broker._admission import RequestWindow
-from marketplace.operate.secret_broker.server import SecretBroker, may_open
+from marketplace.operate.secret_broker.server import RequestWindow, SecretBroker, may_open
+from tests.examples import EXAMPLES_OF_TEXTS
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, waiting_call
 
 KEY = Fernet.generate_key().decode()
@@ -131,7 +143,7 @@ def _ask(broker: SecretBroker, line: str) -> str:
 def test_no_broker_is_an_error_in_words(
     start: Callable[..., SecretBroker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("catalog.servers.secrets.broker_client._RECONNECT_SECONDS", 0)
+    monkeypatch.setattr("catalog.servers.secrets.sealed_values._RECONNECT_SECONDS", 0)
 
     with pytest.raises(SecretUnavailableError, match="does not respond"):
         unseal(seal("x", purpose=PURPOSE), purpose=PURPOSE)
@@ -266,3 +278,121 @@ def test_command_only_publishes_the_public_key_or_serves_until_it_is_told_to_end
 
     assert (tmp_path / "sealing_key").read_text().strip() == public_text(KEY)
     assert ended.value.code == 0
+
+
+OLD, NEW = (Fernet.generate_key().decode() for _ in range(2))
+
+
+def test_public_half_seals_and_only_its_key_opens() -> None:
+    sealed = seal_value("päss\nword", purpose="1/all/TOKEN", public=public_text(OLD))
+
+    assert open_value(sealed, purpose="1/all/TOKEN", keys=(NEW, OLD)) == "päss\nword"
+    for keys in ((NEW,), ()):
+        with pytest.raises(CannotOpenError):
+            open_value(sealed, purpose="1/all/TOKEN", keys=keys)
+    with pytest.raises(OtherPurposeError):
+        open_value(sealed, purpose="2/all/TOKEN", keys=(OLD,))
+    assert seal_value("x", purpose="y", public=public_text(OLD)) != seal_value(
+        "x", purpose="y", public=public_text(OLD)
+    )
+
+
+@pytest.mark.parametrize("place", [0, 3, 20, -1])
+def test_changed_bytes_do_not_open(place: int) -> None:
+    sealed = bytearray(seal_value("x", purpose="y", public=public_text(OLD)))
+    sealed[place] ^= 1
+
+    with pytest.raises(CannotOpenError):
+        open_value(bytes(sealed), purpose="y", keys=(OLD,))
+
+
+def test_values_of_earlier_releases_still_open() -> None:
+    token = Fernet(OLD).encrypt(json.dumps(["1/all/TOKEN", "kept"]).encode())
+
+    assert open_value(token, purpose="1/all/TOKEN", keys=(NEW, OLD)) == "kept"
+    with pytest.raises(CannotOpenError):
+        open_value(token, purpose="1/all/TOKEN", keys=(NEW,))
+
+
+PASTED_KEY = st.from_regex(r"[A-Za-z0-9_.~+/=-]{6,40}", fullmatch=True).filter(
+    lambda key: "=" not in key[:-2]
+)
+BLANKS = st.sampled_from(["", " ", "\n", "\r\n", "\t", "  \n"])
+
+
+def api(scheme: dict[str, object]) -> Integration:
+    security = {"main": {"secrets": ["KEY"], "about": "", **scheme}}
+    return Integration(
+        transport="openapi", endpoint="https://a.example", source_ref={"security": security}
+    )
+
+
+def server_of_pasted_values(**headers: str) -> Integration:
+    more = {"headers": headers} if headers else {}
+    return Integration(transport="http", endpoint="https://a.example/mcp", source_ref=more)
+
+
+# Each place of a secret in a header: what people may paste before it, and what is to be stored.
+PLACES: dict[str, tuple[Integration, tuple[str, ...], str]] = {
+    "bearer of an api": (api({"as": "bearer"}), ("", "Bearer ", "Authorization: Bearer "), "{}"),
+    "header of an api": (api({"as": "header", "name": "X-Key"}), ("", "X-Key: ", "x-key:"), "{}"),
+    "bearer of a server": (
+        server_of_pasted_values(Authorization="Bearer ${KEY}"),
+        ("", "bearer ", "Authorization: Bearer ", "KEY="),
+        "{}",
+    ),
+    "header of a server": (
+        server_of_pasted_values(**{"X-Key": "${KEY}"}),
+        ("", "X-Key: ", "export KEY="),
+        "{}",
+    ),
+    "whole authorization": (
+        server_of_pasted_values(Authorization="${KEY}"),
+        ("", "Bearer ", "Authorization: Bearer ", "authorization:Bearer "),
+        "Bearer {}",
+    ),
+    "the only secret": (server_of_pasted_values(), ("", "Bearer ", "Authorization: Bearer "), "{}"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@settings(max_examples=EXAMPLES_OF_TEXTS)
+@given(key=PASTED_KEY, before=BLANKS, after=BLANKS, data=st.data())
+def test_key_is_stored_as_the_request_has_it(
+    place: str, key: str, before: str, after: str, data: st.DataObject
+) -> None:
+    integration, forms, stored = PLACES[place]
+    form = data.draw(st.sampled_from(forms))
+
+    assert as_pasted(integration, "KEY", f"{before}{form}{key}{after}") == stored.format(key)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("text", ["to\nken", "tok\x00en", "t\u20ackey", "a\r\nX-Admin: yes"])
+def test_what_cannot_be_in_a_header_is_refused_when_it_is_set(place: str, text: str) -> None:
+    with pytest.raises(UnsendableValueError):
+        as_pasted(PLACES[place][0], "KEY", text)
+
+
+@pytest.mark.parametrize("scheme", ["basic", "query", "cookie"])
+def test_value_that_is_in_no_header_as_it_is_may_have_any_letters(scheme: str) -> None:
+    assert as_pasted(api({"as": scheme, "name": "k"}), "KEY", "pässwört ☃\n") == "pässwört ☃"
+    assert as_pasted(Integration(transport="stdio"), "KEY", "a\nb\n") == "a\nb"
+
+
+def test_header_without_a_value_is_not_sent_and_a_setting_has_its_default() -> None:
+    variables = [{"name": "region", "default": "eu", "secret": False, "required": False}]
+    headers = {"X-Team": "${TEAM}", "X-Key": "${KEY}", "X-Fixed": "yes"}
+    row = Integration(
+        transport="http",
+        endpoint="https://${region}.example/mcp",
+        source_ref={"headers": headers, "variables": variables},
+    )
+    plain = build_server(row, values=UsedValues({"KEY": "k"}), signed_in=False)
+    chosen = build_server(row, values=UsedValues({"KEY": "k", "region": "us"}), signed_in=False)
+
+    assert isinstance(plain, HttpServer)
+    assert isinstance(chosen, HttpServer)
+    assert plain.headers == {"X-Key": "k", "X-Fixed": "yes"}
+    assert (plain.url, chosen.url) == ("https://eu.example/mcp", "https://us.example/mcp")
+    assert values_to_hide(row, {"region": "eu", "KEY": "k"}) == ["k"]

@@ -183,7 +183,8 @@ def test_hidden_tools_leave_no_trace(people: People) -> None:
 
 
 def test_hidden_tool_of_a_server_one_may_use_moves_no_rank(people: People) -> None:
-    query = of_several_clauses(people)
+    vectors = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]], dtype=np.float32)
+    query = replace(asks(people), vectors=vectors, words=[{EVERYWHERE: 1.0}] * 3)
     own = {people.send.pk, people.search.pk}
     with index_kept():
         alone = assert_same_way(query)
@@ -206,11 +207,6 @@ def test_hidden_tool_of_a_server_one_may_use_moves_no_rank(people: People) -> No
     # A tool alone has no mean beside itself, and a message of one clause asks for none.
     assert not alone.servers
     assert not find_candidates(asks(people)).servers
-
-
-def of_several_clauses(people: People) -> CandidateQuery:
-    vectors = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]], dtype=np.float32)
-    return replace(asks(people), vectors=vectors, words=[{EVERYWHERE: 1.0}] * 3)
 
 
 def add_tool(people: People, vector: list[float]) -> Capability:

@@ -16,7 +16,7 @@ from acl.models import Space
 from acl.rights.caller_lookup import Caller
 from catalog.embedding.vector_index import VectorIndex, create_statement, find_index
 from catalog.models import Capability, EmbeddingModel, Rule
-from catalog.models.relation_kinds import Kind
+from catalog.models.relation import Kind
 from discovery.select import _nearest_candidates, _nearest_rows
 from discovery.select._candidate_rows import CandidateQuery, Candidates
 from discovery.select._nearest_candidates import count_usable, find_in_postgres, known_callers

@@ -16,11 +16,11 @@ from django.test import Client
 
 from acl.keys.lifecycle import create_key
 from acl.people.people import end_sessions
-from acl.platform.held_locks import lock_key, try_lock
-from acl.platform.pooled_connections import PooledError, is_pooled, may_prepare
+from acl.platform.database_connections import PooledError, is_pooled, may_prepare
+from acl.platform.database_work import lock_key, try_lock
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
-from catalog.registration.scratch_catalog import scratch_catalog
+from catalog.registration.catalog_rebuild import scratch_catalog
 from tests.factories import take_away
 from tests.pgbouncer import PROGRAM, pooled, tracks_statements
 from tests.select.conftest import Shop

@@ -21,7 +21,7 @@ from pytest_django.fixtures import Settings
 
 from acl.models import ReplicaBeat
 from acl.platform import read_replica as routing
-from acl.platform.prepared_statements import table_of
+from acl.platform.database_connections import table_of
 from acl.platform.read_replica import ALIAS, read_replica, replica_database
 from catalog.embedding.vector_index import VectorIndex
 from catalog.models import Capability, EmbeddingModel

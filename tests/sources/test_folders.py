@@ -1,4 +1,4 @@
-"""Skills, Docker's catalogue and plugin marketplaces, as archives and as folders."""
+"""Skills, Docker's catalogue and plugin marketplaces, as archives and folders, and stored."""
 
 import json
 import zipfile
@@ -6,19 +6,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from django.db import connection
 from pytest_django.fixtures import Settings
 
+from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.files import RefusedError
 from catalog.models import Integration
 from marketplace.listings.store import built_in_source, store_listings
-from marketplace.models import Listing, ListingFile, Source
-from marketplace.offers import location
+from marketplace.models import Listing, ListingFile, ListingVersion, Source
+from marketplace.offers import offer as location
 from marketplace.offers.kinds import plugins
 from marketplace.offers.kinds.starter import starter_listings
+from tests.databases import as_superuser
 from tests.sources.conftest import Read
 from tests.sources.places import SAMPLES, Place, tar_of, tar_of_folder
 
 pytestmark = pytest.mark.django_db
+
 SKILL = "---\nname: {0}\ndescription: Writes {0}.\nlicense: MIT\ntags: [paper]\n---\nListen well.\n"
 needs_samples = pytest.mark.skipif(
     not SAMPLES.is_dir(), reason="the folder shared is not beside the project"
@@ -272,3 +276,30 @@ def test_skills_without_a_name_in_lower_case_and_in_archives_are_offered(
         "inner": {"SKILL.md", "scripts/run.py"},
     }
     assert {defect["field"] for defect in source.report["defects"]} == {"name"}
+
+
+LISTINGS = 200
+# As if statistics had been taken before the first rows were committed.
+EMPTY = """
+UPDATE pg_class SET reltuples = 0, relpages = 100 WHERE relname LIKE 'marketplace_listing%'
+"""
+ROWS_READ = """
+SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))
+FROM pg_stat_xact_user_tables WHERE relname LIKE 'marketplace_listing%'
+"""
+
+
+def test_tables_that_postgres_takes_for_empty_are_not_compared_row_by_row() -> None:
+    names = [f"server-{number}" for number in range(LISTINGS)]
+    offered = [IntegrationDescriptor(name, "mcp", name, version="2") for name in names]
+    with connection.cursor() as cursor:
+        as_superuser(EMPTY)
+        store_listings(offered, source="import")
+        cursor.execute(ROWS_READ)
+        (first,) = cursor.fetchone()
+        store_listings(offered, source="import")
+        cursor.execute(ROWS_READ)
+        (both,) = cursor.fetchone()
+
+    assert ListingVersion.objects.filter(is_latest=True).count() == LISTINGS
+    assert max(first, both - first) < 30 * LISTINGS

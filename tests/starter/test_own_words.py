@@ -17,7 +17,9 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_no_sentence_is_taken_from_the_reference_documents() -> None:
-    reference = _reference_text()
+    files = [*(SHARED / "seeds").glob("*.txt"), *(SHARED / "samples").rglob("*.*")]
+    texts = [file.read_text(encoding="utf-8", errors="ignore") for file in files if file.is_file()]
+    reference = f" {' '.join(_words(' '.join(texts)))} "
 
     taken = [sentence for sentence in _our_sentences() if f" {sentence} " in reference]
 
@@ -37,12 +39,6 @@ def _our_sentences() -> Iterator[str]:
             words = _words(sentence)
             if len(words) > SHORT:
                 yield " ".join(words)
-
-
-def _reference_text() -> str:
-    files = [*(SHARED / "seeds").glob("*.txt"), *(SHARED / "samples").rglob("*.*")]
-    texts = [file.read_text(encoding="utf-8", errors="ignore") for file in files if file.is_file()]
-    return f" {' '.join(_words(' '.join(texts)))} "
 
 
 def _words(text: str) -> list[str]:

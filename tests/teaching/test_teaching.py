@@ -19,8 +19,13 @@ from discovery.teaching.message_proposals import (
     open_proposals,
     propose_messages,
 )
-from discovery.teaching.taught_experiences import learn_taught
-from discovery.teaching.taught_messages import Decision, decide, shown_messages, taught_figures
+from discovery.teaching.taught_messages import (
+    Decision,
+    decide,
+    learn_taught,
+    shown_messages,
+    taught_figures,
+)
 from tests.access.people import People
 from tests.factories import UserFactory, give, take_away
 from tests.learning.conftest import one, people

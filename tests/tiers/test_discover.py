@@ -1,19 +1,39 @@
-"""POST /api/v1/discover as a chat backend uses it (D4)."""
+"""Discovery and injection as a chat backend uses them (D4, D5), within rights."""
 
+import json
+import statistics
+from random import Random
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pytest_django import DjangoAssertNumQueries
 
 from acl.models import Space
+from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, Integration, Rule
-from discovery.answer.formats.registry import FORMATS
+from catalog.token_counter import token_counter
+from discovery.answer import modes
+from discovery.answer.formats.registry import FORMATS, write_tools
+from discovery.answer.injection import Injection, inject_everything
 from discovery.answer.tiers import state
+from discovery.answer.tiers.options import TierOptions
+from discovery.answer.tiers.state import categories_at, read_state
 from discovery.models import Turn
+from discovery.select.selection import SelectRequest
+from discovery.turns.discover import discover
+from marketplace.offers.kinds import starter
 from tests.access.people import People, client_of
+from tests.access.random_worlds import GROUPS, USERS, random_world
+from tests.access.worlds import store
+from tests.examples import EXAMPLES
 from tests.factories import CapabilityFactory, give, lay_down, take_away
+from tests.oracle import World
+from tests.select.conftest import Shop
 from tests.visible_text.schemas import GOOD
 
 URL = "/api/v1/discover"
@@ -192,3 +212,147 @@ def test_required_tools_are_named_only_if_the_caller_may_use_them(people: People
 
     assert facts.required_tools == ("wiki__read_page", "gmail__search")
     assert denied.required_tools == ("gmail__search",)
+
+
+@pytest.mark.django_db
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32))
+def test_categories_and_everything_are_what_one_may_use(seed: int) -> None:
+    with transaction.atomic():
+        world = random_world(Random(seed))
+        store(world)
+        for user in USERS:
+            for group in GROUPS:
+                check(world, Caller(user, group))
+        transaction.set_rollback(True)
+
+
+def check(world: World, caller: Caller) -> None:
+    usable = world.usable(caller)
+    names = {row.pk: row.full_name for row in Capability.objects.filter(pk__in=usable)}
+
+    categories = categories_at(read_state(caller, keys=[], full=[]).key, caller)
+    tools = modes.read(caller)
+
+    assert sum(one.count for one in categories) == len(usable)
+    assert {name for one in categories for name in one.names} <= set(names.values())
+    assert {tool.name: tool.asks_first for tool in tools} == {
+        names[pk]: effect == "propose" for pk, effect in usable.items()
+    }
+
+
+MESSAGES = starter.FOLDER / "labelled" / "queries.jsonl"
+
+
+def test_tiers_stay_within_their_tokens(shop: Shop) -> None:
+    lines = MESSAGES.read_text().splitlines()[::9]
+    options = TierOptions.of_the_deployment()
+    told = [
+        discover(SelectRequest(json.loads(line)["query"], shop.alice), options=options)
+        for line in lines
+    ]
+
+    totals = [token_counter().count(one.context) for one in told]
+    assert statistics.median(totals) <= 1_850
+    assert max(totals) <= 3_000
+    assert all(one.summary.text == told[0].summary.text for one in told)
+    assert token_counter().count(told[0].summary.text) > 100
+    assert any(detail.content_lines for one in told for detail in one.details.shown)
+    nobody = discover(SelectRequest("send an email", shop.charlie), options=options)
+    assert (nobody.context, nobody.found) == ("", [])
+
+
+OWN = ["gmail__search", "gmail__send_email", "wiki__read_page"]
+EXPLORING = ["browse_category", "execute_tool", "get_tool", "list_categories", "search_tools"]
+
+
+def names(injection: Injection) -> list[str]:
+    return [tool.name for tool in injection.tools]
+
+
+def cost(injection: Injection, provider: str) -> int:
+    written = json.dumps(write_tools(injection.tools, provider), ensure_ascii=False)
+    return token_counter().count(written) + token_counter().count(injection.prompt)
+
+
+def test_small_catalogue_is_given_whole(
+    people: People, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    lay_down(Rule.Effect.PROPOSE, people.send, Space.objects.get(group=people.support))
+
+    with django_assert_num_queries(2):
+        injection = inject_everything(caller=people.caller, provider="openai")
+
+    assert (injection.choice.mode, names(injection)) == ("direct", OWN)
+    assert "wait for a person" in injection.prompt
+    assert "gmail__send_email." in injection.prompt
+    assert injection.tokens == cost(injection, "openai") <= injection.choice.budget
+
+
+def test_tools_of_a_server_that_is_not_connected_are_left_out(people: People) -> None:
+    people.gmail.connection = Integration.Connection.DISCONNECTED
+    people.gmail.save()
+
+    for mode in ("direct", "compact_direct"):
+        injection = inject_everything(caller=people.caller, provider="openai", forced=mode)
+
+        assert "gmail" not in injection.prompt + " ".join(names(injection))
+        assert "wiki__read_page" in injection.prompt + " ".join(names(injection))
+
+
+def test_names_are_given_where_definitions_do_not_fit(people: People) -> None:
+    injection = inject_everything(
+        caller=people.caller, provider="openai", forced="compact_direct", context_window=1_000
+    )
+
+    assert names(injection) == ["get_tool", "execute_tool"]
+    lines = [line for line in injection.prompt.splitlines() if line.startswith("- ")]
+    assert [line.split(":")[0] for line in lines] == [f"- {name}" for name in OWN]
+    assert all(token_counter().count(line) <= 30 for line in lines)
+
+
+def test_means_to_look_are_given_where_nothing_fits(people: People) -> None:
+    for number in range(40):
+        CapabilityFactory.create(integration=people.gmail, description=f"{number} " * 200)
+
+    injection = inject_everything(caller=people.caller, provider="openai", context_window=5_000)
+
+    assert (injection.choice.mode, sorted(names(injection))) == ("discovery", EXPLORING)
+    assert "43 tools" in injection.prompt
+    assert "gmail" not in injection.prompt
+
+
+def test_what_is_written_fits_also_where_the_estimate_was_too_low(people: People) -> None:
+    """A provider's format costs more than the stored definition."""
+    CapabilityFactory.create(integration=people.gmail, description="word " * 200)
+
+    injection = inject_everything(
+        caller=people.caller, provider="openai", context_window=1_000, measured=(4, 1)
+    )
+
+    assert injection.choice.mode == "discovery"
+    assert "As it is written" in injection.choice.reason
+
+
+@pytest.mark.parametrize("forced", ["direct", "compact_direct", "discovery"])
+def test_everything_means_all_that_the_caller_may_use(people: People, forced: str) -> None:
+    def told(injection: Injection) -> tuple[object, str]:
+        return write_tools(injection.tools, "mcp"), injection.prompt
+
+    before = told(inject_everything(caller=people.caller, provider="mcp", forced=forced))
+
+    CapabilityFactory.create(integration=people.wiki, action="hidden")
+    CapabilityFactory.create(integration=people.gmail, ai_access="blocked")
+    CapabilityFactory.create(integration=people.gmail, available=False)
+
+    assert told(inject_everything(caller=people.caller, provider="mcp", forced=forced)) == before
+    stranger = inject_everything(caller=people.stranger, provider="mcp", forced=forced)
+    assert "gmail" not in str(told(stranger))
+
+
+def test_kind_narrows_everything(people: People) -> None:
+    CapabilityFactory.create(integration=people.gmail, action="guide", kind="skill")
+
+    injection = inject_everything(caller=people.caller, provider="none", kind="skill")
+
+    assert names(injection) == ["gmail__guide"]

@@ -68,7 +68,7 @@ def find_messages() -> list[str]:
         for path in sorted(Path(app).rglob("*.py")):
             if "migrations" not in path.parts and path != MODULE:
                 found.update(_of_module(ast.parse(path.read_text("utf-8")), str(path)))
-    return sorted(one for one in found if _is_message(one))
+    return sorted(one for one in found if (len(_OWN_WORDS.findall(_GAP.sub("", one))) >= 2))
 
 
 def render_module() -> str:
@@ -81,10 +81,6 @@ def write_module() -> None:
     """Write the list."""
     MODULE.write_text(render_module(), "utf-8")
     subprocess.run([sys.executable, "-m", "ruff", "format", "--quiet", MODULE], check=True)  # noqa: S603 - our own file
-
-
-def _is_message(text: str) -> bool:
-    return len(_OWN_WORDS.findall(_GAP.sub("", text))) >= 2
 
 
 def _of_the_scanner() -> Iterator[str]:

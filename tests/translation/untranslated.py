@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 
-from django.template.base import Lexer, Token, TokenType
+from django.template.base import Lexer, TokenType
 
 TEMPLATES = Path("templates")
 # Names and units that are the same in every language.
@@ -108,12 +108,8 @@ def _without_tags(source: str) -> str:
             block = f"end{name}"
         elif name == block:
             block = None
-        pieces.append("\n" * _raw_lines(token) + "\u2060")
+        pieces.append("\n" * token.contents.count("\n") + "\u2060")
     return "".join(pieces)
-
-
-def _raw_lines(token: Token) -> int:
-    return token.contents.count("\n")
 
 
 def _stored_texts(source: str) -> Iterator[tuple[int, str]]:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from acl.models import AuditEntry
 from catalog.models import Capability, LexicalVector
 from catalog.registration._derived_columns import compute_lexical_terms, compute_text_hash
-from catalog.registration.admin_corrections import change_tool
-from catalog.registration.tool_words import WORDS, ToolWordsRefused
+from catalog.registration.admin_corrections import WORDS, ToolWordsRefused, change_tool
 from discovery.models import Quota
 from marketplace.config_file.apply_service import apply_text
 from marketplace.config_file.export_service import export_document

@@ -140,7 +140,7 @@ def by_surfaces(world: World, server: Server) -> set[int]:
     """Return the texts that bob is offered by `select`, or can send to `execute`."""
     browser = Client()
     person = User.objects.get(pk=world.bob.user_id)
-    browser.force_login(person, "acl.people._backends.PasswordBackend")
+    browser.force_login(person, "acl.people.sign_in_attempts.PasswordBackend")
     offered = browser.post(
         "/api/v1/select", {"message": " ".join(TEXTS)}, content_type="application/json"
     ).json()

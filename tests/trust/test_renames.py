@@ -1,25 +1,32 @@
-"""A tool under another name keeps what hangs on it, unless a person says otherwise."""
+"""Renamed tools keep what hangs on them; definitions under review are absent everywhere."""
 
 from copy import deepcopy
 from typing import Any
 
 import pytest
 from django.apps import apps
+from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
 from acl.models import AuditEntry
 from catalog.formats.loader import load_value
-from catalog.models import Capability, Rule
-from catalog.registration._hanging_rows import CARRIED, LEFT, RELATIONS, count_hanging
+from catalog.models import Capability, Embedding, Rule
 from catalog.registration.admin_corrections import correct_capability
+from catalog.registration.definition_comparison import store_definitions
 from catalog.registration.definition_review import approve_definitions, seen_digest
 from catalog.registration.register import register
-from catalog.registration.tool_renames import rename_of
-from catalog.trust.renames import ALIKE, TWIN, features_of, find_like, likeness
-from discovery.models import FlowRule, Quota, ToolExample
+from catalog.registration.tool_renames import CARRIED, LEFT, RELATIONS, count_hanging, rename_of
+from catalog.trust.text_differences import ALIKE, TWIN, features_of, find_like, likeness
+from catalog.trust.tool_list import parse_definition, reconstruct_definition
+from discovery.calls.execution import NeedsApprovalError
+from discovery.mcp.answers.dispatch import call_meta_tool
+from discovery.models import Call, FlowRule, Quota, ToolExample
+from tests.access.people import People, client_of, invite
+from tests.access.ways import WAYS, Way, told
 from tests.factories import give
 from tests.trust.reviewed_server import READ, WRITE, World
+from tests.web.conftest import client_with, new_key
 
 DENY, PROPOSE, ALLOW = Rule.Effect.DENY, Rule.Effect.PROPOSE, Rule.Effect.ALLOW
 TEXTS = st.text("abc de.", max_size=40)
@@ -193,3 +200,67 @@ def test_new_tool_of_an_import_waits_if_it_renames_a_limited_one(world: World) -
     imported("find_page_v2")
 
     assert not Capability.objects.filter(action="find_page_v2").exists()
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    return invite()
+
+
+def says(people: People, *, also: bool) -> None:
+    """gmail's first definitions; later one changes, and one is added."""
+    tools = [parse_definition(reconstruct_definition(one)) for one in (people.send, people.search)]
+    if also:
+        tools[0]["description"] = "Quince: send an email, search the pages."
+        tools.append({"name": "quince_mail", "description": "Quince: send an email."})
+    store_definitions(integration=people.gmail, tools=tools, by=None)
+
+
+def asked(client: Client, way: Way) -> tuple[int, str]:
+    status, body, _ = told(way.ask(client, "alice", "gmail__search"), "gmail__search")
+    return status, body
+
+
+@pytest.mark.django_db
+def test_no_way_in_tells_of_what_waits(people: People) -> None:
+    client = client_of(people.support)
+    says(people, also=False)
+    promises = set(Embedding.objects.values_list("capability", "text_hash"))
+
+    says(people, also=True)
+    with_both = [asked(client, way) for way in WAYS]
+    assert set(Embedding.objects.values_list("capability", "text_hash")) == promises
+    people.send.refresh_from_db()
+    assert (people.send.state, "Quince" in people.send.description) == ("quarantined", False)
+    # The same catalogue without the tool, and without pending reviews.
+    Capability.objects.filter(pk=people.send.pk).update(state="pending")
+    people.gmail.definitions.all().delete()
+    without = [asked(client, way) for way in WAYS]
+
+    assert not [way for way, (_, body) in zip(WAYS, with_both, strict=True) if "uince" in body]
+    assert not [way for way, (_, body) in zip(WAYS, with_both, strict=True) if "send_email" in body]
+    assert with_both == without
+
+
+@pytest.mark.django_db
+def test_call_of_what_has_changed_is_told_to_who_could_use_it_alone(people: People) -> None:
+    says(people, also=False)
+    says(people, also=True)
+    group, finance = (new_key(one, "execute") for one in (people.support, people.finance))
+    body = {"arguments": {}, "name": people.send.full_name}
+
+    own = execute(group, {**body, "user": "alice"})
+    new = execute(group, {**body, "user": "alice", "name": "gmail__quince_mail"})
+    foreign = execute(finance, {**body, "user": "charlie"})
+    unknown = execute(finance, {**body, "user": "charlie", "name": "gmail__no_such"})
+
+    assert (own.status_code, new.status_code, foreign.status_code) == (409, 404, 404)
+    assert "needs_approval" in own.json()["detail"]
+    assert foreign.json()["detail"].replace("send_email", "no_such") == unknown.json()["detail"]
+    with pytest.raises(NeedsApprovalError):
+        call_meta_tool(caller=people.caller, name="execute_tool", arguments={"name": body["name"]})
+    assert not Call.objects.exists()
+
+
+def execute(key: str, body: dict[str, Any]) -> Any:
+    return client_with(key).post("/api/v1/execute", body, "application/json")

@@ -3,8 +3,8 @@
 import pytest
 
 from catalog.models import Capability
-from catalog.trust._text_views import is_disguised, mixes_alphabets, skeleton
 from catalog.trust.impersonation import find_namesakes
+from catalog.trust.scanner import is_disguised, mixes_alphabets, skeleton
 from tests.factories import CapabilityFactory, IntegrationFactory, give
 from tests.trust.reviewed_server import World
 

@@ -1,10 +1,12 @@
-"""Re-reading of servers' definitions: scheduled, exclusive, and before a call."""
+"""Re-reading of servers' definitions: scheduled, exclusive, and summed up where lists flap."""
 
 import asyncio
 import sys
 import textwrap
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 from subprocess import PIPE, Popen
 from time import sleep
 from typing import Any
@@ -13,18 +15,22 @@ import psycopg
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from acl.platform.held_locks import lock_key
+from acl.models import AuditEntry
+from acl.platform.database_work import lock_key
 from catalog.locks import sync_key, try_sync_lock
 from catalog.models import Capability, Definition, Integration, Sync
-from catalog.registration.definition_comparison import store_definitions
-from catalog.servers._definition_sync import MAX_SYNCS, BusyError, sync_definitions
+from catalog.registration.definition_comparison import DIFFERENCES, store_definitions
+from catalog.servers import tasks
 from catalog.servers.call_needs import load_call_needs
+from catalog.servers.client.mcp_session import Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections import _definition_check, server_requests
 from catalog.servers.connections._definition_check import SyncDebouncer
 from catalog.servers.connections.server_requests import call_tool
+from catalog.servers.tasks import MAX_SYNCS, BusyError, sync_definitions
 from tests.connection_loops import own_connections
 from tests.connections.evil_server import text_of
 from tests.factories import IntegrationFactory, UserFactory, active_model
@@ -298,3 +304,80 @@ def test_list_that_changes_for_a_week_is_read_less_and_less_often(
     assert first_day <= 40
     assert week <= 7 * 24 + 20
     assert after >= 2  # a change is read at once again
+
+
+DAY = datetime(2026, 3, 2, tzinfo=UTC)
+NAMES = ("read", "write", "list")
+
+
+class Flapping:
+    """A server whose list is set by hand, at a time that is set by hand."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.texts = DAY, dict[str, str]()
+        self.row: Integration = IntegrationFactory.create(
+            slug="flaps", transport="http", endpoint="https://a.example/"
+        )
+        monkeypatch.setattr(timezone, "now", self.tick)
+        monkeypatch.setattr(tasks, "check_server", lambda _: Tools(self.tools()))
+
+    def tick(self) -> datetime:
+        """Return the time, which goes on a little whenever it is asked for."""
+        self.now += timedelta(microseconds=1)
+        return self.now
+
+    def tools(self) -> list[dict[str, Any]]:
+        schema = {"type": "object"}
+        return [
+            {"name": name, "description": text, "inputSchema": schema}
+            for name, text in self.texts.items()
+        ]
+
+    def read(self, after: timedelta) -> dict[str, list[str]]:
+        """Read the list again, and return what differed."""
+        self.now += after
+        sync = sync_definitions(self.row.pk, "announced")
+        assert sync is not None
+        return {kind: getattr(sync, kind) for kind in DIFFERENCES if getattr(sync, kind)}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", range(3))
+def test_day_of_a_flapping_list_is_an_entry_an_hour_with_a_count(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    active_model()
+    random, server, differed = Random(seed), Flapping(monkeypatch), list[dict[str, list[str]]]()
+    for _ in range(24 * 6):
+        server.texts = {
+            name: random.choice(("Reads.", "Reads all.")) for name in NAMES if random.random() < 0.7
+        }
+        differed.append(server.read(timedelta(minutes=10)))
+    server.texts = {}
+    differed += [server.read(timedelta(hours=2)), server.read(timedelta(hours=2))]
+
+    entries = list(AuditEntry.objects.filter(action="definition.differs").order_by("pk"))
+    found = [one for one in differed if one]
+    assert len(found) > 90
+    assert len(entries) <= 26 + len(NAMES) * len(DIFFERENCES)
+    assert sum(entry.details.get("times", 1) for entry in entries) == len(found)
+    for kind in DIFFERENCES:
+        told = {name for entry in entries for name in entry.details.get(kind, [])}
+        assert told == {name for one in found for name in one.get(kind, [])}
+
+
+@pytest.mark.django_db
+def test_what_the_last_hour_has_not_told_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    active_model()
+    server, minute = Flapping(monkeypatch), timedelta(minutes=1)
+    for number in range(5):
+        server.texts = dict.fromkeys(NAMES[: 1 + number % 2], "Reads.")
+        server.read(minute)
+    entries = AuditEntry.objects.filter(action="definition.differs")
+    before = entries.count()
+    server.texts["list"] = "Lists."
+    server.read(minute)
+
+    last = entries.latest("pk")
+    assert (entries.count(), last.details["new"][0]) == (before + 1, "list")
+    assert server.now - last.at < timedelta(seconds=1)

@@ -1,17 +1,25 @@
-"""Outcome windows: the same by Redis and Postgres, and one alert at a time."""
+"""Turns over time: transitions, outcome windows, alerts, figures, and a day of traffic."""
 
 import threading
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise, product
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
-from django.db import connection
-from django.test import override_settings
+import time_machine
+from django.contrib.auth.models import Group
+from django.db import IntegrityError, connection, transaction
+from django.test import Client, override_settings
+from django.test.utils import CaptureQueriesContext
 
 from acl.models import Space
 from acl.platform.redis_circuit import redis_circuit, redis_client
+from discovery.insights.figures import report_figures
 from discovery.models import Outcome, OutcomeAlert, Turn
+from discovery.select.selection import SelectRequest
+from discovery.turns._plan import Wanted, plan_turn
 from discovery.turns.outcome_windows import (
     Sample,
     WindowScope,
@@ -22,8 +30,12 @@ from discovery.turns.outcome_windows import (
     scope_of,
     window_of,
 )
-from discovery.turns.outcomes import raise_alert
+from discovery.turns.outcomes import raise_alert, report_outcome, verdict_of_status
+from discovery.turns.records import ENDED, TRANSITIONS, State, list_steps, transition
 from tests.access.people import People, invite
+from tests.turns.api_answers import get
+from tests.turns.conftest import MAIL, report
+from tests.web.conftest import client_with, new_key
 
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
 SCORES = {"success": 1.0, "partial": 0.5, "failed": 0.0}
@@ -168,3 +180,229 @@ def test_of_many_at_once_one_raises_the_alert() -> None:
 
     assert len(raised) == 8
     assert OutcomeAlert.objects.count() == 1
+
+
+MORNING = datetime(2026, 3, 2, tzinfo=UTC)
+EVERY = timedelta(minutes=10)
+# From ten to one selections are wrong; from four to six the mail server is down.
+MISSES, OUTAGE = range(10, 13), range(16, 18)
+
+
+def live(people: People, now: datetime) -> str:
+    """Simulate a turn at this hour; return its planned mode."""
+    plan = plan_turn(Wanted(SelectRequest(MAIL, people.caller)))
+    missed = now.hour in MISSES and plan.course.mode == "discovered"
+    status = "failed" if missed or now.hour in OUTAGE else "success"
+    turn = Turn.objects.get(pk=plan.turn_id)
+    report_outcome(turn=turn, verdict=verdict_of_status(status), called=["gmail__send_email"])
+    return plan.course.mode
+
+
+@pytest.mark.django_db(transaction=True)
+@override_settings(PEGBOARD_OUTCOME_WINDOW=20, PEGBOARD_ALERT_COOLDOWN_SECONDS=3600)
+def test_a_day_of_traffic() -> None:
+    for key in redis_client().scan_iter("pegboard:outcomes:*"):
+        redis_client().delete(key)
+    people, modes = invite(), {}
+    with time_machine.travel(MORNING, tick=False) as clock:
+        for number in range(24 * 6):
+            now = MORNING + number * EVERY
+            clock.move_to(now)
+            modes[now] = live(people, now)
+        scope = scope_of(people.support.pk, None)
+        assert read_window(scope) == window_of(scope, read_stored_samples(scope))
+
+    by_hour = {hour: {mode for at, mode in modes.items() if at.hour == hour} for hour in range(24)}
+    assert all(by_hour[hour] == {"discovered"} for hour in range(10)), "a good night"
+    # Seven of twenty failed: from then on everything is offered, and the rate recovers.
+    assert "all" in by_hour[11]
+    failed = Outcome.objects.filter(at__gte=MORNING + timedelta(hours=10), status="failed")
+    assert failed.filter(at__lt=MORNING + timedelta(hours=13)).count() < 10, "of eighteen turns"
+    assert by_hour[15] == {"discovered"}, "and back"
+    assert by_hour[18] == {"all"}, "nothing helps against an outage"
+    assert by_hour[23] == {"discovered"}, "and back again"
+    alerts = list(OutcomeAlert.objects.order_by("at"))
+    assert len(alerts) > 1, "the outage is told"
+    assert {alert.at.hour for alert in alerts} <= {17, 18, 19}
+    gaps = [later.at - earlier.at for earlier, later in pairwise(alerts)]
+    assert gaps == [timedelta(hours=1)] * len(gaps)
+
+
+NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
+SEND, SEARCH = "gmail__send_email", "gmail__search"
+
+
+def happen(people: People, days_ago: float, *called: str, **columns: Any) -> Turn:
+    """Create a turn of alice's that was offered gmail__send_email for 40 of 100 tokens."""
+    usual = {"selected": [[f"tool:{SEND}", 0.9]], "tokens_all": 100, "tokens_selected": 40}
+    about = {"user": people.alice, "group": people.support, **usual, **columns}
+    with time_machine.travel(NOW - timedelta(days=days_ago), tick=False):
+        turn = Turn.objects.create(**about)
+        if called:
+            report_outcome(turn=turn, called=called)
+    return turn
+
+
+@pytest.fixture
+def week(people: People) -> People:
+    """Four turns of support, one of the week before, and one of finance."""
+    happen(people, 1, SEND, milliseconds=10)
+    happen(people, 1, SEARCH, SEND, "no_such__tool", milliseconds=20)
+    happen(people, 2, SEARCH, milliseconds=30, discovery_calls=2, discovery_empty=1)
+    happen(people, 2, milliseconds=40, mode="all", tokens_selected=130)
+    happen(people, 8, milliseconds=22)
+    happen(people, 1, user=people.charlie, group=people.finance, tokens_all=10_000)
+    return people
+
+
+def test_figures_stand_beside_their_targets(week: People) -> None:
+    report = report_figures(since=NOW - timedelta(days=7), until=NOW, group_id=week.support.pk)
+
+    told = {name: (each.value, each.met, each.of) for name, each in report.figures.items()}
+    assert told == {
+        "tokens_saved": (180 / 400, False, 400),  # a turn with more tokens than all saves none
+        "called_among_selected": (2 / 3, False, 3),
+        "discovery_used": (1 / 4, False, 4),
+        "discovery_empty": (1 / 2, False, 2),
+        "added_latency_ms": (25.0, False, 4),
+        "added_latency_p95_ms": (pytest.approx(38.5), False, 4),
+    }
+    assert report.figures["added_latency_ms"].target == 22
+    assert (report.counts["called"], report.counts["called_selected"]) == (4, 2)
+    assert (report.counts["success"], report.counts["partial"]) == (2, 1)
+    assert (report.before.counts["turns"], report.before.figures["added_latency_ms"].of) == (1, 1)
+    assert [(day.at, day.counts["turns"]) for day in report.days] == [
+        (datetime(2026, 2, 28, tzinfo=UTC), 2),
+        (datetime(2026, 3, 1, tzinfo=UTC), 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("called", "met"), [([SEND] * 6 + [SEARCH], True), ([SEND] * 17 + [SEARCH] * 3, False)]
+)
+def test_more_than_85_percent_is_more_than_85_percent(
+    people: People, called: list[str], met: bool
+) -> None:
+    for name in called:
+        happen(people, 1, name)
+
+    report = report_figures(since=NOW - timedelta(days=7), until=NOW, group_id=None)
+
+    assert report.figures["called_among_selected"].met is met
+    assert report.figures["tokens_saved"].met is True
+    assert report.figures["discovery_used"].met is True
+    assert report.figures["discovery_empty"].met is None  # no turn searched
+
+
+def warn(group: Group) -> None:
+    about = {"severity": "warning", "reason": "bad", "threshold": 0.5, "value": 0, "samples": 8}
+    OutcomeAlert.objects.create(scope="x", group=group, at=NOW, **about)
+
+
+def test_number_of_statements_does_not_grow(week: People) -> None:
+    admin = client_with(new_key(week.support, "admin"))
+    paths = ("figures", "outcomes/windows", "outcomes/alerts")
+    counts = []
+    for rows in (1, 20):
+        for number in range(rows):
+            happen(week, number % 5, SEND)
+            warn(week.support)
+        for path in paths:
+            with CaptureQueriesContext(connection) as statements:
+                get(admin, path)
+            counts.append(len(statements))
+
+    assert counts[:3] == counts[3:]
+
+
+def test_key_sees_its_own_group_and_staff_see_all(week: People) -> None:
+    report(week, "failed", caller=week.stranger)
+    warn(week.finance)
+    time = {"since": (NOW - timedelta(days=7)).isoformat(), "until": NOW.isoformat()}
+    admin, staff = client_with(new_key(week.support, "admin")), Client()
+    week.bob.is_staff = True
+    week.bob.save()
+    staff.force_login(week.bob)
+
+    def figures(client: Client, **more: str) -> Any:
+        return client.get("/api/v1/figures", {**time, **more}).json()
+
+    assert figures(admin)["group"] == "support"
+    assert figures(admin, by="hour")["hours"][0]["at"] == "2026-02-28T12:00:00Z"
+    assert figures(admin)["counts"]["turns"] == 4
+    assert figures(staff)["counts"]["turns"] == 5
+    assert figures(staff, group="finance")["counts"]["tokens_all"] == 10_000
+    assert figures(admin, group="finance") == figures(admin, group="no such group")
+    assert figures(admin, group="finance")["status"] == 403
+    assert get(admin, "outcomes/alerts") == {"alerts": [], "total": 0, "limit": 50, "offset": 0}
+    [window] = get(admin, "outcomes/windows")["windows"]
+    assert (window["place"], window["samples"]) == ({"group": "support", "space": None}, 3)
+    assert len(get(staff, "outcomes/windows")["windows"]) == 2
+    [alert] = get(staff, "outcomes/alerts")["alerts"]
+    assert (alert["reason"], alert["place"]["group"]) == ("bad", "finance")
+    with override_settings(PEGBOARD_OUTCOME_SCOPE="global"):
+        assert get(admin, "outcomes/windows") == {"windows": []}
+        assert get(staff, "outcomes/windows")["windows"][0]["samples"] == 4
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["since=2026-03-02T00:00Z&until=2026-03-01T00:00Z", "since=yesterday", "from=2026-03-01"],
+)
+def test_time_that_cannot_be_is_refused(people: People, query: str) -> None:
+    admin = client_with(new_key(people.support, "admin"))
+
+    answer = get(admin, f"figures?{query}", status=400)
+
+    assert answer["field"] in {"since", "from"}
+
+
+# Columns that the database requires for a row in this state.
+MARKS = {state: {"ended_at": AT} if state in ENDED else {} for state in State}
+
+
+@pytest.fixture
+def turn(people: People) -> Turn:
+    return Turn.objects.create(user=people.alice, group=people.support)
+
+
+def test_every_step_is_taken_if_and_only_if_it_is_allowed(turn: Turn) -> None:
+    for before, after in product(State, State):
+        times = {"degraded_at": AT, "ended_at": None, **MARKS[before]}
+        Turn.objects.filter(pk=turn.pk).update(state=before, **times)
+
+        taken = transition(turn.pk, after, at=AT)
+
+        turn.refresh_from_db()
+        assert taken == (after in TRANSITIONS[before]), (before, after)
+        assert turn.state == (after if taken else before)
+
+
+def test_whole_way_leaves_the_time_of_each_step(turn: Turn) -> None:
+    way = [State.EXECUTING, State.DEGRADED, State.RECOVERED, State.COMPLETED]
+    for minute, state in enumerate(way):
+        transition(turn.pk, state, at=AT + timedelta(minutes=minute))
+
+    turn.refresh_from_db()
+
+    assert [step.state for step in list_steps(turn)] == [State.PLANNED, *way]
+    assert all(
+        later.at - earlier.at == timedelta(minutes=1)
+        for earlier, later in pairwise(list_steps(turn)[1:])
+    )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"state": "asleep"},
+        {"mode": "some"},
+        {"state": "completed"},  # without an end
+        {"ended_at": AT},  # still under way
+        {"recovered_at": AT},  # without having been degraded
+        {"discovery_empty": 1},  # without a search
+    ],
+)
+def test_database_refuses_what_cannot_be(turn: Turn, values: dict[str, object]) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Turn.objects.filter(pk=turn.pk).update(**values)

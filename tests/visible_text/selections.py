@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from catalog.readiness.readiness import ToolReadiness
-from catalog.trust.reviewed_texts import trust_own_text
+from catalog.trust.findings import trust_own_text
 from discovery.select.selection import Selected
 
 

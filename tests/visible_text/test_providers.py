@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from catalog.formats.names import FULL_NAME
-from catalog.trust.reviewed_texts import trust_own_schema, trust_own_text
+from catalog.trust.findings import trust_own_schema, trust_own_text
 from discovery.answer.formats.base import Tool
 from discovery.answer.formats.registry import (
     FORMATS,

@@ -1,18 +1,25 @@
-"""A selection as a model reads it."""
+"""A selection as a model reads it: its mode, and schemas that all providers accept."""
 
 import json
 import re
 from datetime import timedelta
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from django.utils import timezone
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pytest_django import Settings
 
 from catalog.readiness.obstacles import Obstacle
 from catalog.readiness.readiness import ToolReadiness
+from discovery.answer.formats._legal_schema import arguments_schema
 from discovery.answer.formats.registry import FORMATS, render_tools
+from discovery.answer.modes import MOST_COMPACT, MOST_DIRECT, choose_mode
 from discovery.answer.prompt import render_prompt
 from discovery.select.selection import Selected, Selection
+from tests.visible_text.schemas import GOOD, KEYWORDS, ODD
 from tests.visible_text.selections import chosen
 
 NOTHING = {"type": "object", "properties": {}}
@@ -169,3 +176,147 @@ def test_text_from_outside_cannot_start_a_line_of_its_own(change: dict[str, Any]
 
 def test_prompt_is_empty_without_tools() -> None:
     assert render_prompt(selection()) == ""
+
+
+DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+
+
+@given(st.dictionaries(st.sampled_from(KEYWORDS), ODD, max_size=6))
+@example({"additionalProperties": {"$ref": None}})
+@example({"properties": {"a": {"$ref": 1}}})
+def test_whatever_comes_in_a_legal_object_comes_out(schema: dict[str, Any]) -> None:
+    legal = arguments_schema(schema)
+
+    jsonschema_rs.meta.validate({**legal, **DIALECT})
+    jsonschema_rs.validator_for({**legal, **DIALECT})  # all references resolve
+    assert legal["type"] == "object"
+    assert {"anyOf", "allOf", "oneOf", "not", "enum", "$ref"}.isdisjoint(legal)
+    assert set(legal.get("required", ())) <= set(legal["properties"])
+
+
+def test_legal_schema_stays_as_it_is() -> None:
+    assert arguments_schema(GOOD) == GOOD
+    assert arguments_schema(None) == {"type": "object", "properties": {}}
+
+
+@pytest.mark.parametrize(
+    ("inner", "legal"),
+    [
+        ({"type": "int"}, {"type": "integer"}),
+        ({"type": "any"}, {}),
+        ({"type": ["string", "none"]}, {"type": ["string", "null"]}),
+        ({"type": ["string", "any"]}, {}),
+        ({"type": "array"}, {"type": "array", "items": {}}),
+        (
+            {"type": "array", "items": [{"type": "number"}, {}]},
+            {"type": "array", "prefixItems": [{"type": "number"}, {}], "items": {}},
+        ),
+        (
+            {"type": "number", "minimum": 0, "exclusiveMinimum": True},
+            {"type": "number", "exclusiveMinimum": 0},
+        ),
+        ({"type": "string", "minLength": -1}, {"type": "string"}),
+        ({"$ref": "https://a.example/b.json"}, {}),
+        ({"$ref": "#/$defs/nowhere"}, {}),
+        ({"$schema": "http://json-schema.org/draft-07/schema#"}, {}),
+        (True, {}),
+        ("string", {}),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_left_out(inner: Any, legal: dict[str, Any]) -> None:
+    schema = arguments_schema({"type": "object", "properties": {"a": inner}})
+
+    assert schema["properties"] == {"a": legal}
+
+
+def test_required_is_understood_where_the_argument_says_it_itself() -> None:
+    schema = arguments_schema({"properties": {"a": {"type": "string", "required": True}, "b": {}}})
+
+    assert schema == {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {}},
+        "required": ["a"],
+    }
+
+
+def test_top_that_only_points_to_its_object_is_that_object() -> None:
+    mail = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
+
+    schema = arguments_schema({"$ref": "#/$defs/mail", "$defs": {"mail": mail}})
+
+    assert (schema["properties"], schema["required"]) == (mail["properties"], ["to"])
+
+
+def test_all_of_several_forms_require_what_each_requires() -> None:
+    forms = [{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}}]
+
+    assert arguments_schema({"allOf": forms})["required"] == ["a"]
+    assert "required" not in arguments_schema({"anyOf": forms})
+
+
+@pytest.mark.parametrize(
+    ("full_tokens", "count", "window", "mode"),
+    [
+        (20_000, 100, 100_000, "direct"),
+        (20_001, 100, 100_000, "compact_direct"),
+        (60_000, 666, 100_000, "compact_direct"),
+        (60_000, 667, 100_000, "discovery"),
+        (0, 0, 1_000, "direct"),
+        (25_600, 100, None, "direct"),
+        (25_601, 100, None, "compact_direct"),
+    ],
+)
+def test_what_fits_a_fifth_of_the_window_decides(
+    full_tokens: int, count: int, window: int | None, mode: str
+) -> None:
+    choice = choose_mode(full_tokens=full_tokens, count=count, context_window=window, forced=None)
+
+    assert choice.mode == mode
+    assert f"{choice.budget:,}" in choice.reason
+
+
+@pytest.mark.parametrize("mode", ["direct", "compact_direct", "discovery", "selected"])
+def test_forced_mode_knows_no_budget(mode: str) -> None:
+    choice = choose_mode(full_tokens=10**9, count=2_000, context_window=1_000, forced=mode)
+
+    assert (choice.mode, choice.reason) == (mode, f"The request asks for {mode}.")
+
+
+def test_forced_mode_is_not_followed_into_an_endless_answer() -> None:
+    def forced(mode: str, count: int) -> str:
+        return choose_mode(full_tokens=0, count=count, context_window=None, forced=mode).mode
+
+    assert forced("direct", MOST_DIRECT + 1) == "compact_direct"
+    assert forced("direct", MOST_COMPACT + 1) == "discovery"
+    assert forced("compact_direct", MOST_COMPACT + 1) == "discovery"
+
+
+def test_provider_that_takes_few_tools_gets_no_more() -> None:
+    choice = choose_mode(
+        full_tokens=100, count=129, context_window=100_000, forced="auto", most_tools=128
+    )
+
+    assert choice.mode == "compact_direct"
+    assert "129 definitions are more than the 128" in choice.reason
+
+
+def test_share_and_line_are_the_deployments(settings: Settings) -> None:
+    settings.PEGBOARD_CONTEXT_SHARE, settings.PEGBOARD_COMPACT_TOKENS = 0.5, 100
+
+    assert choose_mode(full_tokens=500, count=5, context_window=1_000, forced=None).budget == 500
+    assert (
+        choose_mode(full_tokens=501, count=6, context_window=1_000, forced=None).mode == "discovery"
+    )
+
+
+def test_unknown_mode_is_refused() -> None:
+    with pytest.raises(ValueError, match="is not a mode"):
+        choose_mode(full_tokens=0, count=0, context_window=None, forced="everything")
+
+
+@given(st.integers(0, 10**6), st.integers(0, 20_000), st.integers(1, 10**7))
+def test_what_is_chosen_fits(full_tokens: int, count: int, window: int) -> None:
+    choice = choose_mode(full_tokens=full_tokens, count=count, context_window=window, forced=None)
+
+    costs = {"direct": full_tokens, "compact_direct": 30 * count, "discovery": 0}
+    assert costs[choice.mode] <= choice.budget

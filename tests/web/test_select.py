@@ -136,16 +136,6 @@ def test_person_asks_by_web_session_for_themselves(people: People) -> None:
     assert Turn.objects.get(pk=answer["turn_id"]).user == people.bob
 
 
-def test_session_without_csrf_token_is_refused(people: People) -> None:
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(people.bob)
-
-    response = client.post(URL, {"message": "send an email"}, content_type="application/json")
-
-    assert response.status_code == 403
-    assert "CSRF" in response.json()["detail"]
-
-
 def test_answer_without_a_model_is_degraded_and_says_so(key: str) -> None:
     answer = post(client_with(key), MAIL)
 

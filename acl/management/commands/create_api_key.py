@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from acl.keys.lifecycle import KeyRefused, create_key
 from acl.models import ApiKey
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 
 
 class Command(BaseCommand):
@@ -37,23 +37,20 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         days = options["expires"]
         try:
+            username = options["owner"]
             key, raw = create_key(
                 by=None,
                 name=options["name"],
                 groups=[Group.objects.get(name=name) for name in options["groups"]],
                 all_groups=options["all_groups"],
                 scopes=options["scopes"],
-                owner=_owner(options["owner"]),
+                owner=User.objects.get(username=username) if username else None,
                 acts_for_users=options["acts_for_users"],
                 expires_at=database_now() + timedelta(days=days) if days is not None else None,
             )
         except (Group.DoesNotExist, User.DoesNotExist, KeyRefused) as problem:
             raise CommandError(str(problem)) from problem
         self.stdout.write(_as_json(key, raw) if options["json"] else raw)
-
-
-def _owner(username: str | None) -> User | None:
-    return User.objects.get(username=username) if username else None
 
 
 def _as_json(key: ApiKey, raw: str) -> str:

@@ -12,9 +12,15 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import Progress
 
-from acl.audit.anchors import Anchor, NoAnchorError, compare_with_anchors, read_anchors
 from acl.audit.archive import ArchiveRefused, read_archive
-from acl.audit.log_verification import Checked, check_log
+from acl.audit.log_verification import (
+    Anchor,
+    Checked,
+    NoAnchorError,
+    check_log,
+    compare_with_anchors,
+    read_anchors,
+)
 from acl.models import AuditArchive
 
 DIGEST = re.compile(r"[0-9a-f]{64}")

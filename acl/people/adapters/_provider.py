@@ -44,7 +44,12 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # no 
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """Link the provider's login to an account, and apply its groups."""
-        if _of_two_people(sociallogin):
+        # True if ID token and user info have different subjects, which the standard forbids.
+        data = sociallogin.account.extra_data
+        subjects = {
+            part["sub"] for part in data.values() if isinstance(part, dict) and "sub" in part
+        }
+        if len(subjects) > 1:
             raise ImmediateHttpResponse(
                 render(request, "socialaccount/authentication_error.html", status=401)
             )
@@ -54,7 +59,13 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # no 
             return
         with transaction.atomic():
             if not sociallogin.is_existing:
-                _link(request, sociallogin)
+                # Link the account with one of the verified addresses, if it is verified here too.
+                verified = [
+                    address.email for address in sociallogin.email_addresses if address.verified
+                ]
+                person = person_to_link(verified)
+                if person is not None:
+                    sociallogin.connect(request, person)
             if sociallogin.is_existing and sociallogin.user.is_active:
                 apply_claims(person=sociallogin.user, claims=_claims(sociallogin))
 
@@ -83,25 +94,10 @@ class ProviderAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # no 
         AccountAdapter().send_notification_mail(*args, **kwargs)
 
 
-def _link(request: HttpRequest, sociallogin: SocialLogin) -> None:
-    """Link the account with one of the verified addresses, if it is verified here too."""
-    verified = [address.email for address in sociallogin.email_addresses if address.verified]
-    person = person_to_link(verified)
-    if person is not None:
-        sociallogin.connect(request, person)
-
-
 def _claims(sociallogin: SocialLogin) -> dict[str, Any]:
     """Merge the provider's claims; the latest win."""
     data = sociallogin.account.extra_data
     return {**(data.get("id_token") or {}), **(data.get("userinfo") or {})}
-
-
-def _of_two_people(sociallogin: SocialLogin) -> bool:
-    """Return True if ID token and user info have different subjects, which the standard forbids."""
-    data = sociallogin.account.extra_data
-    subjects = {part["sub"] for part in data.values() if isinstance(part, dict) and "sub" in part}
-    return len(subjects) > 1
 
 
 @transaction.atomic

@@ -41,6 +41,7 @@ class RequestedKey:
     owner: User | None = None
     acts_for_users: bool = False
     expires_at: datetime | None = None
+    application: int | None = None
 
 
 def check_key_authority(actor: Actor, key: RequestedKey) -> Rank:
@@ -66,6 +67,10 @@ def check_key_authority(actor: Actor, key: RequestedKey) -> Rank:
         )
     _check_reach(authority, key)
     _check_owner(authority, key)
+    if authority.application not in (None, key.application):
+        raise DelegationRefused(
+            "application", _("A key of an application makes keys of this application only.")
+        )
     if not authority.outlasts(key.expires_at):
         raise DelegationRefused(
             "expires_at",

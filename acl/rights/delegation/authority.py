@@ -1,8 +1,9 @@
 """Power of an actor at this moment, as a point in a lattice."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import Group, Permission, User
 from django.db.models import Q
@@ -13,6 +14,19 @@ from acl.models.api_key import Rank, rank_of
 # A recognised API key: the power that its request may use.
 
 _ADMINISTER = frozenset({ApiKey.Scope.ADMIN, ApiKey.Scope.SCIM})
+
+
+@dataclass(frozen=True, slots=True)
+class KeyApplication:
+    """The chat application of a key, as far as its requests need it."""
+
+    id: int
+    name: str
+    defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    calls_a_minute: int | None = None
+    calls_a_day: int | None = None
+    tokens_a_day: int | None = None
+    cpu_a_minute: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +47,17 @@ class KeyHolder:
     all_groups: bool = False
     rank: Rank = Rank.MEMBER
     expires_at: datetime | None = None
+    application: KeyApplication | None = None
     is_connection: bool = False  # of a client that a person connected by OAuth
     is_authenticated: bool = True
     is_active: bool = True
     is_staff: bool = False
     is_anonymous: bool = False
+
+    @property
+    def application_id(self) -> int | None:
+        """Return the id of the key's application, if it has one."""
+        return self.application.id if self.application else None
 
     def covers(self, group_id: int) -> bool:
         """Return True if the key works in this group."""
@@ -85,6 +105,7 @@ class Authority:
     follows_owner: bool = False  # its groups are all those of its owner, also later ones
     acts_for_users: bool = False
     ends_at: datetime | None = None
+    application: int | None = None  # whose key it is: what it makes belongs there, too
 
     def has_permissions(self, permissions: frozenset[str] | None) -> bool:
         """Return True if all of these Django permissions are among the actor's own."""
@@ -198,6 +219,7 @@ def _authority_of_key(holder: KeyHolder) -> Authority:
         follows_owner=holder.all_groups,
         acts_for_users=holder.acts_for_users,
         ends_at=holder.expires_at,
+        application=holder.application_id,
     )
 
 

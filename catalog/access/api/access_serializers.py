@@ -4,10 +4,10 @@ from typing import Any
 
 from rest_framework import serializers
 
+from acl.models.application import LONGEST_NAME
 from acl.rights.precedence_sql import DECISIONS, EFFECTS
-from acl.web.answer_serializer import page_serializer, serializer_for
 from acl.web.api_views import CallerSerializer
-from acl.web.strict_serializer import StrictSerializer, Text
+from acl.web.serializers import StrictSerializer, Text, page_serializer, serializer_for
 from catalog.access.explanation import ExplainedPlace, ExplanationStep, Holders
 from catalog.access.rules import RuleConflict
 
@@ -47,6 +47,12 @@ class HoldersQuerySerializer(StrictSerializer):
         default="",
         allow_blank=True,
         help_text="Only in this group. A key sees only its own groups.",
+    )
+    application = Text(
+        max_length=LONGEST_NAME,
+        default="",
+        allow_blank=True,
+        help_text="Only where this chat application may reach it.",
     )
     page = serializers.IntegerField(**PAGE)
     at = Text(**AT)

@@ -17,9 +17,16 @@ from acl.models import ApiKey
 from acl.rights.caller_lookup import Caller
 from acl.rights.delegation.authority import KeyHolder
 from acl.rights.past import MomentUnknown, parse_moment, rights_at
+from acl.web.api_views import CALLER_NAMES
 from acl.web.problems import CONTENT_TYPE
-from acl.web.request_callers import caller_in_question, is_admin, own_group, principal_of
-from acl.web.strict_serializer import ProblemSerializer
+from acl.web.request_callers import (
+    caller_in_question,
+    is_admin,
+    named_application,
+    own_group,
+    principal_of,
+)
+from acl.web.serializers import ProblemSerializer
 from catalog.access.api import access_serializers as serializers
 from catalog.access.explanation import (
     Explanation,
@@ -108,7 +115,12 @@ class HoldersView(APIView):
             chosen = _group(group, query["group"])
             if capability is None:
                 raise Http404
-            holders = list_holders(capability=capability, group=chosen, page=query["page"])
+            holders = list_holders(
+                capability=capability,
+                group=chosen,
+                application=named_application(request, query["application"]),
+                page=query["page"],
+            )
         return Response(serializers.HoldersSerializer(holders).data)
 
 
@@ -129,7 +141,7 @@ def _read(request: Request, form: type[rest.Serializer]) -> dict[str, Any]:
 
 
 def _caller(request: Request, query: dict[str, Any]) -> Caller:
-    names = {name: query.get(name) or "" for name in ("user", "group", "space")}
+    names = {name: query.get(name) or "" for name in CALLER_NAMES}
     return caller_in_question(request, **names)
 
 

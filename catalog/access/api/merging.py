@@ -11,11 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from acl.people.groups import GroupRefused
-from acl.web.answer_serializer import serializer_for
 from acl.web.api_views import AdminView
 from acl.web.problems import Refusals, Unprocessable, refusals_as_problems
 from acl.web.request_callers import installation_admin
-from acl.web.strict_serializer import StrictSerializer, Text
+from acl.web.serializers import StrictSerializer, Text, serializer_for
 from catalog.access._group_merge import merge_groups, preview_merge
 from catalog.access.change_preview import Shift
 

@@ -2,15 +2,7 @@
 
 from django.urls import path
 
-from catalog.access.pages import (
-    changes,
-    explanations,
-    group_changes,
-    groups,
-    matrix,
-    requests,
-    spaces,
-)
+from catalog.access.pages import changes, explanations, groups, matrix, requests, spaces
 
 urlpatterns = [
     path("tools/<slug:full_name>/why/", explanations.why, name="tool-why"),
@@ -20,16 +12,16 @@ urlpatterns = [
     path("access/changes/save/", changes.save, name="access-changes-save"),
     path("access/changes/undo/", changes.preview_undo, name="access-changes-undo"),
     path("access/groups/", groups.groups, name="access-groups"),
-    path("access/groups/new/", group_changes.new_group, name="access-group-new"),
+    path("access/groups/new/", groups.new_group, name="access-group-new"),
     path("access/groups/<int:pk>/", groups.group, name="access-group"),
-    path("access/groups/<int:pk>/rename/", group_changes.rename, name="access-group-rename"),
+    path("access/groups/<int:pk>/rename/", groups.rename, name="access-group-rename"),
     path(
         "access/groups/<int:pk>/joined/",
-        group_changes.joined_by_default,
+        groups.joined_by_default,
         name="access-group-joined",
     ),
-    path("access/groups/<int:pk>/delete/", group_changes.delete, name="access-group-delete"),
-    path("access/groups/<int:pk>/merge/", group_changes.merge, name="access-group-merge"),
+    path("access/groups/<int:pk>/delete/", groups.delete, name="access-group-delete"),
+    path("access/groups/<int:pk>/merge/", groups.merge, name="access-group-merge"),
     path("access/groups/<int:pk>/give/", groups.give, name="access-give"),
     path("access/spaces/<int:pk>/", spaces.space, name="access-space"),
     path("access/spaces/<int:pk>/warnings/", spaces.warnings, name="access-warnings"),

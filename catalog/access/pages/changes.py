@@ -11,13 +11,16 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST
 
 from acl.models import Space
-from acl.web.frame import PageRequest
-from acl.web.staff_pages import SAVED, UNDO, admins_only, render_access
-from catalog.access._rule_conflicts import RuleConflict
+from acl.web.frame import SAVED, UNDO, PageRequest, admins_only, render_access
 from catalog.access.change_preview import Change, ChangeRefused, Preview, apply, preview
-from catalog.access.pages.change_text import read_changes, reversed_changes, sentence, write_changes
+from catalog.access.pages.access_forms import (
+    read_changes,
+    reversed_changes,
+    sentence,
+    write_changes,
+)
 from catalog.access.pages.matrix import read_boxes
-from catalog.access.rules import RuleRefused, find_warnings
+from catalog.access.rules import RuleConflict, RuleRefused, find_warnings
 from catalog.models import Capability, Integration, Rule
 
 

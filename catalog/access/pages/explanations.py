@@ -27,8 +27,7 @@ from acl.rights.past import (
     rights_at,
 )
 from acl.rights.precedence_sql import LADDER
-from acl.web.frame import PageRequest, frame_of, render_page
-from acl.web.staff_pages import admins_only, part_of, render_access
+from acl.web.frame import PageRequest, admins_only, frame_of, part_of, render_access, render_page
 from catalog.access._group_overview import build_tree, find_targets, walk_tree
 from catalog.access.explanation import (
     Explanation,
@@ -41,8 +40,7 @@ from catalog.access.explanation import (
 )
 from catalog.access.grant_suggestions import Fix, find_fix
 from catalog.access.my_tools import find_my_tool
-from catalog.access.pages.access_forms import ExplainForm, SearchForm
-from catalog.access.pages.change_text import sentence, write_changes
+from catalog.access.pages.access_forms import ExplainForm, SearchForm, sentence, write_changes
 from catalog.models import Capability
 from catalog.readiness.readiness import MendLink
 
@@ -152,11 +150,12 @@ def explain_page(request: PageRequest) -> dict[str, object]:
     if explanation and who.person:
         _record_look(request, who.person, "explain")
     is_now = past_moment() is None
+    people = User.objects.filter(username__icontains=(data.get("user", ""))).order_by("username")
     return {
         "form": form,
         "who": who,
         "branches": list(walk_tree(build_tree(who.group))) if who.group else [],
-        "people": _people(data.get("user", "")),
+        "people": list(people.values_list("username", flat=True)[:MOST_PEOPLE]),
         "names": [
             capability.full_name
             for capability in find_targets(name, integrations=False).capabilities
@@ -320,8 +319,3 @@ def _with_addresses(holders: Sequence[Holder], capability: Capability) -> list[H
 
 def _record_look(request: PageRequest, person: User, kind: str) -> None:
     record_look(by=request.user, subject=person.pk, name=person.get_username(), kind=kind)
-
-
-def _people(typed: str) -> list[str]:
-    people = User.objects.filter(username__icontains=typed).order_by("username")
-    return list(people.values_list("username", flat=True)[:MOST_PEOPLE])

@@ -7,12 +7,10 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from acl.web.frame import PageRequest
-from acl.web.staff_pages import admins_only, part_of, render_access
+from acl.web.frame import PageRequest, admins_only, part_of, render_access
 from catalog.access._grant_matrix import Matrix, access_matrix
 from catalog.access.kept_limits import lift, list_kept
-from catalog.access.pages.access_forms import MatrixForm
-from catalog.access.pages.change_text import REVERSE
+from catalog.access.pages.access_forms import REVERSE, MatrixForm
 
 MOST_KEPT = 100
 # Names of checkboxes, by what checking one does; unchecking does the reverse.

@@ -9,8 +9,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from acl.models import AccessRequest
 from acl.rights.access_requests import RequestAnswered, decline_request
-from acl.web.frame import PageRequest
-from acl.web.staff_pages import admins_only, part_of, posted, render_access
+from acl.web.frame import PageRequest, admins_only, part_of, posted, render_access
 from catalog.access._group_overview import find_targets
 from catalog.access.grant_suggestions import suggest_grants
 from catalog.access.grants import grant_requested

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from django.contrib import messages
 from django.contrib.auth.models import Group
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
@@ -13,15 +12,12 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from acl.models import Space
 from acl.people.spaces import SpaceRefused, delete_space, move_space, rename_space
 from acl.rights import precedence_sql
-from acl.web.frame import PageRequest
-from acl.web.staff_pages import admins_only, posted, render_access
+from acl.web.frame import PageRequest, admins_only, posted, render_access
 from catalog.access._group_overview import Level, find_targets, list_levels
-from catalog.access._rule_conflicts import RuleConflict
 from catalog.access.change_preview import Change
-from catalog.access.pages.access_forms import RuleForm
-from catalog.access.pages.change_text import find_things, write_change
+from catalog.access.pages.access_forms import RuleForm, find_things, write_change
 from catalog.access.pages.changes import find_rule_warnings, render_preview
-from catalog.access.rules import RuleRefused
+from catalog.access.rules import RuleConflict, RuleRefused
 from catalog.models import Rule
 
 
@@ -72,8 +68,10 @@ def move(request: PageRequest, pk: int) -> HttpResponse:
     """Show which rules a new parent would change; POST moves the space."""
     space_row = _space(pk)
     parent_reference = f"space-{request.POST.get('parent') or request.GET.get('parent', '')}"
+    # Possible parents; the service refuses descendants.
     parent = (
-        _others(space_row)
+        Space.objects.filter(group=space_row.group_id)
+        .exclude(pk=space_row.pk)
         .filter(pk__in=[thing.pk for thing in find_things([parent_reference]).values()])
         .first()
     )
@@ -175,11 +173,6 @@ def _deletion_line(rule: Rule) -> str:
 
 def _rules(levels: list[Level]) -> list[Rule]:
     return [rule for level in levels for rule in level.rules]
-
-
-def _others(space_row: Space) -> "QuerySet[Space]":
-    """Return possible parents; the service refuses descendants."""
-    return Space.objects.filter(group=space_row.group_id).exclude(pk=space_row.pk)
 
 
 def _space(pk: int) -> Space:

@@ -11,10 +11,9 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from acl.platform.open_registry import modules_of
 from catalog.formats.descriptors import JSONObject
-from catalog.formats.files import RefusedError, parse_json, parse_yaml, resolve_types
+from catalog.formats.files import MB, Limits, RefusedError, parse_json, parse_yaml, resolve_types
 from catalog.formats.icon_choice import icon_address
 from catalog.formats.openapi._swagger import convert_swagger
-from catalog.formats.read_limits import MB, Limits
 
 # Documents of large services have ten megabytes and a million YAML elements.
 LIMITS = Limits(file=16 * MB, manifest=16 * MB, yaml_events=2_000_000, yaml_depth=64)

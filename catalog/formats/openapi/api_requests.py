@@ -12,9 +12,9 @@ from urllib.parse import quote, urlencode, urlsplit
 from xml.sax.saxutils import escape, quoteattr
 
 from acl.platform.strict_json import parse_json, write_json
-from catalog.formats.charsets import decode_text
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.header_names import DeclaredBy, can_be_sent
+from catalog.formats.loose_text import decode_text
 from catalog.formats.openapi.api_operations import FIELDS, PAGES
 from catalog.formats.openapi.api_security import Credentials, plain_place
 

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from catalog.formats._launch_command import container_command
-from catalog.formats._remote_server import (
+from catalog.formats._declared_targets import (
     Header,
     HeaderTemplates,
     build_header_templates,
+    build_variable,
+    container_command,
     parse_transport,
     read_web_address,
 )
-from catalog.formats._variables import build_variable
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.files import RefusedError, parse_json, read_text

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any, get_args
 
-from catalog.formats._schema_cleanup import check_schema
 from catalog.formats._side_effects import side_effect_declared
 from catalog.formats.categories import COMMUNICATION
 from catalog.formats.declared import DeclaredCapability, build_declared
@@ -12,6 +11,7 @@ from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError, parse_json, read_text, resolve_types
 from catalog.formats.skill import FILE_NAME as SKILL_FILE
 from catalog.formats.skill import skill_content, split_front_matter
+from catalog.formats.usable_schema import check_schema
 
 OF_SERVERS = False
 IS_LOOSE = False
@@ -38,7 +38,10 @@ def read_manifest(
 ) -> DeclaredCapability:
     """Read a manifest mapping; its files are looked up in the document's folder."""
     name = entry.name("name", required=True)
-    kind = _kind(entry)
+    value: Any = entry.name("kind", required=True)
+    if value not in KINDS:
+        raise RefusedError(f"must be one of {', '.join(KINDS)}", entry.place("kind"))
+    kind: Kind = value
     entry.text("description", required=True)
     flag = entry.flag("hasSideEffects")
     edges: list[EdgeDescriptor] = []
@@ -65,14 +68,6 @@ def read_manifest(
         edges=tuple(edges),
         source_ref={"format": "manifest", "file": entry.document.file, "name": name},
     )
-
-
-def _kind(entry: Entry) -> Kind:
-    value: Any = entry.name("kind", required=True)
-    if value not in KINDS:
-        raise RefusedError(f"must be one of {', '.join(KINDS)}", entry.place("kind"))
-    kind: Kind = value
-    return kind
 
 
 def _content(entry: Entry) -> str:

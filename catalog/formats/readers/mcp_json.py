@@ -12,15 +12,15 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Any, NoReturn
 
-from catalog.formats._launch_command import safe_command
-from catalog.formats._remote_server import (
+from catalog.formats._declared_targets import (
     Header,
     HeaderTemplates,
     build_header_templates,
+    build_variable,
     parse_transport,
     read_web_address,
+    safe_command,
 )
-from catalog.formats._variables import build_variable
 from catalog.formats.descriptors import (
     IntegrationDescriptor,
     JSONObject,

@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from catalog.formats._launch_command import container_command, safe_command
-from catalog.formats._remote_server import (
+from catalog.formats._declared_targets import (
     Header,
     HeaderTemplates,
     build_header_templates,
+    container_command,
+    read_variable,
     read_web_address,
+    safe_command,
 )
-from catalog.formats._variables import read_variable
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.icon_choice import icon_address

@@ -5,7 +5,7 @@ from typing import Any
 
 from catalog.formats.descriptors import Defect, IntegrationDescriptor, JSONObject, Loaded, Transport
 from catalog.formats.entry import Document
-from catalog.formats.files import RefusedError
+from catalog.formats.files import DEFAULT_LIMITS, RefusedError
 from catalog.formats.names import display_name_for, slug_for
 from catalog.formats.openapi.api_choice import ApiChoice, choose, count_tags
 from catalog.formats.openapi.api_document import OpenApiDocument, parse_document, read_document
@@ -17,7 +17,6 @@ from catalog.formats.openapi.api_security import (
     secrets_of,
     variables_of,
 )
-from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.readers.tool import read_tools
 from catalog.formats.text_cleanup import clean_name, clean_text
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from catalog.formats._remote_server import read_web_address
+from catalog.formats._declared_targets import read_web_address
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError

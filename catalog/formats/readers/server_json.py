@@ -6,15 +6,17 @@ A server.json describes a server and its launch, never its tools.
 import re
 from typing import Any
 
-from catalog.formats._launch_command import is_bundle, launch_command
-from catalog.formats._remote_server import (
+from catalog.formats._declared_targets import (
     Header,
     HeaderTemplates,
     build_header_templates,
+    build_variable,
+    is_bundle,
+    launch_command,
     parse_transport,
+    read_variable,
     read_web_address,
 )
-from catalog.formats._variables import build_variable, read_variable
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.files import RefusedError
@@ -86,7 +88,10 @@ def _server(wrapper: Entry, slug: str | None) -> tuple[bool, IntegrationDescript
     if status == "deleted":
         raise RefusedError("is marked as deleted by its registry", entry.place("status"))
     flags = [source.flag("isLatest") for source in (official, detail) if source]
-    return any(flags), _integration(entry, name, slug or _slug(name), detail, status)
+    # The slug of a reverse-DNS name, without the prefix thousands of servers share.
+    return any(flags), _integration(
+        entry, name, slug or slug_for(name.removeprefix("io.github.")), detail, status
+    )
 
 
 def _integration(
@@ -248,8 +253,3 @@ def version_key(version: str) -> tuple[bool, tuple[tuple[int, str], ...], bool]:
         (int(number or 0) if len(number) < 19 else 10**18, word) for number, word in numbers
     )
     return is_stable(version), parts, not before
-
-
-def _slug(name: str) -> str:
-    """Return the slug of a reverse-DNS name, without the prefix thousands of servers share."""
-    return slug_for(name.removeprefix("io.github."))

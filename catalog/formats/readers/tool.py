@@ -4,11 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from catalog.formats._schema_cleanup import (
-    read_input_schema,
-    read_output_schema,
-    schema_from_arguments,
-)
 from catalog.formats._side_effects import side_effect_of_tool
 from catalog.formats.categories import resolve_category
 from catalog.formats.descriptors import (
@@ -20,10 +15,14 @@ from catalog.formats.descriptors import (
     canonical_json,
 )
 from catalog.formats.entry import Document, Entry
-from catalog.formats.files import RefusedError
+from catalog.formats.files import KB, RefusedError
 from catalog.formats.names import display_name_for, full_name_for, identifier_for, slug_for
-from catalog.formats.read_limits import KB
 from catalog.formats.text_cleanup import clean_name, clean_text
+from catalog.formats.usable_schema import (
+    read_input_schema,
+    read_output_schema,
+    schema_from_arguments,
+)
 
 OF_SERVERS = False
 IS_LOOSE = True
@@ -108,7 +107,12 @@ def read_tool(
         display_name=entry.name("title"),
         source_ref={**integration.source_ref, "file": entry.document.file, "tool": action},
     )
-    if _is_for_app_only(passed_on(tool.annotations).meta):
+    # True if the server shows the tool to its own app, and to no model.
+    meta = passed_on(tool.annotations).meta
+    ui = meta.get("ui")
+    visibility = ui.get("visibility") if isinstance(ui, dict) else None
+    is_hidden = isinstance(visibility, list) and "model" not in visibility
+    if is_hidden or meta.get("openai/visibility") == "private":
         tool = replace(tool, ai_access="app")
     if integration.kind != "openapi" and "http" in tool.annotations:
         # Only a document that Pegboard has read says how an operation is sent.
@@ -185,14 +189,6 @@ def passed_on(annotations: Mapping[str, Any]) -> PassedOn:
     """Separate what is kept among a tool's annotations; how an API's call is sent is none of it."""
     hints = {key: value for key, value in annotations.items() if key not in ("http", *_BESIDE)}
     return PassedOn(hints, annotations.get("icons") or [], annotations.get("_meta") or {})
-
-
-def _is_for_app_only(meta: JSONObject) -> bool:
-    """Return True if the server shows the tool to its own app, and to no model."""
-    ui = meta.get("ui")
-    visibility = ui.get("visibility") if isinstance(ui, dict) else None
-    is_hidden = isinstance(visibility, list) and "model" not in visibility
-    return is_hidden or meta.get("openai/visibility") == "private"
 
 
 def passed_meta(meta: Mapping[str, Any] | None) -> JSONObject:

@@ -2,9 +2,12 @@
 
 from typing import Any
 
-from catalog.formats._launch_command import container_command
-from catalog.formats._remote_server import parse_transport, read_web_address
-from catalog.formats._variables import read_variable
+from catalog.formats._declared_targets import (
+    container_command,
+    parse_transport,
+    read_variable,
+    read_web_address,
+)
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loaded
 from catalog.formats.entry import Document, Entry, distinct
 from catalog.formats.names import display_name_for, slug_for

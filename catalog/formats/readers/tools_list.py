@@ -4,7 +4,7 @@ from typing import Any
 
 from catalog.formats.descriptors import IntegrationDescriptor, Loaded
 from catalog.formats.entry import Document
-from catalog.formats.read_limits import DEFAULT_LIMITS, Limits
+from catalog.formats.files import DEFAULT_LIMITS, Limits
 from catalog.formats.readers.tool import integration_of_tools, read_tools
 
 OF_SERVERS = False

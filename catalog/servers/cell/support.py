@@ -1,9 +1,11 @@
 """Probe for cells: each process makes one, once."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+from dataclasses import asdict
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,10 +13,10 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import gettext_noop
 
+from acl.platform.redis_circuit import attempt
 from catalog.servers.cell.command import Cell, build_command
-from catalog.servers.cell.control_groups import delegated_group, group_problem
-from catalog.servers.cell.report import OFF, REQUIRED
-from catalog.servers.cell.seccomp_filter import compile_filter
+from catalog.servers.cell.kernel_limits import compile_filter, delegated_group, group_problem
+from catalog.servers.cell.report import KEY, OFF, REQUIRED, CellReport
 
 _SECONDS = 20
 _NO_FILTER = gettext_noop("libseccomp is not installed, so programs may make every system call.")
@@ -72,3 +74,20 @@ def cell_groups() -> list[str]:
     """Return the control groups for cells: those configured, or the one of systemd."""
     configured = list(settings.PEGBOARD_CELL_GROUPS)
     return configured or list(filter(None, [delegated_group()]))
+
+
+# Telling the other processes whether this one can make cells. Workers only.
+
+_ANNOUNCED_SECONDS = 600  # Celery's heartbeat repeats it
+
+
+def look() -> CellReport:
+    """Return the state of this process, which starts programs."""
+    mode = str(settings.PEGBOARD_CELL)
+    return CellReport(OFF) if mode == OFF else CellReport(mode, cell_problem(), cell_weakness())
+
+
+def tell() -> None:
+    """Tell the other processes."""
+    state = json.dumps(asdict(look()))
+    attempt(lambda redis: redis.set(KEY, state, ex=_ANNOUNCED_SECONDS), default=None)

@@ -16,7 +16,7 @@ from mcp_types.jsonrpc import PARSE_ERROR
 
 from acl.platform.back_off import BackOff
 from acl.platform.strict_json import StrictJSONError, check_value, parse_json
-from catalog.formats.charsets import charset_of, decode_text
+from catalog.formats.loose_text import charset_of, decode_text
 
 # A parser of Rust stops at 200 levels; what Pegboard keeps ends far above.
 DEEPEST = 150

@@ -27,7 +27,7 @@ from catalog.formats.openapi.api_requests import (
 )
 from catalog.formats.openapi.api_security import CredentialsMissingError, credentials_for
 from catalog.servers.client._sdk_errors import explain_compressed
-from catalog.servers.client.api_reader import read_api_text
+from catalog.servers.client.document_readers import read_api_text
 from catalog.servers.client.http_transport import read_limit, read_retry_after
 from catalog.servers.client.mcp_session import ToolResult, Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError, limited

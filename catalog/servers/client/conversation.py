@@ -3,19 +3,90 @@
 Neither says to which call it belongs, so a connection with a conversation has one call at a time.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, get_args
 
 import anyio
 import mcp_types as types
 from django.conf import settings
+from mcp.client import Client
 from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.subscriptions import event_to_notification
 from pydantic import BaseModel, ValidationError
 
 from catalog.formats.descriptors import JSONObject
 from catalog.servers.client.server_problems import Reason, ServerProblemError
+
+# Watchers of one connection: who hears of changes that its server reports by itself.
+#
+# A server of the older generation knows one subscriber a connection. So a resource is subscribed to
+# for its first watcher, and given up after its last.
+
+Hear = Callable[[str, JSONObject], None]
+Request = Callable[[str, dict[str, Any]], Awaitable[Any]]
+_LISTS = (types.ResourceListChangedNotification, types.PromptListChangedNotification)
+
+
+class ResourceWatchers:
+    """The watchers of a connection to a server of the older generation."""
+
+    def __init__(self) -> None:
+        self._watching: dict[object, tuple[frozenset[str], Hear]] = {}
+
+    def tell(self, message: object) -> None:
+        """Pass on a notification to those whom it concerns."""
+        if isinstance(message, types.ResourceUpdatedNotification):
+            uri = str(message.params.uri)
+            for uris, hear in list(self._watching.values()):
+                # True for the watched resource and for parts of it.
+                if any(
+                    uri == watched or uri.startswith(watched.rstrip("/") + "/") for watched in uris
+                ):
+                    hear(message.method, {"uri": uri})
+        elif isinstance(message, _LISTS):
+            for _, hear in list(self._watching.values()):
+                hear(message.method, {})
+
+    @asynccontextmanager
+    async def added(
+        self, uris: frozenset[str], hear: Hear, request: Request
+    ) -> AsyncIterator[None]:
+        """Add a watcher and subscribe to what nobody else watches."""
+        token, news = object(), uris - self._watched()
+        self._watching[token] = uris, hear
+        try:
+            for uri in sorted(news):
+                await request("resources/subscribe", {"uri": uri})
+            yield
+        finally:
+            del self._watching[token]
+            for uri in sorted(uris - self._watched()):
+                with suppress(ServerProblemError):
+                    await request("resources/unsubscribe", {"uri": uri})
+
+    def _watched(self) -> frozenset[str]:
+        return frozenset().union(*(uris for uris, _ in self._watching.values()))
+
+
+async def listen(
+    client: Client, uris: frozenset[str], hear: Hear, ready: Callable[[], None]
+) -> None:
+    """Hear of changes at a server of the newer generation, until it ends the stream."""
+    announced = client.server_capabilities
+    prompts, resources = announced.prompts, announced.resources
+    async with client.listen(
+        prompts_list_changed=bool(prompts and prompts.list_changed),
+        resources_list_changed=bool(resources and resources.list_changed),
+        resource_subscriptions=sorted(uris),
+    ) as events:
+        ready()
+        async for event in events:
+            notification = event_to_notification(event, {})
+            uri = getattr(event, "uri", None)
+            hear(notification.method, {} if uri is None else {"uri": uri})
+
 
 # The client behind a call: its capabilities, its answers, and what it hears meanwhile.
 
@@ -128,7 +199,10 @@ class Conversation:
     async def log(self, params: types.LoggingMessageNotificationParams) -> None:
         """Pass a log message on if the client wants those of its level."""
         dialogue = self._dialogue
-        if dialogue.audience is not None and _is_as_bad(params.level, dialogue.log_level):
+        if dialogue.audience is not None and (
+            dialogue.log_level != ""
+            and _LOG_LEVELS.index(params.level) >= _LOG_LEVELS.index(dialogue.log_level)
+        ):
             dialogue.audience.tell("notifications/message", _dump(params))
 
     async def _ask(
@@ -171,10 +245,6 @@ def progress_to(dialogue: Dialogue, clock: anyio.CancelScope, seconds: float) ->
         audience.tell("notifications/progress", present)
 
     return tell
-
-
-def _is_as_bad(level: str, least: str) -> bool:
-    return least != "" and _LOG_LEVELS.index(level) >= _LOG_LEVELS.index(least)
 
 
 def _dump(params: BaseModel) -> dict[str, Any]:

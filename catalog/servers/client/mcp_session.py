@@ -26,9 +26,16 @@ from catalog.servers.client._partial_answers import listed_in, read_listed
 from catalog.servers.client._sdk_errors import explain, is_forgotten_session
 from catalog.servers.client._stdio_transport import stdio_streams
 from catalog.servers.client._traffic import Traffic
-from catalog.servers.client.conversation import SILENT, Conversation, Dialogue, progress_to
+from catalog.servers.client.conversation import (
+    SILENT,
+    Conversation,
+    Dialogue,
+    Hear,
+    ResourceWatchers,
+    listen,
+    progress_to,
+)
 from catalog.servers.client.http_transport import http_streams
-from catalog.servers.client.resource_watchers import Hear, ResourceWatchers, listen
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.server_tasks import call_as_task, takes_tasks, task_only_names
 from catalog.servers.client.targets import DEFAULT_LIMITS, HttpServer, ServerLimits, StdioServer

@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from catalog.servers.cell.control_groups import FILES_BYTES, CellGroup
 from catalog.servers.cell.entry import CellEntry
+from catalog.servers.cell.kernel_limits import FILES_BYTES, CellGroup
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36

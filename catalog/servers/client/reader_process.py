@@ -24,7 +24,7 @@ from typing import IO, Any, Literal
 from catalog.formats import reader_program
 from catalog.formats.files import RefusedError
 from catalog.servers.cell.command import PROXY_PORT, READER_USER, Cell, build_command, interpreter
-from catalog.servers.cell.seccomp_filter import compile_filter
+from catalog.servers.cell.kernel_limits import compile_filter
 from catalog.servers.cell.support import (
     cell_groups,
     cell_problem,
@@ -89,7 +89,8 @@ def read_apart(
         "file_bytes": MB,
         "open_files": 64,
     }
-    arguments = _arguments(what)
+    folders = dict.fromkeys(str(path.parent) for path in _packages(what))
+    arguments = ["-I", "-S", "-c", _START, str(_ROOT), *folders]
     command = [str(Path(sys.executable)), *arguments]
     if cells_wanted() and not problem:
         cell = Cell(readable=tuple(reader_files(what)), user=READER_USER)
@@ -120,11 +121,6 @@ def _packages(what: What) -> list[Path]:
         # Beside Pillow, its wheel has the libraries that its decoders need.
         paths += [folder for path in paths[-1:] if (folder := path.with_name(_LIBRARIES)).is_dir()]
     return paths
-
-
-def _arguments(what: What) -> list[str]:
-    folders = dict.fromkeys(str(path.parent) for path in _packages(what))
-    return ["-I", "-S", "-c", _START, str(_ROOT), *folders]
 
 
 def _run(command: list[str], content: bytes, bounds: ReaderBounds, into: IO[bytes]) -> None:

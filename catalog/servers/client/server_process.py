@@ -12,11 +12,11 @@ from anyio.abc import Process
 
 from catalog.servers.cell.command import HOME, PROXY_PORT, Cell, build_command
 from catalog.servers.cell.egress_proxy import CellProxy
-from catalog.servers.cell.file_owner import prepare_files
-from catalog.servers.cell.seccomp_filter import compile_filter
+from catalog.servers.cell.kernel_limits import compile_filter
 from catalog.servers.cell.support import cell_groups, find_bwrap
+from catalog.servers.cell.visible_files import prepare_files
 from catalog.servers.client import process_guard
-from catalog.servers.client.package_digest import COMPILED, code_digest
+from catalog.servers.client.launch_rules import COMPILED, code_digest
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ServerLimits, StdioServer
 

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
 from acl.models import ClientDocument, RegisteredClient
-from acl.oauth.client_documents import DocumentRefused, check_document_address, read_metadata
+from acl.oauth.client_registration import DocumentRefused, check_document_address, read_metadata
 from acl.platform.jobs.rows import GAVE_UP_MESSAGE, move
 from acl.platform.strict_json import StrictJSONError, parse_json
 from catalog.servers.net.address_check import AllowedHosts, AnswerTooLargeError, OutgoingError

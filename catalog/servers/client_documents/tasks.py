@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from acl.models import ClientDocument
-from acl.oauth.client_documents import OPEN, forget_unconnected_documents
+from acl.oauth.client_registration import OPEN, forget_unconnected_documents
 from acl.platform.jobs.rows import overdue, send_again
 from acl.platform.jobs.task_names import READ_CLIENT_DOCUMENT, SWEEP_CLIENT_DOCUMENTS
 from catalog.servers.client_documents import _reader

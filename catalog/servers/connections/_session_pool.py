@@ -14,15 +14,14 @@ import anyio
 from acl.platform.back_off import BackOff
 from acl.platform.redis_circuit import CircuitBreaker
 from catalog.servers.client.api_session import ApiSession
-from catalog.servers.client.conversation import SILENT, Dialogue
-from catalog.servers.client.failure_classes import failure_class
+from catalog.servers.client.conversation import SILENT, Dialogue, Hear
 from catalog.servers.client.mcp_session import Session, ToolResult, Tools
-from catalog.servers.client.resource_watchers import Hear
 from catalog.servers.client.server_problems import (
     LIMITS,
     Reason,
     ServerProblemError,
     StillLimitedError,
+    failure_class,
 )
 from catalog.servers.client.targets import DEFAULT_LIMITS, ApiServer, Server, ServerLimits
 from catalog.servers.connections._policy import Policy, RateLimits

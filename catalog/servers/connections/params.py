@@ -20,12 +20,13 @@ from catalog.formats.openapi.api_security import encoded_secrets, find_sign_in
 from catalog.formats.package_names import parse_package
 from catalog.models import Integration, OutgoingHost
 from catalog.models.definition import find_document
-from catalog.readiness.own_values import still_needed
+from catalog.readiness.obstacles import still_needed
 from catalog.servers.cell.allowed_hosts import Attempts, HostRules, egress_log
 from catalog.servers.cell.command import Cell, user_of
 from catalog.servers.cell.support import cell_problem, cells_required, cells_wanted
 from catalog.servers.cell.visible_files import named_folders, program_files
 from catalog.servers.client.launch_rules import (
+    COMPILED,
     CommandNotAllowedError,
     Launchers,
     check_command,
@@ -33,13 +34,11 @@ from catalog.servers.client.launch_rules import (
     command_digest,
     is_container,
 )
-from catalog.servers.client.package_digest import COMPILED
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ApiServer, HttpServer, Sealed, Server, StdioServer
 from catalog.servers.net.address_check import EndpointNotAllowedError, OutgoingError
-from catalog.servers.oauth.own_account import renew_own_account
 from catalog.servers.oauth.sign_in_error import SignInError
-from catalog.servers.oauth.tokens import find_connection, get_bearer_token
+from catalog.servers.oauth.tokens import find_connection, get_bearer_token, renew_own_account
 from catalog.servers.secrets.sealed_values import UsedValues, values_for
 
 # Attempts of programs to reach hosts, counted in rows.

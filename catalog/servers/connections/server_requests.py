@@ -1,8 +1,9 @@
 """Requests of tasks to servers, by integration, in the process that holds the connections."""
 
 import asyncio
+import json
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,14 +18,16 @@ from catalog.formats.openapi.api_operations import HTTP
 from catalog.icons.declarations import set_icon
 from catalog.models import Capability, Integration, Secret
 from catalog.servers.call_needs import CallNeeds, load_call_needs
-from catalog.servers.client.conversation import SILENT, Dialogue
-from catalog.servers.client.failure_classes import failure_class
+from catalog.servers.client.conversation import SILENT, Audience, Dialogue, Hear
 from catalog.servers.client.mcp_session import ToolResult, Tools
-from catalog.servers.client.resource_watchers import Hear
-from catalog.servers.client.server_problems import Reason, ServerProblemError, StillLimitedError
+from catalog.servers.client.server_problems import (
+    Reason,
+    ServerProblemError,
+    StillLimitedError,
+    failure_class,
+)
 from catalog.servers.client.targets import DEFAULT_LIMITS, ApiServer, HttpServer, Server
 from catalog.servers.connections._definition_check import check_pin
-from catalog.servers.connections._redaction import RedactedAudience, SecretRedactor
 from catalog.servers.connections._session_pool import ConnectionPool, key_for
 from catalog.servers.connections.event_loop import connection_loop
 from catalog.servers.connections.health_history import record_health
@@ -37,6 +40,80 @@ from catalog.servers.connections.params import (
 )
 from catalog.servers.oauth.tokens import expire_token, step_up
 from catalog.servers.secrets.sealed_values import UsedValues, values_for
+
+# Redaction of a server's own secrets in its responses.
+
+HIDDEN = "[hidden]"
+SHORTEST = 6  # shorter values are no real secrets and occur in ordinary words
+
+
+class SecretRedactor:
+    """A redactor for the secrets sent to a server."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        # Longest first: one secret may contain another.
+        self._texts = sorted((s for s in secrets if len(s) >= SHORTEST), key=len, reverse=True)
+
+    def redact_result(self, result: ToolResult) -> ToolResult:
+        """Redact keys and values of a result."""
+        parts = (result.content, result.structured, result.required, result.meta)
+        if not any(self._contains_secret(part) for part in parts):
+            return result
+        return ToolResult(
+            self._redact(result.content),
+            self._redact(result.structured),
+            result.is_error,
+            self._redact(result.required),
+            self._redact(result.meta),
+        )
+
+    def redact_problem(self, problem: ServerProblemError) -> ServerProblemError:
+        """Redact the detail of a problem."""
+        return ServerProblemError(
+            problem.reason,
+            self._redact(problem.detail),
+            sent=problem.sent,
+            error=self._redact(problem.error),
+            retry_after=problem.retry_after,
+        )
+
+    def redact_answer(self, answer: JSONObject) -> JSONObject:
+        """Redact keys and values of an answer to another request than a call."""
+        redacted: JSONObject = self._redact(answer) if self._contains_secret(answer) else answer
+        return redacted
+
+    def _contains_secret(self, value: Any) -> bool:
+        if not self._texts or value is None:
+            return False
+        text = json.dumps(value, ensure_ascii=False)
+        return any(json.dumps(secret, ensure_ascii=False)[1:-1] in text for secret in self._texts)
+
+    def _redact(self, value: Any) -> Any:
+        if isinstance(value, str):
+            for secret in self._texts:
+                value = value.replace(secret, HIDDEN)
+            return value
+        if isinstance(value, dict):
+            return {self._redact(key): self._redact(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self._redact(inner) for inner in value]
+        return value
+
+
+class RedactedAudience:
+    """The client of a call, to which no secret of the server is passed on."""
+
+    def __init__(self, audience: Audience, redactor: SecretRedactor) -> None:
+        self._audience, self._redactor = audience, redactor
+
+    def tell(self, method: str, params: JSONObject) -> None:
+        """Pass on a notification."""
+        self._audience.tell(method, self._redactor.redact_answer(params))
+
+    async def ask(self, method: str, params: JSONObject) -> JSONObject:
+        """Return the client's result. Raises CannotAskError."""
+        return await self._audience.ask(method, self._redactor.redact_answer(params))
+
 
 _BETWEEN_CHECKS = 30.0
 _checked_at: dict[int, float] = {}
@@ -270,7 +347,10 @@ def check_server(integration: Integration) -> Tools:
             lambda pool: pool.tools(key, server) if in_pool else pool.probe(server)
         )
     except ServerProblemError as problem:
-        if failure_class(problem.reason).of_check and not _needs_account(integration, problem):
+        # True if the check failed only because each person has an account of their own.
+        if failure_class(problem.reason).of_check and not (
+            problem.reason is Reason.SIGN_IN_NEEDED and needs_personal_access(integration)
+        ):
             record_health(integration, problem, milliseconds=_elapsed_ms(started))
         raise
     record_health(integration, milliseconds=_elapsed_ms(started), tools=len(tools.tools))
@@ -326,11 +406,6 @@ def _has_own_secrets(integration: Integration, user_id: int | None) -> bool:
         and integration.own_secrets
         and Secret.objects.filter(integration=integration, user_id=user_id).exists()
     )
-
-
-def _needs_account(integration: Integration, problem: ServerProblemError) -> bool:
-    """Return True if the check failed only because each person has an account of their own."""
-    return problem.reason is Reason.SIGN_IN_NEEDED and needs_personal_access(integration)
 
 
 def _elapsed_ms(started: float) -> int:

@@ -7,7 +7,10 @@ within their origin only, and end early. A failure shows on the integration's pa
 import base64
 import binascii
 import hashlib
+import struct
+import zlib
 from datetime import timedelta
+from io import BytesIO
 from urllib.parse import unquote_to_bytes
 
 from django.conf import settings
@@ -15,13 +18,91 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
+from acl.platform import strict_json
 from acl.platform.back_off import BackOff
 from acl.platform.jobs.rows import GAVE_UP_MESSAGE, lock_unless_taken
-from catalog.formats.files import RefusedError
+from catalog.formats.files import DEFAULT_LIMITS, RefusedError
+from catalog.formats.icon_choice import SIDE
+from catalog.formats.icon_pixels import PIXEL_BYTES
 from catalog.models import IconImage, IconSource, Integration
-from catalog.servers.icons._picture_reader import draw_picture
+from catalog.servers.client.reader_process import MB, ReaderBounds, read_apart
+from catalog.servers.client.server_problems import ServerProblemError
 from catalog.servers.net.address_check import OutgoingError
 from catalog.servers.net.guarded_requests import Bounds, fetch
+
+# Strangers' pictures, decoded apart: what comes back is so many pixels, or it is nothing.
+#
+# Pillow runs in the reader's cell only (`catalog/servers/client/reader_process.py`). Here the
+# pixels are counted and written as a PNG of our own.
+
+# A writer of PNG files: header, pixels, end. Nothing that came with a picture gets into one.
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_RGBA = 6
+
+
+def write_png(pixels: bytes, *, side: int) -> bytes:
+    """Return a square PNG of these RGBA pixels. ValueError if they are not that many."""
+    row = side * 4
+    if len(pixels) != row * side:
+        raise ValueError("these are not the pixels of such a square")
+    # Each line begins with its filter: "up", by which flat areas become zeros.
+    lines = [pixels[at : at + row] for at in range(0, len(pixels), row)]
+    filtered = b"".join(
+        b"\x02" + bytes((now - above) & 0xFF for now, above in zip(line, before, strict=True))
+        for line, before in zip(lines, [bytes(row), *lines[:-1]], strict=True)
+    )
+    header = struct.pack(">IIBBBBB", side, side, 8, _RGBA, 0, 0, 0)
+    return b"".join(
+        (
+            _SIGNATURE,
+            _chunk(b"IHDR", header),
+            _chunk(b"IDAT", zlib.compress(filtered, 9)),
+            _chunk(b"IEND", b""),
+        )
+    )
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    checked = zlib.crc32(kind + content)
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", checked)
+
+
+_LONGEST_LINE = 1_000
+_PICTURE_BOUNDS = ReaderBounds(
+    seconds=30,
+    cpu_seconds=10,
+    memory_bytes=512 * MB,
+    answer_bytes=PIXEL_BYTES + _LONGEST_LINE,
+)
+_ODD = "cannot be drawn: its reader gave an answer that is none"
+
+
+def draw_picture(content: bytes, *, bounds: ReaderBounds = _PICTURE_BOUNDS) -> bytes:
+    """Return the picture as a PNG of SIDE pixels. RefusedError says why it is not drawn."""
+    answer = BytesIO()
+    try:
+        read_apart(content, {}, what="picture", bounds=bounds, into=answer)
+    except ServerProblemError as problem:
+        raise RefusedError(f"is not drawn: {problem.detail}") from None
+    head, _, pixels = answer.getvalue().partition(b"\n")
+    _check_head(head)
+    try:
+        return write_png(pixels, side=SIDE)
+    except ValueError:
+        raise RefusedError(_ODD) from None
+
+
+def _check_head(head: bytes) -> None:
+    try:
+        line = strict_json.parse_json(head.decode(), max_depth=2, any_text=True)
+        reason = str(line.get("refused") or "")
+        drawn = line.get("drawn") is True
+    except (AttributeError, ValueError):
+        raise RefusedError(_ODD) from None
+    if reason or not drawn:
+        raise RefusedError(reason[: DEFAULT_LIMITS.reason] or _ODD)
+
 
 State = IconSource.State
 MOST_BYTES = 512 * 1024
@@ -54,7 +135,11 @@ def read_icon(pk: int) -> None:
         _fail(row, message=GAVE_UP_MESSAGE)
         return
     try:
-        _store(row, draw_picture(_content(row)))
+        content = draw_picture(_content(row))
+        image, _ = IconImage.objects.get_or_create(
+            digest=hashlib.sha256(content).hexdigest(), defaults={"content": content}
+        )
+        _update(row, state=State.READY, problem="", image=image, attempts=0, due_at=Now() + FRESH)
     except RefusedError as refused:
         _fail(row, message=f"The picture {refused.reason}.")
     except OutgoingError as problem:
@@ -101,7 +186,11 @@ def _lease(pk: int) -> IconSource | None:
 def _content(row: IconSource) -> bytes:
     """Return the file. Raises RefusedError or OutgoingError."""
     if row.is_data:
-        return _decode(row.address)
+        _, _, text = row.address.partition(",")
+        try:
+            return base64.b64decode(unquote_to_bytes(text), validate=True)
+        except (binascii.Error, ValueError):
+            raise RefusedError("is not written as base64") from None
     answer = fetch(row.address, headers=_ACCEPT, bounds=_BOUNDS)
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     if answer.status != 200 or kind in _TEXTS:
@@ -109,21 +198,6 @@ def _content(row: IconSource) -> bytes:
     if kind.startswith("image/svg"):
         raise RefusedError("is a vector graphic, which is not drawn")
     return answer.body
-
-
-def _decode(address: str) -> bytes:
-    _, _, text = address.partition(",")
-    try:
-        return base64.b64decode(unquote_to_bytes(text), validate=True)
-    except (binascii.Error, ValueError):
-        raise RefusedError("is not written as base64") from None
-
-
-def _store(row: IconSource, content: bytes) -> None:
-    image, _ = IconImage.objects.get_or_create(
-        digest=hashlib.sha256(content).hexdigest(), defaults={"content": content}
-    )
-    _update(row, state=State.READY, problem="", image=image, attempts=0, due_at=Now() + FRESH)
 
 
 def _fail(row: IconSource, *, message: str) -> None:

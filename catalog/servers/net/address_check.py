@@ -125,7 +125,12 @@ def classify_address(text: str) -> AddressClass:
         address = ip_address(text.partition("%")[0])
     except ValueError:
         return AddressClass.NEVER
-    address = _unwrap_ipv4(address)
+    # The IPv4 address that the system would really connect to.
+    address = (
+        IPv4Address(int(address) & 0xFFFFFFFF)
+        if any(address in network for network in _EMBEDDING_6)
+        else address
+    )
     if any(address in network for network in _NEVER):
         return AddressClass.NEVER
     if any(address in network for network in _PRIVATE):
@@ -133,13 +138,6 @@ def classify_address(text: str) -> AddressClass:
     if address.version == 6 and address not in _PUBLIC_6:
         return AddressClass.NEVER
     return AddressClass.PUBLIC
-
-
-def _unwrap_ipv4(address: Address) -> Address:
-    """Return the IPv4 address that the system would really connect to."""
-    if any(address in network for network in _EMBEDDING_6):
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    return address
 
 
 @dataclass(frozen=True, slots=True)

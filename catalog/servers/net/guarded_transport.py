@@ -141,7 +141,11 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         except _FAILURES:
             raise NotReachableError from None
         headers = httpx2.Headers(answer.headers)
-        most, seconds = self._body_limit(headers), _window_seconds(headers)
+        kind = headers.get("content-type", "")
+        most, seconds = (
+            self._body_limit(headers),
+            EVENTS_SECONDS if kind.lower().startswith("text/event-stream") else None,
+        )
         body: httpx2.AsyncByteStream = BoundedStream(answer.stream, most, seconds)
         for encoding in reversed(_encodings(headers)):
             if encoding not in _DECODERS:
@@ -206,7 +210,16 @@ class _Expanded(httpx2.AsyncByteStream):
         decoder, is_first = zlib.decompressobj(_DECODERS[self._encoding]), True
         try:
             async for part in self._inner:
-                if is_first and self._encoding == "deflate" and not _has_zlib_header(part):
+                # False for what some servers send as "deflate": the bare stream.
+                if (
+                    is_first
+                    and self._encoding == "deflate"
+                    and not (
+                        len(part) > 1
+                        and part[0] & 0x0F == 8
+                        and (part[0] * 256 + part[1]) % 31 == 0
+                    )
+                ):
                     decoder = zlib.decompressobj(-zlib.MAX_WBITS)
                 is_first = False
                 while part:
@@ -221,21 +234,11 @@ class _Expanded(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-def _has_zlib_header(part: bytes) -> bool:
-    """Return False for what some servers send as "deflate": the bare stream."""
-    return len(part) > 1 and part[0] & 0x0F == 8 and (part[0] * 256 + part[1]) % 31 == 0
-
-
 def _encodings(headers: httpx2.Headers) -> list[str]:
     """Return what was done to the body, in order, in short names."""
     codings = headers.get("content-encoding", "").lower().split(",")
     names = [re.sub(r"[^\w.-]", "", name)[:20] for name in codings]
     return [name for name in names if name and name != "identity"][:_MOST_ENCODINGS]
-
-
-def _window_seconds(headers: httpx2.Headers) -> float | None:
-    kind = headers.get("content-type", "")
-    return EVENTS_SECONDS if kind.lower().startswith("text/event-stream") else None
 
 
 @cache

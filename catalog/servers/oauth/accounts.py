@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 from acl.platform.jobs.task_names import (
     FINISH_SIGN_IN,
     PREPARE_SIGN_IN,

@@ -55,15 +55,13 @@ class OAuthHttp:
                     transport=transport, trust_env=False, timeout=_SECONDS, follow_redirects=False
                 ) as client:
                     response = await client.send(request, stream=True)
-                    if _is_stream(response):
+                    # True for an event stream: it has no end, so only its headers are read.
+                    if str(response.headers.get("content-type", "")).startswith(
+                        "text/event-stream"
+                    ):
                         await response.aclose()
                         return httpx2.Response(response.status_code, headers=response.headers)
                     await response.aread()
                     return response
         except (TimeoutError, httpx2.TransportError):
             raise NotReachableError from None
-
-
-def _is_stream(response: httpx2.Response) -> bool:
-    """Return True for an event stream: it has no end, so only its headers are read."""
-    return str(response.headers.get("content-type", "")).startswith("text/event-stream")

@@ -12,9 +12,8 @@ from acl.audit.recorder import record
 from acl.platform.jobs.rows import move
 from catalog.models import Integration, OAuthConnection, OAuthSignIn
 from catalog.servers.net.address_check import OutgoingError
-from catalog.servers.oauth._api_endpoints import discover_api
 from catalog.servers.oauth._client_registration import Client, client_at, client_for
-from catalog.servers.oauth._endpoint_discovery import OAuthEndpoints, discover
+from catalog.servers.oauth._endpoint_discovery import OAuthEndpoints, discover, discover_api
 from catalog.servers.oauth.accounts import OF_ITS_BEGINNER
 from catalog.servers.oauth.authorization_client import OAuthHttp
 from catalog.servers.oauth.sign_in_error import SignInError

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from celery import shared_task
 
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 from acl.platform.jobs.rows import overdue
 from acl.platform.jobs.task_names import (
     CHECK_INTEGRATION,

@@ -4,25 +4,29 @@ import json
 import time
 from collections.abc import Mapping
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 import httpx2
 from django.db import transaction
 from mcp.shared.auth import OAuthToken
 
 from acl.platform.back_off import BackOff
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 from acl.platform.strict_json import parse_json
-from catalog.models import Integration, OAuthConnection, OAuthRevocation, Secret
+from catalog.formats.openapi.api_security import CLIENT_CREDENTIALS, find_sign_in
+from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthRevocation, Secret
 from catalog.servers.client.http_transport import merge_scopes
 from catalog.servers.client.server_problems import Reason, ServerProblemError
-from catalog.servers.net.address_check import OutgoingError
+from catalog.servers.net.address_check import OutgoingError, check_address
 from catalog.servers.oauth._client_registration import (
     TOKEN,
     Client,
+    bind_manual_client,
     client_at,
     load_value,
     store_value,
 )
+from catalog.servers.oauth._endpoint_discovery import installed_scopes
 from catalog.servers.oauth.authorization_client import OAuthHttp
 from catalog.servers.oauth.sign_in_error import SignInError
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
@@ -248,3 +252,47 @@ def scope_to_ask(integration: Integration, user_id: int | None, offered: str) ->
         return offered
     # A new sign-in must not lose scopes granted earlier, even if the server does not list them.
     return merge_scopes(offered, row.asked_scope, row.wanted_scope)
+
+
+# Tokens of Pegboard's own client at an API (client credentials, RFC 6749, section 4.4).
+#
+# Nobody signs in, so all people share the account; there is no refresh token: a new one is asked
+# for.
+
+
+def renew_own_account(integration: Integration, http: OAuthHttp | None = None) -> None:
+    """Get a token, unless there is a fresh one, where the API's document offers this flow.
+
+    Does nothing before an admin has set a client. Raises SignInError and OutgoingError.
+    """
+    name, sign_in = find_sign_in(integration.source_ref.get("security"))
+    if sign_in.get("grant") != CLIENT_CREDENTIALS or integration.unconfirmed:
+        return
+    client = OAuthClient.objects.filter(integration=integration, by_hand=True).first()
+    row = OAuthConnection.objects.filter(integration=integration, user=None).first()
+    if client is None or (
+        row is not None and not (ends_before(row, SOON) or row.endpoint != integration.endpoint)
+    ):
+        return
+    http = http or OAuthHttp()
+    address = str(sign_in["token"])
+    check_address(address, http.allowed)
+    parts = urlsplit(address)
+    # The client's secret goes to the authorization server that it was first used at only.
+    proof = bind_manual_client(client, f"{parts.scheme}://{parts.netloc}", None)
+    scope = installed_scopes(integration, name)
+    form = {"grant_type": "client_credentials", **({"scope": scope} if scope else {})}
+    token = request_token(address, form, proof, http)
+    row, _ = OAuthConnection.objects.update_or_create(
+        integration=integration,
+        user=None,
+        defaults={
+            "endpoint": integration.endpoint,
+            "issuer": client.issuer,
+            "token_endpoint": address,
+            "resource": "",
+            "scope": scope,
+            "asked_scope": scope,
+        },
+    )
+    store_token(row, token)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from catalog.trust.reviewed_texts import ReviewedSchema, ReviewedText
+from catalog.trust.findings import ReviewedSchema, ReviewedText
 from discovery.select.selection import Selected
 
 LONGEST_DESCRIPTION = 1024  # the smallest limit of the providers

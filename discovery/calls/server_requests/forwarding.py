@@ -4,7 +4,7 @@ The web process contacts no server.
 """
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -12,18 +12,62 @@ from django.conf import settings
 from django.db import transaction
 from redis import Redis
 
-from acl.actor.request_context import current_chain
-from acl.models import chain_columns
+from acl.actor.chain import CredentialKind, current_chain
+from acl.models import ApiKey, chain_columns
+from acl.models.api_key import IN_FORCE
 from acl.platform.redis_circuit import attempt
 from acl.platform.strict_json import write_json
 from acl.rights.caller_lookup import Caller
-from catalog.access.servers import may_use_server, usable_servers
+from catalog.access.usable_ids import may_use_server, usable_servers
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Integration
 from discovery.calls._audience import name_asker
-from discovery.calls.server_requests.passed_methods import PASSED
 from discovery.calls.waiting import wait_for_end
 from discovery.models import ServerRequest
+
+# Methods of MCP that are passed on to a server, and what each is about.
+
+
+class PassedMethod(NamedTuple):
+    """A method, the feature that a server announces for it, and its target for the record."""
+
+    feature: str
+    target: Callable[[JSONObject], str] = lambda params: ""
+
+
+def _completed(params: JSONObject) -> str:
+    reference = params["ref"]
+    return str(reference.get("uri") or reference.get("name"))
+
+
+SUBSCRIPTIONS = "subscriptions"
+PASSED = {
+    "resources/list": PassedMethod("resources"),
+    "resources/templates/list": PassedMethod("resources"),
+    "resources/read": PassedMethod("resources", lambda params: str(params["uri"])),
+    "prompts/list": PassedMethod("prompts"),
+    "prompts/get": PassedMethod("prompts", lambda params: str(params["name"])),
+    "completion/complete": PassedMethod("completions", _completed),
+    "resources/subscribe": PassedMethod(SUBSCRIPTIONS, lambda params: str(params["uri"])),
+    "resources/unsubscribe": PassedMethod(SUBSCRIPTIONS, lambda params: str(params["uri"])),
+}
+# Requests of a session that listens: what it wants to hear is kept, and no server gets its name.
+LISTEN = "subscriptions/listen"
+WATCHING = frozenset({LISTEN, "resources/subscribe", "resources/unsubscribe"})
+
+
+# The right to ask a server, checked by the worker with the whole chain of the request.
+
+
+def is_permitted(request: ServerRequest) -> bool:
+    """Return True if the whole chain may still ask this server."""
+    if request.acts_for_other or request.integration.unconfirmed:
+        return False
+    of_key = ApiKey.objects.filter(IN_FORCE, pk=request.key_id or 0)
+    if request.credential == CredentialKind.KEY and not of_key.exists():
+        return False
+    return may_use_server(request.caller, request.integration_id)
+
 
 QUEUE = "pegboard:requests"
 # A request that no worker has taken after this time is dropped: nobody waits for it any more.
@@ -109,6 +153,7 @@ def _store(caller: Caller, passing: Passing, capabilities: Collection[str]) -> S
         group_id=caller.group_id,
         space_id=caller.space_id,
         other_groups=list(caller.other_groups),
+        application_id=caller.application_id,
         **chain_columns(),
         integration=integration,
         method=method,

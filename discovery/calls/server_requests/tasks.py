@@ -4,10 +4,10 @@ from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
 from acl.platform.jobs.task_names import SWEEP_REQUESTS
-from discovery.calls.listener import Listener
 from discovery.calls.server_requests.forwarding import QUEUE
 from discovery.calls.server_requests.watches import server_watches
 from discovery.calls.server_requests.worker import start_request, sweep
+from discovery.calls.tasks import Listener
 
 _listener = Listener(start_request, QUEUE)
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 import structlog
 from django.db import connection
 
-from acl.platform.database_failures import retry_on_lost_connection
+from acl.platform.database_work import retry_on_lost_connection
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
 from catalog.servers.client.server_problems import Reason, ServerProblemError
@@ -35,7 +35,7 @@ from discovery.calls.server_requests.change_channel import (
     watched_resources,
     watcher_of,
 )
-from discovery.calls.server_requests.passed_methods import is_permitted
+from discovery.calls.server_requests.forwarding import is_permitted
 from discovery.models import ServerRequest
 
 # Of one process, and of one person in it.

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from acl.platform.database_failures import retry_on_lost_connection
+from acl.platform.database_work import retry_on_lost_connection
 from acl.platform.jobs.rows import move
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
@@ -23,10 +23,14 @@ from catalog.servers.client.conversation import CannotAskError
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import begin_request, record_call
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
-from catalog.trust.foreign_texts import must_be_held_back
+from catalog.trust.gate import must_be_held_back
 from discovery.calls._audience import admit_required
-from discovery.calls.server_requests.forwarding import BEGIN_WITHIN_SECONDS, INTERNAL_ERROR
-from discovery.calls.server_requests.passed_methods import WATCHING, is_permitted
+from discovery.calls.server_requests.forwarding import (
+    BEGIN_WITHIN_SECONDS,
+    INTERNAL_ERROR,
+    WATCHING,
+    is_permitted,
+)
 from discovery.calls.server_requests.watches import server_watches
 from discovery.calls.waiting import notify_waiters
 from discovery.models import ServerRequest

@@ -91,7 +91,10 @@ def draw(drawing: Drawing) -> SafeString:
     chart.add_xml_filter(_moved_apart(len(drawing.lines)))
     if drawing.target is not None:
         place = _place_of_label(drawing, drawing.target)
-        chart.add("target", _level(drawing.target, drawing, place.at))
+        target = drawing.target
+        points: list[Any] = [target] * len(drawing.labels)
+        points[place.at] = {"value": target, "label": f"{drawing.level} {drawing.write(target)}"}
+        chart.add("target", points)
         chart.add_xml_filter(_levelled(len(drawing.lines), "below" if place.is_below else "above"))
     # pygal escapes text, and the labels are our own.
     return SafeString(chart.render(is_unicode=True))
@@ -159,12 +162,6 @@ def _room(drawing: Drawing, target: float, place: _Place, width: int) -> float:
         if any(distance >= 0 for distance in near):
             room = min(room, max(0.0, min(near)))
     return room
-
-
-def _level(target: float, drawing: Drawing, at: int) -> list[Any]:
-    points: list[Any] = [target] * len(drawing.labels)
-    points[at] = {"value": target, "label": f"{drawing.level} {drawing.write(target)}"}
-    return points
 
 
 def _without_styles(svg: Element) -> Element:

@@ -8,13 +8,11 @@ from django.views.decorators.http import require_GET
 
 from acl.platform.csv_lines import csv_lines
 from acl.web.frame import PageRequest
-from discovery.insights._call_use import By, read_call_use
-from discovery.insights._lost_searches import list_lost_turns
 from discovery.insights._scope import list_windows
-from discovery.insights._tool_use import read_tool_use
 from discovery.insights.pages.insights_query import InsightsQuery, with_query
 from discovery.insights.pages.measures import MEASURES, PageMeasure, list_rows
 from discovery.insights.pages.overview import build_report, list_group_figures, name_spaces
+from discovery.insights.use import By, list_lost_turns, read_call_use, read_tool_use
 from discovery.turns.outcomes import list_alerts
 
 MOST = 10_000
@@ -176,5 +174,6 @@ TABLES: dict[str, Callable[[InsightsQuery], Table]] = {
     "use_tool": _use("tool"),
     "use_person": _use("person"),
     "use_group": _use("group"),
+    "use_application": _use("application"),
 }
-ADMIN_TABLES = {"groups", "windows", "alerts", "use_person", "use_group"}
+ADMIN_TABLES = {"groups", "windows", "alerts", "use_person", "use_group", "use_application"}

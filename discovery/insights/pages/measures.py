@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from discovery.insights.figures import Figure, FigureGroup, Report
+from discovery.insights.figures import FigureGroup, Report
 from discovery.insights.pages.charts import ChartLine, Drawing, draw
 from discovery.insights.pages.insights_query import InsightsQuery
 
@@ -192,17 +192,12 @@ def _figure_text(measure: PageMeasure, report: Report, name: str, label: str) ->
     return FigureText(
         name=_(label) if label else "",
         value=_(NO_VALUE) if figure.value is None else measure.write(figure.value),
-        wanted=_describe_target(figure, measure),
+        wanted=""
+        if figure.target is None or measure.name == "added_latency"
+        else _(_TARGETS[figure.wanted]) % {"value": measure.write(figure.target)},
         before="" if before is None else measure.write(before),
         met=figure.met,
     )
-
-
-def _describe_target(figure: Figure, measure: PageMeasure) -> str:
-    # The target of latency is the period before, which is displayed anyway.
-    if figure.target is None or measure.name == "added_latency":
-        return ""
-    return _(_TARGETS[figure.wanted]) % {"value": measure.write(figure.target)}
 
 
 def _chart(

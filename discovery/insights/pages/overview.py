@@ -13,14 +13,12 @@ from django.utils.translation import gettext_noop, ngettext
 from django.views.decorators.http import require_GET
 
 from acl.models import Space
-from acl.web.frame import PageRequest, render_page
-from acl.web.staff_pages import Tab, admins_only
-from discovery.insights._lost_searches import list_lost_turns
+from acl.web.frame import PageRequest, Tab, admins_only, render_page
 from discovery.insights._scope import has_turns, list_windows
-from discovery.insights._tool_use import read_tool_use
 from discovery.insights.figures import FigureGroup, Report, Row, figures_by_group, report_figures
 from discovery.insights.pages.insights_query import PERIODS, InsightsQuery, with_query
 from discovery.insights.pages.measures import MEASURES, format_cells, percent, show_measure
+from discovery.insights.use import list_lost_turns, read_tool_use
 from discovery.prices.model import Price, list_prices
 from discovery.turns.outcome_windows import Window
 from discovery.turns.outcomes import list_alerts

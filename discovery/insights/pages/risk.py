@@ -11,10 +11,9 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_GET
 
 from acl.platform.csv_lines import csv_lines
-from acl.web.frame import PageRequest
-from acl.web.staff_pages import admins_only, render_access
+from acl.web.frame import PageRequest, admins_only, render_access
 from catalog.access.flow_exposure import Exposure, LegTools
-from catalog.access.pages.change_text import sentence, write_changes
+from catalog.access.pages.access_forms import sentence, write_changes
 from discovery.insights._risk_report import DAYS, MOST, RiskReport, read_risks
 
 _MOST_IN_CSV = 10_000

@@ -15,8 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
 from acl.rights.caller_lookup import Caller
-from acl.web.frame import PageRequest, render_page
-from acl.web.staff_pages import admins_only
+from acl.web.frame import PageRequest, admins_only, render_page
 from acl.web.text_upload import TextFileField
 from discovery.insights.pages.insights_query import InsightsQuery, with_query
 from discovery.insights.pages.overview import TEACH, render_insights

@@ -1,4 +1,4 @@
-"""Pages of use and cost, and of quotas."""
+"""Pages of use and cost, of quotas, and of prices of models."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from acl.web.frame import PageRequest
-from acl.web.staff_pages import admins_only
+from acl.models import Application
+from acl.web.frame import PageRequest, admins_only
 from catalog.models import Capability
 from discovery.calls.quotas import (
     QuotaRefusedError,
@@ -22,11 +22,14 @@ from discovery.calls.quotas import (
     own_quotas,
     set_quota,
 )
-from discovery.insights._call_use import By, read_call_use
 from discovery.insights.pages.insights_query import InsightsQuery, with_query
-from discovery.insights.pages.overview import QUOTAS, USE, render_insights
-from discovery.models import Quota
-from discovery.prices.model import list_prices, price_of
+from discovery.insights.pages.overview import PRICES, QUOTAS, USE, render_insights
+from discovery.insights.use import By, read_call_use
+from discovery.models import ModelPrice, Quota
+from discovery.models.chat import LONGEST_PATTERN
+from discovery.prices.model import PriceRefusedError, delete_price, list_prices, price_of, set_price
+
+# Pages of use and cost, and of quotas.
 
 MOST_LIMIT = 10**12
 
@@ -83,8 +86,11 @@ class QuotaForm(forms.Form):
 @require_GET
 @with_query
 def use(request: PageRequest, query: InsightsQuery) -> HttpResponse:
-    """Show calls, errors, times and tokens by tool and, to admins, by person and group."""
+    """Show calls, errors, times and tokens by tool; to admins by person, group and application,
+    too."""
     kinds: list[By] = ["tool"] if query.mine else ["tool", "person", "group"]
+    if not query.mine and Application.objects.exists():
+        kinds.append("application")
     caller = query.frame.caller
     tables = [(kind, read_call_use(query.scope, kind)) for kind in kinds]
     prices = list_prices()
@@ -138,3 +144,59 @@ def remove_quota(request: PageRequest, pk: int) -> HttpResponse:
     delete_quota(by=request.user, quota=get_object_or_404(list_quotas(), pk=pk))
     messages.success(request, _("The quota was deleted."))
     return redirect("insights-quotas")
+
+
+# The page of prices of models.
+
+
+class PriceForm(forms.Form):
+    """A price in US dollars per million tokens."""
+
+    model = forms.CharField(max_length=LONGEST_PATTERN)
+    input_price = forms.DecimalField(max_digits=10, decimal_places=4, min_value=0)
+    output_price = forms.DecimalField(max_digits=10, decimal_places=4, min_value=0)
+    noted_on = forms.DateField(
+        required=False, widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+    )
+    source = forms.CharField(max_length=200, required=False)
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        for field in self.fields.values():
+            field.widget.attrs["class"] = "input"
+
+
+@admins_only
+@require_http_methods(["GET", "HEAD", "POST"])
+@with_query
+def prices(request: PageRequest, query: InsightsQuery) -> HttpResponse:
+    """List the prices of models, and set one."""
+    form = PriceForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        try:
+            set_price(
+                by=request.user,
+                pattern=data["model"],
+                input_price=data["input_price"],
+                output_price=data["output_price"],
+                noted_on=data["noted_on"],
+                source=data["source"],
+            )
+        except PriceRefusedError as refused:
+            form.add_error("model", str(refused))
+        else:
+            messages.success(request, _("The price was set."))
+            return redirect("insights-prices")
+    context = {"form": form, "prices": list_prices(), "ever": True}
+    status = 422 if form.errors else 200
+    return render_insights(request, query, "prices.html", context, tab=PRICES, status=status)
+
+
+@admins_only
+@require_POST
+def remove_price(request: PageRequest, pk: int) -> HttpResponse:
+    """Delete a price that an admin has set."""
+    delete_price(by=request.user, price=get_object_or_404(ModelPrice, pk=pk))
+    messages.success(request, _("The price was deleted."))
+    return redirect("insights-prices")

@@ -17,11 +17,20 @@ from rich.console import Console
 from rich.progress import Progress
 
 from acl.models import ApiKey
-from discovery.demo.backend import UNANSWERABLE, Backend, DemoError, DemoResult, PlannedTurn
-from discovery.demo.cast import Team, create_teams, demo_groups, revoke_keys
-from discovery.demo.days import move_rows, times_of_week
-from discovery.evaluation.labelled_sets import read_queries
-from discovery.evaluation.scores import Labelled
+from discovery.demo.backend import (
+    UNANSWERABLE,
+    Backend,
+    DemoError,
+    DemoResult,
+    PlannedTurn,
+    Team,
+    create_teams,
+    demo_groups,
+    move_rows,
+    revoke_keys,
+    times_of_week,
+)
+from discovery.evaluation.labelled_sets import Labelled, read_queries
 from discovery.models import Turn
 
 BAD_TURNS = 12  # enough for an alert
@@ -102,7 +111,8 @@ def _play(
                 "The Pegboard at that address has another database than this command."
             )
         move_rows(turns)
-    return _counts(done)
+    names = sorted({name for played in done for name in played.counts})
+    return {name: sum(played.counts.get(name, 0) for played in done) for name in names}
 
 
 def _week(team: Team, count: int, messages: list[Labelled], dice: Random) -> list[PlannedTurn]:
@@ -132,11 +142,6 @@ def _bad_night(team: Team, count: int, messages: list[Labelled], dice: Random) -
 
 def _dice(options: dict[str, Any], number: int) -> Random:
     return Random(options["seed"] * 1000 + number)  # noqa: S311 - nothing secret
-
-
-def _counts(done: list[DemoResult]) -> dict[str, int]:
-    names = sorted({name for played in done for name in played.counts})
-    return {name: sum(played.counts.get(name, 0) for played in done) for name in names}
 
 
 def _sentence(counts: dict[str, int]) -> str:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Column, Table
 
-from acl.platform.pooled_connections import PooledError
+from acl.platform.database_connections import PooledError
 from discovery.evaluation.labelled_run import Evaluation, evaluate
 from discovery.evaluation.labelled_sets import BadSet, find_sets
 
@@ -97,11 +97,13 @@ def _table(title: str, rows: dict[str, dict[str, float]], scale: float) -> Table
     names = list(dict.fromkeys(name for row in rows.values() for name in row))
     table = Table(Column(no_wrap=True), *names, title=title)
     for label, row in rows.items():
-        table.add_row(label, *(_figure(name, row, scale) for name in names))
+        table.add_row(
+            label,
+            *(
+                ""
+                if name not in row
+                else f"{row[name] * (1 if name.endswith('length') else scale):.1f}"
+                for name in names
+            ),
+        )
     return table
-
-
-def _figure(name: str, row: dict[str, float], scale: float) -> str:
-    if name not in row:
-        return ""
-    return f"{row[name] * (1 if name.endswith('length') else scale):.1f}"

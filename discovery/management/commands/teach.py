@@ -17,11 +17,11 @@ from discovery.teaching.message_proposals import (
     open_proposals,
     propose_messages,
 )
-from discovery.teaching.taught_experiences import learn_taught
 from discovery.teaching.taught_messages import (
     Decision,
     TeachingRefusedError,
     decide,
+    learn_taught,
     shown_messages,
     taught_figures,
 )

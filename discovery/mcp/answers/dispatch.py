@@ -17,22 +17,21 @@ from catalog.servers.net.address_check import EndpointNotAllowedError
 from catalog.servers.proposals import ProposalRefusedError, propose_server
 from discovery.calls.argument_check import ArgumentsRefusedError, check_arguments
 from discovery.calls.arguments import accept_former_names
-from discovery.calls.execution import NotFoundError, execute, find_usable
-from discovery.calls.near_names import near_names
-from discovery.calls.shown_parameters import list_parameters
-from discovery.mcp.answers import _categories, _metatool_search, _tools
-from discovery.mcp.answers._base import (
+from discovery.calls.execution import NotFoundError, execute, find_usable, near_names
+from discovery.calls.my_tools_pages import list_parameters
+from discovery.mcp.answers import _families
+from discovery.mcp.answers._families import (
     LONGEST_DESCRIPTION,
     MetaCall,
     fit_to_budget,
     list_row,
+    notes_on,
+    read_page,
+    read_tool,
+    search,
     search_row,
     without_empty,
 )
-from discovery.mcp.answers._categories import read_page
-from discovery.mcp.answers._metatool_search import notes_on, search
-from discovery.mcp.answers._tools import read_tool
-from discovery.metatools.metatool import MetaTool
 from discovery.metatools.registry import META_TOOLS, REGISTER_SERVER
 
 # Answers to the meta-tools about MCP servers of which the caller may use a tool.
@@ -212,13 +211,13 @@ def _in_words(schema: JSONObject | None) -> list[dict[str, Any]] | None:
 
 
 ANSWERS: Mapping[str, Callable[[MetaCall], JSONObject]] = {
-    "list_categories": _categories.list_categories,
-    "browse_category": _categories.browse_category,
-    "search_tools": _metatool_search.search_tools,
-    "get_tool": _tools.get_tool,
-    "execute_tool": _tools.execute_tool,
-    "get_call": _tools.get_call,
-    "discover_capabilities": _metatool_search.discover_capabilities,
+    "list_categories": _families.list_categories,
+    "browse_category": _families.browse_category,
+    "search_tools": _families.search_tools,
+    "get_tool": _families.get_tool,
+    "execute_tool": _families.execute_tool,
+    "get_call": _families.get_call,
+    "discover_capabilities": _families.discover_capabilities,
     "tool_discovery__find": find_tools,
     "tool_discovery__list_all": list_all,
     "tool_discovery__describe": describe,
@@ -239,16 +238,12 @@ def call_meta_tool(
     tool = META_TOOLS[name]
     arguments = accept_former_names(tool, arguments)
     check_arguments(tool.input_schema, arguments)
-    return ANSWERS[name](MetaCall(caller, _with_defaults(tool, arguments), turn_id))
+    defaults = {
+        name: part["default"] for name, part in tool.parameters.items() if "default" in part
+    }
+    return ANSWERS[name](MetaCall(caller, {**defaults, **arguments}, turn_id))
 
 
 def answer_call(caller: Caller, name: str, arguments: JSONObject) -> JSONObject:
     """Answer a call of a meta-tool that is registered as a capability."""
     return call_meta_tool(caller=caller, name=name, arguments=arguments)
-
-
-def _with_defaults(tool: MetaTool, arguments: JSONObject) -> JSONObject:
-    defaults = {
-        name: part["default"] for name, part in tool.parameters.items() if "default" in part
-    }
-    return {**defaults, **arguments}

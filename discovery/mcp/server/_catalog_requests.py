@@ -20,13 +20,14 @@ from acl.rights.caller_lookup import Caller
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability, Integration
 from discovery.calls.server_requests.forwarding import (
+    PASSED,
+    SUBSCRIPTIONS,
     Passing,
     RequestFailedError,
     forward,
     forward_all,
     passing_servers,
 )
-from discovery.calls.server_requests.passed_methods import PASSED, SUBSCRIPTIONS
 from discovery.mcp.server._client_side import ClientSide
 
 SERVER, LEFT_OUT = "pegboard/server", "pegboard/left_out"  # in _meta

@@ -15,8 +15,7 @@ from catalog.models import Capability, Integration
 from discovery.calls.execution import BegunCall
 from discovery.calls.server_requests.forwarding import Passing, forward, passed_features
 from discovery.mcp.server._catalog_requests import CatalogRequests, with_app_of
-from discovery.mcp.server._client_side import ClientSide
-from discovery.mcp.server._live_call import LiveCall
+from discovery.mcp.server._client_side import ClientSide, LiveCall
 from discovery.mcp.server._mcp_tools import (
     ToolAnswer,
     UnknownToolError,

@@ -55,23 +55,28 @@ from mcp_types.version import (
 from pydantic import TypeAdapter, ValidationError
 
 from discovery.calls.execution import BegunCall
-from discovery.calls.server_requests.forwarding import RequestFailedError
-from discovery.calls.server_requests.passed_methods import LISTEN, PASSED, SUBSCRIPTIONS, WATCHING
+from discovery.calls.server_requests.forwarding import (
+    LISTEN,
+    PASSED,
+    SUBSCRIPTIONS,
+    WATCHING,
+    RequestFailedError,
+)
 from discovery.mcp.server._catalog_requests import RESOURCE_NOT_FOUND
 from discovery.mcp.server._change_stream import (
     LIST_CHANGED,
     CannotListenError,
     ChangeStream,
+    TaskStates,
     begin,
     keep_list,
     list_has_changed,
     listen,
 )
-from discovery.mcp.server._client_side import TASKS, ClientSide
+from discovery.mcp.server._client_side import TASKS, ClientSide, LiveCall, cancel, hear_answer
 from discovery.mcp.server._endpoints import LIST_TTL_MS, Endpoint
-from discovery.mcp.server._live_call import LiveCall, cancel, hear_answer
 from discovery.mcp.server._mcp_sessions import APPS, McpSession, announces_apps
-from discovery.mcp.server._mcp_tools import UnknownToolError, finish, listed_for
+from discovery.mcp.server._mcp_tools import ServerRefusedError, UnknownToolError, finish, listed_for
 from discovery.mcp.server._task_methods import (
     CAPABILITY,
     TASKS_SINCE,
@@ -82,8 +87,6 @@ from discovery.mcp.server._task_methods import (
     payload_of,
     task_status,
 )
-from discovery.mcp.server._task_states import TaskStates
-from discovery.mcp.server._tool_results import ServerRefusedError
 from discovery.mcp.server.call_tasks import TaskRefusedError
 from discovery.metatools.registry import META_TOOLS
 
@@ -122,12 +125,20 @@ def answer(
     session: McpSession | None = None,
 ) -> RpcAnswer:
     """Answer a message; notifications and answers of the client get no body."""
-    if session is not None and _is_answer(message):
+    if session is not None and (
+        isinstance(message, dict) and "id" in message and "method" not in message
+    ):
         hear_answer(endpoint.principal, message)
         return RpcAnswer(ACCEPTED, None)
     if isinstance(message, dict) and "method" in message and "id" not in message:
         if session is not None and message["method"] == "notifications/cancelled":
-            _cancel(endpoint.principal, session, message.get("params"))
+            params = message.get("params")
+            request_id = params.get("requestId") if isinstance(params, dict) else None
+            if (
+                isinstance(request_id, str | int)
+                and (call := session.find_call(request_id)) is not None
+            ):
+                cancel(endpoint.principal, call)
         return RpcAnswer(ACCEPTED, None)
     try:
         request = JSONRPCRequest.model_validate(message)
@@ -140,16 +151,6 @@ def answer(
     takes_stream = "text/event-stream" in lowered.get("accept", "")
     target_name = lowered.get(MCP_NAME_HEADER)
     return _Exchange(request, version, endpoint, session, takes_stream, target_name).answer()
-
-
-def _is_answer(message: Any) -> bool:
-    return isinstance(message, dict) and "id" in message and "method" not in message
-
-
-def _cancel(principal: Any, session: McpSession, params: Any) -> None:
-    request_id = params.get("requestId") if isinstance(params, dict) else None
-    if isinstance(request_id, str | int) and (call := session.find_call(request_id)) is not None:
-        cancel(principal, call)
 
 
 def not_json(reason: str) -> RpcAnswer:
@@ -211,7 +212,10 @@ class _Exchange:
         except KeyError:  # unknown to this version of the protocol, or to Pegboard
             return self._error_answer(METHOD_NOT_FOUND, "Method not found.")
         except ValidationError as wrong:
-            return self._error_answer(INVALID_PARAMS, _first_error(wrong))
+            # The first wrong parameter and the reason, without its value, which may be long.
+            first = wrong.errors(include_url=False, include_input=False, include_context=False)[0]
+            place = ".".join(str(step) for step in first["loc"] if step != "params")
+            return self._error_answer(INVALID_PARAMS, f"{place or 'params'}: {first['msg']}")
         answered = self._respond(answering)
         if isinstance(answered.body, dict) and (notices := self._notices()):
             return replace(answered, body=[*notices, answered.body])
@@ -448,10 +452,3 @@ def _error(request_id: Any, code: int, reason: str, data: Any = None) -> RpcAnsw
     error = {"code": code, "message": reason} | ({"data": data} if data is not None else {})
     body = {"jsonrpc": "2.0", "id": request_id, "error": error}
     return RpcAnswer(ERROR_CODE_HTTP_STATUS.get(code, OK), body)
-
-
-def _first_error(wrong: ValidationError) -> str:
-    """Return the first wrong parameter and the reason, without its value, which may be long."""
-    first = wrong.errors(include_url=False, include_input=False, include_context=False)[0]
-    place = ".".join(str(step) for step in first["loc"] if step != "params")
-    return f"{place or 'params'}: {first['msg']}"

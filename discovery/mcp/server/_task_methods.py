@@ -18,16 +18,17 @@ from mcp_types.jsonrpc import (
 from acl.web.open_streams import open_streams
 from catalog.formats.descriptors import JSONObject
 from discovery.calls.execution import BegunCall
-from discovery.mcp.server._client_side import TASKS, ClientSide
-from discovery.mcp.server._live_call import RELATED, LiveCall
-from discovery.mcp.server._mcp_tools import finish
-from discovery.mcp.server._task_answers import abandon, is_abandoned, is_asked_now, kept_answers
-from discovery.mcp.server._tool_results import ServerRefusedError
+from discovery.mcp.server._client_side import RELATED, TASKS, ClientSide, LiveCall
+from discovery.mcp.server._mcp_tools import ServerRefusedError, finish
 from discovery.mcp.server.call_tasks import (
     CallTasks,
     TaskRefusedError,
+    abandon,
     describe_newer_task,
     describe_task,
+    is_abandoned,
+    is_asked_now,
+    kept_answers,
     required_of,
 )
 from discovery.models import Call

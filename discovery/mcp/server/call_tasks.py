@@ -4,15 +4,19 @@ Two generations: tasks of 2025-11-25, which the client asks for, and the extensi
 which the server decides. The rights are those of reading a call.
 """
 
+import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q
 from django.utils.dateparse import parse_datetime
 from mcp_types.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
+from redis import Redis
 
+from acl.platform.redis_circuit import attempt
+from acl.platform.strict_json import write_json
 from acl.rights.caller_lookup import Caller
 from acl.rights.delegation.authority import KeyHolder
 from catalog.formats.descriptors import JSONObject
@@ -25,10 +29,69 @@ from discovery.calls.queries import find_own_call, has_made
 from discovery.calls.state import STOPPED_BY_CLIENT
 from discovery.calls.view import describe_call
 from discovery.calls.waiting import wait_for_end
-from discovery.mcp.server._client_side import ClientSide
-from discovery.mcp.server._live_call import cancel
-from discovery.mcp.server._task_answers import keep_answers, kept_answers
+from discovery.mcp.server._client_side import ClientSide, cancel
 from discovery.models import Call
+
+# Answers to what a task's server asks, until there are all of them, and when it is asked.
+#
+# They are in Redis, as what a running call's client answers is. If they are lost, the client sees
+# the questions again.
+
+_KEPT_SECONDS = 24 * 3600
+# Official clients differ: some open `tasks/result` as soon as a task asks, others only poll.
+_ASKED_AT_POLL = 3
+_POLLS = "pegboard:task:{}:polls"
+_ABANDONED = "pegboard:task:{}:cancelled"
+_ANSWERS = "pegboard:task:{}:answers"
+
+
+def keep_answers(call: Call, answers: JSONObject) -> None:
+    """Keep some answers to a call's questions."""
+    key = _ANSWERS.format(call.pk.hex)
+    texts = {name: write_json(answer) for name, answer in answers.items()}
+
+    def keep(redis: Redis) -> None:
+        pipeline = redis.pipeline(transaction=False)
+        for name, text in texts.items():
+            pipeline.hset(key, name, text)
+        pipeline.expire(key, _KEPT_SECONDS)
+        pipeline.execute()
+
+    attempt(keep, default=None)
+
+
+def kept_answers(call: Call) -> JSONObject:
+    """Return the answers to a call's questions so far."""
+    key = _ANSWERS.format(call.pk.hex)
+    texts: Any = attempt(lambda redis: cast(Any, redis.hgetall(key)), default={})
+    return {name.decode(): json.loads(text) for name, text in texts.items()}
+
+
+def is_asked_now(call: Call, question: str) -> bool:
+    """Count a poll that found this question open; return True with the third: its client opens no
+    stream for it. It is never True again, so that nobody is asked twice."""
+    key = _POLLS.format(call.pk.hex)
+
+    def count(redis: Redis) -> int:
+        pipeline = redis.pipeline(transaction=False)
+        pipeline.hincrby(key, question, 1)
+        pipeline.expire(key, _KEPT_SECONDS)
+        return int(pipeline.execute()[0])
+
+    return attempt(count, default=0) == _ASKED_AT_POLL
+
+
+def abandon(call: Call) -> None:
+    """Note that the client answers no more: it has cancelled the task."""
+    key = _ABANDONED.format(call.pk.hex)
+    attempt(lambda redis: redis.set(key, b"1", ex=_KEPT_SECONDS), default=None)
+
+
+def is_abandoned(call: Call) -> bool:
+    """Return True if the client has cancelled the task instead of answering."""
+    key = _ABANDONED.format(call.pk.hex)
+    return bool(attempt(lambda redis: redis.exists(key), default=0))
+
 
 # A newer client gets a task where a call has not ended by then.
 TASK_AFTER_SECONDS = 2.0
@@ -77,7 +140,11 @@ class CallTasks:
     def latest(self, call: Call) -> Call:
         """Return the call that a task has come to: after each round of answers it is a new one."""
         for _ in range(MOST_ROUNDS):
-            own_calls = Call.objects.filter(user=call.user_id, group__in=self.caller.group_ids)
+            own_calls = Call.objects.filter(
+                self.caller.application_rows,
+                user=call.user_id,
+                group__in=self.caller.group_ids,
+            )
             following = own_calls.filter(idempotency_key=_key_after(call)).first()
             if following is None:
                 break
@@ -202,7 +269,11 @@ def describe_task(call: Call) -> JSONObject:
         "ttl": settings.PEGBOARD_CALL_DAYS * _DAY_MS,
         "pollInterval": POLL_APPROVAL_MS if call.state == State.WAITING else POLL_MS,
     }
-    return task | ({"statusMessage": message} if (message := _message_of(call)) else {})
+    return task | (
+        {"statusMessage": message}
+        if (message := "" if call.state == State.COMPLETED else describe_call(call).message)
+        else {}
+    )
 
 
 def describe_newer_task(call: Call) -> JSONObject:
@@ -223,7 +294,3 @@ def _status_of(call: Call) -> str:
 
 def _key_after(call: Call) -> str:
     return f"task:{call.pk}"
-
-
-def _message_of(call: Call) -> str:
-    return "" if call.state == State.COMPLETED else describe_call(call).message

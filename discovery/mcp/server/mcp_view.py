@@ -25,12 +25,12 @@ from acl.rights.delegation.authority import KeyHolder
 from acl.web.open_streams import EVENTS, answer_with_events, write_event
 from acl.web.request_callers import caller_of
 from discovery.mcp._metatool_permissions import SCOPES_OF_TOOLS
-from discovery.mcp.server._mcp_authentication import (
+from discovery.mcp.server._mcp_sessions import McpSession, open_session, read_session
+from discovery.mcp.server.authentication import (
     McpAuthentication,
     insufficient_scope,
     missing_scope,
 )
-from discovery.mcp.server._mcp_sessions import McpSession, open_session, read_session
 
 if TYPE_CHECKING:
     from discovery.mcp.server._endpoints import Endpoint

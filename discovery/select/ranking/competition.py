@@ -6,13 +6,19 @@ from typing import NamedTuple, Protocol
 
 from catalog.embedding.query_vectors import EmbeddedTexts
 from catalog.models import Capability
-from catalog.models.relation_kinds import Kind
+from catalog.models.relation import Kind
 from catalog.readiness.obstacles import Obstacle
 from discovery.select._candidate_rows import Candidate, Candidates
 from discovery.select.ranking import relation_gains, thresholds
 from discovery.select.ranking.fit import need_of_tools, something_fits
-from discovery.select.ranking.fusion import NAMED, Judged, MatchEvidence, MessageFeatures, judge
-from discovery.select.ranking.scales import scale_of
+from discovery.select.ranking.fusion import (
+    NAMED,
+    Judged,
+    MatchEvidence,
+    MessageFeatures,
+    judge,
+    scale_of,
+)
 from discovery.select.ranking.thresholds import margin
 
 # Capabilities that need evidence of their own: those that delete or pay.
@@ -102,7 +108,12 @@ def rank(
     means. `model` embedded the texts; "" without one. `deletes` is False for a message that deletes
     nothing.
     """
-    exact = [_is_named(candidate, names) for candidate in candidates]
+    # True if the message names it. `list` alone is a word, not an action's name.
+    exact = [
+        candidate.full_name in names
+        or (candidate.action in names and _NAME.fullmatch(candidate.action) is not None)
+        for candidate in candidates
+    ]
     evidence = [
         MatchEvidence(
             tuple(candidate.cosines) or (None,) * len(texts),
@@ -289,13 +300,6 @@ def _needed(placed: Placed, candidates: Candidates, least: float, boost: float) 
         )
         for pulled in relation_gains.pull_in(scores, outside, candidates.links, boost=boost)
     ]
-
-
-def _is_named(candidate: Candidate, names: set[str]) -> bool:
-    """Return True if the message names it. `list` alone is a word, not an action's name."""
-    return candidate.full_name in names or (
-        candidate.action in names and _NAME.fullmatch(candidate.action) is not None
-    )
 
 
 def _competitor(place: int, item: Ranked) -> thresholds.PlaceCandidate:

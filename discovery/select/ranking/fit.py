@@ -15,8 +15,7 @@ from safetensors import safe_open
 
 from catalog.embedding.embedder import Vectors
 from catalog.embedding.query_vectors import EmbeddedTexts
-from discovery.select.ranking.fusion import Judged
-from discovery.select.ranking.scales import Scale
+from discovery.select.ranking.fusion import Judged, Scale
 from discovery.select.ranking.thresholds import is_enough
 
 WEIGHTS_FILE = Path(__file__).parent / "fit.safetensors"

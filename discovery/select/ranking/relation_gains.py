@@ -5,11 +5,11 @@ do, and all stay within 0 and 1. Dependencies and companions of results get plac
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import NamedTuple
 
-from catalog.models.relation_kinds import (
+from catalog.models.relation import (
     PULLS_IN_SOURCE,
     PULLS_IN_TARGET,
     Kind,
@@ -119,7 +119,11 @@ def _pulled(
     boost: float,
 ) -> Iterator[PulledIn]:
     for link in _without_weaker_lookups(links):
-        for parent, partner in _directions(link):
+        # The directions in which a result pulls in its partner: a dependency one way only.
+        forth = [(link.source, link.target)] if link.kind in PULLS_IN_TARGET else []
+        for parent, partner in (
+            [*forth, (link.target, link.source)] if link.kind in PULLS_IN_SOURCE else forth
+        ):
             score = parents.get(parent, 0.0) * boost * link.weight
             if score > 0 and partner in outside:
                 yield PulledIn(partner, score, parent, link.kind)
@@ -138,12 +142,6 @@ def _without_weaker_lookups(links: Iterable[RankedRelation]) -> Iterator[RankedR
 
 def _precedes(link: RankedRelation, rival: RankedRelation) -> bool:
     return (-link.weight, link.target) < (-rival.weight, rival.target)
-
-
-def _directions(link: RankedRelation) -> Sequence[tuple[int, int]]:
-    """Return the directions in which a result pulls in its partner: a dependency one way only."""
-    forth = [(link.source, link.target)] if link.kind in PULLS_IN_TARGET else []
-    return [*forth, (link.target, link.source)] if link.kind in PULLS_IN_SOURCE else forth
 
 
 def _raise_score(score: float, step: float) -> float:

@@ -645,6 +645,10 @@ export interface SelectOptions {
   group?: string | null;
   /** The space's slug; defaults to the group's root. */
   space?: string | null;
+  /** The chat application; defaults to the key's own, and a key of one names no other. */
+  application?: string | null;
+  /** Your name of the conversation: its turns and calls can be read together. */
+  conversation?: string;
   /** The conversation's last messages, oldest first. */
   history?: string[];
   /** `any` and `all` mean every kind. */
@@ -676,6 +680,10 @@ export interface PlanOptions {
   group?: string | null;
   /** The space's slug; defaults to the group's root. */
   space?: string | null;
+  /** The chat application; defaults to the key's own, and a key of one names no other. */
+  application?: string | null;
+  /** Your name of the conversation: its turns and calls can be read together. */
+  conversation?: string;
   /** The conversation's last messages, oldest first. */
   history?: string[];
   /** `any` and `all` mean every kind. */
@@ -713,6 +721,10 @@ export interface DiscoverOptions {
   group?: string | null;
   /** The space's slug; defaults to the group's root. */
   space?: string | null;
+  /** The chat application; defaults to the key's own, and a key of one names no other. */
+  application?: string | null;
+  /** Your name of the conversation: its turns and calls can be read together. */
+  conversation?: string;
   /** The conversation's last messages, oldest first. */
   history?: string[];
   /** `any` and `all` mean every kind. */
@@ -745,6 +757,10 @@ export interface Caller {
   group?: string;
   /** The space's slug; defaults to the group's root. */
   space?: string;
+  /** The chat application; defaults to the key's own, and a key of one names no other. */
+  application?: string;
+  /** Your name of the conversation: its turns and calls can be read together. */
+  conversation?: string;
 }
 
 /** Options of `report_outcome`. */
@@ -759,6 +775,7 @@ export interface OutcomeFields {
 
 /** Options of `list_capabilities`. */
 export interface Filters {
+  application?: string;
   category?: string;
   detail?: "name_only" | "name_description" | "micro_schema" | "compact_schema" | "full_schema";
   examples?: boolean;
@@ -775,6 +792,7 @@ export interface Filters {
 
 /** Options of `get_capability`. */
 export interface DetailOptions {
+  application?: string;
   detail?: "name_only" | "name_description" | "micro_schema" | "compact_schema" | "full_schema";
   examples?: boolean;
   group?: string;

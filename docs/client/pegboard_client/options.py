@@ -11,16 +11,18 @@ Detail = Literal[
 
 
 class Caller(TypedDict, total=False):
-    """The caller: names of a user, a group and a space."""
+    """The caller: names of a user, a group, a space and a chat application."""
 
     user: str
     group: str
     space: str
+    application: str
 
 
 class Message(Caller, total=False):
     """Options of all calls with a message."""
 
+    conversation: str
     history: Sequence[str]
     kind: Kind | Literal["any"]
     client_executes: bool

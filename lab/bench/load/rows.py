@@ -140,7 +140,7 @@ def _approve_tools(port: int) -> None:
         list_waiting,
         seen_digest,
     )
-    from catalog.servers._definition_sync import sync_definitions
+    from catalog.servers.tasks import sync_definitions
 
     _wait_for_port(port)
     echo = Integration.objects.get(slug="echo")

@@ -13,9 +13,15 @@ from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from acl.web.answer_serializer import serializer_for
 from acl.web.problems import CONTENT_TYPE, Conflict, Refusals, Unprocessable
-from acl.web.strict_serializer import Flag, Number, ProblemSerializer, StrictSerializer, Text
+from acl.web.serializers import (
+    Flag,
+    Number,
+    ProblemSerializer,
+    StrictSerializer,
+    Text,
+    serializer_for,
+)
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.openapi.api_choice import FIRST_LIMIT, LONGEST
 from catalog.formats.openapi.api_choice import MOST as MOST_CHOSEN
@@ -25,12 +31,11 @@ from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.address_check import EndpointNotAllowedError
 from catalog.servers.secrets.store import UnusableSecretError
 from marketplace.installs import integration_management, requests
-from marketplace.installs.command_confirmation import bounds_of
+from marketplace.installs.confirmation import ConnectionLine, bounds_of, connection_lines
 from marketplace.installs.preparation import proposed_hosts_of
-from marketplace.installs.shown_connection import ConnectionLine, connection_lines
 from marketplace.installs.store_step import tools_digest
+from marketplace.listings.api import ListingReviewSerializer
 from marketplace.listings.reviews import review_of
-from marketplace.listings.serializers import ListingReviewSerializer
 from marketplace.models import Installation, InstallationEvent, Listing
 
 MOST = 100

@@ -22,8 +22,7 @@ from django.conf import settings
 from catalog.servers.cell.allowed_hosts import HostRules, written
 from catalog.servers.cell.command import CLIENT_USER, PROXY_PORT, Cell, build_command
 from catalog.servers.cell.egress_proxy import CellProxy
-from catalog.servers.cell.file_owner import give_folder
-from catalog.servers.cell.seccomp_filter import compile_filter
+from catalog.servers.cell.kernel_limits import compile_filter
 from catalog.servers.cell.support import (
     cell_groups,
     cell_problem,
@@ -31,12 +30,11 @@ from catalog.servers.cell.support import (
     cells_wanted,
     find_bwrap,
 )
-from catalog.servers.cell.visible_files import may_show, program_files, python_files
+from catalog.servers.cell.visible_files import give_folder, may_show, program_files, python_files
 from catalog.servers.client import process_guard
 from catalog.servers.connections.event_loop import connection_loop
 from catalog.servers.net.address_check import AllowedHosts
-from marketplace.installs.packages.folders import Place
-from marketplace.installs.packages.result import PackageProblemError
+from marketplace.installs.packages.folders import PackageProblemError, Place
 
 # Hosts of the package indexes that a client may fetch from, read from its configuration.
 

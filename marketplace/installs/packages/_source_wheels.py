@@ -17,7 +17,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from catalog.formats.package_names import Package
 from catalog.servers.cell.support import cell_problem, cells_wanted
 from marketplace.installs.packages import _source_fetcher
-from marketplace.installs.packages._tarball_store import read_plain
+from marketplace.installs.packages._stores import add_wheel, find_wheel, read_plain
 from marketplace.installs.packages._uv_client import (
     bin_of,
     find_uv,
@@ -29,10 +29,8 @@ from marketplace.installs.packages._uv_client import (
     wheels_folder,
     write_file,
 )
-from marketplace.installs.packages._wheel_store import add_wheel, find_wheel
 from marketplace.installs.packages.client import BARE_ENVIRONMENT, BUILD_LIMITS, Watch, run_client
-from marketplace.installs.packages.folders import Place
-from marketplace.installs.packages.result import Artefact, PackageProblemError
+from marketplace.installs.packages.folders import Artefact, PackageProblemError, Place
 
 BACKENDS = Path(__file__).with_name("build_backends.lock")
 SECONDS = 180

@@ -20,8 +20,7 @@ from django.conf import settings
 
 from catalog.servers.client import process_guard
 from marketplace.installs.packages._client_cell import enter_cell
-from marketplace.installs.packages.folders import Place
-from marketplace.installs.packages.result import PackageProblemError
+from marketplace.installs.packages.folders import PackageProblemError, Place
 
 # pip's settings of the index, as variables for uv: operators configure one client only.
 # Read from pip's variables and files, in pip's own order. uv reads neither.

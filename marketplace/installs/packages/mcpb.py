@@ -28,16 +28,26 @@ from catalog.formats.mcpb import (
     read_project,
 )
 from catalog.formats.package_names import Package
-from catalog.servers.client.archive_reader import read_archive
+from catalog.servers.client.document_readers import read_archive
 from catalog.servers.net.address_check import OutgoingError
 from catalog.servers.net.guarded_requests import Bounds, fetch
-from marketplace.installs.packages._python_versions import find_python, own_version
-from marketplace.installs.packages._uv_client import bin_of, make_environment, version_of
+from marketplace.installs.packages._uv_client import (
+    bin_of,
+    find_python,
+    make_environment,
+    own_version,
+    version_of,
+)
 from marketplace.installs.packages.client import Watch
-from marketplace.installs.packages.folders import Place
+from marketplace.installs.packages.folders import (
+    Artefact,
+    Installed,
+    PackageProblemError,
+    Place,
+    read_json,
+)
 from marketplace.installs.packages.npm import find_node
 from marketplace.installs.packages.pypi import install_requirements
-from marketplace.installs.packages.result import Artefact, Installed, PackageProblemError, read_json
 
 # MCP bundles for Python: an environment of their own, with the bundle's folders on its path.
 # The bundle's libraries stay where they are. Where it has none but names some, uv installs them

@@ -5,9 +5,12 @@ store lacks; Pegboard unpacks them itself, in a cell without a network. That tak
 CPU time. A package that is new here is installed by npm as a whole, and its tarballs are kept.
 """
 
+import platform
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,17 +21,111 @@ from acl.platform.strict_json import write_json
 from catalog.formats.package_names import Package
 from catalog.servers.cell.command import interpreter
 from marketplace.installs.packages import _tarball_unpacker
-from marketplace.installs.packages._npm_plan import Tarball, plan_tarballs
-from marketplace.installs.packages._tarball_store import (
+from marketplace.installs.packages._stores import (
+    Digest,
     add_to_store,
     find_stored,
     is_known,
     note_known,
+    parse_integrity,
     store_folder,
 )
 from marketplace.installs.packages.client import Watch, run_client
-from marketplace.installs.packages.folders import Place
-from marketplace.installs.packages.result import Artefact, Installed, PackageProblemError, read_json
+from marketplace.installs.packages.folders import (
+    Artefact,
+    Installed,
+    PackageProblemError,
+    Place,
+    read_json,
+)
+
+# Packages of npm's lock file: which of them belong on this machine, and where. Pure.
+
+_NAME = r"(?:@[\w.~-]{1,200}/)?[\w.~-]{1,200}"
+_WHOLE_NAME = re.compile(_NAME)
+_PLACE = re.compile(rf"(?:node_modules/{_NAME}/)*node_modules/(?P<name>{_NAME})")
+_PROGRAM = re.compile(r"[\w.+-]{1,200}")
+_VERSION = re.compile(r"[\w.+-]{1,200}")
+# Node's names for what Python calls otherwise.
+_CPUS = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """This machine as npm names it."""
+
+    os: str = sys.platform
+    cpu: str = _CPUS.get(platform.machine().lower(), platform.machine().lower())
+    libc: str = "glibc" if platform.libc_ver()[0] == "glibc" else "musl"
+
+
+@dataclass(frozen=True, slots=True)
+class Tarball:
+    """A package to unpack: where, its content, how npm is asked for it, and its programs."""
+
+    where: str
+    digest: Digest
+    spec: str
+    programs: dict[str, str] = field(default_factory=dict)
+
+
+def plan_tarballs(lock: Mapping[str, Any], machine: Machine | None = None) -> list[Tarball]:
+    """Return what is to be unpacked, outer folders before inner ones."""
+    tarballs = _plan(lock, machine or Machine())
+    return sorted(tarballs, key=lambda tarball: tarball.where)
+
+
+def _plan(lock: Mapping[str, Any], machine: Machine) -> Iterator[Tarball]:
+    for where, entry in lock.get("packages", {}).items():
+        # What is bundled comes with the package that bundles it.
+        if not where or entry.get("inBundle") or entry.get("dev"):
+            continue
+        match = _PLACE.fullmatch(where)
+        digest = parse_integrity(str(entry.get("integrity", "")))
+        version = str(entry.get("version", ""))
+        odd = match is None or any(part in (".", "..") for part in where.split("/"))
+        if match is None or odd or digest is None or not _VERSION.fullmatch(version):
+            words = (
+                f"{where[:200]} comes from no registry, so its origin could not be verified later."
+            )
+            raise PackageProblemError("package_not_held", words)
+        if (
+            _names(entry.get("os"), machine.os)
+            and _names(entry.get("cpu"), machine.cpu)
+            and _names(entry.get("libc"), machine.libc)
+        ):
+            name = str(entry.get("name") or match["name"])
+            entries = entry.get("bin") or {}
+            programs = entries.items() if isinstance(entries, dict) else ()
+            yield Tarball(
+                where,
+                digest,
+                _spec_of_entry(name, version, entry),
+                {str(name): str(path) for name, path in programs if _PROGRAM.fullmatch(str(name))},
+            )
+        elif not entry.get("optional"):
+            words = f"{match['name']} does not support this machine."
+            raise PackageProblemError("package_not_found", words)
+
+
+def _spec_of_entry(name: str, version: str, entry: Mapping[str, Any]) -> str:
+    """Return how npm is asked for a tarball: by name and version, or by an address of its own."""
+    address = str(entry.get("resolved", ""))
+    if address.startswith("https://") and "/-/" not in address:
+        return address
+    if not _WHOLE_NAME.fullmatch(name):
+        raise PackageProblemError("package_not_held", f"{name[:200]!r} is no package's name.")
+    return f"{name}@{version}"
+
+
+def _names(listed: Any, machine: str) -> bool:
+    """Return True if a list names this machine, or only others that are excluded (`!win32`)."""
+    names = [listed] if isinstance(listed, str) else [str(item) for item in listed or ()]
+    if not names or names == ["any"]:
+        return True
+    refused = [name[1:] for name in names if name.startswith("!")]
+    return machine not in refused and (machine in names or len(refused) == len(names))
+
 
 _LOCK = "package-lock.json"
 _LONGEST_LOCK = 20_000_000

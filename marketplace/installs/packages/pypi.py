@@ -13,12 +13,12 @@ from itertools import chain
 from pathlib import Path
 
 from catalog.formats.package_names import Package
-from catalog.servers.client.package_digest import code_digest
-from marketplace.installs.packages._python_versions import find_python
+from catalog.servers.client.launch_rules import code_digest
 from marketplace.installs.packages._source_wheels import SourceWheels
 from marketplace.installs.packages._uv_client import (
     WantsPythonError,
     bin_of,
+    find_python,
     find_release,
     find_required_pythons,
     make_environment,
@@ -30,8 +30,7 @@ from marketplace.installs.packages._uv_client import (
     write_file,
 )
 from marketplace.installs.packages.client import Watch, run_client
-from marketplace.installs.packages.folders import Place
-from marketplace.installs.packages.result import Artefact, Installed, PackageProblemError
+from marketplace.installs.packages.folders import Artefact, Installed, PackageProblemError, Place
 
 __all__ = [
     "find_definers",

@@ -10,8 +10,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from acl.web.frame import PageRequest, frame_of, render_page
-from acl.web.staff_pages import admins_only
+from acl.web.frame import PageRequest, admins_only, frame_of, render_page
 from catalog.servers.cell.report import report_for
 from marketplace.installs._progress import ENDED, build_progress, tools_to_try
 from marketplace.installs.requests import (

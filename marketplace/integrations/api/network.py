@@ -1,4 +1,4 @@
-"""REST endpoint for the network of an integration's program, for admins."""
+"""REST endpoints for the network of a program, and for the allowed hosts of one's own network."""
 
 from typing import Any
 
@@ -11,10 +11,19 @@ from rest_framework.response import Response
 from acl.web.api_views import AdminView
 from acl.web.problems import CONTENT_TYPE
 from acl.web.request_callers import installation_admin
-from acl.web.strict_serializer import Flag, ProblemSerializer, StrictSerializer, Text
-from catalog.models import Integration, OutgoingHost
+from acl.web.serializers import Flag, ProblemSerializer, StrictSerializer, Text
+from catalog.models import Integration, OutgoingHost, PrivateHost
 from catalog.servers.cell.allowed_hosts import MOST_CHARACTERS, MOST_HOSTS, NotAHostError
+from catalog.servers.net.private_hosts import MOST_CHARACTERS as MOST_NAME_CHARACTERS
+from catalog.servers.net.private_hosts import (
+    HostRefusedError,
+    allow_private_host,
+    forget_private_host,
+    list_private_hosts,
+)
 from catalog.servers.program_network import program_network, set_network
+
+# REST endpoint for the network of an integration's program, for admins.
 
 _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404)}
 
@@ -88,3 +97,78 @@ def _program_or_404(slug: str) -> Integration:
 
 def _shown(row: Integration) -> Response:
     return Response(NetworkSerializer(program_network(row)).data)
+
+
+# REST endpoint for the allowed hosts of one's own network.
+
+_HOST_PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403)}
+
+
+class AllowedHostSerializer(serializers.ModelSerializer[PrivateHost]):
+    """A host allowed by an admin."""
+
+    host = serializers.CharField(source="__str__", help_text="With its port: `localhost:8205`.")
+    by = serializers.CharField(source="by.username", default=None, allow_null=True)
+
+    class Meta:
+        model = PrivateHost
+        fields = ("host", "by", "created_at")
+        read_only_fields = fields
+
+
+class AllowHostSerializer(StrictSerializer):
+    """A host of one's own network, with its port."""
+
+    host = Text(
+        max_length=MOST_NAME_CHARACTERS, help_text="Such as `localhost:8205` or `[::1]:8080`."
+    )
+
+
+class AllowedHostsView(AdminView):
+    """Hosts at private addresses that Pegboard may reach, beside those of its settings."""
+
+    @extend_schema(
+        operation_id="list_allowed_hosts",
+        tags=["Integrations"],
+        summary="List the allowed hosts of one's own network",
+        responses={200: AllowedHostSerializer(many=True), **_HOST_PROBLEMS},
+    )
+    def get(self, request: Request) -> Response:
+        """Return the hosts that admins allowed."""
+        installation_admin(request)
+        return Response(AllowedHostSerializer(list_private_hosts(), many=True).data)
+
+    @extend_schema(
+        operation_id="allow_host",
+        tags=["Integrations"],
+        summary="Allow a host of one's own network",
+        request=AllowHostSerializer,
+        responses={200: AllowedHostSerializer, **_HOST_PROBLEMS},
+    )
+    def post(self, request: Request) -> Response:
+        """Allow a host at a port, also without TLS. Metadata services stay closed."""
+        return Response(AllowedHostSerializer(_changed(request, allow_private_host)).data)
+
+    @extend_schema(
+        operation_id="close_host",
+        tags=["Integrations"],
+        summary="Close an allowed host again",
+        parameters=[AllowHostSerializer],
+        responses={204: None, **_HOST_PROBLEMS},
+    )
+    def delete(self, request: Request) -> Response:
+        """Close a host again. One that was not allowed changes nothing."""
+        _changed(request, forget_private_host)
+        return Response(status=204)
+
+
+def _changed(request: Request, change: Any) -> Any:
+    by = installation_admin(request)
+    is_body = request.method != "DELETE"
+    data = request.data if is_body else request.query_params.dict()
+    serializer = AllowHostSerializer(data=data)
+    serializer.is_valid(raise_exception=True)
+    try:
+        return change(by=by, text=serializer.validated_data["host"])
+    except HostRefusedError as refused:
+        raise serializers.ValidationError({"host": [str(refused)]}) from refused

@@ -12,16 +12,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
-from acl.web.frame import PageRequest, frame_of, render_page
-from acl.web.staff_pages import admins_only, posted
+from acl.web.frame import PageRequest, admins_only, frame_of, posted, render_page
 from catalog.access.grants import set_application_executes, set_requestable
 from catalog.models import Capability, Integration
-from catalog.registration.admin_corrections import change_tool
-from catalog.registration.tool_words import WORDS, ToolWordsRefused
+from catalog.registration.admin_corrections import WORDS, ToolWordsRefused, change_tool
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.address_check import EndpointNotAllowedError
 from discovery.calls.quotas import MOST_A_MINUTE, set_call_limit
-from discovery.insights.integration_use import list_people_using
+from discovery.insights.use import list_people_using
 from marketplace.installs import integration_management
 from marketplace.installs.requests import (
     AlreadyInstalledError,

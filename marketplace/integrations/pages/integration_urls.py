@@ -3,7 +3,6 @@
 from django.urls import path
 
 from marketplace.integrations.pages import (
-    hosts,
     integration_actions,
     network,
     overview,
@@ -12,7 +11,7 @@ from marketplace.integrations.pages import (
 )
 
 urlpatterns = [
-    path("allowed-hosts/", hosts.hosts, name="allowed-hosts"),
+    path("allowed-hosts/", network.hosts, name="allowed-hosts"),
     path("integrations/", overview.integrations, name="integrations"),
     path("integrations/<slug:slug>/", overview.integration, name="integration"),
     path("integrations/<slug:slug>/check/", integration_actions.check, name="integration-check"),

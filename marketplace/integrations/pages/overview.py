@@ -9,12 +9,11 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
-from acl.web.frame import PageRequest, frame_of, render_page, usual_value
-from acl.web.staff_pages import admins_only
+from acl.web.frame import PageRequest, admins_only, frame_of, render_page, usual_value
 from catalog.embedding.configured_embedder import chosen_embedder_problem
 from catalog.models import Integration
 from discovery.calls.quotas import call_limits
-from discovery.insights.integration_use import list_people_using
+from discovery.insights.use import list_people_using
 from marketplace.integrations._details import IntegrationDetails, integration_details
 from marketplace.integrations.listing import IntegrationFilters, list_integrations, rows_of
 

@@ -8,15 +8,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from acl.web.frame import PageRequest, frame_of, render_page
-from acl.web.staff_pages import admins_only
+from acl.web.frame import PageRequest, admins_only, frame_of, render_page
 from catalog.models import Integration
 from catalog.registration.definition_review import ChangedSinceError, NotReadableError
 from catalog.servers.client.launch_rules import CommandNotAllowedError
 from catalog.servers.net.address_check import EndpointNotAllowedError
 from marketplace.installs.requests import NotPermittedError
 from marketplace.integrations import review_decisions
-from marketplace.integrations._import_confirmation import (
+from marketplace.integrations.review_decisions import (
     OtherTargetError,
     confirm_integration,
     target_to_confirm,

@@ -10,12 +10,11 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from acl.web.frame import PageRequest
-from acl.web.staff_pages import admins_only
+from acl.web.frame import PageRequest, admins_only
 from catalog.models import Integration
+from catalog.servers import secret_pages as sign_in_pages
 from catalog.servers.oauth.accounts import forget_account, set_client
-from catalog.servers.pages import sign_in as sign_in_pages
-from catalog.servers.pages.my_secrets import SecretForm
+from catalog.servers.secret_pages import SecretForm
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.store import (
     UnusableSecretError,

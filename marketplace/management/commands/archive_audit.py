@@ -12,7 +12,7 @@ from django.utils.timezone import make_aware
 
 from acl.audit.archive import ArchiveRefused, cut_log, last_to_archive, write_archive
 from acl.audit.log_verification import check_log
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 from marketplace.models import EventLogState
 from marketplace.operate.roles.owner import as_owner
 

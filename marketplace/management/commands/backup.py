@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from marketplace.management.steps import show_progress
-from marketplace.operate.backups.postgres_programs import ProgramFailedError
+from marketplace.operate.backups.databases import ProgramFailedError
 from marketplace.operate.backups.service import make_backup
 
 KEYS = "The file contains no encryption keys: keep encryption_keys and secret_key elsewhere."

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils.translation import override
 
-from marketplace.operate.checkup.registry import ADVICE, OK, PROBLEM, CheckResult, run_checks
+from marketplace.operate.checkup.registry import ADVICE, OK, PROBLEM, run_checks
 
 _SIGNS = {OK: "✓", ADVICE: "!", PROBLEM: "✗"}
 
@@ -34,12 +34,11 @@ class Command(BaseCommand):
                 self.stdout.write(json.dumps(answer, indent=1))
             else:
                 for result in results:
-                    self.stdout.write(_as_text(result))
+                    finding = result.finding
+                    sentences = " ".join(
+                        filter(None, (finding.problem or finding.note, finding.remedy))
+                    )
+                    ending = f": {sentences}" if sentences else ""
+                    self.stdout.write(f"{_SIGNS[result.state]} {result.check.label}{ending}")
         if any(result.state == PROBLEM for result in results):
             sys.exit(1)
-
-
-def _as_text(result: CheckResult) -> str:
-    finding = result.finding
-    sentences = " ".join(filter(None, (finding.problem or finding.note, finding.remedy)))
-    return f"{_SIGNS[result.state]} {result.check.label}{f': {sentences}' if sentences else ''}"

@@ -15,10 +15,10 @@ from rich.progress import Progress
 
 from catalog.embedding.jobs import pending_embeddings
 from catalog.formats.descriptors import Renaming
+from catalog.formats.files import DEFAULT_LIMITS
 from catalog.formats.loader import load_path
-from catalog.formats.read_limits import DEFAULT_LIMITS
-from catalog.servers.client.api_reader import read_api_file
-from marketplace.sources.catalog_import import Imported, import_loaded
+from catalog.servers.client.document_readers import read_api_file
+from marketplace.sources.refresh import Imported, import_loaded
 
 
 class Command(BaseCommand):
@@ -54,12 +54,13 @@ class Command(BaseCommand):
             )
             bars.update(reading, completed=1, total=1)
             storing = bars.add_task("Storing", total=len(loaded.capabilities))
+            name = options["group"]
             imported = import_loaded(
                 loaded=loaded,
                 by=None,
                 source="import",
                 came_from=options["source"] or str(path.resolve()),
-                group=_find_or_create_group(options["group"]),
+                group=Group.objects.get_or_create(name=name)[0] if name else None,
                 prune=options["prune"],
                 progress=lambda done, total: bars.update(storing, completed=done, total=total),
             )
@@ -69,10 +70,6 @@ class Command(BaseCommand):
             _print_summary(imported, console)
         if not imported.loaded:
             raise SystemExit(1)
-
-
-def _find_or_create_group(name: str | None) -> Group | None:
-    return Group.objects.get_or_create(name=name)[0] if name else None
 
 
 def _summarize(imported: Imported) -> dict[str, Any]:

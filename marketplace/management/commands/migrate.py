@@ -16,7 +16,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
 from psycopg.errors import LockNotAvailable
 
-from acl.platform.pooled_connections import is_pooled
+from acl.platform.database_connections import is_pooled
 from marketplace.operate.roles.grants import grant_rights
 from marketplace.operate.roles.owner import as_owner
 

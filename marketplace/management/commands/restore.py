@@ -13,8 +13,7 @@ from rich.progress import Progress
 
 from marketplace.management.steps import show_progress
 from marketplace.operate.backups.archive import BackupDamagedError
-from marketplace.operate.backups.database_swap import CreateDatabaseDeniedError
-from marketplace.operate.backups.postgres_programs import ProgramFailedError
+from marketplace.operate.backups.databases import CreateDatabaseDeniedError, ProgramFailedError
 from marketplace.operate.backups.service import (
     RestoreRefusedError,
     RestoreResult,

@@ -21,9 +21,9 @@ from marketplace.operate.embedded.first_setup import (
     check_database,
     collect_static_files,
     create_first_admin,
+    fetch_weights,
     fill_empty_catalogue,
 )
-from marketplace.operate.embedded.model_weights import fetch_weights
 from marketplace.operate.embedded.supervisor import Supervisor
 from marketplace.operate.embedded.text_catalogues import CATALOGUES, compile_catalogues
 from marketplace.operate.roles.grants import REMEDY, list_excess_rights

@@ -12,7 +12,7 @@ import redis
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from catalog.servers.cell.announcement import look
+from catalog.servers.cell.support import look
 from catalog.servers.secrets.encryption_keys import SEALING_KEY_FILE, add_key, key_file
 from marketplace.operate.embedded.data_folder import (
     CannotRun,
@@ -93,11 +93,13 @@ def _run(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
         read_or_create_key(data, "secret_key")
     if not settings.PEGBOARD_ENCRYPTION_KEYS and not key_file().exists():
         add_key(key_file())
+    # The DATABASE_URL of the environment, if it is set.
+    url = os.environ.get("DATABASE_URL")
     setup_environment = {
         **os.environ,
         "PEGBOARD_DATA_DIR": str(data),
         "PYTHONPATH": str(settings.BASE_DIR),
-        **(_configured_database() or _start_postgres(supervisor, data)),
+        **(({"DATABASE_URL": url} if url else {}) or _start_postgres(supervisor, data)),
         "REDIS_URL": _check_redis(os.environ.get("REDIS_URL", ""))
         or _start_redis(supervisor, data),
     }
@@ -127,12 +129,6 @@ def _run(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
 def _without(environment: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
     """Return an environment without some variables."""
     return {name: value for name, value in environment.items() if name not in names}
-
-
-def _configured_database() -> dict[str, str]:
-    """Return the DATABASE_URL of the environment, if it is set."""
-    url = os.environ.get("DATABASE_URL")
-    return {"DATABASE_URL": url} if url else {}
 
 
 def _start_postgres(supervisor: Supervisor, data: Path) -> dict[str, str]:

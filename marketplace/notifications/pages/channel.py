@@ -17,8 +17,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from acl.platform.mail import delivers_mail
-from acl.web.frame import PageRequest, frame_of, render_page
-from acl.web.staff_pages import TABS, admins_only, posted
+from acl.web.frame import TABS, PageRequest, admins_only, frame_of, posted, render_page
 from marketplace.models import NotificationChannel
 from marketplace.notifications.channels import (
     ChannelRefused,

@@ -9,15 +9,13 @@ from typing import Any, Literal, Protocol
 from django.utils.translation import gettext_lazy as _
 
 from catalog.formats.descriptors import Defect, Loaded
-from catalog.formats.files import RefusedError, decode, parse_json, read_text
+from catalog.formats.files import DEFAULT_LIMITS, RefusedError, decode, parse_json, read_text
 from catalog.formats.loader import load_path
 from catalog.formats.loose_text import parse_loose, unwrap
-from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.readers.openapi import refuse_api
 from catalog.formats.source_folders import display_path, find_sources
 from marketplace.models import Source
-from marketplace.offers.location import SourceProblemError
-from marketplace.offers.offer import Offer
+from marketplace.offers.offer import Offer, SourceProblemError
 
 ARCHIVE_HINT = _("An archive, a repository on a supported Git host, or a folder.")
 _READMES = ("README.md", "readme.md", "Readme.md")

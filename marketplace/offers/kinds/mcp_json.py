@@ -7,8 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from catalog.formats.loader import load_value
 from catalog.formats.source_folders import display_path
 from marketplace.offers.kinds.base import SourceAccess, keep_formats, load_files, parse_source_text
-from marketplace.offers.location import resolve_allowed_path
-from marketplace.offers.offer import Offer, offer_of
+from marketplace.offers.offer import Offer, offer_of, resolve_allowed_path
 
 LABEL = _("Client configuration (mcpServers)")
 HINT = _("A file with mcpServers, at a URL or on this machine.")

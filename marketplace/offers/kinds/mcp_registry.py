@@ -13,13 +13,11 @@ from django.utils.timezone import is_aware, make_aware
 from django.utils.translation import gettext_lazy as _
 
 from catalog.formats.descriptors import Defect
-from catalog.formats.files import RefusedError, parse_json, read_text
+from catalog.formats.files import DEFAULT_LIMITS, RefusedError, parse_json, read_text
 from catalog.formats.loader import load_value
-from catalog.formats.read_limits import DEFAULT_LIMITS
 from catalog.formats.source_folders import display_path, find_sources
 from marketplace.offers.kinds.base import SourceAccess, parse_source_json
-from marketplace.offers.location import SourceProblemError, resolve_allowed_path
-from marketplace.offers.offer import Offer, offer_of
+from marketplace.offers.offer import Offer, SourceProblemError, offer_of, resolve_allowed_path
 
 _META = "io.modelcontextprotocol.registry/official"
 _STATUSES = ("active", "deprecated", "deleted")

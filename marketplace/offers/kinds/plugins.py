@@ -13,14 +13,19 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from catalog.formats.descriptors import Defect, IntegrationDescriptor, JSONObject
-from catalog.formats.files import RefusedError, parse_json, read_text, resolve_inside
+from catalog.formats.files import (
+    DEFAULT_LIMITS,
+    RefusedError,
+    parse_json,
+    read_text,
+    resolve_inside,
+)
 from catalog.formats.loader import load_value
-from catalog.formats.read_limits import DEFAULT_LIMITS
+from catalog.formats.skill import is_skill_file
 from catalog.formats.source_folders import display_path
 from catalog.formats.text_cleanup import clean_name
 from catalog.servers.net.address_check import OutgoingError
 from marketplace.models import Listing
-from marketplace.offers.kinds._plugin_parts import plugin_parts, unsupported_parts
 from marketplace.offers.kinds.base import (
     SourceAccess,
     keep_formats,
@@ -28,8 +33,80 @@ from marketplace.offers.kinds.base import (
     parse_source_json,
     read_readme,
 )
-from marketplace.offers.location import SourceProblemError, archive_url, resolve_allowed_path
-from marketplace.offers.offer import Offer, offer_of
+from marketplace.offers.kinds.skills import skill_offers
+from marketplace.offers.offer import (
+    Offer,
+    SourceProblemError,
+    archive_url,
+    offer_of,
+    resolve_allowed_path,
+)
+
+# Installable parts of a plugin folder: the servers of its MCP configuration, and its skills.
+
+_MANIFESTS = (".claude-plugin/plugin.json", ".github/plugin/plugin.json", "plugin.json")
+_CONFIGURATIONS = (".mcp.json", "mcp.json")
+# Parts of plugins for other programs. Pegboard lists their names, but never runs them.
+_UNSUPPORTED = ("agents", "commands", "hooks", "lsp", "output-styles")
+_PLUGIN_ROOT = "PLUGIN_ROOT"
+
+
+def plugin_parts(folder: Path, plugin: str, reading: SourceAccess) -> Iterator[Offer]:
+    """Yield the plugin's servers and skills, with keys below the plugin's key."""
+    for part in (*_server_offers(folder, plugin, reading), *_skill_offers(folder, reading)):
+        key = f"{plugin}/{part.key}"[:300]
+        yield replace(part, key=key, details=part.details | {"plugin": plugin})
+
+
+def unsupported_parts(folder: Path) -> list[str]:
+    """Return the names of other parts that the folder contains."""
+    return [name for name in _UNSUPPORTED if (folder / name).exists()]
+
+
+def _skill_offers(folder: Path, reading: SourceAccess) -> Iterator[Offer]:
+    total = reading.total  # `load_files` overwrites the number of plugins
+    for path, loaded in load_files(folder, reading, is_wanted=is_skill_file):
+        yield from skill_offers(path, folder, loaded, reading)
+    reading.total = total
+
+
+def _server_offers(folder: Path, plugin: str, reading: SourceAccess) -> Iterator[Offer]:
+    configuration, name = _configuration(folder, plugin, reading)
+    if not configuration:
+        return
+    loaded = load_value(configuration, file=name)
+    reading.report(*(replace(item, file=f"{plugin}/{item.file}") for item in loaded.defects))
+    for item in loaded.integrations:
+        if any(_PLUGIN_ROOT in part for part in item.command):
+            words = f"{item.slug} starts a program of the plugin's own, which is not kept"
+            reading.report(Defect(plugin, "mcpServers", words))
+        elif item.source_ref.get("format") == "mcp.json":
+            yield offer_of(item)
+
+
+def _configuration(folder: Path, plugin: str, reading: SourceAccess) -> tuple[Any, str]:
+    """Return the MCP configuration and its file name: from the manifest, or a known file."""
+    manifest = _read_first(folder, _MANIFESTS, plugin, reading)
+    declared = manifest.get("mcpServers") if isinstance(manifest, dict) else None
+    if isinstance(declared, dict):
+        return {"mcpServers": declared}, "plugin.json"
+    names = (declared, *_CONFIGURATIONS) if isinstance(declared, str) else _CONFIGURATIONS
+    return _read_first(folder, names, plugin, reading), ".mcp.json"
+
+
+def _read_first(folder: Path, names: tuple[str, ...], plugin: str, reading: SourceAccess) -> Any:
+    for name in names:
+        path = folder / name
+        if not path.is_file():
+            continue
+        try:
+            text = read_text(path, folder, limit=DEFAULT_LIMITS.file)
+            return parse_json(text, max_depth=DEFAULT_LIMITS.json_depth)
+        except RefusedError as refused:
+            at = f"{plugin}/{display_path(path, folder) if path.is_relative_to(folder) else name}"
+            reading.report(Defect(at, refused.field, refused.reason))
+    return None
+
 
 LABEL = _("Plugin marketplace")
 HINT = _("A repository on a supported Git host, an archive, a marketplace.json, or a folder.")
@@ -123,7 +200,9 @@ def _read_marketplace(
 ) -> Iterator[Offer]:
     loaded = load_value(value, file=name)
     reading.report(*loaded.defects)
-    reading.renames = _renames(value)
+    renames = value.get("renames") if isinstance(value, dict) else None
+    pairs = list(renames.items())[:_MOST_RENAMES] if isinstance(renames, dict) else []
+    reading.renames = {str(old): clean_name(new).text for old, new in pairs if isinstance(new, str)}
     details_by_key = dict(
         Listing.objects.filter(source=reading.source).values_list("key", "details")
     )
@@ -141,12 +220,6 @@ def _read_marketplace(
             yield from _from_own_repository(plugin, reading)
         else:
             yield _unchanged_offer(plugin, reading)
-
-
-def _renames(value: Any) -> dict[str, str]:
-    renames = value.get("renames") if isinstance(value, dict) else None
-    pairs = list(renames.items())[:_MOST_RENAMES] if isinstance(renames, dict) else []
-    return {str(old): clean_name(new).text for old, new in pairs if isinstance(new, str)}
 
 
 def _plugin_root(value: Any) -> str:
@@ -176,18 +249,16 @@ def _from_marketplace_folder(
         return
     path = str(plugin.origin.get("path") or ".")
     try:
-        folder = resolve_inside(_joined(root, base, path), root)
+        # Join the path of a plugin with the base folder.
+        folder = resolve_inside(
+            root / path if path.startswith(".") or (root / path).is_dir() else root / base / path,
+            root,
+        )
     except RefusedError as refused:
         reading.report(Defect(plugin.key, "source", refused.reason))
         yield offer_of(plugin.integration)
         return
     yield from _plugin_with_parts(plugin, folder, {}, reading)
-
-
-def _joined(root: Path, base: str, path: str) -> Path:
-    """Join the path of a plugin with the base folder."""
-    # Relative paths ("./x") and existing folders at the root do not use the base folder.
-    return root / path if path.startswith(".") or (root / path).is_dir() else root / base / path
 
 
 def _from_own_repository(plugin: _Plugin, reading: SourceAccess) -> Iterator[Offer]:

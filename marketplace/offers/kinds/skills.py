@@ -13,8 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from catalog.formats import skill
 from catalog.formats.descriptors import Defect, Loaded
-from catalog.formats.files import RefusedError, read_bytes
-from catalog.formats.read_limits import DEFAULT_LIMITS
+from catalog.formats.files import DEFAULT_LIMITS, RefusedError, read_bytes
 from catalog.formats.source_folders import SKIPPED_FOLDERS, display_path, find_sources
 from marketplace.offers.kinds.base import ARCHIVE_HINT, SourceAccess, load_files
 from marketplace.offers.offer import Offer, OfferedFile, offer_of
@@ -67,13 +66,18 @@ def skill_offers(path: Path, root: Path, loaded: Loaded, reading: SourceAccess) 
         except RefusedError as refused:
             reading.report(Defect(display_path(path.parent, root), "files", refused.reason))
             continue
+        # Hash all paths and contents.
+        digest = sha256()
+        for file in files:
+            digest.update(f"{len(file.path)} {file.path} {len(file.content)} ".encode())
+            digest.update(file.content)
         yield offer_of(
             integration,
             category=capability.category,
             tags=capability.tags,
             readme=capability.content,
             files=files,
-            details={"files": _digest(files), "folder": display_path(path.parent, root)},
+            details={"files": digest.hexdigest(), "folder": display_path(path.parent, root)},
         )
 
 
@@ -98,13 +102,3 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
             yield Path(entry.path)
         elif depth and entry.name not in SKIPPED_FOLDERS:
             yield from _walk(Path(entry.path), depth - 1)
-
-
-def _digest(files: tuple[OfferedFile, ...]) -> str:
-    # Lengths come before the parts, so that no two sets of files can look alike when joined.
-    """Hash all paths and contents."""
-    digest = sha256()
-    for file in files:
-        digest.update(f"{len(file.path)} {file.path} {len(file.content)} ".encode())
-        digest.update(file.content)
-    return digest.hexdigest()

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from acl.audit.anchors import Anchor
+from acl.audit.log_verification import Anchor
 from acl.models import AuditHead
 from catalog.servers.net.address_check import OutgoingError
 from catalog.servers.net.guarded_requests import send_json

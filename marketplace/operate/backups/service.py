@@ -16,11 +16,15 @@ from django.db.migrations.recorder import MigrationRecorder
 from acl.audit.recorder import record
 from acl.platform.redis_circuit import attempt
 from catalog.models import Secret
-from catalog.servers.secrets.encryption_keys import SecretUnavailableError, opening_keys
-from catalog.servers.secrets.envelope import CannotOpenError, open_envelope
-from marketplace.operate.backups import postgres_programs
+from catalog.servers.secrets.encryption_keys import (
+    CannotOpenError,
+    SecretUnavailableError,
+    open_envelope,
+    opening_keys,
+)
+from marketplace.operate.backups import databases
 from marketplace.operate.backups.archive import check_archive, read_dump, write_archive
-from marketplace.operate.backups.database_swap import (
+from marketplace.operate.backups.databases import (
     connected_to,
     create_database,
     current_database,
@@ -65,7 +69,7 @@ def make_backup(path: Path, *, progress: Progress = _ignore_progress) -> dict[st
         snapshot = cursor.fetchone()[0]
         about = _describe_database()
         done = _table_counter(progress, "Dumping tables", len(about["rows"]))
-        write_archive(path, postgres_programs.dump(snapshot=snapshot, table_done=done), about)
+        write_archive(path, databases.dump(snapshot=snapshot, table_done=done), about)
     manifest = check_backup(path, progress=progress)
     details = {"made_at": manifest["made_at"], "sha256": manifest["dump"]["sha256"]}
     record(by=None, action=BACKED_UP, target=path.name, details=details)
@@ -168,7 +172,7 @@ def _replace(path: Path, manifest: dict[str, Any], progress: Progress) -> Restor
 
 def _fill(path: Path, manifest: dict[str, Any], database: str, progress: Progress) -> RestoreResult:
     done = _table_counter(progress, "Restoring tables", len(manifest["rows"]))
-    postgres_programs.restore(read_dump(path), database=database, table_done=done)
+    databases.restore(read_dump(path), database=database, table_done=done)
     restored = RestoreResult(manifest)
     with connected_to(database):
         if _count_rows() != manifest["rows"]:
@@ -237,11 +241,10 @@ def _find_key(sealed: bytes, keys: dict[str, str]) -> str:
 
 def _keys_by_fingerprint() -> dict[str, str]:
     try:
-        return {_fingerprint(key): key for key in opening_keys()}
+        # Hash a key of 32 random bytes, from which the hash reveals nothing.
+        return {
+            hashlib.sha256(f"pegboard backup {key}".encode()).hexdigest()[:16]: key
+            for key in opening_keys()
+        }
     except SecretUnavailableError:
         return {}
-
-
-def _fingerprint(key: str) -> str:
-    """Hash a key of 32 random bytes, from which the hash reveals nothing."""
-    return hashlib.sha256(f"pegboard backup {key}".encode()).hexdigest()[:16]

@@ -3,8 +3,7 @@
 from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
-from acl.web.frame import PageRequest, frame_of, render_page
-from acl.web.staff_pages import admins_only
+from acl.web.frame import PageRequest, admins_only, frame_of, render_page
 from marketplace.operate.checkup.registry import ADVICE, OK, PROBLEM, run_checks
 from marketplace.operate.checkup.visits import note_visit
 

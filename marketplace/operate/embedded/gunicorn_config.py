@@ -17,7 +17,7 @@ from typing import IO, Any
 from marketplace.operate.embedded._graceful_stop import drop_new_connections_on_shutdown
 
 worker_class = "marketplace.operate.embedded._graceful_stop.DrainingWorker"
-logger_class = "marketplace.config.server_log.ServerLog"
+logger_class = "marketplace.config.logs.ServerLog"
 workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
 # Long-polling requests use threads too: discovery/calls/waiting.py allows them half.
 threads = 8
@@ -54,11 +54,11 @@ def post_worker_init(worker: Any) -> None:
     # Imported here, because the applications are loaded only now.
     from django.db import connections
 
-    from acl.platform.garbage_collection import freeze_loaded_objects
+    from acl.platform.processes import freeze_loaded_objects
     from catalog.embedding.configured_embedder import start_embedder
     from catalog.search_index.cache import index_cache
     from discovery.select.example_texts import warm_common_abilities
-    from discovery.select.small_talk import warm_small_talk
+    from discovery.select.judgements import warm_small_talk
 
     with _seen_alive(worker):
         start_embedder()

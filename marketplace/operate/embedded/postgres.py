@@ -21,13 +21,14 @@ from psycopg.pq import PGconn, Ping
 
 from marketplace.operate.embedded._child_processes import (
     MINIMAL_ENVIRONMENT,
+    ServerAccount,
     last_error,
+    server_account,
     start_child,
     stop_child,
     wait_for_leftovers,
     wait_until,
 )
-from marketplace.operate.embedded._server_account import ServerAccount, server_account
 from marketplace.operate.embedded.data_folder import (
     CannotRun,
     database_url,

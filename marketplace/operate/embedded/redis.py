@@ -11,12 +11,13 @@ import redis
 
 from marketplace.operate.embedded._child_processes import (
     MINIMAL_ENVIRONMENT,
+    ServerAccount,
+    server_account,
     start_child,
     stop_child,
     wait_for_leftovers,
     wait_until,
 )
-from marketplace.operate.embedded._server_account import ServerAccount, server_account
 from marketplace.operate.embedded.data_folder import (
     CannotRun,
     read_or_create_redis_password,

@@ -136,8 +136,9 @@ def _send_portion(send: Callable[[Sequence[Event]], None]) -> int:
         return 0
     sent = SentCall.objects.filter(call_id=OuterRef("pk"))
     rows = Call.objects.filter(~Exists(sent), ended_at__gt=state.calls_until - OVERLAP)
+    # The next entries. Numbers are given at commit, so none comes late.
     entries, calls = (
-        _new_entries(state.audit_number),
+        list(AuditEntry.objects.filter(number__gt=state.audit_number).order_by("number")[:AT_ONCE]),
         list(with_names(rows).order_by("ended_at", "pk")[:AT_ONCE]),
     )
     if not entries and not calls:
@@ -157,8 +158,3 @@ def _send_portion(send: Callable[[Sequence[Event]], None]) -> int:
     SentCall.objects.bulk_create([SentCall(call_id=pk, ended_at=at) for pk, at in ended.items()])
     SentCall.objects.filter(ended_at__lte=state.calls_until - OVERLAP).delete()
     return len(events)
-
-
-def _new_entries(number: int) -> list[AuditEntry]:
-    """Return the next entries. Numbers are given at commit, so none comes late."""
-    return list(AuditEntry.objects.filter(number__gt=number).order_by("number")[:AT_ONCE])

@@ -19,7 +19,7 @@ from django.db import OperationalError, connection, models, transaction
 from django.db.models import Exists, OuterRef
 
 from acl.models import RightsPeriod
-from acl.platform.clock import database_now
+from acl.platform.database_work import database_now
 from discovery.insights.figures import forget_turns
 from discovery.models import Call, Chat, ChatMessage, ServerRequest, Turn
 from marketplace.models import NotificationDelivery

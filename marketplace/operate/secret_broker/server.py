@@ -4,16 +4,21 @@ Talks to the process that keeps connections, and to the database. Never logs a v
 """
 
 import json
+import os
 import re
 import socket
 import socketserver
+import struct
+import time
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
+import psutil
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections
@@ -23,12 +28,77 @@ from django.utils import timezone
 from acl.platform.strict_json import parse_json
 from catalog.models import Integration, OAuthConnection, OAuthRevocation, OAuthSignIn
 from catalog.models.oauth_tables import TOKEN
-from catalog.servers.secrets.broker_client import BrokerRefusal, SealedValue
-from catalog.servers.secrets.encryption_keys import SecretUnavailableError, opening_keys
-from catalog.servers.secrets.envelope import CannotOpenError, OtherPurposeError, open_value
+from catalog.servers.secrets.encryption_keys import (
+    CannotOpenError,
+    OtherPurposeError,
+    SecretUnavailableError,
+    open_value,
+    opening_keys,
+)
+from catalog.servers.secrets.sealed_values import BrokerRefusal, SealedValue
 from discovery.models import Call, ModelRequest, ServerRequest
 from marketplace.models import Installation, NotificationDelivery
-from marketplace.operate.secret_broker._admission import RequestWindow, is_trusted
+from marketplace.operate.embedded.key_cover import WRAPPER
+
+# Admission to the broker: which processes may ask, and for how many connections a minute.
+
+_CREDENTIALS = struct.Struct("3i")
+
+
+_WINDOW_SECONDS = 60.0
+
+
+def is_trusted(channel: socket.socket, *, supervisor: int | None) -> bool:
+    """Return True for our own user and, under a supervisor, for a process that it started.
+
+    Programs of servers are started by such a process, not by the supervisor. In containers there is
+    no supervisor: who reaches the socket is decided by the volume that it is on.
+    """
+    pid, uid = _peer(channel)
+    if uid != os.geteuid():
+        return False
+    return supervisor is None or _is_child(pid, supervisor)
+
+
+def _peer(channel: socket.socket) -> tuple[int, int]:
+    if not hasattr(socket, "SO_PEERCRED"):  # macOS; there the folder of the socket decides
+        return 0, os.geteuid()
+    credentials = channel.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, uid, _ = _CREDENTIALS.unpack(credentials)
+    return pid, uid
+
+
+def _is_child(pid: int, supervisor: int) -> bool:
+    """Return True if the supervisor started the process, by bubblewrap or without."""
+    try:
+        parent = psutil.Process(pid).parent()
+        while parent is not None and parent.name() == WRAPPER:
+            parent = parent.parent()
+    except (psutil.Error, ValueError):
+        return False
+    return parent is not None and parent.pid == supervisor
+
+
+class RequestWindow:
+    """Bound on the number of different connections that something happens for within a minute."""
+
+    def __init__(self, most: int, *, now: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._now = most, now
+        self._since: dict[str, float] = {}
+        self._lock = Lock()
+
+    def admit(self, name: str) -> tuple[bool, bool]:
+        """Return whether the name is within the bound, and whether it is new in this minute."""
+        with self._lock:
+            now = self._now()
+            self._since = {key: at for key, at in self._since.items() if at > now - _WINDOW_SECONDS}
+            if name in self._since:
+                return True, False
+            if len(self._since) >= self._most:
+                return False, False
+            self._since[name] = now
+            return True, True
+
 
 # Permission to open a secret now: only what a call, check, installation or sign-in needs.
 # The purpose of a sealed value says whose it is. What may be opened is read from the database

@@ -15,20 +15,24 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_POST
 
-from acl.keys.forms import ReplaceForm
+from acl.keys.pages import ReplaceForm
 from acl.models import AccessRequest
 from acl.rights.access_requests import RequestAnswered, decline_request
-from acl.web.frame import PageRequest, frame_of, render_page
-from acl.web.staff_pages import admins_only
+from acl.web.frame import PageRequest, admins_only, frame_of, render_page
 from catalog.models import Integration
 from discovery.playground.first_steps_page import start_page_checklist
 from marketplace.integrations.server_health import check_now
 from marketplace.operate.embedded.disk_guard import describe_broken_part, read_broken_parts
-from marketplace.today._ending_keys import NewKey, replace_keys
-from marketplace.today._pending_calls import MOST, cancel_each, decide_each
-from marketplace.today._pending_definitions import decide_definitions
-from marketplace.today._pending_updates import start_updates
-from marketplace.today._section import Decisions, read_keys
+from marketplace.today._pending_reviews import decide_definitions, start_updates
+from marketplace.today._section import (
+    MOST_CALLS,
+    Decisions,
+    NewKey,
+    cancel_each,
+    decide_each,
+    read_keys,
+    replace_keys,
+)
 from marketplace.today._week import read_week
 from marketplace.today._work import list_todays_work, mark_alerts
 
@@ -112,7 +116,7 @@ class DeclineForm(forms.Form):
 @require_POST
 def decide_calls(request: PageRequest) -> HttpResponse:
     """Approve or reject the chosen calls, or cancel own ones."""
-    choices = tuple(request.POST.getlist("call")[:MOST])
+    choices = tuple(request.POST.getlist("call")[:MOST_CALLS])
     form = PendingCallsForm(request.POST)
     if not form.is_valid():
         return answer(
@@ -149,7 +153,7 @@ def _told(section: str, decisions: Decisions, done: str) -> FormMessage:
 @require_POST
 def decline_requests(request: PageRequest) -> HttpResponse:
     """Decline the chosen requests, with one reason."""
-    chosen = tuple(request.POST.getlist("request")[:MOST])
+    chosen = tuple(request.POST.getlist("request")[:MOST_CALLS])
     keys = read_keys(chosen)
     form, note = DeclineForm(request.POST), request.POST.get("note", "")[:500]
     if not keys:
@@ -174,7 +178,7 @@ def decline_requests(request: PageRequest) -> HttpResponse:
 @require_POST
 def check_integrations(request: PageRequest) -> HttpResponse:
     """Check the chosen integrations again, in the worker."""
-    slugs = request.POST.getlist("integration")[:MOST]
+    slugs = request.POST.getlist("integration")[:MOST_CALLS]
     rows = Integration.objects.filter(slug__in=slugs).order_by("title", "pk")
     queued = [row for row in rows if check_now(by=request.user, integration=row)]
     if not slugs:
@@ -196,7 +200,7 @@ def check_integrations(request: PageRequest) -> HttpResponse:
 @require_POST
 def decide_reviews(request: PageRequest) -> HttpResponse:
     """Approve or reject the chosen definitions, as they were displayed."""
-    choices = tuple(request.POST.getlist("definition")[:MOST])
+    choices = tuple(request.POST.getlist("definition")[:MOST_CALLS])
     verdict = request.POST.get("verdict", "")
     if not choices:
         return answer(
@@ -221,7 +225,7 @@ def decide_reviews(request: PageRequest) -> HttpResponse:
 @require_POST
 def begin_updates(request: PageRequest) -> HttpResponse:
     """Start the chosen updates."""
-    choices = tuple(request.POST.getlist("update")[:MOST])
+    choices = tuple(request.POST.getlist("update")[:MOST_CALLS])
     if not choices:
         return answer(request, FormMessage("updates", problems=(_("Choose at least one update."),)))
     decisions = start_updates(by=request.user, choices=choices)
@@ -237,7 +241,7 @@ def begin_updates(request: PageRequest) -> HttpResponse:
 @require_POST
 def see_alerts(request: PageRequest) -> HttpResponse:
     """Mark the chosen alerts as seen, or bring those back that were."""
-    keys = request.POST.getlist("alert")[:MOST]
+    keys = request.POST.getlist("alert")[:MOST_CALLS]
     if not keys:
         return answer(request, FormMessage("alerts", problems=(_("Choose at least one alert."),)))
     if request.POST.get("verdict") == "undo":
@@ -258,13 +262,13 @@ def see_alerts(request: PageRequest) -> HttpResponse:
 @require_POST
 def renew_keys(request: PageRequest) -> HttpResponse:
     """Replace the chosen keys, and show the new ones, this once."""
-    keys = tuple(request.POST.getlist("key")[:MOST])
+    keys = tuple(request.POST.getlist("key")[:MOST_CALLS])
     form = ReplaceForm(request.POST)
     if not keys or not form.is_valid():
         problem = _("Choose at least one key.") if not keys else _("Choose when the keys expire.")
         return answer(request, FormMessage("keys", problems=(problem,), chosen=keys))
-    found = replace_keys(by=request.user, keys=keys, **form.times())  # type: ignore[arg-type]
-    number = len(found.keys)
+    replacements = replace_keys(by=request.user, keys=keys, **form.times())  # type: ignore[arg-type]
+    number = len(replacements.keys)
     message = ngettext("%(count)s key replaced.", "%(count)s keys replaced.", number)
     done = message % {"count": number} if number else ""
-    return answer(request, FormMessage("keys", done, found.refusals, keys=found.keys))
+    return answer(request, FormMessage("keys", done, replacements.refusals, keys=replacements.keys))

@@ -9,7 +9,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from acl.platform.heartbeat import BEAT, CONNECTIONS_KEY, was_alive, worker_lives
+from acl.platform.processes import BEAT, CONNECTIONS_KEY, was_alive, worker_lives
 from acl.platform.read_replica import read_replica
 from acl.platform.redis_circuit import attempt
 from acl.platform.strict_json import parse_json

@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from acl.platform.database_failures import was_short_of_room
+from acl.platform.database_work import was_short_of_room
 from acl.platform.redis_circuit import attempt
 from marketplace.operate.checkup.registry import CheckFinding, check
 from marketplace.operate.embedded.disk_guard import describe_broken_part, read_broken_parts

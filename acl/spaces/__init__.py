@@ -1,1 +1,0 @@
-"""Spaces: the places of work in a group, with the root that every group has."""

@@ -1,1 +1,0 @@
-"""Pages for personal secrets and accounts at servers."""

@@ -1,0 +1,1 @@
+"""Chat applications: what is said of them, their keys, figures and conversations."""
