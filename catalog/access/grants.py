@@ -79,11 +79,16 @@ def revoke(
 def list_grants(
     *, user: User | None = None, group: Group | None = None
 ) -> tuple[list[str], list[str]]:
-    """Return the slugs of granted integrations and the full names of granted capabilities."""
+    """Return the slugs of granted integrations and the full names of granted capabilities.
+
+    People's own servers are nobody's to grant, and no part of it.
+    """
     names: list[list[str]] = []
     for level, column in ((Integration, "slug"), (Capability, "full_name")):
         table = _TABLES[level, User if user is not None else Group]
-        rows = table._default_manager.filter(**_subject(user, group))
+        owner = "owner" if level is Integration else "integration__owner"
+        shared = table._default_manager.filter(**{f"content_object__{owner}": None})
+        rows = shared.filter(**_subject(user, group))
         path = f"content_object__{column}"
         names.append(list(rows.order_by(path).values_list(path, flat=True)))
     return names[0], names[1]

@@ -273,4 +273,5 @@ class ConfigDocument(Part):
     quotas: list[QuotaEntry] | None = Field(default=None, max_length=MOST_QUOTAS)
     trusted_values: list[TrustedValueEntry] | None = Field(default=None, max_length=MOST)
     allowed_hosts: list[Host] | None = Field(default=None, max_length=200)
+    own_servers: bool | None = None
     waiting: list[WaitingEntry] | None = Field(default=None, max_length=MOST)

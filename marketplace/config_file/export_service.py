@@ -14,6 +14,7 @@ from django.db.models import F, Model
 
 from acl.models import GroupPolicy, Space
 from catalog.access.kept_limits import list_kept_quotas, list_kept_rules, list_kept_settings
+from catalog.access.rules import ABOUT_SHARED
 from catalog.effects.assessment import corrected_columns
 from catalog.formats.secret_redaction import (
     REDACTED,
@@ -36,6 +37,7 @@ from catalog.registration.admin_corrections import WORDS
 from catalog.servers.net.private_hosts import list_private_hosts
 from discovery.calls.quotas import call_limits, list_quotas
 from discovery.models import FlowRule, Quota, TrustedValue
+from marketplace.installs.own_servers import are_own_servers_allowed
 
 Values = dict[str, Any]
 
@@ -63,14 +65,16 @@ def export_document(*, people: bool = True) -> Values:
         ],
         "trusted_values": list(TrustedValue.objects.order_by("value").values("value", "note")),
         "allowed_hosts": sorted(map(str, list_private_hosts())),
+        "own_servers": are_own_servers_allowed(),
         "waiting": sorted(map(waiting_entry, list_kept_settings()), key=waiting_key),
     }
 
 
 def exported_integrations() -> Iterable[Integration]:
     """Return integrations by slug. Those that are being installed for the first time are no part
-    of the configuration yet."""
-    return Integration.objects.exclude(state=ReviewState.PENDING).order_by("slug")
+    of the configuration yet, and people's own servers never are."""
+    shared = Integration.objects.filter(owner=None)
+    return shared.exclude(state=ReviewState.PENDING).order_by("slug")
 
 
 def integration_entry(row: Integration) -> Values:
@@ -164,7 +168,9 @@ def _people() -> list[Values]:
 def _granted(table: type[Model], subject: str, name: str) -> dict[int, list[str]]:
     """Return granted names by the id of the user or the group."""
     names_by_subject: dict[int, list[str]] = defaultdict(list)
-    rows = table._default_manager.values_list(f"{subject}_id", f"content_object__{name}")
+    owner = "owner" if name == "slug" else "integration__owner"
+    shared = table._default_manager.filter(**{f"content_object__{owner}": None})
+    rows = shared.values_list(f"{subject}_id", f"content_object__{name}")
     for pk, granted in sorted(set(rows)):
         names_by_subject[pk].append(granted)
     return names_by_subject
@@ -183,7 +189,7 @@ def _rules() -> dict[int, list[Values]]:
 
 def _stored_rules() -> Any:
     related = ("space__group", "integration", "capability", "user", "group")
-    return Rule.objects.select_related(*related)
+    return Rule.objects.filter(ABOUT_SHARED).select_related(*related)
 
 
 def _kept_rules() -> Any:
@@ -211,7 +217,7 @@ def _distinct(entries: list[Values]) -> list[Values]:
 
 def _tools() -> list[Values]:
     """Return the tools whose settings are not the usual ones."""
-    rows = Capability.objects.exclude(
+    rows = Capability.objects.filter(integration__owner=None).exclude(
         ai_access=Capability.AIAccess.EXECUTE,
         core=False,
         pinned=False,
@@ -240,7 +246,9 @@ def tool_entry(row: Capability) -> Values:
 
 
 def _flow_rules() -> list[Values]:
-    rows = FlowRule.objects.select_related("capability", "space__group", "group")
+    rows = FlowRule.objects.filter(capability__integration__owner=None).select_related(
+        "capability", "space__group", "group"
+    )
     entries = [
         {"mode": row.mode, **({"tool": row.capability.full_name} if row.capability else {})}
         | _where(row)
