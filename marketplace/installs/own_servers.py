@@ -31,7 +31,7 @@ _TOKEN = "TOKEN"  # noqa: S105 - its name: a single secret is sent as a bearer t
 
 
 class OwnServerRefusedError(Exception):
-    """A server that this person may not add; the reason is in words."""
+    """Refused server; the reason is in words."""
 
 
 def are_own_servers_allowed() -> bool:

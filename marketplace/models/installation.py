@@ -190,7 +190,7 @@ class Addition(JobRow):
 
 
 class OwnServerPolicy(models.Model):
-    """The single row that says whether people may add servers of their own."""
+    """The single row of the switch for servers of people's own."""
 
     allowed = models.BooleanField(default=False)
 

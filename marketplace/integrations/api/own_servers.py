@@ -18,7 +18,7 @@ _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403)}
 
 
 class OwnServersSerializer(serializers.Serializer[Any]):
-    """Whether people may add servers of their own, and how many there are."""
+    """The switch of people's own servers, and their number."""
 
     allowed = serializers.BooleanField()
     servers = serializers.IntegerField()
