@@ -20,6 +20,7 @@ class IntegrationFacts:
     approved: bool = True
     restricted: bool = False
     requestable: bool = False
+    owner: int | None = None  # whose own server it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,8 @@ class World:
         facts = self.capabilities[capability]
         integration = self.integrations[facts.integration]
         if not (integration.enabled and integration.approved):
+            return "no"
+        if integration.owner not in (None, caller.user_id):
             return "no"
         if not (facts.available and facts.approved) or facts.ai_access in (
             "app",

@@ -42,7 +42,7 @@ _WORDS_BY_SCOPES: dict[frozenset[str], str] = {
         definition.approve definition.reject definition.remove edge.add edge.remove
         flowrule.add flowrule.change flowrule.delete grant.remove
         group.closed group.joined_by_default group.merged group.not_joined_by_default group.opened
-        host.allow host.forget
+        host.allow host.forget own_servers.allow own_servers.forbid
         install.approve install.cancel install.confirm install.install install.retry
         install.roll_back install.start install.update
         integration.application_executes integration.call_limit integration.check

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.contrib.auth.models import User
-from django.db.models import Case, CharField, Exists, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Case, CharField, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 
 from acl.models import ApiKey
@@ -69,3 +69,10 @@ def list_keys(filters: KeyFilter) -> QuerySet[ApiKey]:
 def usable_keys() -> QuerySet[ApiKey]:
     """Return the keys that are valid now."""
     return list_keys(KeyFilter(show="usable"))
+
+
+def usable_keys_of(person: User) -> QuerySet[ApiKey]:
+    """Return the keys of a person's assistants that are valid now, the last used first."""
+    over = Q(revoked_at__isnull=False) | Q(expires_at__lte=Now())
+    keys = ApiKey.objects.filter(owner=person, scopes__contains=[ApiKey.Scope.DISCOVER])
+    return keys.exclude(over).order_by(F("last_used_at").desc(nulls_last=True), "-pk")

@@ -10,6 +10,7 @@ from acl.rights.precedence_sql import (
     LIVE,
     MODE,
     PERMISSIONS,
+    THEIRS,
     GrantKind,
     applies_sql,
     granted_sql,
@@ -23,7 +24,7 @@ from acl.rights.statement import USABLE_AT_ALL, RightsTables, ended_sql, names_i
 # else the grant (of `granted`, by kind) or the group's openness.
 _HOLDERS = """{ended_ids},
 target AS MATERIALIZED (
-  SELECT c.id, c.integration_id, c.ai_access, i.restricted
+  SELECT c.id, c.integration_id, c.ai_access, i.restricted, i.owner_id
   FROM {capability} c JOIN {integration} i ON i.id = c.integration_id
   WHERE c.id = %(capability)s::bigint AND {live} AND {usable_at_all}
     AND (%(application)s::bigint IS NULL OR EXISTS (
@@ -71,7 +72,7 @@ answer AS (
   LEFT JOIN LATERAL (
     SELECT given.kind FROM given WHERE given.user_id = u.id OR given.group_id = m.group_id
     ORDER BY given.place LIMIT 1) grants ON true
-  WHERE u.is_active
+  WHERE u.is_active AND {theirs}
 ),
 holder AS (
   SELECT *, {mode} AS mode
@@ -94,6 +95,7 @@ def holders_sql(tables: RightsTables) -> str:
         ended_ids=ended_sql(tables),
         usable_at_all=USABLE_AT_ALL,
         live=LIVE,
+        theirs=THEIRS.format(integration="t", user="u.id"),
         permissions=PERMISSIONS.format(**names),
         rank=rank_sql(rule="r", distance="path.distance"),
         grants="\n  UNION ALL ".join(_grants_of(kind, tables) for kind in GRANTS),

@@ -86,6 +86,8 @@ _DISTANCES, _VALUES = 64, 4
 
 # An integration that can be used at all, as alias i.
 LIVE = "i.enabled AND i.state = 'approved'"
+# A person's own server is nobody else's, whatever a rule or a grant says.
+THEIRS = "({integration}.owner_id IS NULL OR {integration}.owner_id = {user})"
 # The answer, from the ground's verdict: a capability's own setting may make it ask first.
 MODE = f"CASE WHEN ai_access = 'propose' THEN {PROPOSE} ELSE verdict END"
 # By model too: another model may have a permission of that name.

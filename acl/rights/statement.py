@@ -19,6 +19,7 @@ from acl.rights.precedence_sql import (
     LIVE,
     MODE,
     PERMISSIONS,
+    THEIRS,
     applies_sql,
     granted_sql,
     rank_sql,
@@ -304,7 +305,7 @@ _PRECEDENCE = {
     ),
     # Where no rule of the space says anything, it limits nothing.
     "verdict_of_space": verdict_sql(rank="LEAST(own.rank, whole.rank)", granted="true"),
-    "live": LIVE,
+    "live": f"{LIVE} AND {THEIRS.format(integration='i', user='who.user_id')}",
     "mode": MODE,
 }
 # Neither a grant nor a rule brings these back.

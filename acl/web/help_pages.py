@@ -51,6 +51,8 @@ HELP_TOPICS: dict[str, str] = {
     "source-remove": "marketplace#sources",
     "health": "operations#what-is-wrong",
     "allowed-hosts": "outgoing#requests",
+    "own-servers": "integrations#own-servers",
+    "own-server-policy": "integrations#own-servers",
     "integrations": "integrations",
     "integration": "integrations",
     "integration-switch": "integrations",

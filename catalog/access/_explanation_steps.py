@@ -24,7 +24,7 @@ from acl.rights.decision import (
     TargetKind,
     decide,
 )
-from acl.rights.precedence_sql import DECISIONS, LADDER, Decision, GrantKind
+from acl.rights.precedence_sql import DECISIONS, LADDER, THEIRS, Decision, GrantKind
 from acl.rights.statement import rights_parameters, rights_sql
 from catalog.access.rules import EVERYONE, RuleConflict, RuleInWords, find_conflicts
 from catalog.models import RuntimeCapability
@@ -61,7 +61,8 @@ caller AS MATERIALIZED (
   LEFT JOIN auth_group g ON g.id = %(group)s::bigint
 )
 SELECT c.full_name, i.slug AS integration, i.title, i.enabled, i.state AS integration_state,
-       i.restricted, c.available AND c.id NOT IN (SELECT id FROM ended) AS available,
+       i.restricted, {THEIRS.format(integration="i", user="%(user)s::bigint")} AS theirs,
+       c.available AND c.id NOT IN (SELECT id FROM ended) AS available,
        CASE WHEN c.id IN (SELECT id FROM ended) THEN '{RuntimeCapability.EXPIRED}'
             ELSE c.unavailable_reason END AS unavailable_reason, c.state, c.ai_access,
        CASE WHEN c.id IN (SELECT id FROM usable WHERE mode = 2) THEN 2
@@ -106,6 +107,7 @@ class CallerFacts:
     enabled: bool
     integration_state: str
     restricted: bool
+    theirs: bool  # not another person's own server
     available: bool
     unavailable_reason: str
     state: str
@@ -341,6 +343,8 @@ def _why_off(facts: CallerFacts) -> Iterator[str]:
         yield _("%(name)s is disabled.") % {"name": facts.integration}
     if facts.integration_state != "approved":
         yield _not_approved(facts.integration, facts.integration_state)
+    if not facts.theirs:
+        yield _("%(name)s is another person's own server.") % {"name": facts.integration}
     if not facts.available and facts.unavailable_reason:
         names = {"name": facts.full_name, "reason": translate_stored(facts.unavailable_reason)}
         yield _("%(name)s is not available: %(reason)s") % names

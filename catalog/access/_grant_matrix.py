@@ -135,7 +135,7 @@ def _groups(window: MatrixWindow) -> "QuerySet[Group]":
 
 
 def _integrations(window: MatrixWindow) -> "QuerySet[Integration]":
-    integrations = Integration.objects.all()
+    integrations = Integration.objects.filter(owner=None)
     for word in window.words.split()[:8]:
         integrations = integrations.filter(Q(slug__icontains=word) | Q(title__icontains=word))
     usable = Q(enabled=True, state="approved")

@@ -208,14 +208,16 @@ def find_targets(words: str, *, integrations: bool = True) -> TargetMatches:
 
 
 def _integrations(words: str) -> "QuerySet[Integration]":
-    integrations = Integration.objects.annotate(picture=F("icon__image")).order_by("title", "pk")
+    shared = Integration.objects.filter(owner=None)
+    integrations = shared.annotate(picture=F("icon__image")).order_by("title", "pk")
     for word in words.split()[:8]:
         integrations = integrations.filter(Q(slug__icontains=word) | Q(title__icontains=word))
     return integrations
 
 
 def _capabilities(words: str) -> "QuerySet[Capability]":
-    capabilities = Capability.objects.select_related("integration").order_by("full_name", "pk")
+    shared = Capability.objects.filter(integration__owner=None)
+    capabilities = shared.select_related("integration").order_by("full_name", "pk")
     for word in words.split()[:8]:
         capabilities = capabilities.filter(
             Q(full_name__icontains=word) | Q(display_name__icontains=word)

@@ -79,11 +79,16 @@ def revoke(
 def list_grants(
     *, user: User | None = None, group: Group | None = None
 ) -> tuple[list[str], list[str]]:
-    """Return the slugs of granted integrations and the full names of granted capabilities."""
+    """Return the slugs of granted integrations and the full names of granted capabilities.
+
+    People's own servers are nobody's to grant, and no part of it.
+    """
     names: list[list[str]] = []
     for level, column in ((Integration, "slug"), (Capability, "full_name")):
         table = _TABLES[level, User if user is not None else Group]
-        rows = table._default_manager.filter(**_subject(user, group))
+        owner = "owner" if level is Integration else "integration__owner"
+        shared = table._default_manager.filter(**{f"content_object__{owner}": None})
+        rows = shared.filter(**_subject(user, group))
         path = f"content_object__{column}"
         names.append(list(rows.order_by(path).values_list(path, flat=True)))
     return names[0], names[1]
@@ -150,7 +155,7 @@ def set_restricted(*, by: User | None, integration: Integration, restricted: boo
 @transaction.atomic
 def set_requestable(*, by: User | None, integration: Integration, requestable: bool) -> bool:
     """Allow or forbid everyone to ask for its tools by name; return True on a change."""
-    unlike = Integration.objects.filter(pk=integration.pk, requestable=not requestable)
+    unlike = Integration.objects.filter(pk=integration.pk, requestable=not requestable, owner=None)
     if not unlike.update(requestable=requestable):
         return False
     action = "integration.requestable" if requestable else "integration.unrequestable"
@@ -187,7 +192,8 @@ def erase_grant(
 
 def write_restricted(*, integration: Integration, restricted: bool) -> bool:
     """Set the flag without an audit entry, for previews; return True on a change."""
-    unlike = Integration.objects.filter(pk=integration.pk, restricted=not restricted)
+    # A person's own server stays as it is: the database keeps it from everyone else.
+    unlike = Integration.objects.filter(pk=integration.pk, restricted=not restricted, owner=None)
     return bool(unlike.update(restricted=restricted))
 
 

@@ -56,7 +56,7 @@ def keep_access(*, instance: Capability, origin: Any = None, **_: object) -> Non
 
 def keep_restriction(*, instance: Integration, **_: object) -> None:
     """Keep that an integration is restricted, where it is being deleted."""
-    if instance.restricted:
+    if instance.restricted and instance.owner_id is None:
         row = _row_about(instance)
         row.effect, row.created_at = DENY, timezone.now()
         _keep(row)

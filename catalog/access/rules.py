@@ -19,6 +19,9 @@ from catalog.models import Capability, Integration, Rule
 
 __all__ = ["RuleConflict", "RuleRefused", "add_rule", "find_warnings", "remove_rule"]
 
+# Rules that are about no person's own server.
+ABOUT_SHARED = Q(integration__owner=None, capability__integration__owner=None)
+
 
 # Conflicts between two rules with an answer that their authors may not expect, in words.
 #

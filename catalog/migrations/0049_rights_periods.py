@@ -17,7 +17,13 @@ from catalog.models import (
 )
 
 OWN = [
-    trigger
+    # Integrations get their owner by 0052, and these triggers anew.
+    trigger._replace(
+        each=trigger.each.replace(" OR old.owner_id IS DISTINCT FROM new.owner_id", ""),
+        arguments=trigger.arguments.replace(", 'owner_id'", ""),
+    )
+    if trigger.table == "catalog_integration"
+    else trigger
     for model in (
         *(Capability, CapabilityGroupPermission, CapabilityUserPermission, Integration),
         *(IntegrationGroupPermission, IntegrationUserPermission, Rule, RuntimeCapability),

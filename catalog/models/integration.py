@@ -4,6 +4,7 @@ import hashlib
 import uuid
 from typing import ClassVar
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import RegexValidator
@@ -77,7 +78,7 @@ def digest_of_address(address: str) -> str:
 # Integrations: providers of capabilities.
 
 # Columns that the rights read, and those that say what can be called (`obstacles`, `own_values`).
-_DECIDING = ("enabled", "state", "restricted", "kind", "transport", "slug")
+_DECIDING = ("enabled", "state", "restricted", "owner_id", "kind", "transport", "slug")
 _NEEDED_TO_CALL = (
     *("connection", "problem", "unconfirmed", "required_secrets", "own_secrets"),
     *("endpoint", "command", "package", "source_ref", "transport"),
@@ -220,6 +221,15 @@ class Integration(models.Model):
     restricted = models.BooleanField(
         default=False, help_text="Never part of what open groups may use by default."
     )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="own_servers",
+        help_text="Whose own server it is: nobody else may use it or learn of it, except admins.",
+    )
     requestable = models.BooleanField(
         default=False,
         db_default=False,  # during an upgrade, the previous version still inserts rows
@@ -262,6 +272,12 @@ class Integration(models.Model):
 
     class Meta:
         ordering = ["slug"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(owner=None) | models.Q(restricted=True, requestable=False),
+                name="own_server_is_for_its_owner",
+            )
+        ]
         permissions = [("use_integration", "Can use the integration's capabilities")]
 
     def __str__(self) -> str:

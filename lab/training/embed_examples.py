@@ -26,5 +26,7 @@ def main(target: Path = VECTORS_FILE) -> None:
     with TemporaryDirectory(prefix="pegboard-examples-") as folder:
         shipped = OnnxEmbedder(prepare_model(Path(folder)))
     sets = (read_small_talk(), read_abilities())
-    write_vectors(shipped.name, {digest_of(texts): embed_examples(texts, shipped) for texts in sets}, target)
+    write_vectors(
+        shipped.name, {digest_of(texts): embed_examples(texts, shipped) for texts in sets}, target
+    )
     print(f"{target}: {sum(map(len, sets))} texts", file=sys.stderr)

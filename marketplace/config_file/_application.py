@@ -134,6 +134,8 @@ def _entries(document: Values) -> Iterator[tuple[Key, Values]]:
         yield ("trusted value", trusted["value"]), _besides(trusted, "value")
     for host in document["allowed_hosts"]:
         yield ("allowed host", host), {}
+    if document["own_servers"]:
+        yield ("setting", "own servers"), {}
 
 
 def _grants(entry: Values, subject: str) -> Iterator[tuple[Key, Values]]:
@@ -171,6 +173,7 @@ _KINDS = (
     "application",
     "trusted value",
     "allowed host",
+    "setting",
 )
 
 
@@ -232,7 +235,7 @@ class FileRun:
             rules: list[TargetedRule] = [*(entry.rules or [])]
             tool_names |= {*(entry.tools or []), *(rule.tool for rule in rules if rule.tool)}
         self._groups = {group.name: group for group in Group.objects.all()}
-        self._integrations = {row.slug: row for row in Integration.objects.all()}
+        self._integrations = {row.slug: row for row in Integration.objects.filter(owner=None)}
         by_name = Q(full_name__in=tool_names) | Q(source_texts__full_name__in=tool_names)
         tools = Capability.objects.filter(by_name).defer("input_schema", "content")
         self._tools = {row.source_full_name: row for row in tools}

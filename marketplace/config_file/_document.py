@@ -298,4 +298,5 @@ class ConfigDocument(Part):
     applications: list[ApplicationEntry] | None = Field(default=None, max_length=MOST_APPLICATIONS)
     trusted_values: list[TrustedValueEntry] | None = Field(default=None, max_length=MOST)
     allowed_hosts: list[Host] | None = Field(default=None, max_length=200)
+    own_servers: bool | None = None
     waiting: list[WaitingEntry] | None = Field(default=None, max_length=MOST)

@@ -31,6 +31,7 @@ from marketplace.config_file.export_service import (
 )
 from marketplace.config_file.text import Path
 from marketplace.installs.integration_management import NotReadyError, set_enabled, uninstall
+from marketplace.installs.own_servers import allow_own_servers
 from marketplace.models import Installation
 
 CAME_FROM = "configuration"
@@ -56,12 +57,18 @@ def apply_allowed_hosts(work: FileRun) -> None:
             forget_private_host(by=work.by, text=str(row))
 
 
+def apply_own_servers(work: FileRun) -> None:
+    """Allow or forbid servers of people's own, if the file says which."""
+    if work.document.own_servers is not None:
+        allow_own_servers(by=work.by, allowed=work.document.own_servers)
+
+
 def apply_integrations(work: FileRun) -> None:
     """Register the file's integrations and change settings; with `prune` uninstall the others."""
     entries = work.document.integrations
     if entries is None:
         return
-    stored = {row.slug: row for row in Integration.objects.all()}
+    stored = {row.slug: row for row in Integration.objects.filter(owner=None)}
     for place, entry in enumerate(entries):
         path: Path = ("integrations", place)
         if entry.slug in {earlier.slug for earlier in entries[:place]}:

@@ -17,7 +17,7 @@ from acl.people.spaces import (
 )
 from catalog.access.grants import grant, list_grants, revoke
 from catalog.access.kept_limits import keep_for, lift, list_kept_rules
-from catalog.access.rules import add_rule, remove_rule
+from catalog.access.rules import ABOUT_SHARED, add_rule, remove_rule
 from catalog.models import Capability, Integration, KeptLimit, Rule
 from marketplace.config_file._application import FileRun
 from marketplace.config_file._document import GroupEntry, PersonEntry, SpaceEntry, TargetedRule
@@ -158,7 +158,8 @@ def _remove_rules(
 def _prune_people(work: FileRun) -> None:
     """Take back everything that was given to people whom the file does not name."""
     usernames = {entry.user for entry in work.document.people or []}
-    for rule in Rule.objects.exclude(user=None).select_related("user", "space__group"):
+    shared = Rule.objects.filter(ABOUT_SHARED)
+    for rule in shared.exclude(user=None).select_related("user", "space__group"):
         if rule.user is not None and rule.user.username not in usernames:
             remove_rule(by=work.by, rule=rule)
     for limit in list_kept_rules().exclude(user=None):
@@ -191,7 +192,7 @@ def _key_of(limit: KeptLimit) -> RuleKey:
 def _stored_rules() -> dict[RuleKey, dict[int, list[Rule]]]:
     rules: dict[RuleKey, dict[int, list[Rule]]] = {}
     related = ("space__group", "integration", "capability", "user", "group")
-    for rule in Rule.objects.select_related(*related).order_by("pk"):
+    for rule in Rule.objects.filter(ABOUT_SHARED).select_related(*related).order_by("pk"):
         key = RuleKey(
             rule.space.group.name,
             rule.space.slug,

@@ -20,7 +20,11 @@ from discovery.flow_guard.rules import distrust_value, remove_flow_rule, set_flo
 from discovery.models import FlowRule, TrustedValue
 from marketplace.config_file._application import EntryChange, FileRun, Waiting, compare
 from marketplace.config_file._document import FlowRuleEntry, SpaceReference
-from marketplace.config_file._integration_step import apply_allowed_hosts, apply_integrations
+from marketplace.config_file._integration_step import (
+    apply_allowed_hosts,
+    apply_integrations,
+    apply_own_servers,
+)
 from marketplace.config_file._limits_step import apply_applications, apply_quotas, apply_waiting
 from marketplace.config_file._rights_step import apply_groups, apply_rights
 from marketplace.config_file.export_service import Values, export_document
@@ -190,6 +194,7 @@ def _apply(by: User | None, document: ReadDocument, *, prune: bool) -> Applied:
     before = export_document()
     apply_groups(work)
     apply_allowed_hosts(work)
+    apply_own_servers(work)
     apply_integrations(work)
     work.load_names()
     apply_policies(work)

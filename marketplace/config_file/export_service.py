@@ -15,6 +15,7 @@ from django.db.models import F, Model
 
 from acl.models import GroupPolicy, Space
 from catalog.access.kept_limits import list_kept_quotas, list_kept_rules, list_kept_settings
+from catalog.access.rules import ABOUT_SHARED
 from catalog.effects.assessment import corrected_columns
 from catalog.formats.secret_redaction import (
     REDACTED,
@@ -38,6 +39,7 @@ from catalog.servers.net.private_hosts import list_private_hosts
 from discovery.applications.service import LIMITS, integrations_of, list_applications
 from discovery.calls.quotas import call_limits, list_quotas
 from discovery.models import FlowRule, Quota, TrustedValue
+from marketplace.installs.own_servers import are_own_servers_allowed
 
 Values = dict[str, Any]
 
@@ -66,14 +68,16 @@ def export_document(*, people: bool = True) -> Values:
         "applications": application_entries(),
         "trusted_values": list(TrustedValue.objects.order_by("value").values("value", "note")),
         "allowed_hosts": sorted(map(str, list_private_hosts())),
+        "own_servers": are_own_servers_allowed(),
         "waiting": sorted(map(waiting_entry, list_kept_settings()), key=waiting_key),
     }
 
 
 def exported_integrations() -> Iterable[Integration]:
     """Return integrations by slug. Those that are being installed for the first time are no part
-    of the configuration yet."""
-    return Integration.objects.exclude(state=ReviewState.PENDING).order_by("slug")
+    of the configuration yet, and people's own servers never are."""
+    shared = Integration.objects.filter(owner=None)
+    return shared.exclude(state=ReviewState.PENDING).order_by("slug")
 
 
 def integration_entry(row: Integration) -> Values:
@@ -167,7 +171,9 @@ def _people() -> list[Values]:
 def _granted(table: type[Model], subject: str, name: str) -> dict[int, list[str]]:
     """Return granted names by the id of the user or the group."""
     names_by_subject: dict[int, list[str]] = defaultdict(list)
-    rows = table._default_manager.values_list(f"{subject}_id", f"content_object__{name}")
+    owner = "owner" if name == "slug" else "integration__owner"
+    shared = table._default_manager.filter(**{f"content_object__{owner}": None})
+    rows = shared.values_list(f"{subject}_id", f"content_object__{name}")
     for pk, granted in sorted(set(rows)):
         names_by_subject[pk].append(granted)
     return names_by_subject
@@ -186,7 +192,7 @@ def _rules() -> dict[int, list[Values]]:
 
 def _stored_rules() -> Any:
     related = ("space__group", "integration", "capability", "user", "group")
-    return Rule.objects.select_related(*related)
+    return Rule.objects.filter(ABOUT_SHARED).select_related(*related)
 
 
 def _kept_rules() -> Any:
@@ -214,7 +220,7 @@ def _distinct(entries: list[Values]) -> list[Values]:
 
 def _tools() -> list[Values]:
     """Return the tools whose settings are not the usual ones."""
-    rows = Capability.objects.exclude(
+    rows = Capability.objects.filter(integration__owner=None).exclude(
         ai_access=Capability.AIAccess.EXECUTE,
         core=False,
         pinned=False,
@@ -243,7 +249,9 @@ def tool_entry(row: Capability) -> Values:
 
 
 def _flow_rules() -> list[Values]:
-    rows = FlowRule.objects.select_related("capability", "space__group", "group")
+    rows = FlowRule.objects.filter(capability__integration__owner=None).select_related(
+        "capability", "space__group", "group"
+    )
     entries = [
         {"mode": row.mode, **({"tool": row.capability.full_name} if row.capability else {})}
         | _where(row)

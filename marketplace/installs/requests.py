@@ -131,14 +131,14 @@ def start_install(
     network: NetworkWish | None = None,
     idempotency_key: str = "",
     wait: timedelta = timedelta(0),
+    owner: User | None = None,
 ) -> Installation:
     """Start an installation for the groups and spaces, or if there are none, for open groups.
 
     `confirmed` is the digest of the command or address that the person was shown. A package without
     an exact version is looked up first, and then waits for confirmation. A repeated idempotency key
-    returns the installation that it started; `wait` bounds the wait for a request with this key
-    that is still in progress. Raises ListingHeldError if the listing's text waits
-    for a review and `by` is no admin.
+    returns the installation that it started; `wait` bounds the wait for one in progress. An `owner`
+    has it alone. ListingHeldError says that a text waits for a review and `by` is no admin.
     """
     groups, spaces, secrets = list(groups), list(spaces), dict(secrets or {})
     places = sorted(group.pk for group in groups), sorted(space.pk for space in spaces)
@@ -151,7 +151,7 @@ def start_install(
     to_show = _check_allowed(by, descriptor, confirmed)
     try:
         with transaction.atomic():
-            integration = _prepare_integration(descriptor)
+            integration = _prepare_integration(descriptor, owner)
             installation = Installation.objects.create(
                 integration=integration,
                 descriptor=column_values(descriptor),
@@ -348,7 +348,7 @@ def _check_allowed(
     return to_show
 
 
-def _prepare_integration(descriptor: IntegrationDescriptor) -> Integration:
+def _prepare_integration(descriptor: IntegrationDescriptor, owner: User | None) -> Integration:
     """Return the integration's row, which nobody can use until the installation is ready."""
     integration = _lock_integration_named(descriptor.slug)
     listing = str(descriptor.source_ref.get("listing") or "")
@@ -359,7 +359,10 @@ def _prepare_integration(descriptor: IntegrationDescriptor) -> Integration:
         raise NameTakenError(reason)
     if integration and (integration.enabled or integration.state != ReviewState.PENDING):
         raise AlreadyInstalledError(descriptor.slug)
-    integration = integration or Integration(slug=descriptor.slug)
+    if integration and integration.owner != owner:
+        raise AlreadyInstalledError(descriptor.slug)
+    integration = integration or Integration(slug=descriptor.slug, owner=owner)
+    integration.restricted = integration.restricted or owner is not None
     (reviewed,) = review_integrations([descriptor])
     for name, value in column_values(reviewed.descriptor).items():
         setattr(integration, name, value)

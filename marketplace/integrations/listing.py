@@ -164,6 +164,7 @@ class IntegrationFilters:
     words: str = ""
     kind: str = ""
     show: str = ""  # works, trouble, needs_admin, waiting, off, update, unused
+    owner: int | None = None  # only their own servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,9 @@ class IntegrationRow:
 
 def list_integrations(filters: IntegrationFilters) -> "QuerySet[Integration]":
     """Return matching integrations by title."""
-    fitting = with_installations(Integration.objects.all())
+    fitting = with_installations(Integration.objects.select_related("owner"))
+    if filters.owner is not None:
+        fitting = fitting.filter(owner=filters.owner)
     if filters.kind:
         fitting = fitting.filter(kind=filters.kind)
     for word in filters.words.split()[:8]:

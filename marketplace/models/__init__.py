@@ -1,7 +1,12 @@
 """Models of the marketplace."""
 
 from marketplace.models.event_log import AuditAnchor, EventLogState, SentCall
-from marketplace.models.installation import Addition, Installation, InstallationEvent
+from marketplace.models.installation import (
+    Addition,
+    Installation,
+    InstallationEvent,
+    OwnServerPolicy,
+)
 from marketplace.models.listing import (
     Listing,
     ListingFile,
@@ -25,6 +30,7 @@ __all__ = [
     "ListingWords",
     "NotificationChannel",
     "NotificationDelivery",
+    "OwnServerPolicy",
     "SentCall",
     "Source",
 ]

@@ -187,3 +187,18 @@ class Addition(JobRow):
 
     def __str__(self) -> str:
         return self.name or word_address(self.address) or str(self.public_id)
+
+
+class OwnServerPolicy(models.Model):
+    """The single row of the switch for servers of people's own."""
+
+    allowed = models.BooleanField(default=False)
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.CheckConstraint(condition=models.Q(pk=1), name="marketplace_ownservers_one")
+        ]
+
+    def __str__(self) -> str:
+        return "allowed" if self.allowed else "not allowed"

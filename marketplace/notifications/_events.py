@@ -86,7 +86,7 @@ def _requests(since: datetime) -> Iterator[Event]:
 
 def _failures(since: datetime) -> Iterator[Event]:
     rows = Integration.objects.filter(
-        enabled=True, state=ReviewState.APPROVED, failing_since__gte=since
+        enabled=True, state=ReviewState.APPROVED, failing_since__gte=since, owner=None
     )
     failing = list(rows.order_by("-failing_since", "pk")[:MOST])
     groups = _groups_of([row.pk for row in failing])

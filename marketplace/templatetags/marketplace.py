@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from catalog.formats.secret_redaction import word_addresses
 from catalog.servers.client.server_problems import label_problem
+from marketplace.installs.own_servers import are_own_servers_allowed
 from marketplace.notifications.kinds.registry import label_kind as label_channel_kind
 from marketplace.offers.kinds.registry import label_kind as label_source_kind
 
@@ -17,6 +18,12 @@ register = template.Library()
 register.filter("problem_label", label_problem)
 register.filter("channel_kind", label_channel_kind)
 register.filter("source_kind", label_source_kind)
+
+
+@register.simple_tag
+def may_add_servers() -> bool:
+    """Return True where people may add servers of their own."""
+    return are_own_servers_allowed()
 
 
 @register.filter

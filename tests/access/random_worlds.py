@@ -22,7 +22,7 @@ def random_world(random: Random) -> World:
         members={(user, group) for user in USERS for group in GROUPS if random.random() < 0.6},
         spaces=random_spaces(random),
         integrations={
-            pk: IntegrationFacts(mostly(), mostly(), random.random() < 0.5, random.random() < 0.7)
+            pk: random_integration(random, enabled=mostly(), approved=mostly())
             for pk in INTEGRATIONS
         },
         capabilities={
@@ -41,6 +41,13 @@ def random_world(random: Random) -> World:
             pk: frozenset(random.sample(INTEGRATIONS, random.randrange(4))) for pk in APPLICATIONS
         },
     )
+
+
+def random_integration(random: Random, *, enabled: bool, approved: bool) -> IntegrationFacts:
+    """Draw an integration, sometimes a person's own server, which is restricted."""
+    if random.random() < 0.25:
+        return IntegrationFacts(enabled, approved, restricted=True, owner=random.choice(USERS))
+    return IntegrationFacts(enabled, approved, random.random() < 0.5, random.random() < 0.7)
 
 
 AI_ACCESS = ["execute"] * 6 + ["propose", "app", "blocked"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -23,7 +24,7 @@ from tests.access.random_worlds import random_target, random_world
 from tests.access.worlds import store, usable
 from tests.examples import EXAMPLES_OF_WORLDS
 from tests.factories import CapabilityFactory, UserFactory
-from tests.oracle import EFFECTS, GrantFacts, IntegrationFacts, RuleFacts, World
+from tests.oracle import EFFECTS, GrantFacts, RuleFacts, World
 
 # User, group, space, capability, before, after.
 Difference = tuple[str, str, str, str, str, str]
@@ -198,7 +199,8 @@ def random_change(random: Random, world: World) -> tuple[Change, World]:
         pk = random.choice(sorted(world.integrations))
         change = Change(verb, target=Integration.objects.get(pk=pk))
         old = world.integrations[pk]
-        after.integrations[pk] = IntegrationFacts(old.enabled, old.approved, verb == "restrict")
+        if old.owner is None:
+            after.integrations[pk] = replace(old, restricted=verb == "restrict")
     return change, after
 
 

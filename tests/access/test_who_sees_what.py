@@ -127,6 +127,7 @@ OTHERS |= {  # tests/applications/test_api.py
 }
 OTHERS |= {"api-additions", "api-addition"}  # tests/openapi/test_adding.py
 OTHERS |= {"api-allowed-hosts"}  # tests/net/test_guard.py
+OTHERS |= {"api-own-servers"}  # tests/installs/test_own_servers.py
 OTHERS |= {"api-sources", "api-source", "api-source-refresh"}  # tests/sources/test_api.py
 OTHERS |= {"api-meta"}  # the same for everyone
 every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.path} {way.query or ''}")

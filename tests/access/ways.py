@@ -115,7 +115,7 @@ def hide_something(people: People, random: Random) -> None:
     words = {"action": action, "description": f"{MESSAGE} {action}", "vector": [1, 0, 0]}
     words["category"] = random.choice(["communication", "other", "payments"])
     words["required_tools"] = ["gmail__send_email", "gmail__search"]
-    match random.randrange(8):
+    match random.randrange(9):
         case 0:
             CapabilityFactory.create(integration=people.payroll, **words)
         case 1:
@@ -143,6 +143,16 @@ def hide_something(people: People, random: Random) -> None:
             give(ended, people.support)
             CapabilityFactory.create(integration=ended, pinned=True, **words)
             end(ended, people.support)
+        case 8:  # another person's own server, whatever else gives it
+            bobs = IntegrationFactory.create(
+                slug=f"d-{action}", restricted=True, owner=people.bob, transport="http"
+            )
+            give(bobs, people.bob)
+            give(bobs, people.support)
+            own = CapabilityFactory.create(integration=bobs, core=True, pinned=True, **words)
+            give(own, people.alice)
+            root = Space.objects.get(group=people.support, parent=None)
+            lay_down(Rule.Effect.ALLOW, own, root)
     hidden = Capability.objects.latest("pk")
     for user in (people.bob, people.alice):
         remember(hidden, user, people.support)

@@ -88,6 +88,7 @@ def integration_row(pk: int, facts: IntegrationFacts) -> Integration:
         state=REVIEW[facts.approved],
         restricted=facts.restricted,
         requestable=facts.requestable,
+        owner_id=facts.owner,
     )
 
 

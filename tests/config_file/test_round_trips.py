@@ -16,7 +16,13 @@ from acl.people.spaces import create_space, rename_space
 from catalog.access.grants import grant, set_application_executes, set_requestable, set_restricted
 from catalog.access.rules import add_rule
 from catalog.formats.descriptors import IntegrationDescriptor, Loaded
-from catalog.models import Capability, Integration, KeptLimit, Rule
+from catalog.models import (
+    Capability,
+    Integration,
+    IntegrationUserPermission,
+    KeptLimit,
+    Rule,
+)
 from catalog.readiness.obstacles import OWN_INTEGRATIONS
 from catalog.registration.admin_corrections import correct_capability
 from catalog.registration.register import register
@@ -30,6 +36,7 @@ from marketplace.config_file.apply_service import apply_text
 from marketplace.config_file.export_service import export_document
 from marketplace.config_file.text import write_document
 from marketplace.installs.integration_management import set_enabled
+from marketplace.installs.own_servers import allow_own_servers
 from tests.examples import EXAMPLES_OF_STORIES
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory
 
@@ -75,6 +82,8 @@ def test_export_changes_nothing_where_it_comes_from(seed: int) -> None:
 
             assert (applied.changes, applied.waiting) == ((), ())
         assert write_document(export_document()) == exported
+        assert "hers-1" not in exported
+        assert IntegrationUserPermission.objects.filter(content_object__slug="hers-1").exists()
         transaction.set_rollback(True)
 
 
@@ -116,6 +125,14 @@ def _add_oddities(random: Random) -> None:
         "description": random.choice(["", "line\n\nline: -", "x" * 9_000]),
         "enabled": random.random() < 0.5,
     }
+    own = IntegrationFactory.create(
+        slug="hers-1", transport="http", restricted=True, owner=UserFactory.create(), enabled=True
+    )
+    grant(by=None, target=own, user=own.owner)
+    tool = CapabilityFactory.create(integration=own, core=True)
+    root = Space.objects.filter(parent=None).first()
+    if root is not None:
+        add_rule(by=None, space=root, effect=Rule.Effect.DENY, capability=tool)
     IntegrationFactory.create(slug="odd", kind="mcp", transport="http", endpoint=address, **odd)
     kind = random.choice(["skill", "extension", "channel", "voice", "manifest", "catalog"])
     IntegrationFactory.create(slug="contents", kind=kind, transport="", endpoint="", **odd)
@@ -239,6 +256,7 @@ def _lay_down_rule(random: Random, target: Any, groups: list[Group], people: lis
 
 
 def _set_policies(random: Random, tools: list[Capability], groups: list[Group]) -> None:
+    allow_own_servers(by=None, allowed=random.random() < 0.5)
     row = Capability.objects.get(pk=random.choice(tools).pk)
     changes: dict[str, Any] = random.choice(
         [
@@ -296,6 +314,7 @@ def _wipe(tools: list[Capability]) -> None:
     FlowRule.objects.all().delete()
     Quota.objects.all().delete()
     TrustedValue.objects.all().delete()
+    allow_own_servers(by=None, allowed=False)
     Rule.objects.all().delete()
     known = {tool.integration_id for tool in tools}
     others = Integration.objects.exclude(pk__in=known).exclude(slug__in=OWN_INTEGRATIONS)

@@ -6,6 +6,7 @@ import re
 import tomllib
 from base64 import b64decode
 from collections.abc import Callable
+from datetime import timedelta
 from random import Random
 from typing import Any, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -16,14 +17,20 @@ from cryptography.fernet import Fernet
 from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.db import connection as database
+from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 from playwright.sync_api import Page, expect
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
+from acl.keys.lifecycle import create_key
+from acl.models import ApiKey
 from acl.people.spaces import create_space, ensure_root
-from catalog.models import Integration
+from catalog.models import Capability, Integration
 from catalog.servers.secrets.sealed_values import values_for
 from discovery.mcp.connect._client_setups import CLIENTS, ClientAddress, Setup
 from marketplace.models import Addition, Installation
@@ -363,3 +370,48 @@ def test_page_in_a_browser(
     expect(page.get_by_text("Waiting for a worker.")).to_have_count(3)
     if folder:
         page.screenshot(path=f"{folder}/together-after-{width}.png")
+
+
+@given(
+    st.lists(st.sampled_from(["seen", "new", "revoked", "expired", "bobs", "select"]), max_size=5)
+)
+@hypothesis_settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_connect_says_when_each_assistant_was_last_seen(
+    as_alice: Client, alice: User, admin: User, support: Group, kinds: list[str]
+) -> None:
+    ApiKey.objects.all().delete()
+    for number, kind in enumerate(kinds):
+        key, _raw = create_key(
+            by=None, name=f"{kind}-{number}-key", group=support,
+            owner=admin if kind == "bobs" else alice,
+            scopes=["select"] if kind == "select" else ["discover"],
+        )  # fmt: skip
+        ApiKey.objects.filter(pk=key.pk).update(
+            last_used_at=Now() - timedelta(minutes=2) if kind == "seen" else None,
+            revoked_at=Now() if kind == "revoked" else None,
+            expires_at=Now() - timedelta(hours=1) if kind == "expired" else None,
+        )
+
+    page = as_alice.get(PAGE).text
+
+    shown = [f"{kind}-{number}-key" in page for number, kind in enumerate(kinds)]
+    assert shown == [kind in {"seen", "new"} for kind in kinds]
+    assert page.count("last seen 2\xa0minutes ago") == kinds.count("seen")
+    assert page.count("not seen yet") == kinds.count("new")
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+def test_address_is_tested_from_the_page(
+    page: Page, alice: User, gmail: Capability, live_server: LiveServer
+) -> None:
+    sign_in(page, alice, live_server)
+    page.goto(PAGE)
+    page.get_by_role("button", name="Test").click()
+
+    expect(page.locator("#test-said")).to_contain_text(re.compile(r"It works: \d+ tools answered"))
+
+    gmail.integration.delete()
+    User.groups.through.objects.all().delete()
+    page.get_by_role("button", name="Test").click()
+    expect(page.locator("#test-said")).to_contain_text("It does not work")

@@ -80,6 +80,8 @@ ASKED_FOR = {
     "GET api/v1/allowed-hosts": ADMIN,
     "POST api/v1/allowed-hosts": ADMIN,
     "DELETE api/v1/allowed-hosts": ADMIN,
+    "GET api/v1/own-servers": ADMIN,
+    "PUT api/v1/own-servers": ADMIN,
     "POST api/v1/additions": ADMIN,
     "GET api/v1/additions/": ADMIN,
     "GET api/v1/access/explain": (*DISCOVER, *ADMIN),

@@ -49,6 +49,7 @@ from discovery.models import Call, Chat, ChatMessage, ChatModel, ModelRequest, T
 from discovery.teaching.message_proposals import import_messages, open_proposals
 from discovery.teaching.taught_messages import Decision, decide
 from marketplace.additions._listing import store_server
+from marketplace.installs.own_servers import allow_own_servers
 from marketplace.listings.search import describe_missing
 from marketplace.listings.store import store_listings
 from marketplace.models import (
@@ -149,7 +150,24 @@ def build() -> World:
     _risks()
     _taught(world)
     _icons(world)
+    _own_servers(world)
     return world
+
+
+def _own_servers(world: World) -> None:
+    """Allow own servers, and create two of alice: one works, one fails."""
+    allow_own_servers(by=None, allowed=True)
+    for title in ("Tide tables", LONG[:60]):
+        row = IntegrationFactory.create(
+            slug=f"own-{title[:4].lower()}", title=title, transport="http", owner=world.alice,
+            endpoint="https://tides.example/mcp", restricted=True,
+            description="Heights and times of tides.",
+        )  # fmt: skip
+        CapabilityFactory.create(integration=row, action="find", description="Find the next tide.")
+        give(row, world.alice)
+    Integration.objects.filter(title=LONG[:60], owner=world.alice).update(
+        connection="failing", health="The server could not be reached."
+    )
 
 
 def _icons(world: World) -> None:

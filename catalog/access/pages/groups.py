@@ -224,7 +224,7 @@ class NewGroupForm(forms.Form):
         initial="listed",
     )
     integrations = forms.ModelMultipleChoiceField(
-        queryset=Integration.objects.order_by("title", "pk"),
+        queryset=Integration.objects.filter(owner=None).order_by("title", "pk"),
         to_field_name="slug",
         required=False,
         error_messages={"invalid_choice": gettext_lazy("There is no such integration.")},

@@ -14,6 +14,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
+from acl.keys.listing import usable_keys_of
 from acl.models import Space
 from acl.rights.caller_lookup import Caller
 from acl.web.frame import PageRequest, frame_of, render_page
@@ -25,6 +26,7 @@ from discovery.metatools.registry import META_TOOLS
 
 # MCP addresses of a person, to give to a client, with the number of tools behind each.
 
+MOST_SEEN = 12  # assistants, those that were there last
 MOST_SHOWN = 200  # integrations or spaces to choose from; others are found by their address
 
 
@@ -157,6 +159,8 @@ def connect(request: PageRequest) -> HttpResponse:
         "can_sign_in": can_sign_in,
         "by_key": by_key,
         "setup": client.set_up(connection),
+        # Of clients that signed in, and of keys for those that cannot.
+        "seen": usable_keys_of(request.user)[:MOST_SEEN],
     }
     template = "tools/connect.html" + ("#setup" if request.htmx else "")
     return render_page(request, template, context, frame=frame)

@@ -6,12 +6,16 @@ from marketplace.integrations.pages import (
     integration_actions,
     network,
     overview,
+    own_servers,
     reviews,
     shared_credentials,
 )
 
 urlpatterns = [
     path("allowed-hosts/", network.hosts, name="allowed-hosts"),
+    path("own-servers/", own_servers.own_server_policy, name="own-server-policy"),
+    path("tools/own-servers/", own_servers.own_servers, name="own-servers"),
+    path("tools/own-servers/<slug:slug>/remove/", own_servers.remove, name="own-server-remove"),
     path("integrations/", overview.integrations, name="integrations"),
     path("integrations/<slug:slug>/", overview.integration, name="integration"),
     path("integrations/<slug:slug>/check/", integration_actions.check, name="integration-check"),

@@ -1,0 +1,37 @@
+"""Servers that people add for themselves: an owner, whom the record of rights keeps."""
+
+import django.db.models.deletion
+from django.conf import settings
+from django.db import migrations, models
+
+from catalog.models import Integration
+
+WITH_OWNER = [
+    trigger
+    for trigger in Integration.triggers
+    if "owner_id" in trigger.each or "'owner_id'" in trigger.arguments
+]
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ("catalog", "0051_private_hosts"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name="integration",
+            name="owner",
+            field=models.ForeignKey(blank=True, editable=False, help_text="Whose own server it is: nobody else may use it or learn of it, except admins.", null=True, on_delete=django.db.models.deletion.CASCADE, related_name="own_servers", to=settings.AUTH_USER_MODEL),
+        ),
+        migrations.AddConstraint(
+            model_name="integration",
+            constraint=models.CheckConstraint(condition=models.Q(("owner", None), models.Q(("requestable", False), ("restricted", True)), _connector="OR"), name="own_server_is_for_its_owner"),
+        ),
+        *(
+            migrations.RunSQL(trigger.drop_sql() + trigger.create_sql(), migrations.RunSQL.noop)
+            for trigger in WITH_OWNER
+        ),
+    ]
