@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.query_vectors import EmbeddedTexts
 from discovery.select import example_texts
-from discovery.select._glossary import add_english
-from discovery.select._glossary import is_foreign
+from discovery.select._glossary import add_english, is_foreign
 from discovery.select.example_texts import (
     digest_of,
     embed_examples,
