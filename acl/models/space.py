@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _lazy
+from django.utils.translation import gettext_lazy
 from guardian.models import GroupObjectPermissionBase, UserObjectPermissionBase
 
 from acl.platform.migration_operations import DatabaseTrigger, Triggers
@@ -123,9 +123,9 @@ class RuleBase(models.Model):
     """A rule in a space. Which of several wins is described in `acl/rights/precedence_sql.py`."""
 
     class Effect(models.IntegerChoices):
-        DENY = 0, _lazy("deny")
-        PROPOSE = 1, _lazy("propose")
-        ALLOW = 2, _lazy("allow")
+        DENY = 0, gettext_lazy("deny")
+        PROPOSE = 1, gettext_lazy("propose")
+        ALLOW = 2, gettext_lazy("allow")
 
     space = models.ForeignKey(Space, models.CASCADE, related_name="+")
     effect = models.SmallIntegerField(choices=Effect.choices)

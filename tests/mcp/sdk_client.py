@@ -103,5 +103,5 @@ async def drive(
 
 @pytest.fixture(autouse=True)
 def _settings_of_sign_in(settings: Settings) -> None:
-    """Let all tests register from one address."""
+    """Register all clients from one address, as tests do."""
     settings.PEGBOARD_RATE_REGISTRATIONS = settings.PEGBOARD_RATE_PER_ADDRESS = 10_000_000
