@@ -28,6 +28,7 @@ from catalog.embedding import configured_embedder
 from catalog.embedding.embedder import Vectors
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.shipped_model import model_folder
+from tests.access.people import People, invite
 from tests.databases import _databases_are_the_owners as _databases_are_the_owners
 from tests.databases import _flush_is_quick as _flush_is_quick
 from tests.databases import django_db_modify_db_settings as django_db_modify_db_settings
@@ -69,6 +70,18 @@ def _passwords_are_quick() -> Iterator[None]:
     """Hash passwords with one iteration instead of a million: hashing dominates creating users."""
     quick = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     with override_settings(PASSWORD_HASHERS=quick):
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _static_files_are_plain() -> Iterator[None]:
+    """Serve static files without hashed names, since they were not collected.
+
+    Their folder is there, for whose absence Whitenoise warns.
+    """
+    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
+    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    with override_settings(STORAGES={**settings.STORAGES, "staticfiles": plain}):
         yield
 
 
@@ -162,6 +175,12 @@ def _english_again() -> Iterator[None]:
     """Leave no language behind that a request or a test asked for."""
     yield
     translation.deactivate()
+
+
+@pytest.fixture
+def people(db: None) -> People:
+    """Invite alice and bob of support, and charlie of finance."""
+    return invite()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -39,3 +39,10 @@ def begin_session(client: Client, user: User, backend: str | None = None) -> Non
     user.last_login = timezone.now()
     User.objects.filter(pk=user.pk).update(last_login=user.last_login)
     client.cookies[settings.SESSION_COOKIE_NAME] = key
+
+
+def session_of(user: User) -> Client:
+    """Return a browser in which the user is signed in."""
+    client = Client()
+    client.force_login(user)
+    return client

@@ -13,8 +13,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.keys.lifecycle import OVERLAP, create_key, revoke_key, rotate_key
-from acl.models import ApiKey
-from acl.rights.caller_lookup import CallerRefused
+from acl.models import ApiKey, Application
+from acl.models.application import LONGEST_NAME
+from acl.rights.caller_lookup import CallerRefused, application_of
 from acl.rights.delegation.authority import KeyHolder
 from acl.web.request_callers import principal_of
 from acl.web.serializers import Flag, Number, StrictSerializer, Text
@@ -29,6 +30,9 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
     group = serializers.SerializerMethodField(help_text="The first of the key's groups.")
     groups = serializers.SerializerMethodField()
     owner = serializers.CharField(source="owner.username", allow_null=True, default=None)
+    application = serializers.CharField(
+        source="application.name", allow_null=True, default=None, help_text="Its chat application."
+    )
     scopes = serializers.ListField(child=serializers.ChoiceField(ApiKey.Scope.choices))
 
     class Meta:
@@ -41,6 +45,7 @@ class KeySerializer(serializers.ModelSerializer[ApiKey]):
             "all_groups",
             "owner",
             "acts_for_users",
+            "application",
             "scopes",
             "prefix",
             "created_at",
@@ -93,6 +98,13 @@ class CreateKeySerializer(StrictSerializer):
         max_length=len(ApiKey.Scope),
     )
     expires_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    application = Text(
+        max_length=LONGEST_NAME,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="The chat application that it belongs to; a key of one makes keys of it only.",
+    )
 
 
 class RotateKeySerializer(StrictSerializer):
@@ -132,6 +144,9 @@ class KeysView(APIView):
         serializer.is_valid(raise_exception=True)
         fields = serializer.validated_data
         groups = _groups(request, {*fields["groups"], *filter(None, [fields["group"]])})
+        # A foreign application is refused as an unknown one is.
+        name = fields["application"]
+        application_id = application_of(principal_of(request), name) if name else None
         key, raw = create_key(
             by=principal_of(request),
             name=fields["name"],
@@ -141,6 +156,7 @@ class KeysView(APIView):
             owner=_owner(request, groups, fields["owner"]),
             acts_for_users=fields["acts_for_users"],
             expires_at=fields["expires_at"],
+            application=Application.objects.filter(pk=application_id or 0).first(),
         )
         return Response(_with_text(key, raw), status=201)
 
@@ -182,7 +198,11 @@ class RotateKeyView(APIView):
 
 
 def _keys(request: Request) -> QuerySet[ApiKey]:
-    keys = ApiKey.objects.filter(connection=None).select_related("owner").prefetch_related("groups")
+    keys = (
+        ApiKey.objects.filter(connection=None)
+        .select_related("owner", "application")
+        .prefetch_related("groups")
+    )
     return keys.filter(_within(request)).order_by("-created_at", "pk")
 
 

@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import PurePath
 
+from anyascii import anyascii
+
 from catalog.formats.package_names import NotAPackageError, parse_package
 from catalog.formats.text_cleanup import clean_name
 
@@ -46,6 +48,7 @@ _HASH_LENGTH = 8
 _SEPARATORS = r"\s._/@:,;!?'\"()\[\]{}&|–—-"  # noqa: RUF001 - titles do use the long dashes
 _UNREPRESENTABLE = re.compile(rf"[^a-zA-Z0-9{_SEPARATORS}]")
 _ACCENTS = re.compile(r"[\u0300-\u036f]")
+_FOREIGN = re.compile(r"[^\x00-\x7f]+")
 
 
 def slug_for(title: str) -> str:
@@ -55,8 +58,7 @@ def slug_for(title: str) -> str:
     letters never give another integration's slug.
     """
     name = clean_name(title).text
-    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", name)).lower()
-    slug = re.sub(r"[^a-z0-9_]+", "-", plain)
+    slug = re.sub(r"[^a-z0-9_]+", "-", _in_latin(name, "-").lower())
     slug = re.sub(r"_{2,}", "_", slug).strip("-_")
     if (
         SLUG.fullmatch(slug)
@@ -80,7 +82,7 @@ def full_name_for(
 def short_form(kind: str, integration: str, action: str, declared_id: str = "") -> str:
     """Return a readable hashed name, for when the plain one is illegal or taken."""
     identity = "\n".join((kind, integration, action, declared_id))
-    readable = re.sub(r"[^a-zA-Z0-9_-]+", "_", action).strip("_-")
+    readable = re.sub(r"[^a-zA-Z0-9_-]+", "_", _in_latin(action, "_")).strip("_-")
     if action == integration:
         return _with_hash(readable, identity, _NAME_LENGTH, separator="_")
     # `uber.ride` of the server `uber` reads as uber__ride_…, not as uber__uber_ride_….
@@ -129,6 +131,15 @@ def server_name(command: Sequence[str], address: str = "") -> str:
         images = [word for word in words if is_image and "/" in word and "=" not in word]
         name = (images or [*reversed(words)] or [command[0]])[0].rpartition("/")[2]
     return slug_for(name.partition(":")[0].partition("@")[0].removesuffix(".py") or "server")
+
+
+def _in_latin(name: str, separator: str) -> str:
+    """Return the name in Latin letters, as its script is usually read: 天气 as Tian Qi."""
+    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", name))
+    # Each syllable of Chinese begins with a capital letter, and no blank is between them.
+    return _FOREIGN.sub(
+        lambda run: re.sub(r"(?<=[a-z0-9])(?=[A-Z])", separator, anyascii(run.group())), plain
+    )
 
 
 def _without_prefix(readable: str, integration: str) -> str:

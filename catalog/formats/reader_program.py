@@ -21,7 +21,7 @@ _LONGEST_NAME = 500
 # Packages that the formats of documents need, beside the standard library.
 PACKAGES = (
     *("yaml", "_yaml", "nh3", "regex", "openapi_pydantic", "pydantic", "pydantic_core"),
-    *("annotated_types", "typing_inspection", "typing_extensions", "jsonschema_rs"),
+    *("annotated_types", "typing_inspection", "typing_extensions", "jsonschema_rs", "anyascii"),
 )
 # And those that pictures need, which no other document is shown.
 PICTURE_PACKAGES = ("PIL",)

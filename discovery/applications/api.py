@@ -256,7 +256,7 @@ class ApplicationKeysView(AdminView):
     def get(self, request: Request, pk: int) -> Response:
         """List its keys, newest first, revoked ones as well."""
         application = get_object_or_404(Application, pk=pk)
-        keys = ApiKey.objects.filter(application=application).select_related("owner")
+        keys = application.keys.select_related("owner", "application")
         return Response(KeySerializer(keys.prefetch_related("groups"), many=True).data)
 
     @extend_schema(

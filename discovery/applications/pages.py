@@ -84,6 +84,24 @@ class ApplicationForm(forms.Form):
             if name not in {"reach", "integrations"}:
                 field.widget.attrs["class"] = "input"
 
+    @staticmethod
+    def values_of(application: Application) -> dict[str, Any]:
+        """Return the values that the form of a stored application begins with."""
+        defaults = dict(application.defaults)
+        executes = defaults.pop("client_executes", None)
+        below = application.alert_below
+        return {
+            **defaults,
+            "client_executes": "" if executes is None else YES if executes else NO,
+            "name": application.name,
+            "description": application.description,
+            "group": application.group_id,
+            "reach": "chosen" if application.integrations else "all",
+            "integrations": application.integrations,
+            **{limit: getattr(application, limit) for limit in LIMITS},
+            "alert_percent": None if below is None else round(below * 100),
+        }
+
     def application(self) -> ApplicationFields:
         """Return the fields as the service takes them."""
         data = self.cleaned_data
@@ -102,24 +120,6 @@ class ApplicationForm(forms.Form):
             **{limit: data[limit] for limit in LIMITS},
             alert_below=None if percent is None else percent / 100,
         )
-
-
-def _initial(application: Application) -> dict[str, Any]:
-    """Return the values that the form of a stored application begins with."""
-    defaults = dict(application.defaults)
-    executes = defaults.pop("client_executes", None)
-    below = application.alert_below
-    return {
-        **defaults,
-        "client_executes": "" if executes is None else YES if executes else NO,
-        "name": application.name,
-        "description": application.description,
-        "group": application.group_id,
-        "reach": "chosen" if application.integrations else "all",
-        "integrations": application.integrations,
-        **{limit: getattr(application, limit) for limit in LIMITS},
-        "alert_percent": None if below is None else round(below * 100),
-    }
 
 
 @admins_only
@@ -178,7 +178,7 @@ def edit_application(request: PageRequest, pk: int) -> HttpResponse:
 
 def _edit(request: PageRequest, row: Application | None) -> HttpResponse:
     data = request.POST if request.method == "POST" else None
-    form = ApplicationForm(data, initial=_initial(row) if row else None)
+    form = ApplicationForm(data, initial=ApplicationForm.values_of(row) if row else None)
     if form.is_bound and form.is_valid():
         fields = form.application()
         try:

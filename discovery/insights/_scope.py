@@ -1,6 +1,6 @@
 """The scope of Insights: a period, whose turns, and which tools the viewer may see."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import QuerySet
 
+from acl.models import Application
 from acl.rights.caller_lookup import Caller
 from catalog.access.group_scope import capabilities_of, denied_to_all
 from catalog.capabilities.runtime_state import IS_OVER
@@ -117,12 +118,38 @@ _OF_SPACES = _NEWEST.format(
 )
 
 
+# Of a group those that it owns.
+_OF_APPLICATIONS = """
+SELECT a.id, newest.* FROM acl_application a
+CROSS JOIN LATERAL (
+  SELECT o.id, o.status, o.score FROM discovery_outcome o
+  WHERE o.application_id = a.id ORDER BY o.id DESC LIMIT %(size)s
+) newest
+WHERE %(group)s::bigint IS NULL OR a.group_id = %(group)s
+ORDER BY a.name, a.id
+"""
+
+
 def list_windows(group_id: int | None) -> list[Window]:
     """Return the windows of a group and its spaces, or those of all groups and of everyone."""
     windows = [] if group_id is not None else _global_window()
     windows += _windows(_OF_GROUPS, group_id, lambda group: WindowScope("group", group))
     windows += _windows(_OF_ROOTS, group_id, lambda group: WindowScope("space", group))
-    return windows + _windows(_OF_SPACES, group_id, lambda *place: WindowScope("space", *place))
+    windows += _windows(_OF_SPACES, group_id, lambda *place: WindowScope("space", *place))
+    return windows + list_application_windows(group_id)
+
+
+def list_application_windows(group_id: int | None) -> list[Window]:
+    """Return the windows of the applications that a group owns, or of all applications."""
+    return _windows(
+        _OF_APPLICATIONS, group_id, lambda key: WindowScope("application", application_id=key)
+    )
+
+
+def name_applications(windows: Sequence[Window]) -> dict[int, str]:
+    """Return the names of the applications among windows, by id."""
+    keys = [window.scope.application_id or 0 for window in windows]
+    return dict(Application.objects.filter(pk__in=keys).values_list("pk", "name"))
 
 
 def _global_window() -> list[Window]:

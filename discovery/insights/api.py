@@ -15,11 +15,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.models import ApiKey, Space
+from acl.models import ApiKey, Application, Space
 from acl.rights.caller_lookup import CallerRefused
 from acl.rights.delegation.authority import KeyHolder
 from acl.web.request_callers import named_application, own_group, principal_of
-from discovery.insights._scope import InsightsScope
+from discovery.insights._scope import InsightsScope, list_application_windows
 from discovery.insights.figures import report_figures
 from discovery.turns import serializers as bodies
 from discovery.turns.outcome_windows import read_stored_windows
@@ -49,7 +49,11 @@ class WindowsView(APIView):
         serializer.is_valid(raise_exception=True)
         group = find_named_group(request, serializer.validated_data["group"])
         windows = read_stored_windows(group.pk if group else None)
-        places = _places((window.scope.group_id, window.scope.space_id) for window in windows)
+        windows += list_application_windows(group.pk if group else None)
+        places = _places(
+            (window.scope.group_id, window.scope.space_id, window.scope.application_id)
+            for window in windows
+        )
         rows = [
             {**bodies.OutcomeWindowSerializer(window).data, "place": place}
             for window, place in zip(windows, places, strict=True)
@@ -78,7 +82,9 @@ class AlertsView(APIView):
         alerts = list_alerts(group.pk if group else None)
         limit, offset = values["limit"], values["offset"]
         page_alerts = list(alerts[offset : offset + limit])
-        places = _places((alert.group_id, alert.space_id) for alert in page_alerts)
+        places = _places(
+            (alert.group_id, alert.space_id, alert.application_id) for alert in page_alerts
+        )
         rows = [
             {**bodies.AlertSerializer(alert).data, "place": place}
             for alert, place in zip(page_alerts, places, strict=True)
@@ -161,15 +167,19 @@ def find_named_group(request: Request, name: str) -> Group | None:
     return group
 
 
-def _places(pairs: Iterable[tuple[int | None, int | None]]) -> list[dict[str, str | None]]:
-    """Return the names of groups and spaces; None for deleted ones."""
-    place_pairs = list(pairs)
-    groups = Group.objects.in_bulk([group for group, _ in place_pairs if group])
-    spaces = Space.objects.in_bulk([space for _, space in place_pairs if space])
+def _places(
+    keys: Iterable[tuple[int | None, int | None, int | None]],
+) -> list[dict[str, str | None]]:
+    """Return the names of groups, spaces and applications; None for deleted ones."""
+    places = list(keys)
+    groups = Group.objects.in_bulk([group for group, _, _ in places if group])
+    spaces = Space.objects.in_bulk([space for _, space, _ in places if space])
+    applications = Application.objects.in_bulk([key for _, _, key in places if key])
     return [
         {
             "group": groups[group].name if group in groups else None,
             "space": spaces[space].slug if space in spaces else None,
+            "application": applications[key].name if key in applications else None,
         }
-        for group, space in place_pairs
+        for group, space, key in places
     ]

@@ -263,10 +263,11 @@ class Called(models.Model):
 # Alerts on bad outcomes.
 
 
-class OutcomeAlert(models.Model):
+class OutcomeAlert(ApplicationColumns):
     """An alert: the rate of an outcome window fell below the threshold.
 
-    `scope` is the window's key. Without a group it concerns the whole deployment.
+    `scope` is the window's key. Without a group it concerns the whole deployment. That of an
+    application names it, and the group that owns it.
     """
 
     class Severity(models.TextChoices):
@@ -303,3 +304,11 @@ class OutcomeAlert(models.Model):
 
     def __str__(self) -> str:
         return f"{self.scope}: {self.reason}"
+
+    @property
+    def whose(self) -> str:
+        """Return the name of the application or group that it concerns, or "" for everyone. Needs
+        its related rows. A deleted application has its number."""
+        if self.application_id is not None:
+            return self.application.name if self.application else f"#{self.application_id}"
+        return self.group.name if self.group else ""

@@ -18,8 +18,9 @@ from safetensors.numpy import save_file
 from acl.platform.redis_circuit import attempt
 from catalog.embedding.configured_embedder import answering_embedder
 from catalog.embedding.embedder import Embedder, EmbedderUnavailable, Vectors, normalize_rows
+from catalog.embedding.multilingual_embedder import multilingual_embedder
 from catalog.embedding.query_vectors import EmbeddedTexts
-from discovery.select._glossary import add_english
+from discovery.select._glossary import add_english, is_foreign
 
 # The shipped model's vectors of the example texts, which come with Pegboard as its weights do.
 # Embedding 2,500 texts takes seconds, and nobody's first message should wait for that. A file by
@@ -30,8 +31,12 @@ VECTORS_FILE = Path(__file__).parent / "example_vectors.safetensors"
 
 
 def digest_of(texts: Sequence[str]) -> str:
-    """Return what names the vectors of these texts."""
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    """Return what names the vectors of these examples, with the glosses that they get now."""
+    return hashlib.sha256("\n".join(_with_glosses(texts)).encode()).hexdigest()
+
+
+def _with_glosses(texts: Sequence[str]) -> list[str]:
+    return [add_english((text,))[0] for text in texts]
 
 
 def read_vectors(model: str, digest: str, file: Path = VECTORS_FILE) -> Vectors | None:
@@ -101,9 +106,21 @@ class PerModel(Generic[Made]):
 
 
 def read_examples(name: str) -> list[str]:
-    """Read the lines of a file in this package, with glosses as messages get."""
-    lines = (files("discovery.select") / name).read_text(encoding="utf-8").splitlines()
-    return [add_english((line,))[0] for line in lines]
+    """Read the lines of a file in this package."""
+    return (files("discovery.select") / name).read_text(encoding="utf-8").splitlines()
+
+
+def embed_examples(texts: Sequence[str], embedder: Embedder) -> Vectors:
+    """Return one unit vector per example, read as a message would be.
+
+    An English one gets glosses, and one in another language is read by the multilingual model,
+    where there is one: examples that another model had read would be like no message.
+    """
+    vectors = embedder.embed(_with_glosses(texts))
+    foreign = [place for place, text in enumerate(texts) if is_foreign(text)]
+    if foreign and (multilingual := multilingual_embedder(embedder.name)):
+        vectors[foreign] = multilingual.embed([texts[place] for place in foreign])
+    return vectors
 
 
 def _embed(texts: list[str], embedder: Embedder) -> Vectors:
@@ -118,7 +135,7 @@ def _embed_once(texts: list[str], embedder: Embedder, digest: str) -> Vectors:
     cached = attempt(lambda redis: redis.get(key), default=None)
     if isinstance(cached, bytes) and len(cached) == len(texts) * embedder.dimension * 4:
         return np.frombuffer(cached, dtype=np.float32).reshape(len(texts), embedder.dimension)
-    vectors = embedder.embed(texts)
+    vectors = embed_examples(texts, embedder)
     seconds = settings.PEGBOARD_QUERY_CACHE_SECONDS
     if seconds:
         attempt(lambda redis: redis.set(key, vectors.tobytes(), ex=seconds), default=None)

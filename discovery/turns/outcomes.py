@@ -120,7 +120,7 @@ def read_window_at(group_id: int, space_id: int | None) -> Window:
 
 def list_alerts(group_id: int | None) -> QuerySet[OutcomeAlert]:
     """Return the alerts of a group, or all alerts, newest first."""
-    alerts = OutcomeAlert.objects.select_related("group").order_by("-at", "-pk")
+    alerts = OutcomeAlert.objects.select_related("group", "application").order_by("-at", "-pk")
     return alerts if group_id is None else alerts.filter(group=group_id)
 
 
@@ -235,6 +235,7 @@ def _create_alert_once(
         scope=window.scope.key,
         # Those who own an application are told of it.
         group_id=application.group_id if application else window.scope.group_id,
+        application=application,
         space_id=window.scope.space_id,
         severity=OutcomeAlert.Severity.CRITICAL if critical else OutcomeAlert.Severity.WARNING,
         reason=f"Of the last {window.samples} turns {window.failed} failed and {window.partial}"

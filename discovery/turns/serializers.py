@@ -17,7 +17,7 @@ from discovery.turns.select_serializers import SelectRequestSerializer, WindowSe
 
 MOST_CALLED = 50
 MOST_RESULTS = 20
-SCOPES = ("space", "group", "global")
+SCOPES = ("space", "group", "global", "application")
 
 
 class PlanRequestSerializer(WindowSerializer, SelectRequestSerializer):
@@ -43,10 +43,12 @@ class OutcomeWindowSerializer(serializer_for(Window)):  # type: ignore[misc]  # 
 
 
 class OutcomePlaceSerializer(serializers.Serializer[Any]):
-    """Group and space of a window or alert; null for all groups, or for the root."""
+    """Group and space of a window or alert; null for all groups, or for the root. That of an
+    application has its name."""
 
     group = serializers.CharField(allow_null=True)
     space = serializers.CharField(allow_null=True)
+    application = serializers.CharField(allow_null=True)
 
 
 class NamedWindowSerializer(OutcomeWindowSerializer):

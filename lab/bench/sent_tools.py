@@ -63,7 +63,7 @@ def main() -> None:
     from catalog.embedding.multilingual_model import prepare_multilingual
     from catalog.embedding.onnx_embedder import OnnxEmbedder
     from catalog.embedding.shipped_model import prepare_model
-    from discovery.select.example_texts import read_abilities
+    from discovery.select.example_texts import embed_examples, read_abilities
     from discovery.select.ranking.fusion import GENERAL, scale_of
     from marketplace.offers.kinds.starter import FOLDER
 
@@ -71,7 +71,7 @@ def main() -> None:
         root = Path(model)
         embedder = OnnxEmbedder(prepare_model(root))
         prepare_multilingual(root)
-        abilities = embedder.embed(read_abilities())
+        abilities = embed_examples(read_abilities(), embedder)
         own = scale_of(embedder.name)
         places = {"starter": FOLDER / "labelled", **{name: folder / name for name in SETS}}
         with override_settings(PEGBOARD_MODEL_DIR=root):

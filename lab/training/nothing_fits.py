@@ -330,7 +330,7 @@ def main() -> None:
     from catalog.embedding.multilingual_model import prepare_multilingual
     from catalog.embedding.onnx_embedder import OnnxEmbedder
     from catalog.embedding.shipped_model import prepare_model
-    from discovery.select.example_texts import read_abilities
+    from discovery.select.example_texts import embed_examples, read_abilities
     from discovery.select.ranking.fit import WEIGHTS_FILE
 
     with TemporaryDirectory(prefix="pegboard-fits-") as temporary:
@@ -340,7 +340,7 @@ def main() -> None:
         with override_settings(PEGBOARD_MODEL_DIR=root):
             embedder = Remembering(shipped)
             sets = read_sets(folders, embedder)
-            examine = Examine(embedder, shipped.embed(read_abilities()))
+            examine = Examine(embedder, embed_examples(read_abilities(), shipped))
             examples = [*Drawing(sets, examine).draw(), *written(sets, examine)]
     measure(examples)
     message, evidence = fit_both(examples)

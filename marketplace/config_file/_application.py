@@ -17,6 +17,7 @@ from catalog.models import Capability, Integration
 from catalog.registration.admin_corrections import ToolWordsRefused
 from catalog.servers.cell.allowed_hosts import NotAHostError
 from catalog.servers.net.private_hosts import HostRefusedError
+from discovery.applications.service import ApplicationRefused
 from discovery.calls.quotas import QuotaRefusedError
 from marketplace.config_file._document import (
     ConfigDocument,
@@ -127,6 +128,8 @@ def _entries(document: Values) -> Iterator[tuple[Key, Values]]:
     for quota in document["quotas"]:
         words = " ".join(word for word in quota_key(quota) if word)
         yield ("quota", words), _besides(quota, *QUOTA_SUBJECT)
+    for application in document["applications"]:
+        yield ("application", application["name"]), _besides(application, "name")
     for trusted in document["trusted_values"]:
         yield ("trusted value", trusted["value"]), _besides(trusted, "value")
     for host in document["allowed_hosts"]:
@@ -167,6 +170,7 @@ _KINDS = (
     "rule",
     "flow rule",
     "quota",
+    "application",
     "trusted value",
     "allowed host",
     "setting",
@@ -186,7 +190,14 @@ def _shown(value: Any) -> str:
 
 
 _REFUSALS = (
-    *(DelegationRefused, GroupRefused, HostRefusedError, NotAHostError, PeopleRefused),
+    *(
+        ApplicationRefused,
+        DelegationRefused,
+        GroupRefused,
+        HostRefusedError,
+        NotAHostError,
+        PeopleRefused,
+    ),
     *(QuotaRefusedError, RuleRefused, SpaceRefused, ToolWordsRefused),
 )
 

@@ -16,8 +16,10 @@ from pydantic import (
     model_validator,
 )
 
+from acl.models.application import LONGEST_NAME
 from catalog.formats.names import RESERVED, SLUG
 from catalog.readiness.obstacles import OWN_INTEGRATIONS
+from discovery.applications.service import LARGEST_LIMIT, MOST_APPLICATIONS
 from discovery.calls.quotas import MOST_A_MINUTE, MOST_QUOTAS
 
 FORMAT = 1
@@ -55,6 +57,7 @@ Slug = Annotated[str, AfterValidator(_free_slug)]
 # A space's slug is Django's.
 SpaceSlug = Annotated[str, Field(pattern=r"^[-a-zA-Z0-9_]{1,60}$")]
 Limit = Annotated[int, Field(ge=0, le=10**12)]
+ApplicationLimit = Annotated[int, Field(ge=1, le=LARGEST_LIMIT)]
 Effect = Literal["deny", "propose", "allow"]
 
 
@@ -224,6 +227,27 @@ class QuotaEntry(Part):
         return self
 
 
+class ApplicationEntry(Part):
+    """A chat application, as a whole: what is left out is not limited, and has no default.
+
+    Without `integrations` it may reach all; an empty list is none. Its keys are not in the file.
+    """
+
+    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), _PLAIN]
+    description: Annotated[str, Field(max_length=300), _PLAIN] = ""
+    group: Name | None = None
+    defaults: dict[str, str | int | bool] = {}
+    integrations: list[Reference] | None = Field(default=None, max_length=MOST)
+    calls_a_minute: ApplicationLimit | None = None
+    calls_a_day: ApplicationLimit | None = None
+    tokens_a_day: ApplicationLimit | None = None
+    cpu_a_minute: ApplicationLimit | None = None
+    # A text, since the file has no fractions, which readers of YAML round differently.
+    alert_below: (
+        Annotated[str, Field(max_length=40, pattern=r"^(0(\.[0-9]+)?|1(\.0+)?)$")] | None
+    ) = None
+
+
 class WaitingEntry(Part):
     """Limit that waits for an integration or a tool that is gone.
 
@@ -271,6 +295,7 @@ class ConfigDocument(Part):
     tools: list[ToolEntry] | None = Field(default=None, max_length=MOST)
     flow_rules: list[FlowRuleEntry] | None = Field(default=None, max_length=MOST)
     quotas: list[QuotaEntry] | None = Field(default=None, max_length=MOST_QUOTAS)
+    applications: list[ApplicationEntry] | None = Field(default=None, max_length=MOST_APPLICATIONS)
     trusted_values: list[TrustedValueEntry] | None = Field(default=None, max_length=MOST)
     allowed_hosts: list[Host] | None = Field(default=None, max_length=200)
     own_servers: bool | None = None

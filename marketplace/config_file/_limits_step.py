@@ -1,17 +1,26 @@
-"""Applying quotas: set where their tool is there, and kept where it is gone."""
+"""Applying limits: quotas, which are kept where their tool is gone, and chat applications."""
 
 from typing import Any
 
-from acl.models import Space
+from acl.models import Application, Space
 from catalog.access.grants import set_restricted
 from catalog.access.kept_limits import keep_for, lift, list_kept_settings
 from catalog.models import Capability, Integration, KeptLimit, Rule
 from catalog.registration.admin_corrections import correct_capability
+from discovery.applications.service import (
+    LIMITS,
+    ApplicationFields,
+    change_application,
+    create_application,
+    delete_application,
+    list_applications,
+)
 from discovery.calls.quotas import check_quota, delete_quota, set_call_limit, set_quota
 from discovery.flow_guard.rules import set_flow_rule
 from marketplace.config_file._application import FileRun
-from marketplace.config_file._document import QuotaEntry, WaitingEntry
+from marketplace.config_file._document import ApplicationEntry, QuotaEntry, WaitingEntry
 from marketplace.config_file.export_service import (
+    application_entries,
     quota_key,
     stored_quotas,
     waiting_entry,
@@ -131,3 +140,52 @@ def _space_of(work: FileRun, path: Path, entry: WaitingEntry) -> Space | None:
     if space is None:
         work.refuse((*path, "space"), f"{entry.space.group} has no space {entry.space.slug!r}")
     return space
+
+
+def apply_applications(work: FileRun) -> None:
+    """Apply the section `applications`; with `prune`, delete the others, which revokes their keys.
+
+    One that names an integration that is not here yet is applied with those that are.
+    """
+    entries = work.document.applications
+    if entries is None:
+        return
+    stored = {row.name: row for row in list_applications()}
+    exported = {entry["name"]: entry for entry in application_entries()}
+    names: set[str] = set()
+    for place, entry in enumerate(entries):
+        path: Path = ("applications", place)
+        if entry.name in names:
+            work.refuse((*path, "name"), f"the application {entry.name!r} is there twice")
+            continue
+        names.add(entry.name)
+        if exported.get(entry.name) != entry.model_dump(exclude_defaults=True):
+            _apply_application(work, path, entry, stored.get(entry.name))
+    for name, row in stored.items() if work.prune else ():
+        if name not in names:
+            delete_application(by=work.by, application=row)
+
+
+def _apply_application(
+    work: FileRun, path: Path, entry: ApplicationEntry, row: Application | None
+) -> None:
+    group = work.group(entry.group, (*path, "group")) if entry.group else None
+    if entry.group and group is None:
+        return
+    slugs = entry.integrations or []
+    integrations = [work.integration(slug, (*path, "integrations")) for slug in slugs]
+    fields = ApplicationFields(
+        name=entry.name,
+        description=entry.description,
+        group=group,
+        defaults=entry.defaults,
+        integrations=tuple(row for row in integrations if row is not None),
+        all_integrations=entry.integrations is None,
+        **{limit: getattr(entry, limit) for limit in LIMITS},
+        alert_below=None if entry.alert_below is None else float(entry.alert_below),
+    )
+    with work.at(path):
+        if row is None:
+            create_application(by=work.by, fields=fields)
+        else:
+            change_application(by=work.by, application=row, fields=fields)

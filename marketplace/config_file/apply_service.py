@@ -25,7 +25,7 @@ from marketplace.config_file._integration_step import (
     apply_integrations,
     apply_own_servers,
 )
-from marketplace.config_file._limits_step import apply_quotas, apply_waiting
+from marketplace.config_file._limits_step import apply_applications, apply_quotas, apply_waiting
 from marketplace.config_file._rights_step import apply_groups, apply_rights
 from marketplace.config_file.export_service import Values, export_document
 from marketplace.config_file.text import (
@@ -199,6 +199,7 @@ def _apply(by: User | None, document: ReadDocument, *, prune: bool) -> Applied:
     work.load_names()
     apply_policies(work)
     apply_quotas(work)
+    apply_applications(work)
     apply_waiting(work)
     apply_rights(work)
     if work.problems:

@@ -6,6 +6,7 @@ that look as if they held one are redacted.
 
 from collections import defaultdict
 from collections.abc import Iterable
+from decimal import Decimal
 from operator import itemgetter
 from typing import Any
 
@@ -35,6 +36,7 @@ from catalog.models import (
 from catalog.models.integration import ReviewState
 from catalog.registration.admin_corrections import WORDS
 from catalog.servers.net.private_hosts import list_private_hosts
+from discovery.applications.service import LIMITS, integrations_of, list_applications
 from discovery.calls.quotas import call_limits, list_quotas
 from discovery.models import FlowRule, Quota, TrustedValue
 from marketplace.installs.own_servers import are_own_servers_allowed
@@ -63,6 +65,7 @@ def export_document(*, people: bool = True) -> Values:
             for _key, (row, entry) in sorted(stored_quotas().items(), key=itemgetter(0))
             if people or row.user is None
         ],
+        "applications": application_entries(),
         "trusted_values": list(TrustedValue.objects.order_by("value").values("value", "note")),
         "allowed_hosts": sorted(map(str, list_private_hosts())),
         "own_servers": are_own_servers_allowed(),
@@ -296,6 +299,27 @@ def quota_key(entry: Values) -> tuple[str, ...]:
     """Return what a quota is about, by which it is the same one."""
     names = (entry.get(name) or "" for name in ("tool", "group", "user", "measure"))
     return (*names, "for each person" if entry.get("each_person") else "")
+
+
+def application_entries() -> list[Values]:
+    """Return the chat applications as the file has them. An integration that is gone is left out,
+    and so the last one leaves an empty list."""
+    rows = list(list_applications())
+    slugs = integrations_of(rows)
+    entries = []
+    for row in rows:
+        entry: Values = {"name": row.name}
+        entry |= {"description": row.description} if row.description else {}
+        entry |= {"group": row.group.name} if row.group else {}
+        entry |= {"defaults": dict(sorted(row.defaults.items()))} if row.defaults else {}
+        if row.integrations:
+            entry["integrations"] = sorted(slugs[pk] for pk in row.integrations if pk in slugs)
+        limits = {name: getattr(row, name) for name in LIMITS}
+        entry |= {name: limit for name, limit in limits.items() if limit is not None}
+        if row.alert_below is not None:
+            entry["alert_below"] = f"{Decimal(repr(row.alert_below)):f}"
+        entries.append(entry)
+    return entries
 
 
 def waiting_entry(row: KeptLimit) -> Values:

@@ -104,14 +104,14 @@ def _failures(since: datetime) -> Iterator[Event]:
 
 
 def _alerts(since: datetime) -> Iterator[Event]:
-    rows = OutcomeAlert.objects.filter(at__gte=since).select_related("group")
+    rows = OutcomeAlert.objects.filter(at__gte=since).select_related("group", "application")
     for alert in rows.order_by("-at", "-pk")[:MOST]:
         yield Event(
             key=f"alert:{alert.pk}",
             topic=Topic.ALERTS,
             at=alert.at,
-            title=_("The outcomes in %(group)s are below the threshold") % {"group": alert.group}
-            if alert.group
+            title=_("The outcomes in %(group)s are below the threshold") % {"group": alert.whose}
+            if alert.whose
             else _("The outcomes of everyone are below the threshold"),
             text=_alert_text(alert),
             path=reverse("insights-outcomes"),

@@ -44,7 +44,8 @@ def list_alerts() -> Section:
     """Return the newest alert of each window, of the last day, unless it was seen."""
     newest = OutcomeAlert.objects.filter(at__gte=Now() - ALERTS_OF)
     newest = newest.order_by("scope", "-at", "-pk").distinct("scope")
-    unseen = [alert for alert in newest.select_related("group") if alert.seen_at is None]
+    alerts = newest.select_related("group", "application")
+    unseen = [alert for alert in alerts if alert.seen_at is None]
     rows = tuple(_row(alert) for alert in unseen[:MOST])
     return Section(rows, len(unseen), reverse("insights-outcomes"))
 
@@ -57,7 +58,7 @@ def _row(alert: OutcomeAlert) -> Row:
         "samples": number_format(alert.samples, force_grouping=True),
     }
     return Row(
-        alert.group.name if alert.group else _("Everyone"),
+        alert.whose or _("Everyone"),
         f"{words} {date_format(localtime(alert.at), 'DAY_TIME_FORMAT')}",
         reverse("insights-outcomes"),
         _("Show outcomes"),

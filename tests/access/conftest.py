@@ -5,14 +5,8 @@ from collections.abc import Iterator
 import pytest
 from pytest_django import DjangoDbBlocker
 
-from acl.platform.redis_circuit import redis_circuit
 from tests.access.people import People, invite
 from tests.databases import check_what_was_deferred, taken_back
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return invite()
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +16,3 @@ def invited(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterat
         made = invite()
         check_what_was_deferred()
         yield made
-
-
-@pytest.fixture(autouse=True)
-def _working_redis() -> None:
-    """Reset Redis in case a test broke it."""
-    redis_circuit.close()

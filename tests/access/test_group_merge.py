@@ -12,15 +12,10 @@ from acl.rights.caller_lookup import Caller
 from catalog.access._group_merge import merge_groups, preview_merge
 from catalog.access.usable_ids import load_access_modes
 from catalog.models import Capability, Rule
-from tests.access.people import People, invite
+from tests.access.people import People
 from tests.factories import GroupFactory, UserFactory, give, lay_down
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return invite()
 
 
 @pytest.fixture

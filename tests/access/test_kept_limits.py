@@ -16,11 +16,9 @@ from discovery.calls.quotas import call_limits, count_use, set_call_limit
 from discovery.models import Call, FlowRule, Quota
 from marketplace.installs.integration_management import uninstall
 from tests.factories import IntegrationFactory, give
-from tests.pages.conftest import _folder_of_static_files, _plain_static_files
 from tests.trust.reviewed_server import READ, WRITE, World
 
 pytestmark = pytest.mark.django_db
-FIXTURES = [_folder_of_static_files, _plain_static_files]
 DENY, PROPOSE, ALLOW = Rule.Effect.DENY, Rule.Effect.PROPOSE, Rule.Effect.ALLOW
 
 

@@ -27,16 +27,9 @@ from tests.access.people import People
 from tests.databases import as_superuser
 from tests.web.conftest import client_with, new_key
 
-PLAIN_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 SELECT = "/api/v1/select"
 KEYS = "/api/v1/keys"
 BODY = {"message": "hi", "user": "alice"}
-
-
-@pytest.fixture(autouse=True)
-def _plain_files(settings: Settings) -> None:
-    """Serve static files without hashed names, since they were not collected."""
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": PLAIN_FILES}
 
 
 def status(raw: str, url: str = SELECT) -> int:
@@ -293,11 +286,6 @@ def test_key_that_is_revoked_behind_our_back_is_refused_as_well(people: People) 
         cursor.execute("UPDATE acl_apikey SET revoked_at = now()")
 
     assert client.post(SELECT, BODY, content_type="application/json").status_code == 401
-
-
-@pytest.fixture(autouse=True)
-def _plain_static_files(settings: Settings) -> None:
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": PLAIN_FILES}
 
 
 @pytest.fixture

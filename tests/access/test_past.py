@@ -35,9 +35,6 @@ from tests.access.worlds import explained, store, stored_holders, usable
 from tests.databases import as_superuser
 from tests.examples import EXAMPLES_OF_STORIES
 from tests.factories import UserFactory
-from tests.pages.conftest import _folder_of_static_files, _plain_static_files
-
-FIXTURES = [_folder_of_static_files, _plain_static_files]
 
 CHANGES = 15
 AT_ONCE = 3  # an example asks again about all moments

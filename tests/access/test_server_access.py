@@ -2,19 +2,12 @@
 
 import random
 
-import pytest
-
 from acl.models import Space
 from acl.rights.caller_lookup import Caller
 from catalog.access.usable_ids import may_use_server, usable_servers
 from catalog.models import Rule
-from tests.access.people import People, invite
+from tests.access.people import People
 from tests.factories import GroupFactory, IntegrationFactory, give, lay_down
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return invite()
 
 
 def test_grant_of_the_integration_opens_its_server(people: People) -> None:

@@ -35,14 +35,11 @@ from tests.access.people import People
 from tests.chats.conftest import _allowed as _allowed
 from tests.chats.conftest import admin, connect
 from tests.chats.conftest import fakes as fakes
-from tests.chats.conftest import people as people
 from tests.chats.conftest import polite as polite
 from tests.chats.fake_models import FakeModel, Raw, Say, Serve
 from tests.factories import GroupFactory
-from tests.pages.conftest import _folder_of_static_files, _plain_static_files
 
 pytestmark = pytest.mark.django_db
-FIXTURES = [_folder_of_static_files, _plain_static_files]
 MESSAGE = "write a polite letter and measure the river"
 
 

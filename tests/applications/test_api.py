@@ -1,9 +1,11 @@
 """The API of applications: what is said of them, their keys, defaults, limits and conversations."""
 
 import itertools
+from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from discovery.calls.quotas import ApplicationLimitError, check_application_limi
 from discovery.models import Call, Turn
 from discovery.turns.outcomes import list_alerts, report_outcome, verdict_of_status
 from discovery.turns.select_serializers import SelectInModeRequestSerializer
+from marketplace.today._work import list_alerts as list_today_alerts
 from tests.access.people import People
 from tests.applications.applications import key_of, make_application
 from tests.examples import EXAMPLES_OF_TEXTS
@@ -337,7 +340,7 @@ def test_conversations_are_hashed_where_the_operator_wants_it(
 
 
 def test_owners_are_alerted_when_an_applications_turns_go_badly(
-    people: People, settings: Settings
+    people: People, admin: Client, settings: Settings
 ) -> None:
     settings.PEGBOARD_ALERT_SAMPLES = 4
     settings.PEGBOARD_ALERT_BELOW = 0.0
@@ -354,6 +357,15 @@ def test_owners_are_alerted_when_an_applications_turns_go_badly(
     [alert] = list_alerts(None)
     assert (alert.scope, alert.group) == (f"application:{application.pk}", people.finance)
     assert (alert.threshold, alert.value, alert.samples) == (0.5, 0.0, 4)
+    told = [admin.get(f"/api/v1/outcomes/{what}").json() for what in ("windows", "alerts")]
+    assert {(row["scope"], row["place"]["application"]) for row in told[0]["windows"]} >= {
+        ("application", application.name),
+        ("application", fine.name),
+    }
+    assert told[1]["alerts"][0]["place"]["application"] == application.name
+    assert list_today_alerts().rows[0].title == application.name
+    Application.objects.filter(pk=application.pk).delete()
+    assert list_today_alerts().rows[0].title == f"#{application.pk}"
 
 
 def test_insights_sum_up_by_application(people: People, admin: Client) -> None:
@@ -380,3 +392,49 @@ def test_insights_sum_up_by_application(people: People, admin: Client) -> None:
     assert admin.get("/api/v1/figures", {"application": "unknown"}).status_code == 403
     table: Any = admin.get("/insights/csv/use_application/")
     assert "Web" in table.getvalue().decode()
+
+
+def test_a_key_is_made_for_an_application(people: People, admin: Client) -> None:
+    website = make_application(people.support, name="Website")
+    make_application(people.finance, name="Payroll")
+    boss = UserFactory.create(username="boss", is_staff=True, groups=[people.support])
+    _, raw = create_key(
+        by=None, name="k", group=people.support, scopes=["admin", "select"], owner=boss
+    )
+    group_key = Client(headers={"Authorization": f"Bearer {raw}"})
+    body = {"name": "new", "group": "support", "scopes": ["select"], "owner": "boss"}
+
+    made = post(admin, "/api/v1/keys", {**body, "owner": "alice", "application": "Website"})
+    answers = [
+        post(group_key, "/api/v1/keys", {**body, "application": name})
+        for name in ("Website", "Payroll", "unknown")
+    ]
+    call_command(
+        "create_api_key", "--group=support", "--scope=select", "--owner=alice",
+        "--application=Website", stdout=StringIO(),
+    )  # fmt: skip
+
+    assert made.json()["application"] == "Website"
+    assert [answer.status_code for answer in answers] == [201, 403, 403]
+    assert answers[1].json()["detail"] == answers[2].json()["detail"]
+    assert website.keys.count() == 3
+    listed = admin.get("/api/v1/keys").json()
+    assert sorted({row["application"] or "" for row in listed}) == ["", "Website"]
+
+
+def test_calls_over_mcp_belong_to_the_conversation_that_meta_names(people: People) -> None:
+    application = make_application(people.support)
+    _, client = key_of(application, people.support, owner=people.alice)
+    send = {"name": SEND, "arguments": {"to": "ann"}}
+    through = {"name": "execute_tool", "arguments": send}
+    for params, conversation in ((send, "a"), (through, "b"), (send, 7), (send, "x" * 129)):
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+        meta = {"_meta": {"pegboard/conversation": conversation}}
+        client.post(
+            "/mcp", {**message, "params": {**params, **meta}}, content_type=JSON,
+            headers={"Accept": "application/json, text/event-stream"},
+        )  # fmt: skip
+
+    calls = Call.objects.filter(full_name=SEND).order_by("created_at")
+    assert [call.conversation for call in calls] == ["a", "b", "", ""]
+    assert {call.application_id for call in calls} == {application.pk}

@@ -6,14 +6,13 @@ import pytest
 from django.test import Client
 
 from acl.models import ApiKey, Application
-from discovery.applications.pages import ApplicationForm, _initial
+from discovery.applications.pages import ApplicationForm
 from tests.access.people import People
 from tests.applications.applications import key_of, make_application
 from tests.factories import UserFactory
-from tests.pages.conftest import _folder_of_static_files, _plain_static_files
 
 pytestmark = pytest.mark.django_db
-FIXTURES = [_folder_of_static_files, _plain_static_files]
+SEND = "gmail__send_email"
 FIELDS = {
     "name": "Website",
     "description": "On our website",
@@ -75,7 +74,7 @@ def test_saving_what_the_form_shows_changes_nothing(
     Application.objects.filter(pk=row.pk).update(integrations=integrations[reach])
     if reach == "gone":
         people.wiki.delete()
-    shown = ApplicationForm(initial=_initial(Application.objects.get()))
+    shown = ApplicationForm(initial=ApplicationForm.values_of(Application.objects.get()))
     data = {name: shown[name].value() for name in shown.fields if shown[name].value() is not None}
     there = set(type(people.wiki).objects.values_list("pk", flat=True))
     data["integrations"] = [pk for pk in data["integrations"] if pk in there]
@@ -143,3 +142,25 @@ def test_the_list_has_their_use_and_takes_as_many_statements_for_many(
 
     assert "No applications yet" in empty
     assert listed.count('<th scope="row">') == 12
+
+
+def test_explain_reach_and_holders_are_asked_for_an_application(
+    people: People, admin: Client
+) -> None:
+    without = page(admin, f"/access/explain/?user=alice&capability={SEND}")
+    row = make_application(people.support, people.wiki, name="Website")
+    query = f"user=alice&group={people.support.pk}&capability={SEND}"
+
+    told = page(admin, f"/access/explain/?{query}&application={row.pk}")
+    plain = page(admin, f"/access/explain/?{query}")
+    reach = page(admin, f"/access/people/{people.alice.pk}/?application={row.pk}")
+    holders = [
+        page(admin, f"/access/tools/{SEND}/?application={key}") for key in (row.pk, "", "none")
+    ]
+
+    assert "Any application" not in without
+    assert "gmail is not allowed to the application Website." in told
+    assert "not allowed to the application" not in plain
+    assert SEND not in reach
+    assert "wiki__read_page" in reach
+    assert ["alice" in text for text in holders] == [False, True, True]

@@ -27,8 +27,6 @@ from tests.access.people import People, invite
 from tests.calls.worker import run_call
 from tests.mcp.asking import ask
 from tests.net.network import Names, RecordingNetwork, transport_on
-from tests.pages.conftest import _folder_of_static_files as _folder_of_static_files
-from tests.pages.conftest import _plain_static_files as _plain_static_files
 from tests.web.conftest import client_with, new_key
 
 EXAMPLES: dict[str, dict[str, Any]] = {

@@ -15,7 +15,7 @@ from catalog.models import Capability
 from catalog.servers.connections._policy import Policy
 from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.event_loop import ConnectionLoop
-from tests.access.people import People, invite
+from tests.access.people import People
 from tests.connection_loops import own_connections
 from tests.connections.evil_server import EVIL, QUICK
 from tests.factories import CapabilityFactory, IntegrationFactory, give
@@ -27,11 +27,6 @@ SCHEMA = {
     "additionalProperties": False,
 }
 Tool = Callable[..., Capability]
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return invite()
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,6 @@ from tests.catalog.processes import PATIENCE, Deployment, wait_for
 from tests.catalog.vectors import assert_every_vector_is_of_its_text, ids
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
-PLAIN_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 POINTS = ("before_claim", "before_model", "after_model", "after_write")
 SKILL = "---\nname: {name}\ndescription: Does the work of {name}.\n---\nWork well.\n"
 
@@ -103,10 +102,9 @@ def import_while_the_queue_is_away_is_embedded_when_it_is_back(
 
 
 def test_text_that_kills_is_given_up_after_five_deliveries_and_the_others_are_embedded(
-    deployment: Deployment, admin_client: Client, settings: Settings
+    deployment: Deployment, admin_client: Client
 ) -> None:
     """REL-10: SIGKILL ends the worker's child each time, with the product's own limit."""
-    settings.STORAGES = settings.STORAGES | {"staticfiles": PLAIN_FILES}
     store(tool("deadly"), *(tool(f"tool_{number}") for number in range(100)))
     worker = deployment.start_worker_and_beat()
     deployment.send(ids())

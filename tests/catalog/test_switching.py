@@ -22,7 +22,6 @@ from tests.catalog.builders import WordyEmbedder, store, tool
 from tests.catalog.conftest import use
 
 pytestmark = pytest.mark.django_db
-PLAIN_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 
 
 @pytest.fixture
@@ -169,9 +168,8 @@ def test_query_goes_by_the_configured_model_where_none_is_stored() -> None:
 
 
 def test_chosen_embedder_that_cannot_load_is_told_though_another_one_answers(
-    both: None, monkeypatch: pytest.MonkeyPatch, settings: Settings, admin_client: Client
+    both: None, monkeypatch: pytest.MonkeyPatch, admin_client: Client
 ) -> None:
-    settings.STORAGES = settings.STORAGES | {"staticfiles": PLAIN_FILES}
     monkeypatch.setitem(
         configured_embedder._providers, "openai", configured_embedder.LazyEmbedder(missing)
     )

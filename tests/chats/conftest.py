@@ -16,14 +16,9 @@ from discovery.chats.model_sender import send_request
 from discovery.chats.models import WantedModel, set_model
 from discovery.chats.work import go_on
 from discovery.models import ChatMessage, ChatModel, ModelRequest
-from tests.access.people import People, invite
+from tests.access.people import People
 from tests.chats.fake_models import KEY, MODEL, FakeModel, Serve, serve
 from tests.factories import CapabilityFactory, IntegrationFactory, give
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return invite()
 
 
 @pytest.fixture(autouse=True)

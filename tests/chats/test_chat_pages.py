@@ -5,11 +5,9 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from pytest_django.fixtures import Settings
 
 from catalog.models import Capability
 from discovery.chats.model_sender import send_request
@@ -18,21 +16,10 @@ from discovery.prices.model import set_price
 from tests.access.people import People
 from tests.chats.conftest import Bench, admin, connect
 from tests.chats.fake_models import KEY, MODEL, CallTools, Raw, Say, Serve
+from tests.sessions import session_of
 
 LETTER = CallTools((("letters__polite", {}),))
 HTMX = {"HX-Request": "true"}
-
-
-@pytest.fixture(autouse=True)
-def _plain_static_files(settings: Settings) -> None:
-    plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}
-
-
-def signed_in(person: User) -> Client:
-    client = Client()
-    client.force_login(person)
-    return client
 
 
 def begin(bench: Bench, client: Client, **fields: str) -> Chat:
@@ -59,7 +46,7 @@ def test_a_chat_shows_calls_answer_and_figures_against_all_tools(bench: Bench) -
     set_price(by=None, pattern=MODEL, input_price=Decimal(10), output_price=Decimal(50))
     rivers = CallTools((("rivers__measure", {}),))
     bench.fake.script = [LETTER, rivers, Say("Dear Sir or Madam")]
-    client = signed_in(bench.people.alice)
+    client = session_of(bench.people.alice)
     chat = begin(bench, client, compare="on")
 
     waiting = client.get(f"/playground/chat/{chat.pk}/").content.decode()
@@ -79,7 +66,7 @@ def test_a_chat_shows_calls_answer_and_figures_against_all_tools(bench: Bench) -
 
 
 def test_a_look_that_finds_nothing_new_changes_nothing(bench: Bench) -> None:
-    client = signed_in(bench.people.alice)
+    client = session_of(bench.people.alice)
     chat = begin(bench, client)
     page = client.get(f"/playground/chat/{chat.pk}/").content.decode()
     [seen] = re.findall(r'name="seen" value="(\w+)"', page)
@@ -99,7 +86,7 @@ def test_a_call_that_waits_has_its_link_and_a_message_its_cancel_button(
 ) -> None:
     Capability.objects.filter(pk=polite.pk).update(ai_access="propose")
     bench.fake.script = [LETTER]
-    client = signed_in(bench.people.alice)
+    client = session_of(bench.people.alice)
     chat = begin(bench, client)
 
     shown = work(client, chat)
@@ -113,11 +100,11 @@ def test_a_call_that_waits_has_its_link_and_a_message_its_cancel_button(
 
 
 def test_chats_of_others_do_not_exist(bench: Bench) -> None:
-    alice, root = signed_in(bench.people.alice), admin()
+    alice, root = session_of(bench.people.alice), admin()
     chat = begin(bench, alice)
 
     for person in (bench.people.bob, bench.people.charlie, root):
-        client = signed_in(person)
+        client = session_of(person)
         address = f"/playground/chat/{chat.pk}/"
         answers = [client.get(address)]
         answers += [client.post(f"{address}{end}") for end in ("", "go-on/", "cancel/", "delete/")]
@@ -130,7 +117,7 @@ def test_chats_of_others_do_not_exist(bench: Bench) -> None:
 
 def test_the_owner_deletes_a_chat_and_its_calls_stay(bench: Bench) -> None:
     bench.fake.script = [LETTER]
-    client = signed_in(bench.people.alice)
+    client = session_of(bench.people.alice)
     chat = begin(bench, client)
     work(client, chat)
 
@@ -144,7 +131,7 @@ def test_what_a_model_says_is_text(bench: Bench) -> None:
     evil = '<script>alert(1)</script> <img src="https://evil.example/x"> \u202egnp.exe [x](js:y)'
     asks = CallTools((("<b>letters</b>", {"<i>": "</pre><script>"}),), text=evil)
     bench.fake.script = [asks, Raw(400, b'{"error": {"message": "<script>no</script>"}}')]
-    client = signed_in(bench.people.alice)
+    client = session_of(bench.people.alice)
 
     shown = work(client, begin(bench, client))
 
@@ -158,7 +145,7 @@ def test_what_a_model_says_is_text(bench: Bench) -> None:
 
 def test_without_a_model_the_page_says_how_to_connect_one(people: People) -> None:
     pages = {
-        person.username: signed_in(person).get("/playground/chat/").content.decode()
+        person.username: session_of(person).get("/playground/chat/").content.decode()
         for person in (people.alice, admin())
     }
 
@@ -166,7 +153,7 @@ def test_without_a_model_the_page_says_how_to_connect_one(people: People) -> Non
     assert "/playground/models/" not in pages["alice"]
     assert "Connect a model" in pages["root"]
     assert "/playground/models/" in pages["root"]
-    assert "/playground/chat/" in signed_in(people.alice).get("/?message=x").content.decode()
+    assert "/playground/chat/" in session_of(people.alice).get("/?message=x").content.decode()
 
 
 @pytest.mark.parametrize(
@@ -183,7 +170,7 @@ def test_what_cannot_be_sent_is_said_beside_the_form(
 ) -> None:
     form = {"model": str(bench.model.pk), "message": "hello", **fields}
 
-    answer = signed_in(bench.people.alice).post("/playground/chat/", form)
+    answer = session_of(bench.people.alice).post("/playground/chat/", form)
 
     assert answer.status_code == status
     assert words in answer.content.decode()
@@ -191,7 +178,7 @@ def test_what_cannot_be_sent_is_said_beside_the_form(
 
 
 def test_two_messages_and_five_take_the_same_statements(bench: Bench) -> None:
-    client = signed_in(bench.people.alice)
+    client = session_of(bench.people.alice)
     chat = begin(bench, client)
 
     def count() -> int:
@@ -217,7 +204,7 @@ def saved(client: Client, **fields: object) -> Any:
 
 
 def test_admins_set_models_and_nobody_reads_a_key(people: People, fakes: Serve) -> None:
-    client = signed_in(admin())
+    client = session_of(admin())
 
     answers = [
         saved(client, groups=[people.support.pk]),
@@ -239,7 +226,7 @@ def test_admins_set_models_and_nobody_reads_a_key(people: People, fakes: Serve) 
 def test_a_chat_without_its_model_can_be_read(people: People, fakes: Serve) -> None:
     bench = connect(people, fakes("anthropic"))
     bench.fake.script = [Say("Dear Sir")]
-    client = signed_in(people.alice)
+    client = session_of(people.alice)
     chat = begin(bench, client)
     work(client, chat)
     bench.model.delete()

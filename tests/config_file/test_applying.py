@@ -11,7 +11,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from acl.models import AuditEntry, GroupPolicy, Space
+from acl.keys.lifecycle import create_key
+from acl.models import Application, AuditEntry, GroupPolicy, Space
 from catalog.access.grants import grant
 from catalog.models import Capability, Integration, Rule
 from catalog.models.integration import ReviewState
@@ -457,3 +458,65 @@ def test_an_admin_is_named_in_the_audit_log(file: Path) -> None:
     assert AuditEntry.objects.get(action="configuration.apply").by_name == "root"
     with pytest.raises(CommandError, match="no active admin called nobody"):
         call_command("apply", str(file), "--as", "nobody")
+
+
+APPLICATIONS = """
+pegboard: 1
+applications:
+  - name: Website
+    defaults: {mode: auto, client_executes: false}
+    integrations: [gmail]
+    calls_a_day: 100
+    alert_below: 0.25
+  - name: Intranet
+"""
+
+
+def test_applications_come_and_go_with_the_file(support: Group, send_email: Capability) -> None:
+    made = apply_text(by=None, text=APPLICATIONS, source="file")
+    website, intranet = Application.objects.order_by("-name")
+    key, _ = create_key(
+        by=None, name="k", group=support, scopes=["select"], acts_for_users=True,
+        application=intranet,
+    )  # fmt: skip
+    less = APPLICATIONS.replace("[gmail]", "[]").partition("  - name: I")[0]
+    kept = apply_text(by=None, text=less, source="file")
+    still = Application.objects.count()
+    apply_text(by=None, text=less, source="file", prune=True)
+
+    assert [str(change).split("\n")[0] for change in made.changes] == [
+        "+ application Intranet",
+        "+ application Website",
+    ]
+    assert website.integrations == [send_email.integration_id]
+    assert (website.alert_below, website.calls_a_day) == (0.25, 100)
+    assert (intranet.integrations, intranet.defaults) == ([], {})
+    assert (len(kept.changes), still) == (1, 2)
+    left = Application.objects.get()
+    assert (left.name, left.integrations) == ("Website", [0])
+    key.refresh_from_db()
+    assert key.revoked_at is not None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ("[gmail]", "[nowhere]", "there is no integration called 'nowhere'"),
+        ("mode: auto", "mode: never", "never is no value of mode"),
+        ("mode: auto", "message: x", "message is no default"),
+        ("name: Intranet", "name: Website", "is there twice"),
+        ("name: Intranet", "name: website", "There is an application of this name already"),
+        ("calls_a_day: 100", "calls_a_day: 0", "calls_a_day"),
+        ("alert_below: 0.25", "alert_below: 2.5", "alert_below"),
+        ("calls_a_day: 100", "group: nobody", "there is no group called 'nobody'"),
+    ],
+)
+def test_what_no_application_can_be_is_named_with_its_line(
+    support: Group, send_email: Capability, before: str, after: str, reason: str
+) -> None:
+    with pytest.raises(ConfigurationRefused) as refused:
+        apply_text(by=None, text=APPLICATIONS.replace(before, after), source="file")
+
+    assert reason in str(refused.value)
+    assert "line " in str(refused.value)
+    assert not Application.objects.exists()

@@ -10,7 +10,7 @@ from django.db import transaction
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from acl.models import Space
+from acl.models import Application, Space
 from acl.people.groups import create_group
 from acl.people.spaces import create_space, rename_space
 from catalog.access.grants import grant, set_application_executes, set_requestable, set_restricted
@@ -28,6 +28,7 @@ from catalog.registration.admin_corrections import correct_capability
 from catalog.registration.register import register
 from catalog.servers.program_network import set_network
 from catalog.servers.secrets.store import set_own_secrets
+from discovery.applications.service import ApplicationFields, create_application
 from discovery.calls.quotas import set_call_limit, set_quota
 from discovery.flow_guard.rules import set_flow_rule, trust_value
 from discovery.models import FlowRule, Quota, TrustedValue
@@ -177,6 +178,7 @@ def _configure(random: Random, tools: list[Capability]) -> None:
     for _ in range(random.randrange(4)):
         _set_policies(random, tools, groups)
     _leave_limits(random, groups, people)
+    _add_applications(random, groups)
 
 
 def _leave_limits(random: Random, groups: list[Group], people: list[User]) -> None:
@@ -287,8 +289,27 @@ def _limit(random: Random, tool: Capability | None, groups: list[Group]) -> None
     )  # fmt: skip
 
 
+def _add_applications(random: Random, groups: list[Group]) -> None:
+    rows = list(Integration.objects.exclude(state="pending").order_by("pk"))
+    for name in random.sample(NAMES, random.randrange(3)):
+        create_application(
+            by=None,
+            fields=ApplicationFields(
+                name=name,
+                description=random.choice(["", "a #b: c"]),
+                group=random.choice([None, *groups]),
+                defaults=random.choice([{}, {"format": "mcp", "client_executes": False}]),
+                integrations=tuple(random.sample(rows, random.randrange(len(rows) + 1))),
+                all_integrations=random.choice([None, True, False]),
+                calls_a_day=random.choice([None, 7]),
+                alert_below=random.choice([None, 0.0, 0.25]),
+            ),
+        )
+
+
 def _wipe(tools: list[Capability]) -> None:
     """Remove all that a new installation lacks. Known servers keep their tools, as listed."""
+    Application.objects.all().delete()
     Group.objects.all().delete()
     FlowRule.objects.all().delete()
     Quota.objects.all().delete()

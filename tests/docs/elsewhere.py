@@ -76,7 +76,7 @@ ELSEWHERE = (
     Elsewhere(
         r"make (check|test|test-long|lint)",
         "it runs this test",
-        "tests/docs/test_papers.py::test_commands_exist",
+        "tests/docs/test_papers.py::test_links_commands_files_settings_and_operations_exist",
     ),
     Elsewhere(
         r"make bench", "it takes minutes, and measures", f"{_HERE}::test_programs_that_are_named"

@@ -24,6 +24,7 @@ MADE_BY_READERS = {
     "docker/secrets/pegboard_admin_password",
 }
 PAPERS = papers()
+MAKEFILE = (PROJECT / "Makefile").read_text("utf-8")
 # Variables of shells, containers and tests.
 NO_SETTINGS = {
     *("PEGBOARD_KEY", "PEGBOARD_SITE", "PEGBOARD_TLS", "PEGBOARD_UPSTREAM"),
@@ -48,12 +49,29 @@ every_paper = pytest.mark.parametrize(
 
 
 @every_paper
-def test_links_lead_somewhere(paper: Path) -> None:
-    links = re.findall(r"\]\(([^)\s]+)\)", paper.read_text("utf-8"))
+def test_links_commands_files_settings_and_operations_exist(paper: Path) -> None:
+    text = paper.read_text("utf-8")
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    commands = set(re.findall(r"manage\.py ([a-z_]+)", text))
+    targets = set(re.findall(r"(?:`|^)make ([a-z-]+)", text, re.MULTILINE))
+    files = re.findall(
+        rf"(?:{'|'.join(APPS)}|tests|\blab|templates|static|docker)/[\w./-]+\w", text
+    )
+    modules = set(re.findall(r"`(\w+\.py)`", text))
+    settings = set(re.findall(r"\bPEGBOARD_[A-Z0-9_]*[A-Z0-9](?![A-Z0-9_…])", text))
+    # Operations that are named in full, such as `GET /api/v1/calls/{id}?wait=20`.
+    operations = set(map(_without_names, OPERATION.findall(text)))
 
-    broken = [link for link in links if not _leads_somewhere(paper, link)]
-
-    assert broken == []
+    assert [link for link in links if not _leads_somewhere(paper, link)] == []
+    assert commands <= get_commands().keys()
+    assert targets <= set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+    # Helm counts from its chart.
+    roots = (PROJECT, PROJECT / "docker" / "chart")
+    missing = {name for name in files if not any((root / name).exists() for root in roots)}
+    assert missing <= MADE_BY_READERS
+    assert modules - _module_names() <= {"manage.py"}
+    assert settings - {setting.name for setting in SETTINGS} <= NO_SETTINGS
+    assert operations <= OPERATIONS
 
 
 def _leads_somewhere(paper: Path, link: str) -> bool:
@@ -79,39 +97,6 @@ def test_every_paper_is_in_the_list_of_papers() -> None:
     assert pages - listed == {"README.md"}
 
 
-@every_paper
-def test_commands_exist(paper: Path) -> None:
-    text = paper.read_text("utf-8")
-
-    commands = set(re.findall(r"manage\.py ([a-z_]+)", text))
-    targets = set(re.findall(r"(?:`|^)make ([a-z-]+)", text, re.MULTILINE))
-
-    assert commands <= get_commands().keys()
-    makefile = (PROJECT / "Makefile").read_text("utf-8")
-    assert targets <= set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
-
-
-@every_paper
-def test_files_exist(paper: Path) -> None:
-    named = re.findall(
-        rf"(?:{'|'.join(APPS)}|tests|\blab|templates|static|docker)/[\w./-]+\w",
-        paper.read_text("utf-8"),
-    )
-
-    # Helm counts from its chart.
-    roots = (PROJECT, PROJECT / "docker" / "chart")
-    missing = {name for name in named if not any((root / name).exists() for root in roots)}
-
-    assert missing <= MADE_BY_READERS
-
-
-@every_paper
-def test_modules_named_without_their_folder_exist(paper: Path) -> None:
-    named = set(re.findall(r"`(\w+\.py)`", paper.read_text("utf-8")))
-
-    assert named - _module_names() <= {"manage.py"}
-
-
 @cache
 def _module_names() -> set[str]:
     return {
@@ -119,25 +104,6 @@ def _module_names() -> set[str]:
         for app in (*APPS, "tests", "docs", "lab")
         for path in (PROJECT / app).rglob("*.py")
     }
-
-
-@every_paper
-def test_settings_exist(paper: Path) -> None:
-    named = set(
-        re.findall(r"\bPEGBOARD_[A-Z0-9_]*[A-Z0-9](?![A-Z0-9_…])", paper.read_text("utf-8"))
-    )
-
-    assert named - {setting.name for setting in SETTINGS} <= NO_SETTINGS
-
-
-@every_paper
-def test_operations_of_the_api_exist(paper: Path) -> None:
-    """Covers operations named in full, such as `GET /api/v1/calls/{id}?wait=20`."""
-    named = OPERATION.findall(paper.read_text("utf-8"))
-
-    missing = {operation for operation in map(_without_names, named) if operation not in OPERATIONS}
-
-    assert missing == set()
 
 
 def test_the_map_says_what_each_room_is_for() -> None:

@@ -16,8 +16,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def down(tmp_path: Path, settings: Settings) -> None:
     """A Pegboard whose broker does not come back."""
-    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-    settings.STORAGES = settings.STORAGES | {"staticfiles": plain}
     settings.PEGBOARD_DATA_DIR = tmp_path
     write_broken_parts(tmp_path, {"Broker": BrokenPart(4, "Broker was ended by SIGKILL.")})
 

@@ -274,13 +274,10 @@ def test_off_keeps_nothing(settings: Settings, people: People, mail: Capability)
 def test_approval_page_shows_where_a_value_came_from(
     people: People,
     client: Client,
-    settings: Settings,
     call: Caller,
     page: Capability,
     mail: Capability,
 ) -> None:
-    plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}
     call(page, text=POISON)
     asked = call(mail, **EVE)
     root: User = UserFactory.create(username="root", is_staff=True, groups=[people.support])
@@ -293,10 +290,8 @@ def test_approval_page_shows_where_a_value_came_from(
 
 
 def test_approval_page_of_a_call_without_a_turn_shows_the_reason_alone(
-    people: People, client: Client, settings: Settings, mail: Capability
+    people: People, client: Client, mail: Capability
 ) -> None:
-    plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}
     body = {"name": mail.full_name, "arguments": {"text": "Hello"}, "user": "alice"}
     asked = post(client_with(new_key(people.support, "execute")), "execute", body, status=202)
     client.force_login(UserFactory.create(username="root", is_staff=True, groups=[people.support]))

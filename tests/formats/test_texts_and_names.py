@@ -160,6 +160,33 @@ def test_short_form_is_readable_and_stable(action: str) -> None:
     assert name.startswith(f"sky__{action[:3]}")
 
 
+@pytest.mark.parametrize(
+    ("letters", "example", "reading"),
+    [
+        (("\u4e00", "\u9fa5"), "查询天气", "Cha_Xun_Tian_Qi"),
+        (("\u0430", "\u044f"), "погода", "pogoda"),
+        (("\u3042", "\u308f"), "てんき", "tenki"),
+        (("\uac00", "\ud7a3"), "날씨", "nalssi"),
+        (("\u0905", "\u0914"), "मौसम", "mausm"),
+    ],
+)
+@given(data=st.data())
+def test_names_of_any_script_can_be_read(
+    letters: tuple[str, str], example: str, reading: str, data: st.DataObject
+) -> None:
+    alphabet = st.characters(min_codepoint=ord(letters[0]), max_codepoint=ord(letters[1]))
+    names = data.draw(st.lists(st.text(alphabet, min_size=1, max_size=80), min_size=2, unique=True))
+
+    full_names = [full_name_for("server", name) for name in names]
+    slugs = [slug_for(name) for name in names]
+
+    assert full_name_for("server", example).startswith(f"server__{reading}_")
+    assert all(FULL_NAME.fullmatch(name) for name in full_names)
+    assert len(set(full_names)) == len(names)
+    assert len(set(slugs)) == len({name.lower() for name in names})
+    assert slug_for(example).startswith(f"{reading.lower().replace('_', '-')}-")
+
+
 def test_short_forms_tell_capabilities_apart() -> None:
     names = {
         short_form("tool", "sky", "get.weather"),

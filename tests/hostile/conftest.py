@@ -3,24 +3,13 @@
 import logging
 from collections.abc import Iterator
 from copy import deepcopy
-from pathlib import Path
 
 import pytest
-from django.conf import settings as django_settings
 from pytest_django import DjangoDbBlocker, Settings
 
-from acl.platform.redis_circuit import redis_circuit
 from tests.databases import check_what_was_deferred, taken_back
 from tests.hostile.tables import Contents, contents
 from tests.hostile.world import World, build
-
-
-@pytest.fixture(autouse=True)
-def _plain_static_files(settings: Settings) -> None:
-    """Serve static files without hashed names, since they were not collected."""
-    Path(django_settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
-    plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}
 
 
 @pytest.fixture(autouse=True)
@@ -31,12 +20,6 @@ def _no_limits(settings: Settings) -> None:
     settings.PEGBOARD_RATE_WRONG_KEYS = 10_000_000
     settings.PEGBOARD_RATE_REGISTRATIONS = 10_000_000
     settings.AXES_FAILURE_LIMIT = 10_000_000
-
-
-@pytest.fixture(autouse=True)
-def _working_redis() -> None:
-    """Reset Redis in case a test broke it."""
-    redis_circuit.close()
 
 
 @pytest.fixture

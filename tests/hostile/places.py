@@ -30,18 +30,26 @@ def _places() -> list[Place]:
     return [Place(name, tuple(some)) for name, some in rows.items()]
 
 
-def places_where(wanted: Callable[[Row], object], *, tables: str = "") -> pytest.MarkDecorator:
+def places_where(
+    wanted: Callable[[Row], object], *, tables: str = "", together: int = 12
+) -> pytest.MarkDecorator:
     """Parametrize a test by places with the wanted rows, omitting places without any.
 
     With a name for them, a third of the tables of Django's admin stand for all: others for each
-    name.
+    name. So many places share a test, its world, and the look at what has changed at its end.
     """
     some = [Place(place.name, tuple(filter(wanted, place.rows))) for place in _places()]
     some = [place for place in some if place.rows]
     alike = [place for place in some if tables and place.rows[0].door is DJANGO_ADMIN]
     chosen = some_of(alike, tables, len(alike) // 3)
     some = [place for place in some if place not in alike or place in chosen]
+    some = [_joined(some[start : start + together]) for start in range(0, len(some), together)]
     return pytest.mark.parametrize("place", some, ids=lambda place: place.name)
+
+
+def _joined(places: list[Place]) -> Place:
+    """Return the places as one, whose name has all of theirs, so that `-k` finds each."""
+    return Place(" ".join(place.name for place in places), sum((p.rows for p in places), ()))
 
 
 def is_of_table(row: Row, *pages: str) -> bool:

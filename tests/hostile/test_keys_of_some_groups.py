@@ -36,7 +36,7 @@ def is_for_keys(row: Row) -> bool:
     return row.door.is_api or row.door.name.startswith("installing")
 
 
-@places_where(lambda row: is_for_keys(row) and row.door is not OPEN)
+@places_where(lambda row: is_for_keys(row) and row.door is not OPEN, together=1)
 def test_a_key_of_some_groups_reaches_no_other_and_nothing_of_the_installation(
     world: World, place: Place
 ) -> None:
@@ -139,7 +139,7 @@ def test_staff_open_every_table_and_see_nothing_of_someones_own(world: World, pl
         for answer in answers:
             text = said(answer, words_of(parts))
             found = re.search(f".{{0,60}}(?:{OWN_WORD}|{SECRET}).{{0,40}}", text)
-            if found and place.name not in FOR_ADMINS:
+            if found and "/".join(row.route.split("/")[:3]) not in FOR_ADMINS:
                 told.append(f"{row.route}: {found[0]}")
 
     assert told == []

@@ -36,19 +36,15 @@ FAMOUS = ("is_staff", "is_superuser", "is_active", "is_approved", "owner", "owne
           "user_permissions", "permissions", "password", "last_used_at", "revoked_at")  # fmt: skip
 DEFINITION = ("description", "display_name", "category", "tags", "input_schema", "content",
               "examples", "required_tools", "has_side_effects", "expires_at")  # fmt: skip
+FOR_A_MESSAGE = {
+    "message", "user", "group", "space", "kind", "format", "detail", "application", "conversation",
+}  # fmt: skip
 # Of these, fields that API calls accept on purpose.
 TAKEN_ON_PURPOSE = {
-    "api/v1/graph/<str:full_name>": {"group", "space", "weight"},
+    "api/v1/graph/<str:full_name>": {"group", "space", "weight", "application"},
     "api/v1/access/rules": {"group", "space", "integration", "capability", "effect"},
     "api/v1/keys": {
-        "name",
-        "group",
-        "groups",
-        "all_groups",
-        "owner",
-        "acts_for_users",
-        "scopes",
-        "expires_at",
+        "name", "group", "groups", "all_groups", "owner", "acts_for_users", "scopes", "expires_at",
     },
     "api/v1/groups": {"name"},
     "api/v1/groups/<int:pk>": {"name"},
@@ -58,29 +54,19 @@ TAKEN_ON_PURPOSE = {
     "api/v1/grants": {"user", "group", "integration", "capability"},
     "api/v1/access/grants": {"user", "group", "integration", "capability"},
     "api/v1/invitations": {"email", "groups", "role"},
-    "api/v1/select": {
-        "message",
-        "user",
-        "group",
-        "space",
-        "kind",
-        "format",
-        "examples",
-        "detail",
-        "mode",
-    },
-    "api/v1/discover": {"message", "user", "group", "space", "kind", "format", "detail", "mode"},
-    "api/v1/plan": {"message", "user", "group", "space", "kind", "format", "detail"},
+    "api/v1/select": {*FOR_A_MESSAGE, "examples", "mode"},
+    "api/v1/discover": {*FOR_A_MESSAGE, "mode"},
+    "api/v1/plan": FOR_A_MESSAGE,
     "api/v1/turns/<uuid:turn_id>/outcome": {"status", "score", "called", "note"},
     "api/v1/turns/<uuid:turn_id>/results": {"results"},
     "api/v1/capabilities": {"user", "group", "name", "kind", *DEFINITION},
     "api/v1/capabilities/<str:full_name>": {"user", "group", *DEFINITION},
     "api/v1/runtime-capabilities/<str:full_name>": {"state", "groups"},
-    "api/v1/capabilities/batch": {"user", "group", "space", "examples", "detail"},
-    "api/v1/meta/<str:name>": {"user", "group", "space", "turn_id"},
-    "api/v1/execute": {"user", "group", "space", "name", "turn_id"},
+    "api/v1/capabilities/batch": {"user", "group", "space", "examples", "detail", "application"},
+    "api/v1/meta/<str:name>": {"user", "group", "space", "turn_id", "application"},
+    "api/v1/execute": {"user", "group", "space", "name", "turn_id", "application", "conversation"},
     "api/v1/approvals/<uuid:pk>/approve": {"note"},
-}
+}  # fmt: skip
 ADD = "add/"
 FORMS = (ADD, CHANGE)
 # A turn's timings always differ.

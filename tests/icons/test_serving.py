@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from django.db.models.functions import Now
 from django.test import Client
 from django.utils import timezone
@@ -30,6 +30,7 @@ from tests.factories import (
     give,
 )
 from tests.icons.pictures import opened, picture
+from tests.sessions import session_of
 from tests.sources.places import Place, place
 
 pytestmark = pytest.mark.django_db
@@ -49,12 +50,6 @@ def iconed(row: Integration | Listing, content: bytes = b"PNG") -> str:
     return f"/icons/{image.pk}.png"
 
 
-def client_of(person: User) -> Client:
-    client = Client()
-    client.force_login(person)
-    return client
-
-
 @pytest.fixture
 def support() -> Group:
     return GroupFactory.create(name="Support")
@@ -62,12 +57,12 @@ def support() -> Group:
 
 @pytest.fixture
 def alice(support: Group) -> Client:
-    return client_of(UserFactory.create(username="alice", groups=[support]))
+    return session_of(UserFactory.create(username="alice", groups=[support]))
 
 
 @pytest.fixture
 def charlie() -> Client:
-    return client_of(UserFactory.create(username="charlie", groups=[GroupFactory.create()]))
+    return session_of(UserFactory.create(username="charlie", groups=[GroupFactory.create()]))
 
 
 @pytest.fixture
@@ -82,7 +77,7 @@ def test_who_may_use_the_integration_sees_its_picture(
     alice: Client, charlie: Client, mail: Integration
 ) -> None:
     address = iconed(mail)
-    admin = client_of(UserFactory.create(is_staff=True))
+    admin = session_of(UserFactory.create(is_staff=True))
 
     seen = [client.get(address).status_code for client in (alice, admin, charlie, Client())]
 
@@ -146,7 +141,7 @@ def test_admins_see_why_an_icon_is_missing(mail: Integration) -> None:
         problem="The picture is not at its address.",
     )
     mail.save()
-    admin = client_of(UserFactory.create(is_staff=True))
+    admin = session_of(UserFactory.create(is_staff=True))
 
     page = admin.get("/integrations/mail/").content.decode()
 

@@ -8,13 +8,10 @@ import pytest
 import time_machine
 from django.contrib.auth.models import User
 
-from acl.platform.redis_circuit import redis_circuit
 from discovery.models import Turn
 from discovery.turns.outcomes import report_outcome, verdict_of_status
-from tests.access.people import People, invite
-from tests.pages.conftest import _folder_of_static_files, _plain_static_files
+from tests.access.people import People
 
-FIXTURES = [_folder_of_static_files, _plain_static_files]
 NOW = datetime(2026, 3, 4, 12, 30, tzinfo=UTC)
 SEND, SEARCH = "gmail__send_email", "gmail__search"
 
@@ -33,21 +30,11 @@ def happen(
     return turn
 
 
-@pytest.fixture(autouse=True)
-def _working_redis() -> None:
-    redis_circuit.close()
-
-
 @pytest.fixture
 def in_the_story() -> Iterator[None]:
     """Freeze the time at NOW."""
     with time_machine.travel(NOW, tick=False):
         yield
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return invite()
 
 
 @pytest.fixture

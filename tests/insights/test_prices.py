@@ -11,15 +11,10 @@ from django.utils import timezone
 from acl.models import AuditEntry
 from discovery.models import Call, ModelPrice, Turn
 from discovery.prices.model import list_prices, price_of, set_price, shipped_prices
-from tests.access.people import People, invite
+from tests.access.people import People
 from tests.factories import UserFactory, waiting_call
 from tests.insights.downloads import client_of, table
 from tests.web.conftest import client_with, new_key
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return invite()
 
 
 @pytest.fixture

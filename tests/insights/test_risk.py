@@ -20,9 +20,7 @@ from discovery.insights._risk_report import read_risks
 from discovery.models import Call
 from tests.access.people import People
 from tests.factories import IntegrationFactory, give
-from tests.insights.conftest import FIXTURES
 
-__all__ = ["FIXTURES"]
 FLAGS = {
     "gmail__send_email": "reaches_outside",
     "gmail__search": "reads_private_data",

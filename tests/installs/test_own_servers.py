@@ -31,7 +31,6 @@ from marketplace.installs.worker import install
 from marketplace.models import Installation
 from tests.connections.addresses import fine_server
 from tests.factories import GroupFactory, UserFactory
-from tests.pages.conftest import _plain_static_files  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TOKEN = "only-for-alice-1"

@@ -13,8 +13,6 @@ from catalog.servers.connections.health_history import record_health
 from marketplace.models import Installation, InstallationEvent
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give
 from tests.pages.conftest import (  # noqa: F401 - fixtures
-    _folder_of_static_files,
-    _plain_static_files,
     admin,
     alice,
     as_admin,

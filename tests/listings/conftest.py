@@ -10,8 +10,6 @@ from marketplace.listings.store import store_listings
 from marketplace.models import Listing
 from marketplace.offers.kinds.starter import starter_listings
 from tests.pages.conftest import (  # noqa: F401 - fixtures
-    _folder_of_static_files,
-    _plain_static_files,
     admin,
     alice,
     as_admin,

@@ -70,12 +70,7 @@ class Person:
 
 @pytest.fixture
 def address(live_server: LiveServer) -> Iterator[str]:
-    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-    default = {"BACKEND": "django.core.files.storage.FileSystemStorage"}
-    storages = {"default": default, "staticfiles": plain}
-    with override_settings(
-        ALLOWED_HOSTS=["*"], STORAGES=storages, PEGBOARD_RATE_REGISTRATIONS=10_000_000
-    ):
+    with override_settings(ALLOWED_HOSTS=["*"], PEGBOARD_RATE_REGISTRATIONS=10_000_000):
         yield f"{live_server.url}/mcp"
 
 
@@ -108,8 +103,5 @@ async def drive(
 
 @pytest.fixture(autouse=True)
 def _settings_of_sign_in(settings: Settings) -> None:
-    """Serve static files without hashed names, so that they need not be collected, and let all
-    tests register from one address."""
+    """Let all tests register from one address."""
     settings.PEGBOARD_RATE_REGISTRATIONS = settings.PEGBOARD_RATE_PER_ADDRESS = 10_000_000
-    plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}

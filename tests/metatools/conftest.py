@@ -5,16 +5,10 @@ from typing import Any
 
 import pytest
 
-from acl.platform.redis_circuit import redis_circuit
 from discovery.mcp.answers.dispatch import call_meta_tool
-from tests.access.people import People, invite
+from tests.access.people import People
 
 Call = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return invite()
 
 
 @pytest.fixture
@@ -23,9 +17,3 @@ def call(people: People) -> Call:
         return call_meta_tool(caller=people.caller, name=tool, arguments=arguments)
 
     return for_alice
-
-
-@pytest.fixture(autouse=True)
-def _working_redis() -> None:
-    """Reset Redis in case a test broke it."""
-    redis_circuit.close()

@@ -52,7 +52,6 @@ from tests.connections.http_limits import QUICK
 from tests.factories import GroupFactory, IntegrationFactory, ListingFactory, SourceFactory
 from tests.net.addresses import WRITTEN
 from tests.net.network import Names, RecordingNetwork
-from tests.pages.conftest import _folder_of_static_files, _plain_static_files  # noqa: F401
 
 HONEST, ADDRESS = "https://server.example", "1.1.1.1"
 # Names that resolve inwards: at once, beside a public address, and at the second query only.

@@ -8,7 +8,6 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from pytest_django.fixtures import Settings
 
 from acl.models import AuditEntry
 from catalog.models import PrivateHost
@@ -269,9 +268,7 @@ def ask_host(url: str, network: RecordingNetwork, names: Names) -> None:
 
 
 @pytest.fixture
-def as_root(db: None, settings: Settings) -> Client:
-    plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}
+def as_root(db: None) -> Client:
     client = Client()
     client.force_login(User.objects.create_superuser("root"))
     return client

@@ -31,12 +31,6 @@ def _keys(settings: Settings) -> None:
     settings.PEGBOARD_ALLOWED_PRIVATE_HOSTS = [("127.0.0.1", None)]
 
 
-@pytest.fixture(autouse=True)
-def _plain_static_files(settings: Settings) -> None:
-    plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}
-
-
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     made = Receiver()

@@ -20,14 +20,9 @@ from marketplace.notifications.delivery_sender import deliver
 from marketplace.notifications.mail_sender import deliver_mails
 from tests.factories import waiting_call
 from tests.notifications.conftest import Receiver
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
-
-
-def _as(person: User) -> Client:
-    client = Client()
-    client.force_login(person)
-    return client
 
 
 def test_a_webhook_is_added_and_its_secret_shown_once(
@@ -36,8 +31,8 @@ def test_a_webhook_is_added_and_its_secret_shown_once(
     form = {"kind": "webhook", "address": receiver.url, "topics": ["approvals", "alerts"],
             "group": support.pk, "with_arguments": "on"}  # fmt: skip
 
-    added = _as(admin).post("/access/notifications/", form)
-    again = _as(admin).get("/access/notifications/")
+    added = session_of(admin).post("/access/notifications/", form)
+    again = session_of(admin).get("/access/notifications/")
 
     channel = NotificationChannel.objects.get()
     assert "whsec_" in added.content.decode()
@@ -53,8 +48,8 @@ def test_a_webhook_is_added_and_its_secret_shown_once(
 def test_members_choose_answers_only(alice: User, receiver: Receiver) -> None:
     form = {"kind": "slack", "address": receiver.url, "topics": ["approvals"]}
 
-    refused = _as(alice).post("/account/notifications/", form)
-    added = _as(alice).post("/account/notifications/", {**form, "topics": ["answers"]})
+    refused = session_of(alice).post("/account/notifications/", form)
+    added = session_of(alice).post("/account/notifications/", {**form, "topics": ["answers"]})
 
     channel = NotificationChannel.objects.get()
     assert refused.status_code == 422
@@ -63,7 +58,7 @@ def test_members_choose_answers_only(alice: User, receiver: Receiver) -> None:
 
 
 def test_a_test_pause_and_removal_have_their_buttons(alice: User, receiver: Receiver) -> None:
-    client = _as(alice)
+    client = session_of(alice)
     client.post("/account/notifications/",
                 {"kind": "slack", "address": receiver.url, "topics": ["answers"]})  # fmt: skip
     page = f"/account/notifications/{NotificationChannel.objects.get().pk}/"
@@ -92,11 +87,11 @@ def test_nobody_reaches_the_channels_of_others(
     own = NotificationChannel.objects.create(owner=alice, **common)
     groups = NotificationChannel.objects.create(**common)
 
-    assert _as(admin).get(f"/account/notifications/{own.pk}/").status_code == 404
-    assert _as(admin).get(f"/access/notifications/{own.pk}/").status_code == 404
-    assert _as(alice).get(f"/access/notifications/{groups.pk}/").status_code == 404
-    assert _as(alice).get(f"/account/notifications/{groups.pk}/").status_code == 404
-    assert _as(alice).get("/access/notifications/").status_code == 404
+    assert session_of(admin).get(f"/account/notifications/{own.pk}/").status_code == 404
+    assert session_of(admin).get(f"/access/notifications/{own.pk}/").status_code == 404
+    assert session_of(alice).get(f"/access/notifications/{groups.pk}/").status_code == 404
+    assert session_of(alice).get(f"/account/notifications/{groups.pk}/").status_code == 404
+    assert session_of(alice).get("/access/notifications/").status_code == 404
 
 
 def test_an_address_that_may_not_be_reached_is_refused_beside_the_field(
@@ -106,7 +101,7 @@ def test_an_address_that_may_not_be_reached_is_refused_beside_the_field(
     for address in ("http://127.0.0.1/hook", "https://10.0.0.1/", "file:///etc/passwd", ""):
         form = {"kind": "teams", "address": address, "topics": ["alerts"]}
 
-        answer = _as(admin).post("/access/notifications/", form)
+        answer = session_of(admin).post("/access/notifications/", form)
 
         assert answer.status_code == 422, address
         assert 'id="address-wrong-1"' in answer.content.decode()
@@ -117,8 +112,8 @@ def test_mail_is_not_offered_without_a_mail_server(admin: User, settings: Settin
     settings.EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
     form = {"kind": "mail", "topics": ["alerts"], "mail_to": "team@example.com"}
 
-    page = _as(admin).get("/access/notifications/").content.decode()
-    answer = _as(admin).post("/access/notifications/", form)
+    page = session_of(admin).get("/access/notifications/").content.decode()
+    answer = session_of(admin).post("/access/notifications/", form)
 
     assert "This installation sends no mail" in page
     assert '<option value="mail"' not in page

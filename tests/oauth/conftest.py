@@ -14,7 +14,6 @@ from tests.connection_loops import own_connections
 from tests.connections.http_limits import QUICK
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
 from tests.oauth.server import SignInServer, sign_in_server
-from tests.pages.conftest import _folder_of_static_files, _plain_static_files  # noqa: F401
 
 
 @pytest.fixture

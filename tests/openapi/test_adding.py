@@ -21,8 +21,6 @@ from tests.connections.addresses import evil_server, fine_server
 from tests.factories import GroupFactory, IntegrationFactory, UserFactory
 from tests.openapi.documents import library
 from tests.openapi.mock import MockApi
-from tests.pages.conftest import _folder_of_static_files as _folder_of_static_files
-from tests.pages.conftest import _plain_static_files as _plain_static_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder")]
 State, What = Addition.State, Addition.What

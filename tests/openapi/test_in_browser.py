@@ -18,8 +18,6 @@ from marketplace.additions.worker import look_at
 from marketplace.models import Addition
 from tests.calls.worker import run_call
 from tests.openapi.mock import MockApi
-from tests.pages.conftest import _folder_of_static_files as _folder_of_static_files
-from tests.pages.conftest import _plain_static_files as _plain_static_files
 from tests.pages.conftest import admin as admin
 from tests.pages.conftest import page as page
 from tests.pages.conftest import sign_in

@@ -57,7 +57,6 @@ from tests.docs.commands import PROJECT
 from tests.ports import free_port
 
 pytestmark = pytest.mark.django_db
-PLAIN = {"staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
 
 
 @dataclass(frozen=True)
@@ -90,9 +89,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     mail = "django.core.mail.backends.locmem.EmailBackend"
     with (
         ExitStack() as stack,
-        override_settings(
-            PEGBOARD_DATA_DIR=tmp_path, STORAGES=settings.STORAGES | PLAIN, EMAIL_BACKEND=mail
-        ),
+        override_settings(PEGBOARD_DATA_DIR=tmp_path, EMAIL_BACKEND=mail),
     ):
         yield World(monkeypatch, tmp_path, stack)
     redis_circuit.close()

@@ -19,7 +19,6 @@ from django.core.cache import cache
 from django.db import connection, connections
 from django.test import Client
 from psycopg import sql
-from pytest_django import Settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from acl.keys.lifecycle import create_key
@@ -127,11 +126,7 @@ def group() -> Group:
     return group
 
 
-def test_full_disk_refuses_writes_whole_and_nothing_else(
-    on_small_disk: Disk, group: Group, settings: Settings
-) -> None:
-    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-    settings.STORAGES = settings.STORAGES | {"staticfiles": plain}
+def test_full_disk_refuses_writes_whole_and_nothing_else(on_small_disk: Disk, group: Group) -> None:
     root = User.objects.create_superuser("root")
     root.groups.add(group)
     program, other = client_of(group, "select", root), client_of(group, "admin", root)
@@ -185,10 +180,8 @@ def test_full_disk_refuses_writes_whole_and_nothing_else(
     assert other.get("/readyz").json()["parts"]["disk"]["ok"]
 
 
-def test_held_writes_are_refused_as_those_of_a_full_disk(group: Group, settings: Settings) -> None:
+def test_held_writes_are_refused_as_those_of_a_full_disk(group: Group) -> None:
     """The supervisor holds writes before the disk is full: the database only reads then."""
-    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-    settings.STORAGES = settings.STORAGES | {"staticfiles": plain}
     root = User.objects.create_superuser("root")
     root.groups.add(group)
     program, other = client_of(group, "select", root), client_of(group, "admin", root)

@@ -44,11 +44,6 @@ from tests.web.conftest import client_with, new_key
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def people(db: None) -> People:
-    return invite()
-
-
 def call_of(people: People, at: datetime) -> Call:
     return Call.objects.create(
         user=people.alice, group=people.support, full_name="gmail__send_email", side_effect="read",
@@ -350,31 +345,22 @@ def test_the_command_archives_what_is_older_than_a_day(tmp_path: Path) -> None:
 SOON = timedelta(minutes=30)
 
 
-@pytest.fixture
-def clock_people() -> People:
-    return invite()
-
-
 @pytest.mark.parametrize("hours", [-1, 1])
-def test_ends_are_by_the_databases_clock(clock_people: People, hours: int) -> None:
+def test_ends_are_by_the_databases_clock(people: People, hours: int) -> None:
     root = UserFactory.create(username="root", is_superuser=True, is_staff=True)
-    good, over = new_key(clock_people.support), new_key(clock_people.support)
+    good, over = new_key(people.support), new_key(people.support)
     first, second = ApiKey.objects.order_by("pk")
     ApiKey.objects.filter(pk=first.pk).update(expires_at=Now() + SOON)
     ApiKey.objects.filter(pk=second.pk).update(expires_at=Now() - SOON)
     capability = CapabilityFactory.create()
-    give(capability.integration, clock_people.support)
-    calls = [
-        waiting_call(clock_people.alice, clock_people.support, capability, text) for text in "ab"
-    ]
+    give(capability.integration, people.support)
+    calls = [waiting_call(people.alice, people.support, capability, text) for text in "ab"]
     Call.objects.filter(pk=calls[0].pk).update(expires_at=Now() + SOON)
     Call.objects.filter(pk=calls[1].pk).update(expires_at=Now() - SOON)
 
     with time_machine.travel(timezone.now() + timedelta(hours=hours)):
         successor, _ = rotate_key(by=root, key=first, lifetime=timedelta(days=1))
-        invitation, _ = invite_person(
-            by=root, email="eve@example.com", groups=[clock_people.support]
-        )
+        invitation, _ = invite_person(by=root, email="eve@example.com", groups=[people.support])
 
         assert [_status(raw) for raw in (good, over)] == [200, 401]
         approve_call(by=root, call=calls[0], digest=digest_of(calls[0]))

@@ -1,33 +1,17 @@
 """Fixtures of pages: people, tools, and browser windows."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.test import Client
 from playwright.sync_api import Browser, Page
-from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Capability
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
 
 PASSWORD = "correct horse battery"
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _folder_of_static_files() -> None:
-    """Create the folder of static files, for whose absence Whitenoise warns."""
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
-
-
-@pytest.fixture(autouse=True)
-def _plain_static_files(settings: Settings) -> None:
-    """Serve static files without hashed names, so that they need not be collected."""
-    plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}
 
 
 @pytest.fixture

@@ -23,28 +23,18 @@ from discovery.calls.arguments import digest_of, hash_of, serialize_arguments
 from discovery.calls.log import Cursor, WrongCursorError
 from discovery.calls.log_api import log_streams
 from discovery.models import Call, CallPolicy
-from tests.access.people import People, invite
+from tests.access.people import People
 from tests.factories import UserFactory, take_away, waiting_call
 from tests.pages.conftest import PASSWORD
+from tests.sessions import session_of
 from tests.web.conftest import client_with, new_key
 
 ACCEPTS_EVENTS = {"Accept": "text/event-stream"}
 
 
 @pytest.fixture
-def people(db: None) -> People:
-    return invite()
-
-
-@pytest.fixture
 def root(people: People) -> User:
     return UserFactory.create(username="root", is_staff=True, groups=[people.finance])
-
-
-def session_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def call_of(
@@ -367,18 +357,12 @@ def approvals_root(people: People) -> User:
     return UserFactory.create(username="approvals_root", is_staff=True, groups=[people.support])
 
 
-def client_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
 def ask(people: People, text: str = "Dear bob") -> Call:
     return waiting_call(people.alice, people.support, people.send, text)
 
 
 def test_admin_reads_and_decides(people: People, approvals_root: User) -> None:
-    client, call, other = client_of(approvals_root), ask(people), ask(people)
+    client, call, other = session_of(approvals_root), ask(people), ask(people)
     arguments = {"to": ["bob", {"cc": "carol\u202e"}], "text": "<b>" + "x" * 700}
     Call.objects.filter(pk=call.pk).update(
         arguments_json=serialize_arguments(arguments), arguments_hash=hash_of(arguments)
@@ -429,7 +413,7 @@ def test_the_link_of_a_message_leads_through_sign_in_to_the_decision(
 
 def test_person_sees_and_takes_back_their_own_only(people: People) -> None:
     call = ask(people)
-    alice, bob = client_of(people.alice), client_of(people.bob)
+    alice, bob = session_of(people.alice), session_of(people.bob)
     address = f"/approvals/{call.pk}/"
 
     before = alice.get("/approvals/").content.decode()
@@ -455,8 +439,8 @@ def test_admin_does_not_decide_about_what_was_asked_for_themselves(
     call = waiting_call(approvals_root, people.support, people.send, "x")
     address = f"/approvals/{call.pk}/"
 
-    page = client_of(approvals_root).get(address).content.decode()
-    refused = client_of(approvals_root).post(address, {"approve": "1", "digest": digest_of(call)})
+    page = session_of(approvals_root).get(address).content.decode()
+    refused = session_of(approvals_root).post(address, {"approve": "1", "digest": digest_of(call)})
 
     assert "someone else must decide" in page
     assert "Approve call" not in page
@@ -468,7 +452,7 @@ def test_admin_does_not_decide_about_what_was_asked_for_themselves(
 def test_number_of_statements_does_not_grow_in_approvals(
     people: People, approvals_root: User, who: str
 ) -> None:
-    client = client_of(approvals_root if who == "approvals_root" else people.alice)
+    client = session_of(approvals_root if who == "approvals_root" else people.alice)
     counts = []
     for more in (2, 18):
         for number in range(more):

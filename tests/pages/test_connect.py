@@ -203,8 +203,6 @@ SECRET = "canary-{}-Qm47vXk2Lp9sTz"
 
 @pytest.fixture
 def as_root(db: None, settings: Settings) -> Client:
-    plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
     client = Client()
     client.force_login(User.objects.create_superuser("root"))

@@ -24,7 +24,7 @@ from discovery.playground.sample_messages import CONVERSATIONS
 from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from discovery.select.why_not import WhyNot, why_not
-from tests.access.people import People, invite
+from tests.access.people import People
 from tests.access.ways import hide_something
 from tests.factories import (
     CapabilityFactory,
@@ -343,11 +343,6 @@ def test_statements_do_not_depend_on_how_many_tools_there_are(
 
 
 MESSAGE_FOR_WHY = "send an email to several people"
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return invite()
 
 
 def asked_why(

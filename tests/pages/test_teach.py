@@ -13,6 +13,7 @@ from discovery.teaching.message_proposals import open_proposals
 from discovery.teaching.taught_messages import shown_messages
 from tests.access.people import People, invite
 from tests.factories import UserFactory, remember
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
 
@@ -21,19 +22,8 @@ MOONS = ("what phase is the moon in tonight?", "which phase will the moon be in 
 
 
 @pytest.fixture
-def people(db: None) -> People:
-    return invite()
-
-
-@pytest.fixture
 def root(people: People) -> User:
     return UserFactory.create(username="root", is_staff=True, groups=[people.support])
-
-
-def session_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def test_page_proposes_imports_and_saves_decisions(people: People, root: User) -> None:

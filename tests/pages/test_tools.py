@@ -19,6 +19,7 @@ from discovery.calls.approvals import approve_call
 from discovery.calls.arguments import digest_of
 from discovery.models import Call, ToolExample
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
+from tests.sessions import session_of
 
 # Session, user, groups; counts, rows and readiness; who approves; and one for all grounds.
 QUERIES = 9  # one of them for what the application could carry out
@@ -228,12 +229,6 @@ PATH = "/tools/gmail__send_email/try/"
 @pytest.fixture
 def charlie(db: None) -> User:
     return UserFactory.create(username="charlie")
-
-
-def session_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def test_tool_runs_as_oneself_and_waits_for_approval(

@@ -6,33 +6,22 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from catalog.models import Capability
 from discovery.calls.quotas import set_quota
 from discovery.models import Call, Quota, Turn
-from tests.access.people import People, invite
+from tests.access.people import People
 from tests.factories import UserFactory, waiting_call
 from tests.insights.downloads import table
+from tests.sessions import session_of
 from tests.web.conftest import client_with, new_key
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return invite()
 
 
 @pytest.fixture
 def root(people: People) -> User:
     return UserFactory.create(username="root", is_staff=True, is_superuser=True)
-
-
-def session_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def called(user: User, tool: Capability, *, ms: int = 100, **more: Any) -> None:

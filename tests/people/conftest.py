@@ -19,8 +19,6 @@ from acl.platform.redis_circuit import redis_circuit
 from tests.factories import GroupFactory, UserFactory
 from tests.pages.conftest import (  # noqa: F401 - fixtures
     PASSWORD,
-    _folder_of_static_files,
-    _plain_static_files,
     admin,
     alices_page,
     as_admin,

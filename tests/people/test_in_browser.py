@@ -8,8 +8,8 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from tests.pages.conftest import PASSWORD, sign_in
+from tests.people.codes import code_of
 from tests.people.conftest import SECRET
-from tests.people.test_signing_in import code_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -25,8 +25,8 @@ from marketplace.config.provider_settings import group_mapping, providers
 from marketplace.config.settings_table import read_settings
 from tests.factories import GroupFactory
 from tests.pages.conftest import PASSWORD
+from tests.people.codes import code_of
 from tests.people.conftest import SECRET
-from tests.people.test_signing_in import code_of
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

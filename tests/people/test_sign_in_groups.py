@@ -127,15 +127,6 @@ def test_values_are_the_texts_of_the_claim(
     assert claimed_values(claims, name) == values
 
 
-def test_one_value_may_mean_several_groups(alice: User, support: Group, settings: Settings) -> None:
-    settings.PEGBOARD_OIDC_GROUPS = (("staff", "Support"), ("staff", "Sales"))
-    Group.objects.create(name="Sales")
-
-    apply_claims(person=alice, claims={"groups": ["staff"]})
-
-    assert set(alice.groups.values_list("name", flat=True)) == {"Support", "Sales"}
-
-
 def test_a_group_that_is_missing_is_told_in_the_log_and_not_made(
     alice: User, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,9 +1,6 @@
 """Sign-in by name, address and one-time code, without revealing accounts, with lockout."""
 
-import hmac
 import re
-import time
-from base64 import b32decode
 from typing import Any
 
 import pytest
@@ -18,17 +15,8 @@ from pytest_django import Settings
 
 from acl.models import AuditEntry
 from tests.pages.conftest import PASSWORD
+from tests.people.codes import code_of
 from tests.people.conftest import SECRET, confirm_it_is_me, is_signed_in, mails, sign_in_as
-
-
-def code_of(secret: str, *, steps: int = 0) -> str:
-    """Return the code of the current half minute, or of one `steps` later."""
-    counter = int(time.time()) // 30 + steps
-    digest = hmac.digest(b32decode(secret), counter.to_bytes(8, "big"), "sha1")
-    start = digest[-1] & 15
-    number = int.from_bytes(digest[start : start + 4], "big") & 0x7FFFFFFF
-    return f"{number % 1_000_000:06}"
-
 
 TRIES = 6
 NAMES = ("alice", "ALICE", " alice ", "\uff41lice", "Alice")

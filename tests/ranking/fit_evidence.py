@@ -16,7 +16,7 @@ from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.query_vectors import EmbeddedTexts
 from catalog.embedding.texts import embedding_text
 from catalog.formats.loader import load_path
-from discovery.select.example_texts import nearness_to, read_abilities
+from discovery.select.example_texts import embed_examples, nearness_to, read_abilities
 from discovery.select.message import read
 from discovery.select.ranking.fit import need_of_tools, something_fits
 from discovery.select.ranking.fusion import (
@@ -92,7 +92,7 @@ def read_verdicts(name: str, catalog: Path, embedder: OnnxEmbedder) -> list[Verd
 
 @cache
 def _abilities(embedder: OnnxEmbedder) -> Vectors:
-    return embedder.embed(read_abilities())
+    return embed_examples(read_abilities(), embedder)
 
 
 def _rows(name: str) -> Iterator[dict[str, Any]]:

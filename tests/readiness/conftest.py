@@ -11,7 +11,6 @@ from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.event_loop import ConnectionLoop
 from tests.connection_loops import own_connections
 from tests.connections.evil_server import QUICK
-from tests.pages.conftest import _folder_of_static_files, _plain_static_files  # noqa: F401
 
 
 @pytest.fixture

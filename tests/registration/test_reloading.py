@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import Group
 from django.test import Client
-from pytest_django import Settings
 
 from acl.models import AuditEntry, Space
 from acl.rights.caller_lookup import Caller
@@ -365,11 +364,7 @@ def test_samples_of_both_documents_load_and_the_malformed_one_is_reported(tmp_pa
     assert all(defect.reason for defect in report.defects)
 
 
-def test_admin_sees_each_manifest_and_its_problems(
-    folders: Folders, admin_client: Client, settings: Settings
-) -> None:
-    plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}
+def test_admin_sees_each_manifest_and_its_problems(folders: Folders, admin_client: Client) -> None:
     folders.put(LAMP)
     folders.put("name: [", "broken")
     folders.read()

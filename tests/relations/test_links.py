@@ -220,11 +220,6 @@ def test_preset_relates_its_members(admin: Client, pair: tuple[Capability, Capab
 HERE = "/api/v1/graph/gmail__send_email"
 
 
-@pytest.fixture
-def people() -> People:
-    return invite()
-
-
 def client_with(people: People, *scopes: str) -> Client:
     _, raw = create_key(
         by=None, name="k", group=people.support, scopes=list(scopes), acts_for_users=True

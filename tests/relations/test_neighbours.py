@@ -20,11 +20,6 @@ from tests.factories import CapabilityFactory, IntegrationFactory, give, lay_dow
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def people() -> People:
-    return invite()
-
-
 def told(caller: Caller, name: str, kind: str = "") -> list[tuple[str, str, float]]:
     """Return type, action and weight of each neighbour, in order."""
     found = find_neighbours(caller=caller, full_name=name, kind=kind)
@@ -78,34 +73,6 @@ def test_category_of_another_kind_does_not_relate(people: People) -> None:
     tagged(people, "b", category="letters", tags=[], kind="skill")
 
     assert told(people.caller, "gmail__a") == []
-
-
-def test_hidden_ones_neither_are_neighbours_nor_end_any(people: People) -> None:
-    tagged(people, *"abcde", category="letters")
-    before = told(people.caller, "gmail__a"), statistics(caller=people.caller)
-
-    tagged(people, *"fghijklmn", category="letters", hidden=True)
-    tagged(people, *"opqrstuvw", category="letters", state="quarantined")
-
-    assert (told(people.caller, "gmail__a"), statistics(caller=people.caller)) == before
-    assert len(before[0]) == 8
-
-
-def test_group_that_is_too_large_for_all_is_small_for_one(people: People) -> None:
-    tagged(people, "a", "b", category="letters", tags=[])
-    tagged(people, *"cdefghijk", category="letters", tags=[], hidden=True)
-
-    assert told(people.caller, "gmail__a") == [("SAME_CATEGORY", "b", 0.1)]
-    assert told(people.stranger, "payroll__c") == []
-
-
-def test_hidden_end_hides_the_edge(people: People) -> None:
-    for other in (people.pay, people.delete_page, people.read_page):
-        relate(by=None, source=people.send, target=other, kind="DEPENDS_ON", weight=1.0)
-
-    assert told(people.caller, "gmail__send_email") == [("DEPENDS_ON", "read_page", 1.0)]
-    assert find_neighbours(caller=people.caller, full_name="payroll__pay") is None
-    assert count_edges(people.caller) == 1
 
 
 def test_neighbours_are_capped_by_weight(people: People) -> None:

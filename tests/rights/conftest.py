@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
-from pytest_django.fixtures import Settings
 
-from tests.access.people import People, invite
+from tests.access.people import People
 from tests.factories import UserFactory
 
 
@@ -18,18 +17,6 @@ class Staff:
     grace: User
     hugo: User
     root: User
-
-
-@pytest.fixture(autouse=True)
-def _plain_files(settings: Settings) -> None:
-    """Serve static files without hashed names, since they were not collected."""
-    files = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": files}}
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return invite()
 
 
 @pytest.fixture

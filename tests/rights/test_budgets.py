@@ -16,7 +16,6 @@ from acl.web import _rate_limits, rate_counts
 from tests.access.people import People
 from tests.web.conftest import client_with, new_key
 from tests.web.conftest import key as key
-from tests.web.conftest import people as people
 
 URL = "/api/v1/select"
 BODY = {"message": "hi", "user": "alice"}

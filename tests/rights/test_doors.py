@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -236,10 +235,7 @@ Queue = list[tuple[str, tuple[Any, ...]]]
 
 @pytest.fixture(autouse=True)
 def _surroundings(settings: Settings) -> Iterator[None]:
-    """Disable rate limits and hashed static names, allow programs, shorten logs."""
-    Path(django_settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
-    plain = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": plain}}
+    """Disable rate limits, allow programs, shorten logs."""
     for limit in ("PER_KEY", "PER_ADDRESS", "WRONG_KEYS"):
         setattr(settings, f"PEGBOARD_RATE_{limit}", 10_000_000)
     settings.AXES_FAILURE_LIMIT = 10_000_000

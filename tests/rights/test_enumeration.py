@@ -14,8 +14,6 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.pages.conftest import (  # noqa: F401 - fixtures
     PASSWORD,
-    _folder_of_static_files,
-    _plain_static_files,
     support,
 )
 from tests.people.conftest import (  # noqa: F401 - fixtures

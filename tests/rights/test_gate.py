@@ -91,32 +91,12 @@ def usable(caller: Caller) -> list[str]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_poison_is_in_no_answer_whichever_way_it_is_imported(
-    way: str, caller: Caller, tmp_path: Path
-) -> None:
-    load(WAYS[way](tmp_path, POISON))
-
-    waiting = Definition.objects.exclude(name="").get()
-    assert (waiting.standing, waiting.origin) == ("new", "import")
-    assert usable(caller) == []
-    assert not Capability.objects.filter(description__contains="id_rsa").exists()
-    assert not Capability.objects.filter(content__contains="id_rsa").exists()
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_something_harmless_is_approved_at_once(way: str, caller: Caller, tmp_path: Path) -> None:
-    load(WAYS[way](tmp_path, GOOD))
-
-    assert len(usable(caller)) == 1
-    assert not Definition.objects.exists()
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_later_poisoned_text_leaves_the_approved_one_and_takes_it_out_of_use(
+def test_harmless_text_is_approved_at_once_and_a_later_poisoned_one_takes_it_out_of_use(
     way: str, caller: Caller, tmp_path: Path
 ) -> None:
     load(WAYS[way](tmp_path, GOOD))
     before = Capability.objects.get()
+    assert (len(usable(caller)), Definition.objects.exists()) == (1, False)
 
     load(WAYS[way](tmp_path, POISON))
 
@@ -128,9 +108,14 @@ def test_a_later_poisoned_text_leaves_the_approved_one_and_takes_it_out_of_use(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_admin_approves_exactly_what_was_held(way: str, caller: Caller, tmp_path: Path) -> None:
+def test_poison_is_in_no_answer_until_an_admin_approves_exactly_what_was_held(
+    way: str, caller: Caller, tmp_path: Path
+) -> None:
     load(WAYS[way](tmp_path, POISON))
     row = Definition.objects.exclude(name="").get()
+    assert (row.standing, row.origin, usable(caller)) == ("new", "import", [])
+    assert not Capability.objects.filter(description__contains="id_rsa").exists()
+    assert not Capability.objects.filter(content__contains="id_rsa").exists()
     admin: User = UserFactory.create(is_staff=True, is_superuser=True)
 
     approve_definitions(by=admin, integration=row.integration, digests={row.name: seen_digest(row)})

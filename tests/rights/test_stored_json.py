@@ -21,7 +21,7 @@ from catalog.models import Definition
 from catalog.registration.definition_comparison import store_definitions
 from discovery.models import Call, Outcome, Turn
 from tests.access.audit_log import commit
-from tests.access.people import People, invite
+from tests.access.people import People
 from tests.factories import (
     CapabilityFactory,
     IntegrationFactory,
@@ -48,11 +48,6 @@ BAD = [
     "[null, 5, {}]",
     '{"a": null, "before": 5, "after": []}',
 ]
-
-
-@pytest.fixture
-def people() -> People:
-    return invite()
 
 
 @pytest.fixture

@@ -9,9 +9,6 @@ from django.test import Client
 from acl.keys.lifecycle import create_key
 from tests.access.people import People, invite
 from tests.factories import UserFactory, active_model
-from tests.pages.conftest import _folder_of_static_files, _plain_static_files
-
-FIXTURES = [_folder_of_static_files, _plain_static_files]
 
 HAIKU = {
     "kind": "skill",

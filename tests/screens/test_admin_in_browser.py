@@ -14,8 +14,6 @@ from acl.models import AuditEntry
 from catalog.models import Integration, IntegrationGroupPermission
 from tests.factories import GroupFactory
 from tests.pages.conftest import (  # noqa: F401 - fixtures
-    _folder_of_static_files,
-    _plain_static_files,
     page,
     sign_in,
 )

@@ -25,8 +25,6 @@ from marketplace.listings.search import embed_listings
 from tests.examples import EACH_OF_ALIKE
 from tests.hostile.routes import ADMIN_PAGE, GROUPS_PAGE, OPEN, OWN_PAGE, PAGE, ROUTES, Row
 from tests.pages.conftest import (  # noqa: F401 - fixtures
-    _folder_of_static_files,
-    _plain_static_files,
     page,
     sign_in,
 )

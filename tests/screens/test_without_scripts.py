@@ -11,10 +11,8 @@ from pytest_django.live_server_helper import LiveServer
 
 from discovery.models import Call
 from marketplace.listings.search import embed_listings
-from tests.pages.conftest import (  # noqa: F401 - fixtures
+from tests.pages.conftest import (
     PASSWORD,
-    _folder_of_static_files,
-    _plain_static_files,
 )
 from tests.screens.world import build
 

@@ -11,12 +11,6 @@ from pytest_django.live_server_helper import LiveServer
 from marketplace.models import Source
 from marketplace.sources.refresh import refresh_source
 from tests.pages.conftest import (
-    _folder_of_static_files as _folder_of_static_files,
-)
-from tests.pages.conftest import (
-    _plain_static_files as _plain_static_files,
-)
-from tests.pages.conftest import (
     admin as admin,
 )
 from tests.pages.conftest import (

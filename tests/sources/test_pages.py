@@ -12,8 +12,6 @@ from django.utils import timezone
 from catalog.models import Integration
 from marketplace.models import Listing, Source
 from tests.factories import ListingFactory, SourceFactory, UserFactory
-from tests.pages.conftest import _folder_of_static_files as _folder_of_static_files
-from tests.pages.conftest import _plain_static_files as _plain_static_files
 
 pytestmark = pytest.mark.django_db
 AT = "/marketplace/sources/"

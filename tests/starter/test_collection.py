@@ -77,32 +77,31 @@ def test_every_integration_has_a_legal_slug_and_something_to_offer() -> None:
 
 
 @each_capability
-def test_names_follow_the_rules(capability: Descriptor) -> None:
+def test_names_texts_and_effects_are_whole_from_the_first_start_on(capability: Descriptor) -> None:
     alone = capability.full_name == capability.integration
     expected = capability.integration if alone else f"{capability.integration}__{capability.action}"
 
     assert FULL_NAME.fullmatch(capability.full_name)
     assert capability.full_name == expected
     assert capability.identifier == f"{capability.kind}:{capability.full_name}"
-
-
-@each_capability
-def test_description_is_neither_a_label_nor_an_essay(capability: Descriptor) -> None:
     assert 40 <= len(capability.description) <= 400
     assert capability.description.endswith(".")
     assert capability.display_name
     assert capability.category
-
-
-@each_capability
-def test_tags_and_examples_help_to_find_it(capability: Descriptor) -> None:
     assert 2 <= len(capability.tags) <= 6
     assert len(set(capability.tags)) == len(capability.tags)
     assert capability.examples
+    asks_first = capability.ai_access == "propose"
+    forgetting = capability.full_name == "memory__forget"  # core: it removes the user's own data
+    assert capability.side_effect in ("read", "write", "delete")
+    assert asks_first or forgetting or capability.side_effect != "delete"
+    assert not (asks_first and capability.side_effect == "read")
+    assert capability.available
+    assert capability.ai_access != "blocked"
 
 
 @each_capability
-def test_parameters_are_a_described_schema(capability: Descriptor) -> None:
+def test_parameters_are_a_described_schema_whose_defaults_fit(capability: Descriptor) -> None:
     if capability.kind == "skill":
         assert capability.input_schema is None
         return
@@ -113,39 +112,17 @@ def test_parameters_are_a_described_schema(capability: Descriptor) -> None:
     Draft202012Validator.check_schema(schema)
     assert set(schema["required"]) <= set(schema["properties"])
     assert all(parameter["description"] for parameter in schema["properties"].values())
+    defaults = {name: part for name, part in schema["properties"].items() if "default" in part}
+    assert all(Draft202012Validator(part).is_valid(part["default"]) for part in defaults.values())
+    assert not set(defaults) & set(schema["required"])
 
 
-@each_capability
-def test_defaults_fit_their_own_parameter(capability: Descriptor) -> None:
-    properties = (capability.input_schema or {}).get("properties", {})
-    defaults = {name: schema for name, schema in properties.items() if "default" in schema}
-
-    assert all(Draft202012Validator(s).is_valid(s["default"]) for s in defaults.values())
-    assert not set(defaults) & set((capability.input_schema or {}).get("required", ()))
-
-
-@each_capability
-def test_what_it_refers_to_exists(capability: Descriptor) -> None:
+def test_what_they_refer_to_exists() -> None:
     known = {name for c in CAPABILITIES for name in (c.full_name, c.identifier)}
-    targets = [edge.target for edge in capability.edges]
 
-    assert set(capability.required_tools) | set(targets) <= known - {capability.full_name}
-
-
-@each_capability
-def test_side_effect_and_access_agree(capability: Descriptor) -> None:
-    asks_first = capability.ai_access == "propose"
-    forgetting = capability.full_name == "memory__forget"  # core: it removes the user's own data
-
-    assert capability.side_effect in ("read", "write", "delete")
-    assert asks_first or forgetting or capability.side_effect != "delete"
-    assert not (asks_first and capability.side_effect == "read")
-
-
-@each_capability
-def test_everything_is_selectable_from_the_first_start_on(capability: Descriptor) -> None:
-    assert capability.available
-    assert capability.ai_access != "blocked"
+    for capability in CAPABILITIES:
+        targets = {edge.target for edge in capability.edges} | set(capability.required_tools)
+        assert targets <= known - {capability.full_name}, capability.full_name
 
 
 def test_channels_are_communication_and_name_their_secret() -> None:

@@ -15,8 +15,6 @@ from marketplace.models import Addition, Listing
 from marketplace.offers.kinds.starter import read_findings, starter_listings
 from marketplace.offers.package_test import WORKING
 from tests.factories import UserFactory
-from tests.pages.conftest import _folder_of_static_files as _folder_of_static_files
-from tests.pages.conftest import _plain_static_files as _plain_static_files
 
 pytestmark = pytest.mark.django_db
 SQLITE = next(one for one in starter_listings() if one.slug == "sqlite")

@@ -36,19 +36,16 @@ def test_listings_never_share_a_slug_with_one_another_or_with_the_collection() -
 
 
 @each_listing
-def test_listing_says_what_an_admin_asks_first(listing: IntegrationDescriptor) -> None:
+def test_listing_says_what_an_admin_asks_first_and_has_one_way_to_connect(
+    listing: IntegrationDescriptor,
+) -> None:
     assert SLUG.fullmatch(listing.slug)
     assert listing.kind == "mcp"
     assert listing.title
     assert listing.publisher
     assert 30 <= len(listing.description) <= 400
     assert listing.homepage.startswith("https://")
-
-
-@each_listing
-def test_listing_has_one_way_to_connect(listing: IntegrationDescriptor) -> None:
     local = listing.transport == "stdio"
-
     assert bool(listing.command) == local
     assert listing.endpoint.startswith("https://") != local
 

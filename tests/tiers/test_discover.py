@@ -34,6 +34,7 @@ from tests.examples import EXAMPLES
 from tests.factories import CapabilityFactory, give, lay_down, take_away
 from tests.oracle import World
 from tests.select.conftest import Shop
+from tests.select.conftest import shop as shop
 from tests.visible_text.schemas import GOOD
 
 URL = "/api/v1/discover"

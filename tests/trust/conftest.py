@@ -7,8 +7,6 @@ from acl.rights.caller_lookup import Caller
 from catalog.models import ServerProposal
 from catalog.servers.proposals import propose_server
 from tests.pages.conftest import (  # noqa: F401 - fixtures
-    _folder_of_static_files,
-    _plain_static_files,
     admin,
     alice,
     as_admin,

@@ -22,7 +22,7 @@ from catalog.trust.tool_list import parse_definition, reconstruct_definition
 from discovery.calls.execution import NeedsApprovalError
 from discovery.mcp.answers.dispatch import call_meta_tool
 from discovery.models import Call, FlowRule, Quota, ToolExample
-from tests.access.people import People, client_of, invite
+from tests.access.people import People, client_of
 from tests.access.ways import WAYS, Way, told
 from tests.factories import give
 from tests.trust.reviewed_server import READ, WRITE, World
@@ -200,11 +200,6 @@ def test_new_tool_of_an_import_waits_if_it_renames_a_limited_one(world: World) -
     imported("find_page_v2")
 
     assert not Capability.objects.filter(action="find_page_v2").exists()
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return invite()
 
 
 def says(people: People, *, also: bool) -> None:

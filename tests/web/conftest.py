@@ -5,25 +5,13 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from acl.keys.lifecycle import create_key
-from acl.platform.redis_circuit import redis_circuit
-from tests.access.people import People, invite
-
-
-@pytest.fixture
-def people(db: None) -> People:
-    return invite()
+from tests.access.people import People
 
 
 @pytest.fixture
 def key(people: People) -> str:
     """A key of support, acting for its users."""
     return new_key(people.support)
-
-
-@pytest.fixture(autouse=True)
-def _working_redis() -> None:
-    """Reset Redis in case a test broke it."""
-    redis_circuit.close()
 
 
 def new_key(

@@ -17,7 +17,6 @@ from django.urls import URLResolver, get_resolver
 from django.utils.translation import get_language
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, given, settings
-from pytest_django.fixtures import Settings
 from rest_framework import serializers
 from rest_framework.views import APIView
 from schemathesis import APIOperation
@@ -45,7 +44,6 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
-PLAIN_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 SCOPES = ("select", "discover", "execute", "register", "admin")
 
 
@@ -170,19 +168,13 @@ def test_every_call_names_its_scope() -> None:
         assert getattr(view, "required_scope", None), view
 
 
-@pytest.fixture
-def _plain_files(settings: Settings) -> None:
-    """Serve static files without hashed names, since they were not collected."""
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": PLAIN_FILES}
-
-
 @pytest.mark.parametrize("path", ["/api/schema/", "/api/schema/?format=json", "/api/docs/"])
-@pytest.mark.usefixtures("db", "_plain_files")
+@pytest.mark.usefixtures("db")
 def test_schema_and_its_pages_need_no_key(path: str) -> None:
     assert Client().get(path).status_code == 200
 
 
-@pytest.mark.usefixtures("db", "_plain_files")
+@pytest.mark.usefixtures("db")
 def test_docs_page_has_nothing_that_our_content_policy_forbids() -> None:
     page = Client().get("/api/docs/").content.decode()
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import Group, User
 from django.core.management.base import BaseCommand, CommandError
 
 from acl.keys.lifecycle import KeyRefused, create_key
-from acl.models import ApiKey
+from acl.models import ApiKey, Application
 from acl.platform.database_work import database_now
 
 
@@ -30,6 +30,7 @@ class Command(BaseCommand):
             "--acts-for-users", action="store_true", help="For any user of its groups."
         )
         parser.add_argument("--owner", help="Whom the key acts for when a request names nobody.")
+        parser.add_argument("--application", help="The chat application that it belongs to.")
         parser.add_argument("--name", default="command line")
         parser.add_argument("--expires", type=int, metavar="DAYS")
         parser.add_argument("--json", action="store_true")
@@ -37,7 +38,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         days = options["expires"]
         try:
-            username = options["owner"]
+            username, application = options["owner"], options["application"]
             key, raw = create_key(
                 by=None,
                 name=options["name"],
@@ -46,9 +47,15 @@ class Command(BaseCommand):
                 scopes=options["scopes"],
                 owner=User.objects.get(username=username) if username else None,
                 acts_for_users=options["acts_for_users"],
+                application=Application.objects.get(name=application) if application else None,
                 expires_at=database_now() + timedelta(days=days) if days is not None else None,
             )
-        except (Group.DoesNotExist, User.DoesNotExist, KeyRefused) as problem:
+        except (
+            Application.DoesNotExist,
+            Group.DoesNotExist,
+            User.DoesNotExist,
+            KeyRefused,
+        ) as problem:
             raise CommandError(str(problem)) from problem
         self.stdout.write(_as_json(key, raw) if options["json"] else raw)
 

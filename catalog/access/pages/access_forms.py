@@ -313,4 +313,5 @@ class ExplainForm(forms.Form):
     user = forms.CharField(required=False, max_length=150)
     group = forms.IntegerField(required=False)
     space = forms.IntegerField(required=False)
+    application = forms.IntegerField(required=False)
     capability = forms.CharField(required=False, max_length=64)

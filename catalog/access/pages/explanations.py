@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from acl.audit.recorder import record_look
-from acl.models import Space
+from acl.models import Application, Space
 from acl.rights.caller_lookup import Caller
 from acl.rights.past import (
     MomentUnknown,
@@ -75,12 +75,19 @@ class ExplainSubject:
     space: Space | None
     groups: Sequence[Group]
     own: frozenset[int]  # of the groups, those that the person belongs to
+    application: Application | None = None
+    applications: Sequence[Application] = ()
 
     @property
     def caller(self) -> Caller | None:
         if self.person is None or self.group is None:
             return None
-        return Caller(self.person.pk, self.group.pk, self.space.pk if self.space else None)
+        return Caller(
+            self.person.pk,
+            self.group.pk,
+            self.space.pk if self.space else None,
+            application_id=self.application.pk if self.application else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +156,8 @@ def explain_page(request: PageRequest) -> dict[str, object]:
     explanation = explain(caller=who.caller, full_name=name) if who.caller and name else None
     if explanation and who.person:
         _record_look(request, who.person, "explain")
-    is_now = past_moment() is None
+    # No grant or rule adds to what an application may reach.
+    can_be_fixed = past_moment() is None and who.application is None
     people = User.objects.filter(username__icontains=(data.get("user", ""))).order_by("username")
     return {
         "form": form,
@@ -163,7 +171,7 @@ def explain_page(request: PageRequest) -> dict[str, object]:
         "told": explanation,
         "mend": _mend_for_reader(request, who, explanation) if explanation else None,
         "rungs": rungs_of(explanation) if explanation else (),
-        "fix": _fix(who, name, explanation) if explanation and is_now else None,
+        "fix": _fix(who, name, explanation) if explanation and can_be_fixed else None,
         "back": request.get_full_path(),
         "about": Capability.objects.filter(full_name=name).select_related("integration").first(),
         "nobody": bool(data.get("user")) and who.person is None,
@@ -204,8 +212,18 @@ def holders(request: PageRequest, full_name: str) -> dict[str, object]:
     groups = list(Group.objects.order_by("name", "pk"))
     chosen = next((group for group in groups if str(group.pk) == request.GET.get("group")), None)
     page = SearchForm(request.GET).page_number()
-    holder_page = list_holders(capability=capability, group=chosen, page=page)
+    applications = list(Application.objects.order_by("name", "pk"))
+    asker = request.GET.get("application")
+    application = next((row for row in applications if str(row.pk) == asker), None)
+    holder_page = list_holders(
+        capability=capability,
+        group=chosen,
+        application=application.pk if application else None,
+        page=page,
+    )
     return {
+        "applications": applications,
+        "application": application,
         "capability": capability,
         "groups": groups,
         "chosen": chosen,
@@ -259,7 +277,7 @@ def _list_rungs(explanation: Explanation) -> list[tuple[str, str, tuple[Explanat
         "grant": [(_("Grants"), "grant", of("grant"))],
         "default": [(_("Group default"), "default", of("default"))],
     }
-    rungs = [(_("Requirements"), "gate", of("nobody", "switched-off"))]
+    rungs = [(_("Requirements"), "gate", of("nobody", "switched-off", "application"))]
     rungs += [rung for kind in LADDER for rung in by_kind[kind]]
     own_steps = of("own")
     return [*rungs, (_("The tool's own setting"), "own", own_steps)] if own_steps else rungs
@@ -298,7 +316,16 @@ def _resolve_subject(form: ExplainForm) -> ExplainSubject:
     group = next((group for group in groups if group.pk == group_key), None)
     group = group or next((group for group in groups if group.pk in own_groups), None)
     spaces = Space.objects.filter(group=group, pk=data.get("space") or 0)
-    return ExplainSubject(person, group, spaces.first() if group else None, groups, own_groups)
+    applications = list(Application.objects.order_by("name", "pk"))
+    return ExplainSubject(
+        person,
+        group,
+        spaces.first() if group else None,
+        groups,
+        own_groups,
+        next((row for row in applications if row.pk == data.get("application")), None),
+        applications,
+    )
 
 
 def _with_addresses(holders: Sequence[Holder], capability: Capability) -> list[HolderLink]:

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_GET
 
 from acl.platform.csv_lines import csv_lines
 from acl.web.frame import PageRequest
-from discovery.insights._scope import list_windows
+from discovery.insights._scope import list_windows, name_applications
 from discovery.insights.pages.insights_query import InsightsQuery, with_query
 from discovery.insights.pages.measures import MEASURES, PageMeasure, list_rows
 from discovery.insights.pages.overview import build_report, list_group_figures, name_spaces
@@ -63,6 +63,7 @@ def _windows(query: InsightsQuery) -> Table:
     windows = list_windows(query.scope.group_id)
     groups = {group.pk: group.name for group in query.groups}
     spaces = name_spaces([window.scope.space_id for window in windows])
+    applications = name_applications(windows)
     figures = (
         "samples", "success", "partial", "failed", "success_rate", "average_score",
         "weighted_rate",
@@ -72,11 +73,12 @@ def _windows(query: InsightsQuery) -> Table:
             window.scope.kind,
             groups.get(window.scope.group_id or 0),
             spaces.get(window.scope.space_id),
+            applications.get(window.scope.application_id or 0),
             *(getattr(window, name) for name in figures),
         )
         for window in windows
     )
-    return ("scope", "group", "space", *figures), rows
+    return ("scope", "group", "space", "application", *figures), rows
 
 
 def _alerts(query: InsightsQuery) -> Table:
@@ -88,6 +90,7 @@ def _alerts(query: InsightsQuery) -> Table:
             alert.at.isoformat(),
             alert.group.name if alert.group else None,
             spaces.get(alert.space_id),
+            alert.whose if alert.application_id is not None else None,
             alert.severity,
             alert.reason,
             alert.threshold,
@@ -96,7 +99,17 @@ def _alerts(query: InsightsQuery) -> Table:
         )
         for alert in alerts
     )
-    columns = ("at", "group", "space", "severity", "reason", "threshold", "value", "samples")
+    columns = (
+        "at",
+        "group",
+        "space",
+        "application",
+        "severity",
+        "reason",
+        "threshold",
+        "value",
+        "samples",
+    )
     return columns, rows
 
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET
 
 from acl.models import Space
 from acl.web.frame import PageRequest, Tab, admins_only, render_page
-from discovery.insights._scope import has_turns, list_windows
+from discovery.insights._scope import has_turns, list_windows, name_applications
 from discovery.insights.figures import FigureGroup, Report, Row, figures_by_group, report_figures
 from discovery.insights.pages.insights_query import PERIODS, InsightsQuery, with_query
 from discovery.insights.pages.measures import MEASURES, format_cells, percent, show_measure
@@ -66,8 +66,9 @@ def outcomes(request: PageRequest, query: InsightsQuery) -> HttpResponse:
     places = name_spaces(
         [w.scope.space_id for w in windows] + [a.space_id for a in page.object_list]
     )
+    applications = name_applications(windows)
     context = {
-        "windows": [_window_row(window, query, places) for window in windows],
+        "windows": [_window_row(window, query, places, applications) for window in windows],
         "alerts": [(alert, places.get(alert.space_id)) for alert in page.object_list],
         "page": page,
         "size": settings.PEGBOARD_OUTCOME_WINDOW,
@@ -148,7 +149,10 @@ class WindowRow:
 
 
 def _window_row(
-    window: Window, query: InsightsQuery, places: Mapping[int | None, str]
+    window: Window,
+    query: InsightsQuery,
+    places: Mapping[int | None, str],
+    applications: Mapping[int, str],
 ) -> WindowRow:
     scope = window.scope
     groups = {group.pk: group.name for group in query.groups}
@@ -156,7 +160,8 @@ def _window_row(
     below, least = settings.PEGBOARD_ALERT_BELOW, settings.PEGBOARD_ALERT_SAMPLES
     return WindowRow(
         window=window,
-        whose=groups.get(scope.group_id or 0, _("Everyone")),
+        whose=applications.get(scope.application_id or 0)
+        or groups.get(scope.group_id or 0, _("Everyone")),
         place=places.get(scope.space_id, root) if scope.kind == "space" else "",
         success_rate=percent(window.success_rate or 0.0),
         weighted_rate=percent(window.weighted_rate or 0.0),

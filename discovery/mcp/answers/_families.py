@@ -37,6 +37,7 @@ class MetaCall:
     caller: Caller
     arguments: JSONObject
     turn_id: UUID | None = None
+    conversation: str = ""
 
 
 LONGEST_DESCRIPTION = 100  # enough to compare search results
@@ -315,6 +316,7 @@ def execute_tool(call: MetaCall) -> JSONObject:
         full_name=call.arguments["name"],
         arguments=call.arguments["arguments"],
         turn_id=call.turn_id,
+        conversation=call.conversation,
     )
     return done.as_answer()
 

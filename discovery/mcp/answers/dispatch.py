@@ -84,6 +84,7 @@ def call_tool(call: MetaCall) -> JSONObject:
         full_name=_full_name(call.caller, server, tool),
         arguments=call.arguments["arguments"],
         turn_id=call.turn_id,
+        conversation=call.conversation,
     )
     return done.as_answer()
 
@@ -228,7 +229,12 @@ ANSWERS: Mapping[str, Callable[[MetaCall], JSONObject]] = {
 
 
 def call_meta_tool(
-    *, caller: Caller, name: str, arguments: Any, turn_id: UUID | None = None
+    *,
+    caller: Caller,
+    name: str,
+    arguments: Any,
+    turn_id: UUID | None = None,
+    conversation: str = "",
 ) -> JSONObject:
     """Return the answer of a meta-tool.
 
@@ -241,7 +247,7 @@ def call_meta_tool(
     defaults = {
         name: part["default"] for name, part in tool.parameters.items() if "default" in part
     }
-    return ANSWERS[name](MetaCall(caller, {**defaults, **arguments}, turn_id))
+    return ANSWERS[name](MetaCall(caller, {**defaults, **arguments}, turn_id, conversation))
 
 
 def answer_call(caller: Caller, name: str, arguments: JSONObject) -> JSONObject:

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
+from acl.models.application import LONGEST_CONVERSATION
 from acl.rights.delegation.authority import KeyHolder, person_behind
 from acl.web.open_streams import open_streams
 from catalog.formats.descriptors import JSONObject
@@ -22,7 +23,7 @@ from discovery.calls.waiting import follow_messages
 from discovery.mcp.server._mcp_sessions import McpSession, askable
 from discovery.models import Call
 
-TURN = "pegboard/turn_id"  # in a request's _meta
+TURN, CONVERSATION = "pegboard/turn_id", "pegboard/conversation"  # in a request's _meta
 TASKS = "io.modelcontextprotocol/tasks"  # the extension of 2026-07-28
 _ANSWERS = ("inputResponses", "requestState")
 # Content types by the version that brought them; older clients get the others as text.
@@ -35,9 +36,9 @@ class ClientSide:
     with its session.
 
     `takes_stream` says that an answer may be a stream, `progress_token` and `log_level` what the
-    client wants to hear in it. `turn_id` names the turn of the user's message: it comes from the
-    application, for a model writes arguments and no `_meta`. `takes_tasks` is of newer clients:
-    a call of theirs may become a task.
+    client wants to hear in it. `turn_id` names the turn of the user's message, and `conversation`
+    what it belongs to: both come from the application, for a model writes arguments and no `_meta`.
+    `takes_tasks` is of newer clients: a call of theirs may become a task.
     """
 
     version: str = LATEST_HANDSHAKE_VERSION
@@ -49,6 +50,7 @@ class ClientSide:
     progress_token: Any = None
     log_level: str = ""
     turn_id: UUID | None = None
+    conversation: str = ""
     takes_tasks: bool = False
 
     @classmethod
@@ -74,6 +76,7 @@ class ClientSide:
                 progress_token=token,
                 log_level=session.log_level if session and takes_stream else "",
                 turn_id=_turn_of(meta),
+                conversation=_conversation_of(meta),
             )
         announced = meta.get(CLIENT_CAPABILITIES_META_KEY) or {}
         answers = {name: params[name] for name in _ANSWERS if params.get(name) is not None}
@@ -85,6 +88,7 @@ class ClientSide:
             progress_token=token,
             log_level=meta.get(LOG_LEVEL_META_KEY) or "",
             turn_id=_turn_of(meta),
+            conversation=_conversation_of(meta),
             takes_tasks=TASKS in (announced.get("extensions") or {}),
         )
 
@@ -130,6 +134,12 @@ class ClientSide:
             return silent
         live = {"is_open": True, "can_answer": self._can_answer, "log_level": self.log_level}
         return silent | live
+
+
+def _conversation_of(meta: Mapping[str, Any]) -> str:
+    """Return the application's name of the conversation; "" for none, or for what is no name."""
+    name = meta.get(CONVERSATION)
+    return name if isinstance(name, str) and len(name) <= LONGEST_CONVERSATION else ""
 
 
 def _turn_of(meta: Mapping[str, Any]) -> UUID | None:

@@ -229,7 +229,11 @@ def call_meta(
         raise UnknownToolError(name)
     try:
         answer = call_meta_tool(
-            caller=caller(), name=name, arguments=arguments, turn_id=client.turn_id
+            caller=caller(),
+            name=name,
+            arguments=arguments,
+            turn_id=client.turn_id,
+            conversation=client.conversation,
         )
     except (ArgumentsRefusedError, NotFoundError, TooManyWaitingError) as refused:
         return refusal(str(refused))
@@ -262,6 +266,7 @@ def call_tool(
             full_name=full_name,
             arguments=arguments,
             turn_id=client.turn_id,
+            conversation=client.conversation,
             dialogue=client.dialogue(
                 is_open=has_place, is_task=client.takes_tasks, names_server=names_server
             ),
@@ -305,6 +310,7 @@ def begin_task(
             full_name=full_name,
             arguments=arguments,
             turn_id=client.turn_id,
+            conversation=client.conversation,
             dialogue=client.dialogue(is_task=True, names_server=names_server),
             apps=apps,
         )

@@ -216,7 +216,7 @@ class Selection(TypedDict):
 class Window(TypedDict):
     """The latest outcomes of a place taken together."""
 
-    scope: Literal["space", "group", "global"]
+    scope: Literal["space", "group", "global", "application"]
     samples: int
     success: int
     partial: int

@@ -1,0 +1,1 @@
+"""An installation as people have it, with messages in seven languages, judged by their author."""
