@@ -3,6 +3,7 @@
 import re
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
@@ -12,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
 
 from acl.web.frame import PageRequest, frame_of, render_page
-from acl.web.markdown import document_html
+from acl.web.markdown import document_html, heading_id
 
 # Sections of the docs for each page, by the name of its URL.
 #
@@ -131,6 +132,22 @@ DOCS = Path(settings.FILES_DIR) / "docs"
 START = "README"
 _NOT_SERVED = "\n## Decisions\n"  # their files are for people who have the code
 _TITLE = re.compile(r"# ([^\n]{1,200})\n")
+_HEADING = re.compile(r"^#{1,4} ([^\n]{1,200})$", re.MULTILINE)
+_CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_MARKS = re.compile(r"<!--.*?-->|-{3,}|[!`*|]|\[([^\]\n]{0,200})\]\([^)\n]{0,300}\)", re.DOTALL)
+MOST_CHARACTERS, MOST_SECTIONS = 200, 20
+_EXCERPT = 160  # characters around the first word
+# A word in a heading says more than one in a text.
+_OF_HEADING = 5
+
+
+class HelpSection(NamedTuple):
+    """A section of the documentation, and the part of its text that matches."""
+
+    document: str
+    heading: str
+    address: str
+    excerpt: str
 
 
 @require_GET
@@ -140,7 +157,10 @@ def help_page(request: PageRequest, name: str = START) -> HttpResponse:
     if name not in documents():
         raise Http404
     title, content = _rendered(name)
-    context = {"title": title, "content": content, "is_start": name == START}
+    words = request.GET.get("q", "")[:MOST_CHARACTERS].strip()
+    context = {"title": title, "content": content, "is_start": name == START, "words": words}
+    if words:
+        context["sections"] = find_sections(words)
     return render_page(request, "help.html", context, frame=frame_of(request))
 
 
@@ -148,6 +168,43 @@ def help_page(request: PageRequest, name: str = START) -> HttpResponse:
 def documents() -> frozenset[str]:
     """Return the names of the documents beside the code; none where they were left out."""
     return frozenset(path.stem for path in DOCS.glob("*.md"))
+
+
+def find_sections(words: str) -> list[HelpSection]:
+    """Return the sections that have all words, those with them in their headings first."""
+    needles = [word for word in words.casefold().split() if len(word) > 1]
+    scored = []
+    for name, title, heading, text in read_sections():
+        folded, low_heading = text.casefold(), f"{title} {heading}".casefold()
+        if not needles or not all(word in folded or word in low_heading for word in needles):
+            continue
+        # At the beginning of words: "an" is a part of many.
+        spaced, head = f" {folded}", f" {low_heading}"
+        score = sum(
+            _OF_HEADING * head.count(f" {word}") + min(spaced.count(f" {word}"), _OF_HEADING)
+            for word in needles
+        )
+        place = max(0, min((folded.find(word) for word in needles if word in folded), default=0))
+        start = max(0, place - _EXCERPT // 2)
+        excerpt = ("…" if start else "") + text[start : start + _EXCERPT].strip()
+        page = reverse("help-page", args=[name])
+        fragment = f"#{heading_id(heading)}" if heading != title else ""
+        scored.append((-score, name, HelpSection(title, heading, page + fragment, excerpt)))
+    return [section for _score, _name, section in sorted(scored)[:MOST_SECTIONS]]
+
+
+@cache
+def read_sections() -> tuple[tuple[str, str, str, str], ...]:
+    """Return each section's document, its title, the heading, and the text without marks."""
+    sections = []
+    for name in sorted(documents() - {START}):
+        text = _CODE.sub("", (DOCS / f"{name}.md").read_text("utf-8"))
+        parts = _HEADING.split(text)
+        title = parts[1] if len(parts) > 1 else name
+        for heading, body in zip(parts[1::2], parts[2::2], strict=True):
+            plain = " ".join(_MARKS.sub(r"\1", body).split())
+            sections.append((name, title, heading, plain))
+    return tuple(sections)
 
 
 # They do not change while a release runs.

@@ -12,10 +12,19 @@ from django.conf import settings as configured
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import resolve
+from hypothesis import given
+from hypothesis import strategies as st
 from pytest_django import Settings
 
 from acl.web.frame import extensions
-from acl.web.help_pages import HELP_TOPICS, documents, topic_of
+from acl.web.help_pages import (
+    DOCS,
+    HELP_TOPICS,
+    MOST_SECTIONS,
+    documents,
+    find_sections,
+    topic_of,
+)
 from acl.web.markdown import document_html, heading_id, safe_html
 from catalog.models import Capability
 from discovery.calls.my_tools_pages import list_parameters
@@ -388,3 +397,31 @@ def test_an_unknown_address_says_so_in_words(as_alice: Client) -> None:
 
     assert response.status_code == 404
     assert "Page not found" in response.content.decode()
+
+
+def test_every_section_of_the_documentation_is_found_by_its_heading(reader: Client) -> None:
+    for name in sorted(documents() - {"README"}):
+        text = re.sub("(?ms)^```.*?^```", "", (DOCS / f"{name}.md").read_text())
+        for heading in re.findall(r"^##? (.{1,200})$", text, re.MULTILINE):
+            if "`" not in heading and "*" not in heading:
+                assert any(
+                    section.heading == heading and section.address.startswith(f"/help/{name}/")
+                    for section in find_sections(heading)
+                ), (name, heading)
+
+
+@given(st.text(max_size=250))
+def test_search_of_the_documentation_answers_anything(words: str) -> None:
+    sections = find_sections(words)
+
+    assert all(section.excerpt or section.heading for section in sections)
+    assert len(sections) <= MOST_SECTIONS
+    assert not find_sections(f"zwiebelkuchen {words}")
+
+
+def test_search_of_the_documentation_leads_to_the_heading(reader: Client) -> None:
+    page = reader.get("/help/", {"q": "own servers"}).text
+
+    assert 'href="/help/integrations/#own-servers"' in page
+    assert "<article" not in page
+    assert "Nothing matches" in reader.get("/help/", {"q": "zwiebelkuchen"}).text

@@ -66,6 +66,8 @@ _ALICE = [
     Screen("assistant-refused", "/oauth/authorize", status=400),
     Screen("account-password", "/account/password/"),
     Screen("help", "/help/"),
+    Screen("help-found", "/help/?q=grant+a+tool"),
+    Screen("help-nothing-fits", "/help/?q=zwiebelkuchen"),
     Screen("help-section", "/help/settings/"),
     Screen("not-here", "/keys/", status=404),
 ]
