@@ -31,7 +31,7 @@ from discovery.teaching.message_proposals import clean_message, open_proposals
 # a group's weight rises, and the places that the page shows, are those of a message that nobody
 # taught.
 
-_LOCK = "discovery.learn_taught"
+_LOCK = "learn taught messages"
 
 
 def learn_taught() -> int:

@@ -436,29 +436,35 @@ def tool(support: Group) -> Capability:
     return row
 
 
+@pytest.fixture
+def person() -> Client:
+    """Return a client without a key, for whoever signs in."""
+    return Client()
+
+
 def test_groups_of_the_caller_that_have_it_are_counted(
-    client: Client, support: Group, tool: Capability
+    person: Client, support: Group, tool: Capability
 ) -> None:
     sales, other = GroupFactory.create(name="Sales"), GroupFactory.create(name="Other")
     give(tool.integration, sales)
-    client.force_login(UserFactory.create(groups=[support, sales, other]))
+    person.force_login(UserFactory.create(groups=[support, sales, other]))
 
     body = {"names": [tool.full_name], "detail": "full_schema", "group": "Support"}
 
-    assert _ask(client, tool, group="Support")["available_in_groups"] == 2
+    assert _ask(person, tool, group="Support")["available_in_groups"] == 2
     path = "/api/v1/capabilities/batch"
-    [found] = client.post(path, body, content_type="application/json").json()["found"]
+    [found] = person.post(path, body, content_type="application/json").json()["found"]
     assert found["available_in_groups"] == 2
 
 
-def test_groups_of_others_change_nothing(client: Client, support: Group, tool: Capability) -> None:
-    client.force_login(UserFactory.create(groups=[support], is_staff=True))
-    before = _ask(client, tool)
+def test_groups_of_others_change_nothing(person: Client, support: Group, tool: Capability) -> None:
+    person.force_login(UserFactory.create(groups=[support], is_staff=True))
+    before = _ask(person, tool)
 
     give(tool.integration, GroupFactory.create(name="Board"))
     GroupFactory.create(name="Open house", open=True)
 
-    assert _ask(client, tool) == before
+    assert _ask(person, tool) == before
     assert before["available_in_groups"] == 1
 
 
@@ -475,10 +481,10 @@ def test_key_counts_only_groups_that_it_works_in(support: Group, tool: Capabilit
     assert _ask(_key(None, alice), tool)["available_in_groups"] == 2
 
 
-def test_short_details_do_not_have_it(client: Client, support: Group, tool: Capability) -> None:
-    client.force_login(UserFactory.create(groups=[support]))
+def test_short_details_do_not_have_it(person: Client, support: Group, tool: Capability) -> None:
+    person.force_login(UserFactory.create(groups=[support]))
 
-    assert "available_in_groups" not in _ask(client, tool, detail="compact_schema")
+    assert "available_in_groups" not in _ask(person, tool, detail="compact_schema")
 
 
 def _key(group: Group | None, owner: User) -> Client:

@@ -257,7 +257,7 @@ def see_alerts(request: PageRequest) -> HttpResponse:
     )
 
 
-@sensitive_variables("found")
+@sensitive_variables("replacements")
 @admins_only
 @require_POST
 def renew_keys(request: PageRequest) -> HttpResponse:
