@@ -16,6 +16,7 @@ from marketplace.models import (
     ListingWords,
     NotificationChannel,
     NotificationDelivery,
+    OwnServerPolicy,
     SentCall,
     Source,
 )
@@ -107,6 +108,11 @@ class EventLogStateAdmin(ReadOnlyAdmin):
 @admin.register(SentCall)
 class SentCallAdmin(ReadOnlyAdmin):
     list_display = ("call_id", "ended_at")
+
+
+@admin.register(OwnServerPolicy)
+class OwnServerPolicyAdmin(ReadOnlyAdmin):
+    list_display = ("allowed",)
 
 
 @admin.register(NotificationChannel)

@@ -143,12 +143,15 @@ def _users_with_own_rights(rules: QuerySet[Rule], integrations: list[int] | None
     users = set(rules.exclude(user=None).values_list("user_id", flat=True))
     on_integrations = IntegrationUserPermission.objects.all()
     on_capabilities = CapabilityUserPermission.objects.all()
+    owned = Integration.objects.exclude(owner=None)
     if integrations is not None:
+        owned = owned.filter(pk__in=integrations)
         on_integrations = on_integrations.filter(content_object__in=integrations)
         on_capabilities = on_capabilities.filter(content_object__integration__in=integrations)
     for grants in (on_integrations, on_capabilities):
         users |= set(grants.values_list("user_id", flat=True))
-    return users
+    # A server of one's own answers its owner as nobody else.
+    return users | set(owned.values_list("owner_id", flat=True))
 
 
 Verb = Literal["grant", "revoke", "rule", "unrule", "open", "close", "restrict", "unrestrict"]

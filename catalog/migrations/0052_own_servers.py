@@ -13,6 +13,14 @@ WITH_OWNER = [
 ]
 
 
+def as_before(trigger):
+    """Return the trigger as it was before integrations had an owner."""
+    return trigger._replace(
+        each=trigger.each.replace(" OR old.owner_id IS DISTINCT FROM new.owner_id", ""),
+        arguments=trigger.arguments.replace(", 'owner_id'", ""),
+    )
+
+
 class Migration(migrations.Migration):
 
     dependencies = [
@@ -31,7 +39,10 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(condition=models.Q(("owner", None), models.Q(("requestable", False), ("restricted", True)), _connector="OR"), name="own_server_is_for_its_owner"),
         ),
         *(
-            migrations.RunSQL(trigger.drop_sql() + trigger.create_sql(), migrations.RunSQL.noop)
+            migrations.RunSQL(
+                trigger.drop_sql() + trigger.create_sql(),
+                trigger.drop_sql() + as_before(trigger).create_sql(),
+            )
             for trigger in WITH_OWNER
         ),
     ]

@@ -133,7 +133,7 @@ def burst(case: Case) -> None:
 
 # Cases that take a whole installation: the test here that carries each out.
 ELSEWHERE = {
-    "dangling-output-schema": "mcp.test_results:"
+    "dangling-output-schema": "mcp.test_protocol:"
     "test_output_schema_that_refers_to_nothing_is_left_out",
     "defects-without-reasons": "trust.test_reviewing:"
     "test_what_could_not_be_read_is_kept_by_tool_field_and_reason",
@@ -141,9 +141,9 @@ ELSEWHERE = {
     "test_call_that_reports_progress_lives_longer_up_to_a_bound",
     "refresh-token-twice-at-once": "mcp.test_oauth:"
     "test_refresh_that_comes_again_within_a_moment_ends_nothing",
-    "session-lost-after-server-restart": "connections.test_lost_sessions:"
+    "session-lost-after-server-restart": "connections.test_sessions:"
     "test_call_after_a_restart_is_made_once_in_a_new_session",
-    "structured-only-result": "mcp.test_results:"
+    "structured-only-result": "mcp.test_protocol:"
     "test_structured_value_alone_is_the_text_for_the_model",
     "sign-in-asked-only-by-calls": "connections.test_failure_classes:"
     "test_sign_in_that_only_calls_ask_for_stays_until_it_is_given",

@@ -17,6 +17,22 @@ SIZE = 60
 CHANGING_ROUNDS = {3, 5}
 _READING = ("get", "list", "search", "find", "fetch", "query", "read", "check", "show", "describe")
 
+# Slugs that have changed since the samples were drawn: the order of servers is that of then.
+_DRAWN_AS = {
+    "aika-ti-shi-ci-guan-limcp-9ac331df": "ai-mcp-9ac331df",
+    "weibo-hot-search-service-huo-qu-wei-bo-f6395326": "weibo-hot-search-service-f6395326",
+    "kuran-i-kerim-quran-api-server-c09815b1": "kuran-kerim-quran-api-server-c09815b1",
+    "ji-suan-qi-calc-mcp-2aadb2c4": "calc-mcp-2aadb2c4",
+    "ming-chao-mcp-server-1264c1a1": "mcp-server-1264c1a1",
+    "xu-ni-bi-jia-ge-cha-xun-fu-wu-7bbb8fbe": "n7bbb8fbe",
+    "mcpfu-wu-a36968d7": "mcp-a36968d7",
+    "ygo-chinese-card-database-bai-ge-ygocdb-f14c8c82": (
+        "ygo-chinese-card-database-ygocdb-com-f14c8c82"
+    ),
+    "gdb-mcp-fu-wu-qi-fdda0c9c": "gdb-mcp-fdda0c9c",
+    "shi-jian-cha-xun-fu-wu-qi-ecd0a17f": "necd0a17f",
+}
+
 
 def fresh_rows() -> list[dict[str, str]]:
     """Return the labelled rows of all rounds."""
@@ -54,13 +70,13 @@ def _without_readers(
 def _servers_without_labels() -> dict[tuple[str, str], list[str]]:
     found = definitions()
     seen = {
-        (one.source, found[one.source, one.identifier].integration)
+        (one.source, _DRAWN_AS.get(slug := found[one.source, one.identifier].integration, slug))
         for name in ("labels.tsv", "categories.tsv")
         for one in labels(name)
     }
     servers: dict[tuple[str, str], list[str]] = {}
     for (source, identifier), one in sorted(found.items(), key=lambda item: item[0]):
-        server = (source, one.integration)
+        server = (source, _DRAWN_AS.get(one.integration, one.integration))
         if source not in WITHOUT_SERVERS and one.kind == "tool" and server not in seen:
             servers.setdefault(server, []).append(identifier)
     return servers

@@ -44,7 +44,8 @@ TAKEN_ON_PURPOSE = {
     "api/v1/graph/<str:full_name>": {"group", "space", "weight", "application"},
     "api/v1/access/rules": {"group", "space", "integration", "capability", "effect"},
     "api/v1/keys": {
-        "name", "group", "groups", "all_groups", "owner", "acts_for_users", "scopes", "expires_at",
+        *("name", "group", "groups", "all_groups", "owner", "acts_for_users", "scopes"),
+        *("expires_at", "application"),
     },
     "api/v1/groups": {"name"},
     "api/v1/groups/<int:pk>": {"name"},

@@ -146,6 +146,10 @@ def test_what_someone_proposed_is_reviewed_when_it_is_installed(alice: User) -> 
 # Everything else must go through catalog/trust/gate.py.
 WRITERS = {
     (
+        "discovery/applications/service.py",
+        "_fill",
+    ): "an application's name and description, typed by admins for people; no model reads them",
+    (
         "catalog/registration/tool_renames.py",
         "carry_over",
     ): "an admin's own settings of a tool, to its new name; texts only through the gate",
