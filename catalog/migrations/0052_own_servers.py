@@ -4,6 +4,7 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
+from acl.platform.migration_operations import DatabaseTrigger
 from catalog.models import Integration
 
 WITH_OWNER = [
@@ -13,7 +14,7 @@ WITH_OWNER = [
 ]
 
 
-def as_before(trigger):
+def as_before(trigger: DatabaseTrigger) -> DatabaseTrigger:
     """Return the trigger as it was before integrations had an owner."""
     return trigger._replace(
         each=trigger.each.replace(" OR old.owner_id IS DISTINCT FROM new.owner_id", ""),

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import CallToolResult
-from pytest_django.fixtures import Settings, SettingsWrapper
+from pytest_django.fixtures import Settings
 
 from catalog.formats.descriptors import IntegrationDescriptor, column_values
 from catalog.models import Capability, Integration
@@ -330,7 +330,7 @@ def test_each_owner_is_told_of_their_own(people: People, key: str) -> None:
 
 @pytest.mark.parametrize("loss", ["grant", "group", "active"])
 def test_lost_right_is_gone_from_the_next_call(
-    people: People, key: str, loss: str, settings: SettingsWrapper
+    people: People, key: str, loss: str, settings: Settings
 ) -> None:
     # Other tests of the same minute send wrong keys from this address, too.
     settings.PEGBOARD_RATE_WRONG_KEYS = 10_000
