@@ -5,19 +5,22 @@ few hundred bytes of schema can keep a validator busy for minutes.
 """
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 from itertools import islice
 from typing import Any, NoReturn
 
 import jsonschema_rs
 
+from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject, canonical_json
 from catalog.formats.usable_schema import REFERENCES, make_usable, parse_pointer
+from catalog.words.names import split_words
 
 MOST_BYTES, DEEPEST = 100_000, 16
 # Limit on schema evaluations. A hostile schema of 14 definitions, each naming the next one twice,
 # needs 32,000 and takes over a second.
 MOST_STEPS = 4_000
-LONGEST_REASON = 200
+LONGEST_REASON, MOST_DEFECTS = 200, 8
 
 # Keywords whose subschemas apply to the same value, and those that apply to its parts.
 _SAME_ONE = ("not", "if", "then", "else")
@@ -30,12 +33,14 @@ _INSIDE_SEVERAL = ("items", "prefixItems", "properties", "patternProperties")
 
 
 class ArgumentsRefusedError(Exception):
-    """The arguments do not fit; `argument` is the path of the first offending one, or ""."""
+    """The arguments do not fit; `defects` are pairs of a path, or "", and a reason.
 
-    def __init__(self, argument: str, reason: str) -> None:
-        super().__init__(f"{argument}: {reason}" if argument else reason)
-        self.argument = argument
-        self.reason = reason
+    A model corrects in its next attempt what it is told in this one, so all are named.
+    """
+
+    def __init__(self, argument: str, reason: str, *others: tuple[str, str]) -> None:
+        self.defects = ((argument, reason), *others)
+        super().__init__(" ".join(f"{path}: {why}" if path else why for path, why in self.defects))
 
 
 def check_arguments(schema: JSONObject | None, arguments: Any) -> None:
@@ -53,16 +58,61 @@ def check_arguments(schema: JSONObject | None, arguments: Any) -> None:
         validator = _validator(make_usable(schema)[0])
     if validator.is_valid(arguments):
         return
-    for error in islice(validator.iter_errors(arguments), 1):
-        # The path of the offending argument, also if it is missing or unexpected.
-        missing = getattr(error.kind, "property", None)
-        unexpected = getattr(error.kind, "unexpected", None) or ()
-        last = [missing] if isinstance(missing, str) else [*unexpected][:1]
-        message = error.message
-        raise ArgumentsRefusedError(
-            ".".join(str(step) for step in (*error.instance_path, *last))[:LONGEST_REASON],
-            message if len(message) <= LONGEST_REASON else message[: LONGEST_REASON - 1] + "…",
-        )
+    defects = {
+        defect: None
+        for error in islice(validator.iter_errors(arguments), MOST_DEFECTS)
+        for defect in _defects_of(error, schema)
+    }
+    first, *others = list(defects)[:MOST_DEFECTS]
+    raise ArgumentsRefusedError(*first, *others)
+
+
+def _defects_of(error: Any, schema: JSONObject) -> Iterator[tuple[str, str]]:
+    """Yield the path of each argument that an error is about, also of one that is missing."""
+    kind, place = error.kind, [str(step) for step in error.instance_path]
+    missing = getattr(kind, "property", None)
+    if isinstance(missing, str):
+        yield _shorten(".".join([*place, missing])), "It is required."
+    elif unexpected := getattr(kind, "unexpected", None):
+        names = _names_at(schema, place)
+        for name in unexpected:
+            yield _shorten(".".join([*place, str(name)])), _no_such_argument(str(name), names)
+    else:
+        yield _shorten(".".join(place)), _shorten(_sentence_of(kind, error.message))
+
+
+def _names_at(schema: JSONObject, place: list[str]) -> list[str]:
+    """Return the arguments that a schema names at the top; deeper ones may be by reference."""
+    properties = schema.get("properties") if not place else None
+    return list(properties) if isinstance(properties, dict) else []
+
+
+def _no_such_argument(name: str, names: list[str]) -> str:
+    if not names:
+        return "There is no such argument."
+    parts = {*split_words(name)}
+    alike = [each for each in names if parts & {*split_words(each)}]
+    alike = alike or get_close_matches(name, names, 1, cutoff=0.75)
+    those = " or ".join(alike[:2]) or ", ".join(names[:MOST_DEFECTS])
+    hint = f". Do you mean {those}?" if alike else f"; there are: {those}."
+    return _shorten(f"There is no such argument{hint}")
+
+
+def _sentence_of(kind: Any, message: str) -> str:
+    """Return what is wrong. Of several shapes, each says why the value has not this one."""
+    if isinstance(options := getattr(kind, "options", None), list):
+        return f"It must be one of {', '.join(write_json(option) for option in options)}."
+    errors = [shape[0] for shape in getattr(kind, "context", None) or () if shape]
+    types = [getattr(each, "types", None) for each in [kind, *(error.kind for error in errors)]]
+    if all(types if not errors else types[1:]):
+        names = dict.fromkeys(name for each in types for name in each or ())
+        return f"It must be of type {' or '.join(names)}."
+    text = " and ".join(dict.fromkeys(error.message for error in errors)) or message
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 1] + "…"
 
 
 def leave_out_nulls(schema: JSONObject | None, arguments: Any) -> Any:

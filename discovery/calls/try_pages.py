@@ -184,7 +184,10 @@ def _post(request: PageRequest, frame: Frame, caller: Caller, mine: MyTool) -> H
             return _save(request, frame, mine, filled)
         call_id = _run(request, caller, mine, filled)
     except ArgumentsRefusedError as refused:
-        if filled.as_json or not mark_problem(filled.form, refused.argument, refused.reason):
+        marked = [
+            not filled.as_json and mark_problem(filled.form, *each) for each in refused.defects
+        ]
+        if not all(marked):
             filled.problem = str(refused)
         return _page(request, frame, mine, filled, status=422)
     except NotFoundError:

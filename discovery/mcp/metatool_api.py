@@ -1,5 +1,6 @@
 """REST API of the meta-tools."""
 
+from collections import defaultdict
 from typing import Any
 
 from django.http import Http404
@@ -82,8 +83,11 @@ class MetaToolView(APIView):
 
 
 def _invalid_arguments(refused: ArgumentsRefusedError) -> exceptions.ValidationError:
-    where = {refused.argument: [refused.reason]} if refused.argument else [refused.reason]
-    return exceptions.ValidationError({"arguments": where})
+    reasons = defaultdict[str, list[str]](list)
+    for argument, reason in refused.defects:
+        reasons[argument].append(reason)
+    whole = reasons.get("")
+    return exceptions.ValidationError({"arguments": whole or dict(reasons)})
 
 
 REFUSALS: Refusals = {

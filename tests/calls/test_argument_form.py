@@ -156,7 +156,7 @@ def test_wrong_argument_is_marked_on_its_field() -> None:
     with pytest.raises(ArgumentsRefusedError) as refused:
         check_arguments({**SCHEMA, "required": ["on"]}, arguments)
 
-    assert mark_problem(form, refused.value.argument, refused.value.reason)
+    assert mark_problem(form, *refused.value.defects[0])
     assert next(part for part in form.parts if part.name == "on").problem
     assert mark_problem(form, "rows.0.x", "wrong")
     assert form.parts[11].parts[0].parts[0].problem == "wrong"

@@ -181,7 +181,7 @@ def test_unknown_argument_is_refused_by_name(call: Call) -> None:
     with pytest.raises(ArgumentsRefusedError) as refused:
         call("search_tools", query="mail", max=3)
 
-    assert refused.value.argument == "max"
+    assert refused.value.defects[0][0] == "max"
 
 
 def test_asking_for_too_much_is_refused(call: Call) -> None:
@@ -381,7 +381,7 @@ def test_secrets_and_addresses_inside_are_refused(call: Call, argument: str, val
     with pytest.raises(ArgumentsRefusedError) as refused:
         call(REGISTER, **{**asked, argument: value})
 
-    assert refused.value.argument == argument
+    assert refused.value.defects[0][0] == argument
     assert value not in str(refused.value)
     assert not ServerProposal.objects.exists()
 
@@ -390,7 +390,7 @@ def test_no_argument_takes_a_secret(call: Call, proposing: Capability) -> None:
     with pytest.raises(ArgumentsRefusedError) as refused:
         call(REGISTER, name="Maps", endpoint=ADDRESS, api_key="abc")
 
-    assert refused.value.argument == "api_key"
+    assert refused.value.defects[0][0] == "api_key"
 
 
 def test_who_may_not_propose_is_told_that_there_is_no_such_tool(

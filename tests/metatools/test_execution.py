@@ -7,6 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
 
 from acl.models import Space
 from catalog.models import Rule
@@ -14,6 +16,7 @@ from catalog.readiness.obstacles import OWN_INTEGRATIONS
 from catalog.token_counter import estimate_tokens
 from discovery.calls.argument_check import (
     MOST_BYTES,
+    MOST_DEFECTS,
     ArgumentsRefusedError,
     check_arguments,
     leave_out_nulls,
@@ -55,7 +58,7 @@ def test_wrong_argument_is_named(people: People, mail: Any, arguments: Any, argu
     with pytest.raises(ArgumentsRefusedError) as refused:
         execute(caller=people.caller, full_name="gmail__mail", arguments=arguments)
 
-    assert refused.value.argument == argument
+    assert refused.value.defects[0][0] == argument
 
 
 def test_nothing_runs_before_a_person_says_so(people: People, mail: Any) -> None:
@@ -144,7 +147,7 @@ def test_looking_around_and_calling_need_scopes_of_their_own(people: People) -> 
 def refusal(schema: dict[str, Any] | None, arguments: Any) -> str:
     with pytest.raises(ArgumentsRefusedError) as refused:
         check_arguments(schema, arguments)
-    return refused.value.reason
+    return refused.value.defects[0][1]
 
 
 def doubling(levels: int) -> dict[str, Any]:
@@ -201,13 +204,13 @@ def test_tree_and_circle_are_checked() -> None:
     check_arguments(circle, {})
     with pytest.raises(ArgumentsRefusedError) as refused:
         check_arguments(tree, {"of": [{"n": 1}]})
-    assert refused.value.argument == "of.0.n"
+    assert refused.value.defects[0][0] == "of.0.n"
 
 
 def test_pattern_that_backtracks_is_answered() -> None:
     schema = {"properties": {"x": {"pattern": "^(a+)+$"}}}
 
-    assert refusal(schema, {"x": "a" * 5_000 + "!"}) == 'it does not match "^(a+)+$"'
+    assert refusal(schema, {"x": "a" * 5_000 + "!"}) == 'It does not match "^(a+)+$".'
 
 
 def test_arguments_are_bounded() -> None:
@@ -239,7 +242,44 @@ def test_broken_part_of_a_stored_schema_stops_no_call(broken: dict[str, Any]) ->
 def test_rest_of_a_broken_schema_still_holds() -> None:
     schema = {"properties": {"a": {"type": "integer"}, "b": None}, "required": None}
 
-    assert refusal(schema, {"a": "text"}) == 'it is not of type "integer"'
+    assert refusal(schema, {"a": "text"}) == "It must be of type integer."
+
+
+@given(st.data())
+def test_all_that_is_wrong_is_named_at_once(data: st.DataObject) -> None:
+    """A model gets one answer to correct its arguments by, not one for each defect."""
+    names = [f"argument_{place}" for place in range(6)]
+    required = data.draw(st.lists(st.sampled_from(names), unique=True))
+    given_names = data.draw(st.lists(st.sampled_from(names), unique=True))
+    wrong = data.draw(
+        st.lists(st.sampled_from(given_names), unique=True) if given_names else st.just([])
+    )
+    unknown = data.draw(
+        st.lists(st.sampled_from(["other", "argument 1", "x"]), unique=True, max_size=2)
+    )
+    schema = {
+        "properties": {name: {"enum": ["right", 1]} for name in names},
+        "required": required,
+        "additionalProperties": False,
+    }
+    arguments = {name: "wrong" if name in wrong else "right" for name in given_names}
+    arguments |= dict.fromkeys(unknown, "any")
+    defects = {*wrong, *unknown, *(set(required) - set(given_names))}
+
+    if not defects:
+        return check_arguments(schema, arguments)
+    with pytest.raises(ArgumentsRefusedError) as refused:
+        check_arguments(schema, arguments)
+    reasons = dict(refused.value.defects)
+    assert set(reasons) <= defects
+    assert len(reasons) == min(len(defects), MOST_DEFECTS)
+    for name in reasons:
+        assert name in str(refused.value)
+    if "argument 1" in reasons:
+        assert reasons["argument 1"].endswith("Do you mean argument_0 or argument_1?")
+    if reasons.keys() & set(wrong):
+        assert 'It must be one of "right", 1.' in reasons.values()
+    return None
 
 
 BOOKING: dict[str, Any] = {

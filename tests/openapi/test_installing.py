@@ -120,7 +120,7 @@ def test_arguments_are_checked_before_anything_is_sent(
     with pytest.raises(ArgumentsRefusedError) as refused:
         execute(caller=bob, full_name="town-library__books_add", arguments={"titel": "Emma"})
 
-    assert refused.value.argument
+    assert refused.value.defects[0][0]
     assert api.asked == []
 
 
