@@ -9,7 +9,8 @@ Standards: RFC 8259, and RFC 7493 (I-JSON) for names, numbers and texts.
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 DEEPEST = 32
@@ -208,3 +209,21 @@ def _located(text: str, refused: _RefusedNumber) -> StrictJSONError:
 
 def _place(text: str, start: int) -> tuple[int, int]:
     return text.count("\n", 0, start) + 1, start - (text.rfind("\n", 0, start) + 1) + 1
+
+
+def hint_at_names(name: str, names: Sequence[str]) -> str:
+    """Return how a sentence about a name that an object does not take goes on: with those it takes.
+
+    `from` is near `from_unit`, since they share a word, and `adress` near `address`.
+    """
+    if not names:
+        return "."
+    parts = _words(name)
+    alike = [each for each in names if parts & _words(each)]
+    alike = alike[:2] or get_close_matches(name, names, 1, cutoff=0.75)
+    return f". Do you mean {' or '.join(alike)}?" if alike else f"; there are: {', '.join(names)}."
+
+
+def _words(name: str) -> set[str]:
+    spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name[:100])
+    return {word.lower() for word in re.findall(r"[^\W_]+", spaced)}

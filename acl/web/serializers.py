@@ -9,6 +9,7 @@ from uuid import UUID
 from rest_framework import serializers
 
 from acl.platform.answer_model import Field, fields_of, without_none
+from acl.platform.strict_json import hint_at_names
 
 # Strict serializer fields: unknown fields are refused, and each field takes only its own type.
 
@@ -59,8 +60,9 @@ class StrictSerializer(serializers.Serializer[Any]):
         if isinstance(data, dict):
             unknown = sorted(str(name) for name in data if name not in self.fields)
             if unknown:
+                names = [name for name, field in self.fields.items() if not field.read_only]
                 raise serializers.ValidationError(
-                    {name: ["Unknown field."] for name in unknown[:20]}
+                    {name: [f"Unknown field{hint_at_names(name, names)}"] for name in unknown[:20]}
                 )
         return super().to_internal_value(data)
 

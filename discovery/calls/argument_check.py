@@ -5,16 +5,14 @@ few hundred bytes of schema can keep a validator busy for minutes.
 """
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any, NoReturn
 
 import jsonschema_rs
 
-from acl.platform.strict_json import write_json
+from acl.platform.strict_json import hint_at_names, write_json
 from catalog.formats.descriptors import JSONObject, canonical_json
 from catalog.formats.usable_schema import REFERENCES, make_usable, parse_pointer
-from catalog.words.names import split_words
 
 MOST_BYTES, DEEPEST = 100_000, 16
 # Limit on schema evaluations. A hostile schema of 14 definitions, each naming the next one twice,
@@ -76,7 +74,10 @@ def _defects_of(error: Any, schema: JSONObject) -> Iterator[tuple[str, str]]:
     elif unexpected := getattr(kind, "unexpected", None):
         names = _names_at(schema, place)
         for name in unexpected:
-            yield _shorten(".".join([*place, str(name)])), _no_such_argument(str(name), names)
+            yield (
+                _shorten(".".join([*place, str(name)])),
+                _shorten(f"There is no such argument{hint_at_names(str(name), names)}"),
+            )
     else:
         yield _shorten(".".join(place)), _shorten(_sentence_of(kind, error.message))
 
@@ -85,17 +86,6 @@ def _names_at(schema: JSONObject, place: list[str]) -> list[str]:
     """Return the arguments that a schema names at the top; deeper ones may be by reference."""
     properties = schema.get("properties") if not place else None
     return list(properties) if isinstance(properties, dict) else []
-
-
-def _no_such_argument(name: str, names: list[str]) -> str:
-    if not names:
-        return "There is no such argument."
-    parts = {*split_words(name)}
-    alike = [each for each in names if parts & {*split_words(each)}]
-    alike = alike or get_close_matches(name, names, 1, cutoff=0.75)
-    those = " or ".join(alike[:2]) or ", ".join(names[:MOST_DEFECTS])
-    hint = f". Do you mean {those}?" if alike else f"; there are: {those}."
-    return _shorten(f"There is no such argument{hint}")
 
 
 def _sentence_of(kind: Any, message: str) -> str:
