@@ -79,8 +79,11 @@ def _move_clashing(part: Loaded, keeper: dict[str, IntegrationKind]) -> Loaded:
     }
     if not new_slugs:
         return part
+    # One file can have both: a plugin, and the server of its name, which keeps it.
     integrations = [
-        replace(descriptor, slug=new_slugs.get(descriptor.slug, descriptor.slug))
+        replace(descriptor, slug=new_slugs[descriptor.slug])
+        if descriptor.source_ref and keeper[descriptor.slug] != descriptor.kind
+        else descriptor
         for descriptor in part.integrations
     ]
     capabilities = [

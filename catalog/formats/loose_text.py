@@ -1,12 +1,22 @@
 """Texts as people keep and paste them: JSON with comments, TOML or YAML, in a fence."""
 
 import codecs
+import json
 import re
+import textwrap
 import tomllib
 from dataclasses import replace
 from typing import Any
 
-from catalog.formats.files import Limits, RefusedError, is_deeper, parse_json, parse_yaml
+from catalog.formats.files import (
+    DEFAULT_LIMITS,
+    Limits,
+    RefusedError,
+    is_deeper,
+    parse_json,
+    parse_yaml,
+    resolve_types,
+)
 
 # Texts of other machines, in the charset that their content type names.
 
@@ -33,28 +43,34 @@ def decode_text(body: bytes, content_type: str) -> str:
 
 TOML = ".toml"
 # A fence, and in it the text. Sources are untrusted, so the quantifiers are possessive.
-_FENCE = re.compile(r"\A(`{3,}+|~{3,}+)[^\n`]*+\n(.*?)\n[ \t]*+\1", re.DOTALL)
+_FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[^\n`]*+\n(.*?)\n[ \t]*+\1", re.DOTALL | re.MULTILINE)
 _STRING = r'"(?:[^"\\\n]++|\\.)*+"?+'
 _COMMENT = re.compile(rf"{_STRING}|//[^\n]*+|/\*.*?(?:\*/|\Z)|#[^\n]*+", re.DOTALL)
 _LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*+[}}\]])")
+# What a README leaves out of an example: `{ ... }`, `"env": ...`, `...other fields...`.
+_ELISION = re.compile(rf"({_STRING})|(:[ \t]*+)?(?:\.\.\.|…)[^\n{{}}\[\]\",:]*+,?")
+_FRONT_MATTER = re.compile(r"\A---[ \t]*+\n(.*?)\n---[ \t]*+(?:\n|\Z)", re.DOTALL)
 _TABLE = re.compile(r"^[ \t]*+\[\[?[A-Za-z_][^\]\n]*+\]\]?[ \t]*+(?:#[^\n]*+)?$", re.MULTILINE)
 _JSON_STARTS = ("{", "[", "//", "/*")
 _KEY = re.compile(r"^[ \t]*+(?:- )?[\w.\"'@/-]++[ \t]*+:(?:\s|\Z)", re.MULTILINE)
 
 
 def unwrap(text: str) -> str:
-    """Return a text without byte order mark, blanks at its ends, and the fence around it."""
-    text = text.replace("\x00", "").strip("\ufeff \t\r\n")
-    if fence := _FENCE.match(text):
-        return fence.group(2).strip()
+    """Return a text without byte order mark and blanks at its ends; of a fence, what is in it.
+
+    An answer of a chat has words around its fence. Those of a configuration are its own.
+    """
+    text = text.replace("\x00", "").strip("\ufeff \t\r\n").replace("\u00a0", " ")
+    if not text.startswith((*_JSON_STARTS, "---")) and (fence := _FENCE.search(text)):
+        return textwrap.dedent(fence.group(2)).strip()
     is_quoted = text[:1] == text[-1:] == "`" and "`" not in text[1:-1]
     return text[1:-1].strip() if is_quoted else text
 
 
 def looks_structured(text: str) -> bool:
     """Return True for what seems to be JSON, TOML or YAML rather than a line."""
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    is_yaml = "\n" in text and bool(lines) and _KEY.match(lines[0]) is not None
+    lines = [line for line in text.splitlines() if line.strip("- \t") and not line.startswith("#")]
+    is_yaml = ("\n" in text or "{" in text) and bool(lines) and bool(_KEY.match(lines[0]))
     return text.startswith(_JSON_STARTS) or text[0:1] == '"' or is_toml(text) or is_yaml
 
 
@@ -75,21 +91,59 @@ def parse_loose(text: str, *, limits: Limits, suffix: str = "") -> Any:
         return value
     if suffix.startswith(".json") or text.lstrip().startswith(_JSON_STARTS):
         return parse_json_with_comments(text, max_depth=limits.json_depth)
+    # The settings of an agent stand above its instructions.
+    text = front.group(1) if (front := _FRONT_MATTER.match(text)) else text
     # Catalogues list the tools of their servers, and are longer than the manifest of one.
     more = replace(limits, manifest=limits.yaml, yaml_events=limits.yaml_events * 25)
     return parse_yaml(text, limits=more)
 
 
 def parse_json_with_comments(text: str, *, max_depth: int) -> Any:
-    """Parse JSON; where it is none, once more without comments and last commas.
+    """Parse JSON; where it is none, once more without comments, last commas and elisions.
 
-    Lines and columns stay what they are, so that a reason names the right place.
+    Lines and columns stay what they are, so that a reason names the right place. What is still no
+    JSON may be an object of JavaScript or Python, whose keys and quotes are those of YAML.
     """
     try:
         return parse_json(text, max_depth=max_depth)
     except RefusedError:
-        plain = _LAST_COMMA.sub(lambda match: match.group(1) or " ", _COMMENT.sub(_blank, text))
+        plain = _ELISION.sub(_without_elision, _COMMENT.sub(_blank, text))
+        plain = _LAST_COMMA.sub(lambda match: match.group(1) or " ", plain)
+    try:
         return parse_json(plain, max_depth=max_depth)
+    except RefusedError as refused:
+        try:
+            value = json.loads(plain, object_pairs_hook=_join_repeated)
+        except _RepeatedError:
+            raise refused from None
+        except (ValueError, RecursionError):
+            value = _parse_as_yaml(plain)
+        if not isinstance(value, (dict, list)) or is_deeper(value, max_depth):
+            raise
+        return parse_json(json.dumps(value), max_depth=max_depth)
+
+
+class _RepeatedError(Exception):
+    """A key stands there twice, and which one counts is not clear."""
+
+
+def _join_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object, in which a plain value such as `false` may stand twice."""
+    joined: dict[str, Any] = {}
+    for key, value in pairs:
+        is_plain = not isinstance(value, (dict, list))
+        if key in joined and not (is_plain and joined[key] == value):
+            raise _RepeatedError
+        joined[key] = value
+    return joined
+
+
+def _parse_as_yaml(text: str) -> Any:
+    """Return the value of a text in braces as YAML has it; None where it is none."""
+    try:
+        return resolve_types(parse_yaml(text.replace("\t", " "), limits=DEFAULT_LIMITS))
+    except RefusedError:
+        return None
 
 
 def find_line(text: str, at: str) -> int:
@@ -116,6 +170,14 @@ def _is_key(text: str, start: int, end: int) -> bool:
     if before.isalnum() or before in ("_", "-"):
         return False
     return after[:1] in ("", "\n") or after.lstrip()[:1] in tuple(":=].")
+
+
+def _without_elision(match: re.Match[str]) -> str:
+    """Return null for a value that is left out, and blanks for anything else."""
+    if match.group(1):
+        return match.group(1)
+    text = match.group()
+    return f"{match.group(2)}null{',' * text.endswith(',')}" if match.group(2) else " " * len(text)
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -8,10 +8,12 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Sequence
-from pathlib import PurePath
+from itertools import pairwise
+from pathlib import PureWindowsPath
 
 from anyascii import anyascii
 
+from catalog.formats.launches import parse_docker_image
 from catalog.formats.package_names import NotAPackageError, parse_package
 from catalog.formats.text_cleanup import clean_name
 
@@ -30,6 +32,14 @@ RESERVED = frozenset(
         "pegboard",
         "search_tools",
         "tool_discovery",
+    }
+)
+_SCRIPT = re.compile(r"\.(?:py|[cm]?[jt]s|jar|dll|exe|rb|sh)$", re.IGNORECASE)
+# Names of scripts and folders that say nothing of a server.
+_SAY_NOTHING = frozenset(
+    {
+        *("server", "main", "index", "app", "cli", "run", "start", "mcp", "mcp_server", "__main__"),
+        *("build", "dist", "src", "bin", "lib", "out", "target", "release", ".", "..", "/"),
     }
 )
 # Of a package whose scope says what it is.
@@ -122,15 +132,31 @@ def server_name(command: Sequence[str], address: str = "") -> str:
         package = parse_package(command)
     except NotAPackageError:
         package = None
-    words = [word for word in command[1:] if not word.startswith("-")]
     if package:
         scope, _, name = package.name.rpartition("/")
         name = scope.lstrip("@") if scope and name.lower() in _NAMELESS else name
     else:
-        is_image = PurePath(command[0]).name in ("docker", "podman")
-        images = [word for word in words if is_image and "/" in word and "=" not in word]
-        name = (images or [*reversed(words)] or [command[0]])[0].rpartition("/")[2]
-    return slug_for(name.partition(":")[0].partition("@")[0].removesuffix(".py") or "server")
+        name = parse_docker_image(command).rpartition("/")[2] or _program_name(command)
+    return slug_for(name.partition(":")[0].partition("@")[0] or "server")
+
+
+def _program_name(command: Sequence[str]) -> str:
+    """Return the name of a module or script, or of its folder where the script's says nothing."""
+    words = list(command[1:])
+    if "-m" in words[:-1]:
+        return words[words.index("-m") + 1].partition(".")[0]
+    scripts = [word for word in words if _SCRIPT.search(word)]
+    folders = [after for before, after in pairwise(words) if before in ("--directory", "--project")]
+    plain = [
+        word
+        for word in words
+        if not word.startswith("-") and word not in ("run", "x", "exec", *folders)
+    ]
+    path = (scripts or plain[:1] or [command[0]])[0]
+    parts = [part for folder in folders for part in PureWindowsPath(folder).parts]
+    parts += PureWindowsPath(_SCRIPT.sub("", path)).parts
+    last = parts[-1] if parts else command[0]
+    return next((part for part in reversed(parts) if part.lower() not in _SAY_NOTHING), last)
 
 
 def _in_latin(name: str, separator: str) -> str:

@@ -9,20 +9,10 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from catalog.formats.descriptors import IntegrationDescriptor, JSONObject
+from catalog.formats.launches import parse_docker_image
 from catalog.formats.package_names import NotAPackageError, parse_package
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# Options of `docker run`, https://docs.docker.com/reference/cli/docker/container/run/
-_WITHOUT_VALUE = {
-    "-i", "-t", "-it", "-ti", "-d", "--interactive", "--tty", "--detach", "--rm", "--init",
-    "--privileged", "--read-only",
-}  # fmt: skip
-_WITH_VALUE = {
-    "-e", "--env", "--env-file", "-v", "--volume", "--mount", "-p", "--publish", "--name",
-    "--network", "--net", "-u", "--user", "-w", "--workdir", "--entrypoint", "-l", "--label",
-    "-m", "--memory", "--cpus", "--platform", "--pull", "--add-host", "--device", "--tmpfs",
-    "--cap-add", "--cap-drop", "--security-opt", "-h", "--hostname",
-}  # fmt: skip
 
 
 class DescribedIntegration(Protocol):
@@ -71,26 +61,6 @@ def normalised_address(address: str) -> str:
     path = parts.path.rstrip("/")
     query = f"?{parts.query}" if parts.query else ""
     return f"{parts.scheme.lower()}://{host}{path}{query}"
-
-
-def parse_docker_image(command: tuple[str, ...] | list[str]) -> str:
-    """Return the image of a `docker run` command without its tag; "" for other commands."""
-    if len(command) < 3 or command[0].rpartition("/")[2] not in ("docker", "podman"):
-        return ""
-    if command[1] != "run":
-        return ""
-    rest = list(command[2:])
-    while rest and rest[0].startswith("-"):
-        option = rest.pop(0)
-        if option in _WITH_VALUE and rest:
-            rest.pop(0)
-        # An unknown option may take a value, which would pass for the image.
-        elif option not in _WITHOUT_VALUE and not re.match(r"--[a-z-]+=", option):
-            return ""
-    if not rest:
-        return ""
-    head, slash, last = rest[0].partition("@")[0].rpartition("/")
-    return f"{head}{slash}{last.partition(':')[0]}"
 
 
 def connection_facts(described: object) -> JSONObject:

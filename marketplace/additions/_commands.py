@@ -1,16 +1,74 @@
-"""Commands and links of READMEs as the configuration that they would write. Pure."""
+"""Commands, links and pages of READMEs as the configuration that they would write. Pure."""
 
 import re
 import shlex
 from base64 import b64decode
 from binascii import Error as NotBase64Error
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from catalog.formats.files import RefusedError
+from catalog.formats.launches import program_of
 from catalog.formats.loose_text import parse_json_with_comments
 from catalog.formats.readers.mcp_json import is_server
+
+# Addresses as they stand in a text: in brackets, in quotes, behind a word, without their scheme.
+
+_WRAPPED = re.compile(
+    r"\A(?:\[[^\]\n]{0,200}\]\((.+)\)|<(.+)>|[\"'\u201c\u2018](.+)[\"'\u201d\u2019])\Z"
+)
+_LABEL = re.compile(r"\A(?:[A-Za-z]{1,20} ){0,3}[A-Za-z]{1,20}: +(?=https?://)", re.IGNORECASE)
+_HOST = r"[a-z0-9](?:[a-z0-9-]{0,62}\.)+[a-z]{2,24}"
+_WITHOUT_SCHEME = re.compile(
+    rf"(?:{_HOST}(?=[:/])|localhost|(?:\d{{1,3}}\.){{3}}\d{{1,3}})(?::\d{{1,5}})?(?:/\S*)?",
+    re.IGNORECASE,
+)
+_LOCAL = re.compile(r"localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.")
+_IMAGE = re.compile(
+    r"(?:(?:ghcr|docker|quay|gcr|lscr)\.io|mcr\.microsoft\.com|public\.ecr\.aws|registry\.[\w.-]+"
+    r"|[\w-]+\.azurecr\.io|[\w-]+\.pkg\.dev)/[\w./-]+(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?"
+    r"|[a-z0-9][\w.-]*/[\w.-]+:[\w.-]+(?:@sha256:[0-9a-f]{64})?"
+)
+# Pages about a package or an image, with its name and version.
+_PAGES = (
+    (
+        re.compile(
+            r"https?://(?:www\.)?npmjs\.com/package/((?:@[\w.-]+/)?[\w.-]+)(?:/v/([\w.-]+))?/?"
+        ),
+        "npx",
+    ),
+    (re.compile(r"https?://pypi\.org/project/([\w.-]+)/?(?:([\w.]+)/?)?"), "uvx"),
+    (re.compile(r"https?://hub\.docker\.com/(?:r|_)/([\w./-]+?)()/?"), "docker"),
+    (re.compile(r"https?://hub\.docker\.com/mcp/server/([\w.-]+)()(?:/\w*)?"), "mcp"),
+)
+
+
+def plain_address(text: str) -> str:
+    """Return the address in a text that has no more than that; the text itself otherwise."""
+    plain = text
+    for _ in range(3):
+        match = _WRAPPED.match(plain)
+        inner = next(filter(None, match.groups()), plain) if match else plain
+        plain = _LABEL.sub("", inner).strip().rstrip(",;")
+    if _WEB.fullmatch(plain):
+        return plain.rstrip(".")
+    if not _WITHOUT_SCHEME.fullmatch(plain) or _IMAGE.fullmatch(plain):
+        return text
+    return f"{'http' if _LOCAL.match(plain) else 'https'}://{plain}"
+
+
+def launch_of(text: str) -> list[str]:
+    """Return the command that starts the package or image of a page or a name; none for others."""
+    for page, program in _PAGES:
+        if match := page.fullmatch(text.partition("?")[0].partition("#")[0]):
+            name, version = match.group(1), match.group(2)
+            if program in ("docker", "mcp"):
+                return ["docker", "run", "-i", "--rm", f"mcp/{name}" if program == "mcp" else name]
+            return [program, f"{name}@{version}" if version else name]
+    return ["docker", "run", "-i", "--rm", text] if _IMAGE.fullmatch(text) else []
+
 
 Server = dict[str, Any]
 _WEB = re.compile(r"https?://\S+", re.IGNORECASE)
@@ -24,37 +82,79 @@ _OPTIONS = {
     **dict.fromkeys(("-t", "--transport", "--type"), "type"),
     **dict.fromkeys(("--url", "--uri"), "url"),
     **dict.fromkeys(("--bearer-token-env-var",), "bearerTokenEnvVar"),
+    **dict.fromkeys(("--name",), "name"),
+    **dict.fromkeys(("--command",), "command"),
+    **dict.fromkeys(("--args",), "args"),
     **dict.fromkeys(("--description",), "description"),
     **dict.fromkeys(("--include-tools", "--tools"), "includeTools"),
     **dict.fromkeys(("--exclude-tools",), "excludeTools"),
     **dict.fromkeys(("-s", "--scope", "--timeout", "--client-id", "--client-secret"), ""),
+    **dict.fromkeys(("--agent", "--profile"), ""),
     **dict.fromkeys(("--callback-port", "--oauth-client-id", "--cwd", "--workspace"), ""),
 }
 _SEVERAL = ("env", "headers")
+_SERVERS = ("/mcp", "/sse")
+_INSTALLER = re.compile(r"(?:add-mcp|install-mcp|mcp-add|mcp-install)(?:@[\w.-]+)?")
 _PAIR = re.compile(r"[A-Za-z_][\w-]*=.*", re.DOTALL)
 
 
-def split_command(text: str) -> list[str]:
-    """Return the words of a command over one or several lines; none if its quotes do not close."""
-    joined = re.sub(r"[\\^`][ \t]*\r?\n", " ", text)
-    try:
-        words = shlex.split(joined)
-    except ValueError:
-        return []
-    return words[1:] if words[:1] in (["$"], [">"], ["%"]) else words
+_COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//)(?=\s|$)[^\n]*", re.MULTILINE)
+_PROMPT = re.compile(r"\A(?:[$>%]|PS [^>\n]{0,100}>|[\w.@~/:-]{0,60}[$#])\s+")
+# What a README has one do before and after, which says nothing of a server.
+_AROUND = re.compile(
+    r"(?:cd|mkdir|git|brew|apt|apt-get|curl|pip3?|uv|npm|pnpm|yarn|docker) "
+    r"(?!(?:run|tool|x|exec|dlx) )[^\n]*|(?:claude|codex|gemini) mcp (?:list|get|login)\b[^\n]*"
+    r"|claude|codex"
+)
+_MOST_LINES = 40
+
+
+def split_commands(text: str) -> list[list[str]]:
+    """Return the words of each command of a text, without comments and prompts.
+
+    A line that ends with a backslash goes on, and so does one within quotes. Variables that are
+    exported belong to what follows.
+    """
+    joined = re.sub(r"[ \t]*[\\^`][ \t]*\r?\n\s*", " ", text)
+    commands: list[list[str]] = []
+    exported: list[str] = []
+    waiting = ""
+    for line in joined.splitlines():
+        waiting = (
+            f"{waiting}\n{line}" if waiting else _PROMPT.sub("", _COMMENT.sub("", line).strip())
+        )
+        try:
+            words = shlex.split(waiting)
+        except ValueError:
+            continue
+        waiting = ""
+        if words[:1] == ["export"]:
+            exported += words[1:]
+        elif words:
+            commands.append([*exported, *words])
+    telling = [words for words in commands if not _AROUND.fullmatch(" ".join(words))]
+    return (telling or commands) if len(commands) <= _MOST_LINES else []
 
 
 def read_client_command(
     words: Sequence[str], parse: Callable[[str], Any]
 ) -> tuple[str, Server] | None:
     """Return name and server of `claude mcp add …` and its like; None for another command."""
+    words = ["claude", *words] if words[:1] in (["mcp"], ["/mcp"]) else words
+    words = ["claude", "mcp", *words[2:]] if words[1:2] == ["/mcp"] else words
+    if server_of_words := _other_command(words):
+        return server_of_words
     if "--add-mcp" in words:
         value = parse(words[words.index("--add-mcp") + 1]) if words[-1] != "--add-mcp" else None
         return (str(value.get("name") or ""), value) if isinstance(value, dict) else None
     if len(words) < 4 or words[1] != "mcp" or words[2] not in ("add", "add-json"):
         return None
     names, server, command = _read_options(words[3:])
+    names = [server.pop("name"), *names] if "name" in server else names
     name, rest = (names[0] if names else ""), names[1:]
+    if "args" in server:
+        text = server["args"]
+        server["args"] = parse(text) if text.startswith("[") else text.split(",")
     if words[2] == "add-json":
         value = parse(rest[0]) if rest else None
         return (name, value) if isinstance(value, dict) else None
@@ -67,6 +167,32 @@ def read_client_command(
     elif _WEB.fullmatch(name):
         name, server = "", {"url": name, **server}
     return (name, server) if is_server(server) else None
+
+
+def _other_command(words: Sequence[str]) -> tuple[str, Server] | None:
+    """Return the server of a request to its address, of an installer, or of a session of Goose."""
+    program = program_of(words)
+    address = next((word for word in words if _WEB.fullmatch(word)), "")
+    if program == "curl" and address:
+        is_server_there = "jsonrpc" in " ".join(words) or address.rstrip("/").endswith(_SERVERS)
+        headers = [
+            value
+            for option, value in pairwise(words)
+            if option in ("-H", "--header") and not value.lower().startswith(("content-", "accept"))
+        ]
+        return ("", {"url": address, "headers": headers}) if is_server_there else None
+    if (
+        address
+        and program in ("npx", "bunx", "pnpx")
+        and any(map(_INSTALLER.fullmatch, words[1:4]))
+    ):
+        return "", {"url": address}
+    for option, value in pairwise(words) if program == "goose" else ():
+        if option in ("--with-extension", "--with-builtin"):
+            return "", {"command": value}
+        if option.startswith("--with-") and _WEB.fullmatch(value):
+            return "", {"url": value}
+    return None
 
 
 def read_link(text: str) -> tuple[str, Server] | None:
@@ -117,7 +243,8 @@ def _read_options(words: Sequence[str]) -> tuple[list[str], Server, list[str]]:
     while waiting:
         word = waiting.pop(0)
         option, sign, value = word.partition("=") if word.startswith("--") else (word, "", "")
-        is_program = len(names) > 1 and not _WEB.fullmatch(names[1])
+        # What follows a program is its own, unless that is a whole command in quotes.
+        is_program = len(names) > 1 and not _WEB.fullmatch(names[1]) and " " not in names[1]
         if word == "--":
             return names, server, waiting
         if option not in _OPTIONS or is_program:

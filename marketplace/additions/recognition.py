@@ -1,22 +1,30 @@
 """Recognition of what was pasted: pure, so that the web may do it. Nothing is contacted."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from catalog.formats.descriptors import Defect, IntegrationDescriptor
 from catalog.formats.files import DEFAULT_LIMITS, RefusedError
+from catalog.formats.launches import Launch, program_of
 from catalog.formats.loader import load_value
 from catalog.formats.loose_text import looks_structured, parse_loose, unwrap
 from catalog.formats.openapi.api_document import looks_like_document
 from catalog.formats.package_names import NotAPackageError, parse_package
 from catalog.formats.readers.mcp_json import is_server
-from marketplace.additions._commands import read_client_command, read_link, split_command
+from catalog.formats.secret_redaction import redact_arguments
+from marketplace.additions._commands import (
+    launch_of,
+    plain_address,
+    read_client_command,
+    read_link,
+    split_commands,
+)
 
 # Places where a server or a document is, beside an address that is neither. Pure.
 
@@ -82,10 +90,24 @@ LONGEST_CONFIGURATION = 100_000
 _ADDRESS = re.compile(r"https?://\S{1,490}", re.IGNORECASE)
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(?:==[\w.]{1,40}|@[\w.-]{1,40})?")
 _SCOPED = re.compile(r"@[a-z0-9][\w.-]{0,99}/[\w.-]{1,100}(?:@[\w.-]{1,40})?")
-_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,99})=.{0,500}", re.DOTALL)
-_LAUNCHERS = ("uvx", "npx", "docker", "podman", "python", "python3", "node", "bunx", "pipx", "uv")
-_INSTALLERS = {"pip": "uvx", "pip3": "uvx", "npm": "npx", "pnpm": "npx", "yarn": "npx"}
+_LAUNCHERS = frozenset(
+    {
+        *("uvx", "npx", "docker", "podman", "python", "python3", "node", "uv", "mcpb"),
+        # Those that an operator may allow; until then an installation says how.
+        *("deno", "bun", "dotnet", "dnx", "java", "php", "ruby", "go", "cargo"),
+    }
+)
+_INSTALLERS = {
+    **dict.fromkeys(("pip", "pip3", "pipx", "uv", "poetry", "pdm"), "uvx"),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), "npx"),
+}
 _INDEXES = {"pypi": "uvx", "npm": "npx"}
+
+
+_NOT_RECOGNISED = gettext_lazy(
+    "Pegboard does not recognise this. Paste an address, a package name, a command "
+    "that begins with uvx, npx or docker run, a client's JSON, or an OpenAPI document."
+)
 
 
 class NotRecognisedError(Exception):
@@ -116,18 +138,21 @@ def recognise(text: str, *, name: str = "", index: str = "") -> Recognised:
         if len(text) > LONGEST_DOCUMENT:
             raise NotRecognisedError(_("The document is too long. Enter its address instead."))
         return Recognised(document=text)
-    if looks_structured(text):
+    address = plain_address(text) if len(text) <= LONGEST_TEXT else text
+    if launched := launch_of(address):
+        return _read_command(launched, name, index)
+    if address == text and looks_structured(text):
         return _read_configuration(text, name)
     if len(text) > LONGEST_TEXT:
         raise NotRecognisedError(_("This is too long for an address or a command."))
-    if linked := read_link(text):
+    if linked := read_link(address):
         return _load_server(*linked, name)
-    if _ADDRESS.fullmatch(text):
-        return Recognised(address=text)
-    words = split_command(text)
-    if added := read_client_command(words, _parse):
-        return _load_server(*added, name)
-    return _read_command(words, name, index)
+    if _ADDRESS.fullmatch(address):
+        return Recognised(address=address)
+    commands = split_commands(text)
+    if len(commands) > 1:
+        return _read_commands(commands, name, index)
+    return _read_command(commands[0] if commands else [], name, index)
 
 
 def is_package(descriptor: IntegrationDescriptor) -> bool:
@@ -167,28 +192,52 @@ def _load_server(server_name: str, server: dict[str, Any], name: str) -> Recogni
     return _load({**around, "mcpServers": [inner]}, name)
 
 
+def _read_commands(commands: list[list[str]], name: str, index: str) -> Recognised:
+    """Read each command of a block; what is none is left out, unless that is most of the block."""
+    servers: list[IntegrationDescriptor] = []
+    left_out: list[Defect] = []
+    for words in commands:
+        try:
+            command = _read_command(words, name if len(commands) == 1 else "", index)
+        except NotRecognisedError as problem:
+            line = " ".join(redact_arguments(words)[0])[:100]
+            left_out.append(Defect("pasted", line, str(problem)))
+            continue
+        if command.address:
+            command = _load_server("", {"url": command.address}, "")
+        servers += command.servers
+        left_out += command.left_out
+    if len(servers) < len(left_out):
+        raise NotRecognisedError(_NOT_RECOGNISED)
+    return Recognised(servers=tuple(servers), left_out=tuple(left_out))
+
+
 def _read_command(words: list[str], name: str, index: str) -> Recognised:
-    variables: dict[str, str] = {}
-    while words and (variable := _VARIABLE.fullmatch(words[0])):
-        variables[variable.group(1)] = ""
-        words = words[1:]
-    words = _as_launch(words, index)
-    if not words or words[0].rpartition("/")[2] not in _LAUNCHERS:
-        raise NotRecognisedError(
-            _(
-                "Pegboard does not recognise this. Paste an address, a package name, a command "
-                "that begins with uvx, npx or docker run, a client's JSON, or an OpenAPI document."
-            )
-        )
-    entry = {"command": words[0], "args": words[1:], "env": variables | _docker_variables(words)}
-    return _load_server("", entry, name)
+    """Read a client's command that adds a server, or the launch of one."""
+    if added := read_client_command(words, _parse):
+        return _load_server(*added, name)
+    if program_of(words) == "curl" and (address := next(filter(_ADDRESS.fullmatch, words), "")):
+        return Recognised(address=address)
+    launch = Launch.read(words)
+    if len(launch.words) == 1 and _ADDRESS.fullmatch(launch.words[0]):
+        return Recognised(address=launch.words[0])
+    words = _as_launch(launch.words, index)
+    if program_of(words) not in _LAUNCHERS:
+        raise NotRecognisedError(_NOT_RECOGNISED)
+    entry = {"command": words[0], "args": words[1:], "env": launch.environment}
+    server = _load_server("", entry, name)
+    return replace(server, left_out=(*launch.left_out, *server.left_out))
 
 
 def _as_launch(words: list[str], index: str) -> list[str]:
     """Return the command that starts a package, for the ways in which packages are named."""
-    if len(words) > 2 and words[0] in _INSTALLERS and words[1] in ("install", "i", "add"):
-        packages = [word for word in words[2:] if not word.startswith("-")]
-        return [_INSTALLERS[words[0]], *packages[:1]]
+    verbs = words[2:] if words[1:3] == ["-m", "pip"] else words
+    verbs = [
+        verb for at, verb in enumerate(verbs) if at != 1 or verb not in ("tool", "pip", "global")
+    ]
+    if len(verbs) > 2 and verbs[0] in _INSTALLERS and verbs[1] in ("install", "i", "add"):
+        packages = [word for word in verbs[2:] if not word.startswith("-")]
+        return [_INSTALLERS[verbs[0]], *packages[:1]]
     if len(words) != 1:
         return words
     where, colon, package = words[0].partition(":")
@@ -205,21 +254,16 @@ def _as_launch(words: list[str], index: str) -> list[str]:
     return words
 
 
-def _docker_variables(words: Sequence[str]) -> dict[str, str]:
-    """Return the variables that `docker run -e NAME` passes on."""
-    if words[0].rpartition("/")[2] not in ("docker", "podman"):
-        return {}
-    values = [after for before, after in pairwise(words) if before in ("-e", "--env")]
-    return {
-        value.partition("=")[0]: "" for value in values if value.partition("=")[0].isidentifier()
-    }
-
-
 def _load(value: Any, name: str, text: str = "") -> Recognised:
     """Read it by the formats of the catalogue, which keep no secret."""
     loaded = load_value(value, file="pasted", integration=name or None, text=text)
     servers = tuple(integration for integration in loaded.integrations if integration.transport)
     if not servers:
-        reasons = "; ".join(str(defect) for defect in loaded.defects[:3])
+        kinds = ", ".join(sorted({str(integration.kind) for integration in loaded.integrations}))
+        reasons = "; ".join(str(defect) for defect in loaded.defects[:3]) or f"pasted: {kinds}"
+        if isinstance(value, dict) and isinstance(value.get("mcpServers"), str):
+            reasons = (
+                f"mcpServers: names another file, {value['mcpServers'][:100]}: add its content"
+            )
         raise NotRecognisedError(_("There is no server in it. %(reasons)s") % {"reasons": reasons})
     return Recognised(servers=servers, left_out=loaded.defects)

@@ -46,6 +46,7 @@ def add_knowledge(descriptor: IntegrationDescriptor) -> IntegrationDescriptor:
         values |= {"program": listed.program, "arguments": listed.arguments}
     chosen = replace(package, **values)
     source_ref = descriptor.source_ref
+    variables = [*listing.needs.get("variables", []), *source_ref.get("variables", [])]
     reference = {
         **source_ref,
         "type": ADDED,
@@ -56,7 +57,7 @@ def add_knowledge(descriptor: IntegrationDescriptor) -> IntegrationDescriptor:
             for tool in listing.tools
             if "side_effect" in tool
         ],
-        "variables": source_ref.get("variables") or listing.needs.get("variables", []),
+        "variables": list({variable["name"]: variable for variable in variables}.values()),
     }
     required = dict.fromkeys((*descriptor.required_secrets, *listing.required_secrets))
     return replace(

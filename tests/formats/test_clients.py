@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.formats.descriptors import IntegrationDescriptor
+from catalog.formats.package_names import parse_package
 from discovery.mcp.connect._client_setups import CLIENTS, AssistantClient, ClientAddress
-from marketplace.additions.recognition import recognise
+from marketplace.additions.recognition import NotRecognisedError, recognise
 from tests.examples import EXAMPLES_OF_TEXTS
 
 Servers = dict[str, dict[str, Any]]
@@ -378,3 +379,222 @@ def test_other_products_give_their_servers_and_say_who_may_use_them(
     assert set(reasons) == set(told)
     assert all(words in reasons[field] for field, words in told.items())
     assert "s3cret" not in repr(read)
+
+
+NAMES = st.from_regex(r"[a-z]{3,8}-[a-z]{3,8}", fullmatch=True)
+ENVIRONMENTS = st.dictionaries(
+    st.sampled_from(("MODE", "REGION", "LEVEL", "FORMAT")), st.sampled_from(("fast", "eu", "7"))
+)
+# Programs around a launch: none of them changes which package starts.
+AROUND = {
+    "plain": "{}",
+    "sudo": "sudo {}",
+    "prompt": "$ {}  # it's the newest",
+    "powershell": "PS C:\\Users\\ada> {}",
+    "shell": "ada@host:~/src$ {}",
+    "keeper": "op run --env-file=.env -- {}",
+    "doppler": "doppler run -- {}",
+    "inspector": "npx @modelcontextprotocol/inspector {}",
+    "port": "uvx mcpo --port 8000 -- {}",
+    "gateway": "npx -y supergateway --stdio '{}'",
+    "block": "# First\ncd /srv/x\n{}\nclaude mcp list",
+    "chat": "Use this:\n\n```bash\n{}\n```\n\nThen restart.",
+    "claude": "claude mcp add it -s user -- {}",
+    "droid": 'droid mcp add it "{}"',
+    "goose": "goose session --with-extension '{}'",
+}
+SAME_LAUNCHERS = {
+    "npx": (
+        "npx -y {}",
+        "bunx {}",
+        "pnpm dlx {}",
+        "yarn dlx {}",
+        "npm exec -- {}",
+        "npx -q --yes {}",
+    ),
+    "uvx": (
+        "uvx {}",
+        "uv tool run {}",
+        "pipx run {}",
+        "uvx --from {0} {0}.exe",
+        "uvx -q --refresh {}",
+    ),
+}
+LAUNCHES = [
+    (around, program, launcher)
+    for around in AROUND
+    for program, launchers in SAME_LAUNCHERS.items()
+    for launcher in launchers
+]
+
+
+@pytest.mark.parametrize(("around", "program", "launcher"), LAUNCHES)
+def test_launch_is_found_whatever_is_around_it(around: str, program: str, launcher: str) -> None:
+    text = AROUND[around].format(launcher.format("weather-tool"))
+
+    [server] = recognise(text).servers
+
+    package = parse_package(server.command)
+    assert package is not None
+    assert (package.name, server.command[0]) == ("weather-tool", program)
+    assert server.slug in ("weather-tool", "it")
+
+
+@settings(max_examples=EXAMPLES_OF_TEXTS)
+@given(
+    name=NAMES, environment=ENVIRONMENTS, secret=st.from_regex(r"[a-z0-9]{12,20}", fullmatch=True)
+)
+def test_variables_of_a_container_are_passed_on_by_name(
+    name: str, environment: dict[str, str], secret: str
+) -> None:
+    words = " ".join(f"-e {key}={value}" for key, value in environment.items())
+    text = f"docker run -d -t --name x -p 80:80 {words} -eAPI_TOKEN={secret} acme/{name}:1"
+
+    read = recognise(text)
+
+    [server] = read.servers
+    defaults = {v["name"]: v.get("default") for v in server.source_ref.get("variables", [])}
+    assert defaults == {**environment, "API_TOKEN": None} or not environment
+    assert server.required_secrets == ("API_TOKEN",)
+    assert secret not in str(read)
+    assert server.slug == name
+    passed = [word for name_of in (*environment, "API_TOKEN") for word in ("-e", name_of)]
+    assert server.command == ("docker", "run", "-i", *passed, f"acme/{name}:1")
+    told = " ".join(defect.reason for defect in read.left_out)
+    assert all(f"has {option}," in told for option in ("-d", "-t", "--name", "-p"))
+
+
+WRITTEN = (
+    "{}", "<{}>", '"{}"', "`{}`", "[Weather]({})", "URL: {}", "{}.", "Server address: {},",
+    "curl {}", "npx add-mcp {}", "npx @modelcontextprotocol/inspector --url {}",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+@pytest.mark.parametrize(
+    "address", ["https://weather.example.com/v2/mcp", "https://weather.example.com/mcp?a=b"]
+)
+def test_address_is_read_as_it_stands_in_a_text(written: str, address: str) -> None:
+    read = recognise(written.format(address))
+
+    assert (read.address or read.servers[0].endpoint) == address
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("weather.example.com/mcp", "https://weather.example.com/mcp"),
+        ("localhost:8000/mcp", "http://localhost:8000/mcp"),
+        ("192.168.1.7:8000", "http://192.168.1.7:8000"),
+    ],
+)
+def test_address_needs_no_scheme(text: str, address: str) -> None:
+    assert recognise(text).address == address
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("https://www.npmjs.com/package/@acme/weather/v/1.2.3", "npx @acme/weather@1.2.3"),
+        ("https://pypi.org/project/weather-tool/", "uvx weather-tool"),
+        ("https://hub.docker.com/mcp/server/weather/overview", "docker run -i --rm mcp/weather"),
+        ("ghcr.io/acme/weather:1", "docker run -i --rm ghcr.io/acme/weather:1"),
+        ("acme/weather:1.2", "docker run -i --rm acme/weather:1.2"),
+    ],
+)
+def test_page_or_name_of_a_package_is_its_launch(text: str, command: str) -> None:
+    [server] = recognise(text).servers
+
+    assert " ".join(server.command) == command
+    assert server.slug == "weather" or server.slug == "weather-tool"
+
+
+TIME = "{command: uvx, args: [mcp-server-time]}"
+ABOUT = '"name": "it", "description": "About it."'
+ONE = '"clock": {"command": "uvx", "args": ["mcp-server-time"]}'
+KEY = "x1y2z3w4"
+MORE = f'"mcpServers": {{{ONE}}}'
+SPELLINGS = {
+    "elisions": f'{{"other": {{ ... }}, "mcpServers": {{{ONE}, ...}}, ...more fields...}}',
+    "JavaScript": "{mcpServers: {clock: {command: 'uvx', args: ['mcp-server-time'],},},}",
+    "Python": "{'mcpServers': {'clock': {'command': 'uvx', 'args': ['mcp-server-time']}}}",
+    "list of maps": f'"context_servers": [{ONE}],',
+    "front matter": f"---\nname: it\nmcpServers:\n  - clock: {TIME}\n---\n# It",
+    "agent": f'{{"$schema": "https://x.example/agent-v1.json", {ABOUT}, {MORE}}}',
+    "plugin of the same name": f'{{"name": "clock", "description": "D", {MORE}}}',
+    "plugin": f'{{{ABOUT}, "repository": {{"type": "git", "url": "https://x.example"}}, {MORE}}}',
+    "as a text": '{"mcpServers": {"clock": "uvx mcp-server-time"}}',
+    "as words": '{"mcpServers": {"clock": ["uvx", "mcp-server-time"]}}',
+    "one line": f"clock: {TIME}",
+    "twice the same": f'{{"a": 1, "a": 1, {MORE}}}',
+    "switches": f"interface:\n  mcpServers: {{use: true}}\nmcpServers:\n  clock: {TIME}",
+}
+
+
+@pytest.mark.parametrize("text", SPELLINGS.values(), ids=SPELLINGS)
+def test_spellings_of_configurations_give_the_same_server(text: str) -> None:
+    [server] = recognise(text).servers
+
+    assert (server.slug, server.command) == ("clock", ("uvx", "mcp-server-time"))
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {
+            "mcp_servers": [
+                {"type": "url", "name": "web", "url": ADDRESS, "authorization_token": KEY}
+            ],
+            "tools": [{"type": "mcp_toolset", "mcp_server_name": "web"}],
+        },
+        {
+            "tools": [
+                {"type": "web_search"},
+                {
+                    "type": "mcp",
+                    "server_label": "web",
+                    "server_url": ADDRESS,
+                    "headers": {"Authorization": f"Bearer {KEY}"},
+                    "require_approval": "never",
+                },
+            ]
+        },
+    ],
+)
+def test_servers_of_a_request_to_a_model_are_read(request_: dict[str, Any]) -> None:
+    read = recognise(json.dumps(request_))
+
+    [server] = read.servers
+    assert (server.slug, server.endpoint) == ("web", ADDRESS)
+    assert set(server.source_ref["headers"]) == {"Authorization"}
+    assert KEY not in str(read)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"name": "it", "description": "D", "mcpServers": "./.mcp.json"}', "names another file"),
+        ("a\nb\nnpx -y weather\nc", "does not recognise"),
+        ('{"mcpServers": {"a": {"url": "x", "url": "y"}}}', "occurs twice"),
+        ('{"name": "it", "description": "D", "skills": ["x"]}', "extension"),
+    ],
+)
+def test_what_is_no_server_says_what_it_is(text: str, reason: str) -> None:
+    with pytest.raises(NotRecognisedError, match=reason):
+        recognise(text)
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("python -m acme_weather.server --port 80", "acme_weather"),
+        ("node /srv/weather/build/index.js --port 80", "weather"),
+        ("uv --directory /srv/weather run server.py", "weather"),
+        ("docker run --platform linux/arm64 -v a:/data acme/weather:1", "weather"),
+        ("npx mcp-remote https://weather.example/mcp", "weather-example"),
+    ],
+)
+def test_names_are_not_the_values_of_options(command: str, name: str) -> None:
+    [server] = recognise(command).servers
+
+    assert server.slug == name

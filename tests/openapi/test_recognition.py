@@ -46,7 +46,8 @@ def test_variables_of_a_command_become_secrets_without_their_values() -> None:
 
     assert one.required_secrets == ("MAPS_KEY",)
     assert "hunter2" not in str(one)
-    assert image.required_secrets == ("MAPS_KEY", "REGION")
+    assert image.required_secrets == ("MAPS_KEY",)
+    assert [v["default"] for v in image.source_ref["variables"] if v["name"] == "REGION"] == ["eu"]
 
 
 def test_configuration_of_a_client() -> None:

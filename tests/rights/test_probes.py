@@ -7,7 +7,7 @@ from acl.keys.lifecycle import create_key, holder_of
 from acl.models import ApiKey, ServiceAccount
 from acl.people._invitations import accept, invite
 from acl.people.people import PeopleRefused, ServiceAccountRefused, create_service_account
-from catalog.registration.integration_identity import parse_docker_image
+from catalog.formats.launches import parse_docker_image
 from tests.access.people import People
 from tests.factories import UserFactory
 from tests.rights.conftest import Staff

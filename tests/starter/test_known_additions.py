@@ -66,7 +66,9 @@ def test_its_own_arguments_stay_and_variables_are_added(alice: User) -> None:
 
     assert listing.command[-1] == "--verbose"
     assert f"@modelcontextprotocol/server-github@{GITHUB.version}" in listing.command
-    assert set(listing.required_secrets) == {"MY_SETTING", *GITHUB.required_secrets}
+    assert set(listing.required_secrets) == set(GITHUB.required_secrets)
+    settings = {v["name"]: v["default"] for v in listing.needs["variables"] if v.get("default")}
+    assert settings == {"MY_SETTING": "1"}
 
 
 def test_other_versions_and_packages_need_no_bounds(alice: User) -> None:

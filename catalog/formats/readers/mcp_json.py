@@ -28,7 +28,8 @@ from catalog.formats.descriptors import (
     canonical_json,
 )
 from catalog.formats.entry import Document, Entry, distinct, plain_key
-from catalog.formats.files import RefusedError, resolve_types
+from catalog.formats.files import PlainScalar, RefusedError, resolve_types
+from catalog.formats.launches import Launch
 from catalog.formats.names import server_name, server_title, slug_for
 from catalog.formats.secret_redaction import (
     find_defaults,
@@ -48,13 +49,23 @@ IS_LOOSE = True
 _KEYS = frozenset({"mcpservers", "contextservers", "modelcontextprotocolservers"})
 _COMMON_KEYS = frozenset({"servers", "mcp", "extensions", "gateways", "connections"})
 _AROUND_COMMON = re.compile(r"mcp|entities|tool_?server", re.IGNORECASE)
+_SWITCHES = ("true", "false")
 _DEEPEST = 5
-_ADDRESSES = ("httpUrl", "serverUrl", "url", "uri", "sseUrl")
+_ADDRESSES = ("httpUrl", "serverUrl", "url", "uri", "sseUrl", "endpoint")
 _PROGRAMS = ("command", "cmd")
 _VARIABLES = ("env", "envs", "environment")
 _VARIABLE_NAMES = ("envVars", "envKeys")
 _HEADERS = ("headers", "httpHeaders", "staticHeaders")
-_TOKENS = ("bearerToken", "authToken", "authValue", "authenticationToken", "apiKey", "key")
+_TOKENS = (
+    "bearerToken",
+    "authToken",
+    "authValue",
+    "authenticationToken",
+    "apiKey",
+    "key",
+    "authorizationToken",
+    "authorization",
+)
 _READ = frozenset(
     map(
         plain_key,
@@ -63,7 +74,7 @@ _READ = frozenset(
             *("args", "type", "transport", "name", "title", "description", "disabled", "enabled"),
             *("requestOptions", "requestInit", "bearerTokenEnvVar", "envHttpHeaders", "authType"),
             *("info", "source", "path", "id", "displayName", "bundled", "customUserVars", "slug"),
-            *("config", "enable", "specType"),
+            *("config", "enable", "specType", "serverLabel", "serverDescription"),
         ),
     )
 )
@@ -71,7 +82,7 @@ _READ = frozenset(
 _RIGHTS = re.compile(
     r"(?:(?:include|exclude|enabled|disabled|allowed|disallowed|available)?tools|autoapprove"
     r"|alwaysallow|trust|accessgroups|accesscontrol|accessgrants|teams?|allowedteams|visibility"
-    r"|allowallkeys|ownerusername|owneremail|teamid|functionnamefilterlist)"
+    r"|requireapproval|toolconfiguration|allowallkeys|ownerusername|owneremail|teamid|functionnamefilterlist)"
 )
 _SIGN_IN = re.compile(r"o?auth\w*|clientid|clientsecret|tokenurl|authorizationurl|scopes?")
 # What a client fills in for each of its people.
@@ -105,10 +116,16 @@ def is_server(value: Any) -> bool:
         return False
     if isinstance(value.get("transport"), dict):
         return is_server(value["transport"])
-    has_address = any(isinstance(value.get(key), str) for key in _ADDRESSES)
+    fields = {plain_key(str(key)): inner for key, inner in value.items()}
+    has_address = any(isinstance(fields.get(plain_key(key)), str) for key in _ADDRESSES)
     return has_address or any(
-        isinstance(value.get(key), (str, list, dict)) and value.get(key) for key in _PROGRAMS
+        isinstance(fields.get(key), (str, list, dict)) and fields[key] for key in _PROGRAMS
     )
+
+
+def _is_hosted(value: Any) -> bool:
+    """Return True for a server among the tools of a request to a model's provider."""
+    return isinstance(value, dict) and value.get("type") == "mcp" and is_server(value)
 
 
 def read(document: Document) -> Loaded:
@@ -146,8 +163,16 @@ def _places(value: JSONObject, above: tuple[str, ...] = ()) -> Iterator[tuple[st
             continue
         items = inner.values() if isinstance(inner, dict) else inner
         around = (*above, str(key))
-        is_own = last in _KEYS or (around == ("servers",) and isinstance(inner, dict))
+        # LibreChat's `interface.mcpServers` has switches, no servers.
+        has_entries = not items or any(
+            item not in (True, False) and not (isinstance(item, PlainScalar) and item in _SWITCHES)
+            for item in items
+        )
+        is_own = has_entries and (
+            last in _KEYS or (around == ("servers",) and isinstance(inner, dict))
+        )
         is_common = last in _COMMON_KEYS and (not above or any(map(_AROUND_COMMON.search, around)))
+        is_common = is_common or (last == "tools" and any(map(_is_hosted, items)))
         if is_own or (is_common and any(map(is_server, items))):
             yield str(key), inner
         elif isinstance(inner, dict) and len(above) < _DEEPEST:
@@ -160,24 +185,49 @@ def _servers(document: Document) -> Iterator[tuple[str, Any]]:
     places = list(_places(value)) if isinstance(value, dict) else []
     for key, servers in places or [("servers", value)]:
         if isinstance(servers, dict):
-            yield from ((str(name), server) for name, server in servers.items())
+            yield from ((str(name), _written_out(server)) for name, server in servers.items())
             continue
         for at, server in enumerate(servers):
-            yield next(names_of_server(server), f"{key}[{at}]"), server
+            if key == "tools" and not _is_hosted(server):
+                document.report(f"{key}[{at}]", "is no MCP server, and is left out")
+            elif (
+                isinstance(server, dict)
+                and len(server) == 1
+                and all(map(is_server, server.values()))
+            ):
+                yield from ((str(name), inner) for name, inner in server.items())
+            elif isinstance(server, str):
+                document.report(f"{key}[{at}]", "names a server that is configured elsewhere")
+            else:
+                yield next(names_of_server(server), f"{key}[{at}]"), server
+
+
+def _written_out(server: Any) -> Any:
+    """Return a server that is no more than its address or its command as a mapping."""
+    if isinstance(server, str) and re.match(r"https?://", server, re.IGNORECASE):
+        return {"url": server}
+    if isinstance(server, str) and " " in server.strip():
+        return {"command": server.strip()}
+    is_command = isinstance(server, list) and server and all(isinstance(w, str) for w in server)
+    return {"command": server} if is_command else server
 
 
 def names_of_server(value: Any) -> Iterator[str]:
     """Yield the names of a server in a list, the best first: its own, and one made of it."""
     sources = (value, value.get("info")) if isinstance(value, dict) else ()
     for source in sources:
-        for key in ("name", "title", "id"):
+        for key in ("name", "server_label", "title", "id"):
             text = source.get(key) if isinstance(source, dict) else None
             if isinstance(text, str) and text.strip():
                 yield text.strip()
     if is_server(value):
         words = _command_words(value.get("command") or value.get("cmd"))
         args = value.get("args") if isinstance(value.get("args"), list) else []
-        yield server_name((*words, *map(str, args or ())), str(value.get("url") or ""))
+        words = tuple(Launch.read((*words, *map(str, args or ()))).words)
+        # A bridge is named by what it leads to.
+        address = next((word for word in words if re.match(r"https?://", word)), "")
+        is_bridge = address and any(map(_BRIDGES.fullmatch, words[:4]))
+        yield server_name(() if is_bridge else words, str(value.get("url") or address))
 
 
 def _prompts(value: Any) -> dict[str, JSONObject]:
@@ -312,7 +362,13 @@ class _ServerReader:
             if len(inner) == 1 and not _SHELL_SIGNS.search(inner[0]):
                 inner = _command_words(f"{inner[0]} ")
             words = inner if words[0].lower().startswith("cmd") or len(inner) > 1 else words
-        return tuple(normalize_variables(word) for word in words)
+        launch = Launch.read(words)
+        for name, value in launch.environment.items():
+            if value or name not in self._environment:
+                self._environment[name] = value
+        for defect in launch.left_out:
+            self._entry.report(defect.field, defect.reason)
+        return tuple(normalize_variables(word) for word in launch.words)
 
     def _unbridge(self, words: tuple[str, ...]) -> str:
         """Return the address that a bridge is started for, and take over its headers; else ""."""

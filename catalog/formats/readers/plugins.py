@@ -1,5 +1,6 @@
 """Plugin marketplaces (marketplace.json) and plugins (plugin.json): listings without tools."""
 
+from dataclasses import replace
 from typing import Any
 
 from catalog.formats._declared_targets import read_web_address
@@ -7,6 +8,7 @@ from catalog.formats.descriptors import IntegrationDescriptor, JSONObject, Loade
 from catalog.formats.entry import Document, Entry
 from catalog.formats.files import RefusedError
 from catalog.formats.names import display_name_for, slug_for
+from catalog.formats.readers import mcp_json
 from catalog.formats.secret_redaction import redact_text
 
 OF_SERVERS = True
@@ -38,7 +40,15 @@ def read(document: Document) -> Loaded:
     if isinstance(document.value.get("plugins"), list):
         return _marketplace(document)
     entry = document.entry(document.value)
-    return Loaded((_plugin(entry, slug=document.integration, marketplace=None),))
+    plugin = _plugin(entry, slug=document.integration, marketplace=None)
+    servers = document.value.get("mcpServers")
+    if isinstance(servers, str):
+        entry.report("mcpServers", "names another file: add the content of that file")
+    if not isinstance(servers, dict):
+        return Loaded((plugin,))
+    # An agent of Kiro and a plugin of Claude Code have their servers in the same file.
+    inner = replace(document, value={"mcpServers": servers}, integration=None)
+    return Loaded((plugin, *mcp_json.read(inner).integrations))
 
 
 def _is_plugin(value: dict[str, Any]) -> bool:

@@ -71,11 +71,12 @@ def _is_server(value: Any) -> bool:
         return False
     if "plugins" in server:
         return False
-    # A plugin names its repository by an address alone.
-    if isinstance(server.get("repository"), dict):
+    # A plugin names its repository by an address alone, or with the type that npm has.
+    if isinstance(server.get("repository"), dict) and "type" not in server["repository"]:
         return True
-    server_keys = {"packages", "remotes", "version_detail", "$schema", "websiteUrl"}
-    return bool(server_keys & server.keys())
+    if "server" in str(server.get("$schema", "")).rpartition("/")[2]:
+        return True
+    return bool({"packages", "remotes", "version_detail", "websiteUrl"} & server.keys())
 
 
 def _server(wrapper: Entry, slug: str | None) -> tuple[bool, IntegrationDescriptor]:

@@ -13,8 +13,13 @@ IS_LOOSE = False
 
 def recognises(value: Any) -> bool:
     """Return True for a mapping with a list under `tools`, plain or as a JSON-RPC response."""
-    tools = _unwrap_result(value).get("tools")
-    return isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools[:3])
+    answer = _unwrap_result(value)
+    tools = answer.get("tools")
+    if isinstance(answer.get("mcp_servers"), list):  # a request to a model's provider
+        return False
+    return isinstance(tools, list) and all(
+        isinstance(tool, dict) and tool.get("type") != "mcp" for tool in tools[:3]
+    )
 
 
 def read(document: Document) -> Loaded:

@@ -198,7 +198,10 @@ def _parse_file(path: Path, root: Path) -> Any:
 def _read_marketplace(
     value: Any, name: str, root: Path | None, reading: SourceAccess
 ) -> Iterator[Offer]:
-    loaded = load_value(value, file=name)
+    # A plugin's servers are read with its other parts, from its folder.
+    is_plugin = isinstance(value, dict) and "plugins" not in value
+    described = {k: v for k, v in value.items() if k != "mcpServers"} if is_plugin else value
+    loaded = load_value(described, file=name)
     reading.report(*loaded.defects)
     renames = value.get("renames") if isinstance(value, dict) else None
     pairs = list(renames.items())[:_MOST_RENAMES] if isinstance(renames, dict) else []
