@@ -115,6 +115,7 @@ def shipped_scale() -> Scale:
 Floats = npt.NDArray[np.float64]
 # Texts of a message with several clauses: the whole, and two at least. Only there servers count.
 FEWEST_OF_SEVERAL = 3
+LEAD = 0.05  # of a tool that past messages of this kind decide for, before calibration
 NAMED = 0.99  # scores above this are reserved for candidates that the message names
 
 
@@ -128,6 +129,7 @@ class MatchEvidence(NamedTuple):
     # Cosines of the mean vector of its server's tools; empty where there is none.
     server: tuple[float, ...] = ()
     against: float = 0.0  # what its effect costs where the message does not ask for it
+    sure: float = 0.0  # how far past messages of this kind decide for it, from 0 to 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +169,11 @@ def judge(
     matches = meaning + words
     strengths = _strengths(matches, scale)
     used = np.array([item.use for item in evidence])
+    sure = np.array([item.sure for item in evidence])
+    if sure.any():
+        # The gap to whatever is first, closed as far as that kind of message is known.
+        first = max((strengths + used).max(), scale.middle) + LEAD
+        used = np.where(sure > 0, np.maximum(used, sure * (first - strengths)), used)
     exact = np.array([item.exact_name for item in evidence])
     own_scores = _scores(strengths, exact, scale)
     scores = np.where(used == 0, own_scores, _scores(strengths + used, exact, scale))
