@@ -147,7 +147,7 @@ def sureness(votes: Mapping[int, Vote], level: int) -> dict[int, float]:
 
 
 class PastUse(NamedTuple):
-    """By capability, the votes, the bonus or malus, and how far past use decides alone."""
+    """Past use by capability: votes, bonuses or maluses, and how far it decides alone."""
 
     votes: Mapping[int, Vote] = MappingProxyType({})
     bonuses: Mapping[int, float] = MappingProxyType({})

@@ -89,6 +89,7 @@ def select_capabilities(request: SelectRequest, *, order: Order | None = None) -
         servers=candidates.servers,
         model=model,
         deletes=asks_to_delete(embedded),
+        goes_on=reading.own > 0,
     )
     noted, foreign = _note(embedded, ranked, use.votes), bool(reading.foreign)
     support = support_of(ranked, use, background, embedded, words=len(words[0]), foreign=foreign)

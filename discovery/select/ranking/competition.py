@@ -102,11 +102,13 @@ def rank(
     servers: Mapping[int, tuple[float, ...]],
     model: str,
     deletes: bool = True,
+    goes_on: bool = False,
 ) -> list[Ranked]:
     """Rank candidates, best first; ties are sorted by name to be deterministic.
 
     By primary key, `servers` has the cosines of the servers' means. `model` embedded the texts; ""
-    without one. `deletes` is False for a message that deletes nothing.
+    without one. `deletes` is False for a message that deletes nothing; `goes_on` is True where the
+    first text contains an earlier message.
     """
     # True if the message names it. `list` alone is a word, not an action's name.
     exact = [
@@ -126,7 +128,8 @@ def rank(
         )
         for candidate, is_exact in zip(candidates, exact, strict=True)
     ]
-    judged = judge(evidence, MessageFeatures.of(texts[0], texts[1:]), scale_of(model))
+    features = MessageFeatures.of(texts[0], texts[1:], goes_on=goes_on)
+    judged = judge(evidence, features, scale_of(model))
     return _sorted(map(Ranked, candidates, judged, exact))
 
 
