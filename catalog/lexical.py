@@ -35,12 +35,12 @@ AVERAGE_LENGTH = 30.0
 
 # Scripts without blanks between words, and Korean, whose words end in particles: Chinese, Japanese,
 # Thai, Lao, Burmese, Khmer. Their pairs of letters count as words.
-_WITHOUT_BLANKS = (
+WITHOUT_BLANKS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _PIECE = re.compile(
-    rf"(?P<run>[{_WITHOUT_BLANKS}]+)|(?:(?![{_WITHOUT_BLANKS}_])(?:\w|[\u0900-\u0dff]))+"
+    rf"(?P<run>[{WITHOUT_BLANKS}]+)|(?:(?![{WITHOUT_BLANKS}_])(?:\w|[\u0900-\u0dff]))+"
 )
 # Stemmers by script; the English one leaves other scripts' words as they are.
 _STEMMERS = (

@@ -13,7 +13,7 @@ from django.utils import timezone
 from pgvector import HalfVector, Vector
 
 from catalog.models import EmbeddingModel
-from discovery.learning.memory import LEVELS, choice_worth
+from discovery.learning.memory import LEVELS, NEWEST_OF_KIND, choice_worth
 from discovery.models import Experience, Turn
 
 # Notes of turns: a message's vector, its model, and the votes' gains for each candidate.
@@ -68,7 +68,8 @@ MOST_CALLED = 10
 # Kept per user and capability, newest first. The limit of one capability must not depend on
 # another, which a colleague may not even know of.
 MOST_KEPT = 100
-# Below this cosine distance two messages are the same, and the newer one replaces the older.
+# Below this cosine distance two messages are the same. The newest are kept, as many as decide about
+# a kind of message.
 SAME_DISTANCE = 0.001
 
 
@@ -121,6 +122,7 @@ def _make_room(turn: Turn, note: Note, model: EmbeddingModel, called: Sequence[i
                 "called": list(called),
                 "vector": HalfVector(note.vector).to_text(),
                 "same": SAME_DISTANCE,
+                "again": NEWEST_OF_KIND,
                 "most": MOST_KEPT,
             },
         )
@@ -129,12 +131,14 @@ def _make_room(turn: Turn, note: Note, model: EmbeddingModel, called: Sequence[i
 _MAKE_ROOM = """
 DELETE FROM discovery_experience WHERE id IN (
   SELECT id FROM (
-    SELECT id, vector <=> %(vector)s::halfvec AS distance,
-           row_number() OVER (PARTITION BY capability_id ORDER BY id DESC) AS place
-    FROM discovery_experience
-    WHERE capability_id = ANY (%(called)s) AND group_id = %(group)s AND user_id = %(user)s
-      AND model_id = %(model)s AND taught_id IS NULL) own
-  WHERE distance < %(same)s OR place >= %(most)s)
+    SELECT id, is_same, row_number() OVER (PARTITION BY capability_id ORDER BY id DESC) AS place,
+           row_number() OVER (PARTITION BY capability_id, is_same ORDER BY id DESC) AS again
+    FROM (
+      SELECT id, capability_id, vector <=> %(vector)s::halfvec < %(same)s AS is_same
+      FROM discovery_experience
+      WHERE capability_id = ANY (%(called)s) AND group_id = %(group)s AND user_id = %(user)s
+        AND model_id = %(model)s AND taught_id IS NULL) each) own
+  WHERE (is_same AND again >= %(again)s) OR place >= %(most)s)
 """
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,10 @@ REPEAT_WEIGHT = 0.25
 # Standard errors of evidence needed to raise the level, and to lower it. With 2 instead of 1.5, the
 # level rises some fifty messages later, and is wrong as seldom (lab/choosing.md).
 TO_RAISE, TO_LOWER = 1.5, 1.0
+# Messages of one kind: this similar, and hardly less so than the most similar one. Where three past
+# messages of a kind called the same tool, it is right for 87 to 100 % of the next ones
+# (lab/learning.md). So the newest three decide, whatever was called before them.
+KIND, KIND_WIDTH, NEWEST_OF_KIND = 0.7, 0.2, 3
 RANKS = 10  # lower ranks are not selected
 
 
@@ -35,20 +40,25 @@ class PastCall(NamedTuple):
     """A past call of a capability in a turn with a similar message.
 
     `worth` is 1 for a success and -0.5 for a failure, since many failures are not the choice's
-    fault.
+    fault. A later call has a larger `number`.
     """
 
     capability: int
     turn: Hashable
     likeness: float
     worth: float
+    number: int = 0
 
 
 class Vote(NamedTuple):
-    """A capability's share of all votes, and of those by repeated messages."""
+    """A capability's share of all votes, and of those by repeated messages.
+
+    `of_kind` is what it was worth to the newest messages of this kind, at most one for each.
+    """
 
     share: float
     repeated: float
+    of_kind: float = 0.0
 
 
 class VoteGains(NamedTuple):
@@ -71,7 +81,21 @@ def count_votes(near: Sequence[PastCall]) -> dict[int, Vote]:
     every = _shares(near, strengths, DOUBT)
     again = [float(call.likeness >= REPEATED) for call in near]
     repeated = _shares(near, again, 0.0) if any(again) else {}
-    return {key: Vote(share, repeated.get(key, 0.0)) for key, share in every.items()}
+    # The newest messages of the kind that is most like this one.
+    least = max(KIND, max((call.likeness for call in near), default=0.0) - KIND_WIDTH)
+    turns: dict[Hashable, int] = {}
+    for call in near:
+        if call.likeness >= least:
+            turns[call.turn] = max(call.number, turns.get(call.turn, 0))
+    newest = set(sorted(turns, key=turns.__getitem__, reverse=True)[:NEWEST_OF_KIND])
+    of_kind: dict[int, float] = {}
+    for call in near:
+        if call.turn in newest:
+            of_kind[call.capability] = of_kind.get(call.capability, 0.0) + call.worth
+    return {
+        key: Vote(share, repeated.get(key, 0.0), of_kind.get(key, 0.0))
+        for key, share in every.items()
+    }
 
 
 def _shares(near: Sequence[PastCall], strengths: Sequence[float], doubt: float) -> dict[int, float]:
@@ -106,6 +130,38 @@ def bonuses(votes: Mapping[int, Vote], level: int) -> dict[int, float]:
         key: max((LEVELS[level]) * vote.share, REPEAT_WEIGHT * vote.repeated, key=abs)
         for key, vote in votes.items()
     }
+
+
+def sureness(votes: Mapping[int, Vote], level: int) -> dict[int, float]:
+    """Return how far past messages of this kind decide for each capability that did well in them.
+
+    One decides nothing, three decide alone (1.0), whatever else the message is like.
+    """
+    if level == OFF:
+        return {}
+    return {
+        key: max(0.0, vote.of_kind - 1) / (NEWEST_OF_KIND - 1)
+        for key, vote in votes.items()
+        if vote.of_kind > 0
+    }
+
+
+class PastUse(NamedTuple):
+    """Past use by capability: votes, bonuses or maluses, and how far it decides alone."""
+
+    votes: Mapping[int, Vote] = MappingProxyType({})
+    bonuses: Mapping[int, float] = MappingProxyType({})
+    sure: Mapping[int, float] = MappingProxyType({})
+
+    @property
+    def decides(self) -> bool:
+        """Return True if what messages of this kind need is known."""
+        return max(self.sure.values(), default=0.0) >= 1
+
+    @classmethod
+    def of(cls, near: Sequence[PastCall], checked: VoteGains) -> "PastUse":
+        votes, level = count_votes(near), choose_level(checked)
+        return cls(votes, bonuses(votes, level), sureness(votes, level))
 
 
 def gains_by_level(
@@ -144,7 +200,8 @@ def _rank_worths(strengths: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 # displaces no other, and does not affect how votes are weighted.
 
 # Limits on the nearest experiences that vote: per user, per user and capability, and in total. They
-# keep a user from outvoting the others by repetition.
+# keep a user from outvoting the others by repetition. Of those for one capability that are about as
+# near, the newest count, so that a lesson is unlearned.
 OF_USER, OF_USER_FOR_ONE, OF_ALL = 8, 3, 24
 # At most this many enter the window functions, and the weights rest on this many of the newest.
 NEAREST, MOST_CHECKED = 1000, 1000
@@ -161,13 +218,14 @@ _CTES = f"""memory AS MATERIALIZED (
 ),
 called AS MATERIALIZED (
   SELECT capability_id AS id, array_agg(turn) AS turns, array_agg(likeness) AS likenesses,
-         array_agg(worth) AS worths
+         array_agg(worth) AS worths, array_agg(id) AS numbers
   FROM (
     SELECT * FROM (
       SELECT *, row_number() OVER (PARTITION BY user_id ORDER BY likeness DESC, id) AS of_user
       FROM (
         SELECT *, row_number() OVER (
-          PARTITION BY user_id, capability_id ORDER BY likeness DESC, id) AS for_one
+          PARTITION BY user_id, capability_id
+          ORDER BY round(likeness * 10) DESC, id DESC) AS for_one
         FROM (
           SELECT * FROM memory WHERE likeness > {GATE}
           ORDER BY likeness DESC, id LIMIT {NEAREST}) near) each
@@ -202,7 +260,8 @@ CHECKED = f""",
          (SELECT sum(gains)::real[] FROM ({_NEWEST}) newest) AS gains,
          (SELECT sum(gains * gains)::real[] FROM ({_NEWEST}) newest) AS squares"""  # noqa: S608
 COLUMNS = """,
-       called.turns, called.likenesses, called.worths, totals.gains, totals.squares"""
-NAMES = ("turns", "likenesses", "worths", "gains", "squares")
+       called.turns, called.likenesses, called.worths, called.numbers, totals.gains,
+       totals.squares"""
+NAMES = ("turns", "likenesses", "worths", "numbers", "gains", "squares")
 JOINED = """
   LEFT JOIN called ON called.id = c.id"""

@@ -153,11 +153,11 @@ def _candidates(
         rows = ()
     if query.experiences:
         for row in rows:
-            turns, likenesses, worths, gains, squares = row[_EXPERIENCES]
+            *calls, gains, squares = row[_EXPERIENCES]
             checked = VoteGains(gains, squares) if gains else checked
-            if turns:
+            if calls[0]:
                 hits.add(row[_KEY])
-                experiences += map(PastCall, repeat(row[_KEY]), turns, likenesses, worths)
+                experiences += map(PastCall, repeat(row[_KEY]), *calls)
     candidates = _made(index, definitions, usable, query, rows)
     hit_candidates = [candidate for candidate in candidates if candidate.pk in hits]
     outside = [candidate for candidate in candidates if candidate.pk not in hits]

@@ -107,10 +107,10 @@ def _candidates(columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Ca
         if is_hit and reader.server and (cosines := reader.server(row)):
             servers[candidate.pk] = tuple(cosines)
         if reader.experiences:
-            turns, likenesses, worths, gains, squares = reader.experiences(row)
+            *calls, gains, squares = reader.experiences(row)
             checked = VoteGains(gains, squares) if gains else checked
-            if turns:
-                experiences += map(PastCall, repeat(candidate.pk), turns, likenesses, worths)
+            if calls[0]:
+                experiences += map(PastCall, repeat(candidate.pk), *calls)
     stored = {(link.source, link.target, link.kind) for link in links}
     links += [link for link in links_by_shared(names) if link[:3] not in stored]
     embedded = any(cosine is not None for candidate in hits for cosine in candidate.cosines)

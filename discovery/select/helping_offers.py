@@ -25,6 +25,7 @@ from catalog.querysets import TABLES
 from catalog.readiness.facts import MODE_OF_ROW, facts_parameters, facts_sql, readiness_from
 from catalog.readiness.obstacles import can_run_sql
 from catalog.readiness.readiness import LONGEST_WISH, MEND_HELP, ToolReadiness, mend_link, path_of
+from discovery.learning.memory import PastUse
 from discovery.select._candidate_rows import Candidate, CandidateQuery, Candidates
 from discovery.select.candidates import find_requestable, find_unheld
 from discovery.select.example_texts import nearness
@@ -95,12 +96,12 @@ def _fitting(
         candidates.found,
         texts=texts,
         names=set(query.names),
-        use={},
+        use=PastUse(),
         servers=candidates.servers,
         model=query.model,
         deletes=asks_to_delete(embedded),
     )
-    support = support_of(ranked, {}, background, embedded, words=len(query.words[0]))
+    support = support_of(ranked, PastUse(), background, embedded, words=len(query.words[0]))
     if not support.enough:
         return []
     least = support.least(ranked)

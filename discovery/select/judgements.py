@@ -85,14 +85,14 @@ def is_small_talk(
     chance = chance_of_small_talk(message, embedded)
     if goes_on:
         return chance >= LIKELY_AFTER_REQUEST
-    is_certain = chance >= BEYOND_DOUBT and not _is_polite(message)
+    is_certain = chance >= BEYOND_DOUBT and not is_polite(message)
     too_good = FITS_BEYOND_DOUBT if is_certain else CLEARLY_FITS
     return chance >= LIKELY and best_score < too_good
 
 
 def chance_of_small_talk(message: str, embedded: EmbeddedTexts | None) -> float:
     """Return the probability of small talk; 0 if unknown, or if any clause is a request."""
-    if _is_polite(message):
+    if is_polite(message):
         return 1.0
     if embedded is None or len(_WORD.findall(message)) > MOST_WORDS:
         return 0.0
@@ -100,7 +100,8 @@ def chance_of_small_talk(message: str, embedded: EmbeddedTexts | None) -> float:
     return classifier.chance(embedded.vectors) if classifier else 0.0
 
 
-def _is_polite(message: str) -> bool:
+def is_polite(message: str) -> bool:
+    """Return True if the message is nothing but greetings and thanks."""
     return all(word in _POLITE_WORDS for word in _WORD.findall(message.lower()))
 
 

@@ -279,7 +279,9 @@ _GOES_ON = re.compile(
     r"""\W*+(?:and|or|but|also|plus|then|instead|actually|no|yes|ok|okay|same|again|another|now
     |what\ about|how\ about|what\ if|make\ (?:it|that|them)|go\ ahead|do\ (?:it|that)
     |und|oder|aber|auch|nochmal|jetzt|ja|nein|et|ou|mais|aussi|oui|non|y|o|pero|también|sí
-    |e|mas|também|sim|não|ma|anche|sì|en|of|maar|ook|nee)\b""",
+    |e|mas|também|sim|não|ma|anche|sì|en|of|maar|ook|nee)\b
+    |\W*+(?:а|и|но|или|да|нет|тоже|ещё)\b
+    |\W*+(?:那|还有|それ|その|じゃあ|では)""",  # noqa: RUF001
     re.IGNORECASE | re.VERBOSE,
 )
 # References to something outside of the message: "send it", "that one too", "the other file".
@@ -288,9 +290,21 @@ _POINTS_BACK = re.compile(
     |the\ (?:other|first|second|third|last|same)|(?:new|old|earli|lat|cheap)er
     |(?:that|too)(?=\W*$|\ (?:one|too|instead|again|now|please)\b)
     |nochmal|stattdessen|auch|den\ anderen|aussi|encore|también|otra\ vez|também|outra\ vez
-    |anche|ancora|ook|nog)\b""",
+    |anche|ancora|ook|nog)\b
+    |\b(?:его|её|их|тоже)\b
+    |它|那个|それ|その""",  # noqa: RUF001
     re.IGNORECASE | re.VERBOSE,
 )
+# "It" that stands for nothing: "what time is it", "is it going to rain", "it's 3 pm".
+_EMPTY_IT = re.compile(
+    r"""\b(?:(?:what|how)\ \w+\ (?:is|was|will)\ it
+    |(?:it\ is|it['\u2019]?s|is\ it)(?=\ (?:\d|(?:going\ to\ |very\ |really\ |too\ )?
+    (?:rain|snow|storm|freez|warm|hot|cold|cool|sunny|cloudy|windy|dark)))
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# A character of a script that sets no blanks between words; two are about a word.
+_UNSPACED = re.compile(f"[{lexical.WITHOUT_BLANKS}]")
 
 
 def in_context(message: str, history: Sequence[str]) -> str:
@@ -305,12 +319,14 @@ def _is_follow_up(message: str) -> bool:
     if not message.strip():  # a picture alone says what is done with it in the message before
         return True
     words = _WORD.findall(message.lower())
-    if not words or len(words) > MOST_WORDS:
+    count = sum(max(1, len(_UNSPACED.findall(word)) // 2) for word in words)
+    if not words or count > MOST_WORDS:
         return False
     asks = words[0] in _glossary.english_verbs() or _glossary.is_verb(words[0])
-    if len(words) <= MOST_WORDS_WITHOUT_SIGN and not asks:
+    if count <= MOST_WORDS_WITHOUT_SIGN and not asks:
         return True
-    return bool(_GOES_ON.match(message) or _POINTS_BACK.search(message)) or is_vague(message)
+    points_back = _POINTS_BACK.search(_EMPTY_IT.sub("", message))
+    return bool(_GOES_ON.match(message) or points_back) or is_vague(message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from catalog.embedding.embedder import EmbedderLoading, EmbedderUnavailable
 from catalog.embedding.query_vectors import EmbeddedTexts, embed_queries
 from catalog.readiness.facts import tell_approvers
 from discovery.learning.experience_store import Note, write_note
-from discovery.learning.memory import Vote, bonuses, choose_level, count_votes, gains_by_level
+from discovery.learning.memory import PastUse, Vote, gains_by_level
 from discovery.select._candidate_rows import Candidate, CandidateQuery, Candidates
 from discovery.select._indexed_candidates import find_by_index
 from discovery.select._nearest_candidates import find_in_postgres
@@ -34,7 +34,12 @@ from discovery.select._selection_reasons import (
 )
 from discovery.select.example_texts import nearness
 from discovery.select.helping_offers import DISCOVERY_TOOL, Unmet, find_help
-from discovery.select.judgements import CLEARLY_FITS, asks_to_delete, is_small_talk
+from discovery.select.judgements import (
+    CLEARLY_FITS,
+    asks_to_delete,
+    is_polite,
+    is_small_talk,
+)
 from discovery.select.message import MessageTexts, is_vague, read, shorten
 from discovery.select.ranking.competition import (
     Needed,
@@ -75,8 +80,7 @@ def select_capabilities(request: SelectRequest, *, order: Order | None = None) -
     words = [lexical.query_vector(text) for text in texts]
     candidates = _find(request, words, embedded)
     watch.lap("sql")
-    votes = count_votes(candidates.experiences)
-    use = bonuses(votes, choose_level(candidates.checked))
+    use = PastUse.of(candidates.experiences, candidates.checked)
     ranked = rank(
         candidates.found,
         texts=texts,
@@ -85,10 +89,11 @@ def select_capabilities(request: SelectRequest, *, order: Order | None = None) -
         servers=candidates.servers,
         model=model,
         deletes=asks_to_delete(embedded),
+        goes_on=reading.own > 0,
     )
-    noted, foreign = _note(embedded, ranked, votes), bool(reading.foreign)
+    noted, foreign = _note(embedded, ranked, use.votes), bool(reading.foreign)
     support = support_of(ranked, use, background, embedded, words=len(words[0]), foreign=foreign)
-    fit = _fit(request, reading, embedded, ranked, support)
+    fit = _fit(request, reading, embedded, ranked, support, learned=use.decides)
     worth = support.least(ranked)
     least = worth if fit == "fits" else NOTHING
     boost = settings.PEGBOARD_GRAPH_BOOST
@@ -199,9 +204,16 @@ def _fit(
     embedded: EmbeddedTexts | None,
     ranked: Sequence[Ranked],
     support: Support,
+    *,
+    learned: bool,
 ) -> Fit:
-    """Judge the message as a whole: does it ask for something, is it clear, does anything fit."""
+    """Judge the message as a whole: does it ask for something, is it clear, does anything fit.
+
+    A message whose kind is `learned` is what was called for it, unless it is mere politeness.
+    """
     best = max((item.judged.score for item in ranked), default=0.0)
+    if learned and not is_polite(request.message):
+        return "fits"
     if _is_small_talk(request, reading, embedded, ranked):
         return "small_talk"
     if not reading.own and best < CLEARLY_FITS and is_vague(request.message):

@@ -78,6 +78,60 @@ def test_failures_count_against(people: People) -> None:
     assert sum(after.evidence.values()) == pytest.approx(after.score, abs=0.001)
 
 
+def test_three_corrections_of_a_kind_put_a_tool_first_and_three_more_another_one(
+    people: People,
+) -> None:
+    message, same_kind = "what is in the stock prices today?", "what are the stock prices now?"
+    other = answer(people.caller, "send an email about the invoices")
+    before = _first(people, message)
+    assert before not in {"wiki__read_page", "gmail__send_email"}
+
+    for tool in (people.read_page, people.send):
+        for count in range(3):
+            assert _first(people, message) != tool.full_name, count
+            use(people.caller, message, tool)
+        for said in (message, same_kind):
+            assert _first(people, said) == tool.full_name
+    use(people.caller, "get the recipes", people.read_page)
+    assert _first(people, message) == people.send.full_name
+    assert answer(people.caller, "send an email about the invoices") == other
+
+
+def _first(people: People, message: str) -> str:
+    selection = select_capabilities(SelectRequest(message, people.caller))
+    return selection.selected[0].full_name
+
+
+def test_chat_that_led_to_a_tool_three_times_is_a_request_and_thanks_never_are(
+    people: People,
+) -> None:
+    chat, thanks = "Do you like music?", "thank you very much!"
+    for count in range(3):
+        for message in (chat, thanks):
+            selection = select_capabilities(SelectRequest(message, people.caller))
+            assert selection.fit == "small_talk", (message, count)
+            use(people.caller, message, people.read_page)
+
+    assert _first(people, chat) == people.read_page.full_name
+    assert select_capabilities(SelectRequest(thanks, people.caller)).fit == "small_talk"
+    for _ in range(3):
+        use(people.caller, chat, people.read_page, score=0.0)
+    assert select_capabilities(SelectRequest(chat, people.caller)).fit == "small_talk"
+
+
+def test_only_what_was_called_for_this_kind_of_message_fits_what_nothing_fits(
+    people: People,
+) -> None:
+    message = "turn off the lights in the living room"
+    assert select_capabilities(SelectRequest(message, people.caller)).fit == "nothing_fits"
+    use(people.caller, "switch on the heating in the bedroom", people.read_page)
+    assert select_capabilities(SelectRequest(message, people.caller)).fit == "nothing_fits"
+
+    use(people.caller, message, people.read_page)
+
+    assert select_capabilities(SelectRequest(message, people.caller)).fit == "fits"
+
+
 def test_one_statement_selects_and_none_is_added_for_the_turn(people: People) -> None:
     use(people.caller, MOON, people.read_page)
 
@@ -177,13 +231,13 @@ def test_vectors_of_another_model_are_not_compared(people: People) -> None:
     assert answer(people.caller) == before
 
 
-def test_the_same_again_replaces_and_the_oldest_go(
+def test_the_same_is_kept_three_times_and_the_oldest_go(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(experience_store, "MOST_KEPT", 2)
-    first = use(people.caller, MOON, people.read_page)
-    again = use(people.caller, MOON, people.read_page)
-    assert [row.turn for row in Experience.objects.all()] == [again.pk] != [first.pk]
+    for _ in range(5):
+        again = use(people.caller, MOON, people.read_page)
+    assert Experience.objects.count() == 2 == len({*Experience.objects.values_list("turn")})
 
     for message in ("bake a cake", "book a train"):
         use(people.caller, message, people.read_page)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from discovery.learning.experience_store import Note, read_note, write_note
 from discovery.learning.memory import (
+    KIND,
     LEVELS,
     OFF,
     REPEAT_WEIGHT,
@@ -20,7 +21,9 @@ from discovery.learning.memory import (
     choose_level,
     count_votes,
     gains_by_level,
+    sureness,
 )
+from discovery.select.ranking.fusion import GENERAL, MatchEvidence, MessageFeatures, judge
 
 MAIL, WIKI, CHAT = 1, 2, 3
 HIGHEST = len(LEVELS) - 1
@@ -78,6 +81,69 @@ def test_votes_never_move_more_than_their_weight(near: list[PastCall], level: in
 
     most = max(LEVELS[level], REPEAT_WEIGHT)
     assert all(-most / 2 - 1e-9 <= bonus <= most + 1e-9 for bonus in gained.values())
+
+
+class Remembered:
+    """A group's memory of messages of one kind, and the tools as they rank for the next one."""
+
+    def __init__(self, cosines: list[float], before: list[PastCall], level: int) -> None:
+        self.cosines, self.level = cosines, level
+        self.calls = [call._replace(number=place) for place, call in enumerate(before)]
+
+    def call(self, tool: int, likeness: float, worth: float = 1.0) -> None:
+        number = len(self.calls)
+        self.calls.append(PastCall(tool, f"turn {number}", likeness, worth, number))
+
+    def ranks(self) -> list[int]:
+        votes = count_votes(self.calls)
+        gained, sure = bonuses(votes, self.level), sureness(votes, self.level)
+        evidence = [
+            MatchEvidence((cosine,), (0.0,), use=gained.get(tool, 0.0), sure=sure.get(tool, 0.0))
+            for tool, cosine in enumerate(self.cosines, 1)
+        ]
+        scores = [item.score for item in judge(evidence, MessageFeatures((1.0,)), GENERAL)]
+        return sorted(range(1, len(scores) + 1), key=lambda tool: -scores[tool - 1])
+
+
+cosines = st.lists(st.floats(-0.2, 0.95), min_size=4, max_size=4)
+levels = st.sampled_from(range(len(LEVELS)))
+of_kind = st.floats(KIND + 0.1, 1.0)
+
+
+@given(cosines, experiences, levels, of_kind, st.permutations([1, 2, 3, 4]))
+def test_three_messages_close_any_gap_and_three_more_another_one(
+    matches: list[float], before: list[PastCall], level: int, near: float, tools: list[int]
+) -> None:
+    kept = [call for call in before if call.likeness <= near + 0.1]  # its kind is this one's
+    memory = Remembered(matches, kept, level)
+
+    for tool in tools[:2]:  # the second corrects the first
+        for _ in range(3):
+            memory.call(tool, near)
+        assert memory.ranks()[0] == tool
+
+    for _ in range(3):
+        memory.call(tools[1], near, choice_worth(0))
+    assert tools[1] not in sureness(count_votes(memory.calls), level)
+
+
+@given(cosines, levels, st.floats(-1, KIND - 0.001), st.integers(1, 12))
+def test_messages_of_another_kind_decide_nothing(
+    matches: list[float], level: int, far: float, times: int
+) -> None:
+    memory = Remembered(matches, [], level)
+    for _ in range(times):
+        memory.call(3, far)
+
+    assert sureness(count_votes(memory.calls), level) == {}
+
+
+def test_message_that_called_two_tools_teaches_both_and_a_single_one_decides_nothing() -> None:
+    said = [PastCall(tool, turn, 0.9, 1.0, turn) for turn in range(3) for tool in (MAIL, WIKI)]
+
+    assert sureness(count_votes(said), START) == {MAIL: 1.0, WIKI: 1.0}
+    assert sureness(count_votes(said[:2]), START) == {MAIL: 0.0, WIKI: 0.0}
+    assert sureness(count_votes(said), OFF) == {}
 
 
 @pytest.mark.parametrize(

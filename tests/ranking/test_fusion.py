@@ -442,6 +442,23 @@ def test_pinned_twin_stands_for_the_others() -> None:
     assert _keys(twins) == [2]
 
 
+@given(
+    st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=2, max_size=6),
+    st.integers(0, 5),
+)
+def test_follow_up_says_something_itself(cosines: list[tuple[float, float]], one: int) -> None:
+    evidence = [MatchEvidence(pair, (0.0, 0.0)) for pair in cosines]
+    place = one % len(evidence)
+    before, own = cosines[place]
+    nearer = [*evidence]
+    nearer[place] = MatchEvidence((before, min(1.0, own + 0.2)), (0.0, 0.0))
+    message = MessageFeatures((40.0, 20.0), goes_on=True)
+
+    assert fuse(nearer, message)[place] >= fuse(evidence, message)[place]
+    by_itself = MessageFeatures((40.0, 20.0))
+    assert fuse(nearer, by_itself) == fuse(evidence, by_itself)
+
+
 def test_small_talk_leaves_only_the_pinned() -> None:
     candidates = [PlaceCandidate(1, 0.9, core=True), PlaceCandidate(2, 0.1, pinned=True)]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from catalog.embedding.onnx_embedder import OnnxEmbedder
@@ -122,6 +122,54 @@ def test_message_that_goes_on_is_read_after_the_last_one(message: str) -> None:
 )
 def test_message_that_stands_by_itself_is_read_alone(message: str) -> None:
     assert in_context(message, ["is it warm in Rome"]) == ""
+
+
+@given(
+    st.sampled_from(["\u3041-\u3096", "\u4e00-\u9fa5", "\u0e01-\u0e2e"]).flatmap(
+        lambda letters: st.from_regex(rf"[{letters}]{{8,60}}", fullmatch=True)
+    )
+)
+def test_scripts_without_blanks_have_words_too(message: str) -> None:
+    assume(not any(word in message for word in ("它", "那", "それ", "その", "では", "还有")))
+
+    assert in_context(message, ["is it warm in Rome"]) == ""
+    assert in_context(message[:3], ["is it warm in Rome"]) != ""
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["那明天呢", "它什么时候到", "その予定を五時にしてほしい", "а завтра", "отправь его Ане"],  # noqa: RUF001
+)
+def test_pointers_of_other_scripts_point_back(message: str) -> None:
+    assert in_context(message, ["is it warm in Rome"]).endswith(message)
+
+
+_WEATHER = ("raining", "going to snow", "very hot", "too cold", "windy", "sunny", "3 pm", "10:30")
+_EMPTY_IT = [
+    *(
+        f"{opening} {weather} in {place}"
+        for opening in ("is it", "if it's", "because it is")
+        for weather in _WEATHER
+        for place in ("Berlin this week", "the north of Spain")
+    ),
+    *(
+        f"can you tell me {question} is it in {place}"
+        for question in ("what time", "what day", "how late")
+        for place in ("Tokyo", "New York")
+    ),
+]
+
+
+@pytest.mark.parametrize("message", _EMPTY_IT)
+def test_it_that_stands_for_nothing_does_not_point_back(message: str) -> None:
+    assert in_context(message, ["Delete the appointment with Kim"]) == ""
+
+
+@pytest.mark.parametrize(
+    "message", ["is it sent to everybody in the list", "can you mail it to Ana"]
+)
+def test_it_that_stands_for_something_points_back(message: str) -> None:
+    assert in_context(message, ["Write a letter to the landlord"]).endswith(message)
 
 
 def test_without_history_nothing_is_leant_on() -> None:

@@ -8,6 +8,7 @@ from catalog.embedding.query_vectors import EmbeddedTexts
 from catalog.models import Capability
 from catalog.models.relation import Kind
 from catalog.readiness.obstacles import Obstacle
+from discovery.learning.memory import PastUse
 from discovery.select._candidate_rows import Candidate, Candidates
 from discovery.select.ranking import relation_gains, thresholds
 from discovery.select.ranking.fit import need_of_tools, something_fits
@@ -97,16 +98,17 @@ def rank(
     *,
     texts: Sequence[str],
     names: set[str],
-    use: Mapping[int, float],
+    use: PastUse,
     servers: Mapping[int, tuple[float, ...]],
     model: str,
     deletes: bool = True,
+    goes_on: bool = False,
 ) -> list[Ranked]:
     """Rank candidates, best first; ties are sorted by name to be deterministic.
 
-    By primary key, `use` is the bonus by experience, and `servers` has the cosines of the servers'
-    means. `model` embedded the texts; "" without one. `deletes` is False for a message that deletes
-    nothing.
+    By primary key, `servers` has the cosines of the servers' means. `model` embedded the texts; ""
+    without one. `deletes` is False for a message that deletes nothing; `goes_on` is True where the
+    first text contains an earlier message.
     """
     # True if the message names it. `list` alone is a word, not an action's name.
     exact = [
@@ -119,13 +121,15 @@ def rank(
             tuple(candidate.cosines) or (None,) * len(texts),
             tuple(candidate.words),
             is_exact,
-            use.get(candidate.pk, 0.0),
+            use.bonuses.get(candidate.pk, 0.0),
             servers.get(candidate.pk, ()),
             0.0 if deletes or candidate.side_effect != _DELETE else UNASKED_DELETION,
+            use.sure.get(candidate.pk, 0.0),
         )
         for candidate, is_exact in zip(candidates, exact, strict=True)
     ]
-    judged = judge(evidence, MessageFeatures.of(texts[0], texts[1:]), scale_of(model))
+    features = MessageFeatures.of(texts[0], texts[1:], goes_on=goes_on)
+    judged = judge(evidence, features, scale_of(model))
     return _sorted(map(Ranked, candidates, judged, exact))
 
 
@@ -154,7 +158,7 @@ class Support(NamedTuple):
 
 def support_of(
     ranked: Sequence[Ranked],
-    use: Mapping[int, float],
+    use: PastUse,
     background: Sequence[float] | None,
     embedded: EmbeddedTexts | None,
     *,
@@ -163,12 +167,12 @@ def support_of(
 ) -> Support:
     """Judge the best candidates; the message has so many informative words.
 
-    A name in the message is enough, and so is a call that went well for a similar message.
+    A name in the message is enough, and so is a call that went well for a message of this kind.
     """
     rows = [item.candidate.cosines for item in ranked]
     # The best may be there by its words alone, not embedded yet; then nothing is known about it.
     distance = margin(rows, background) if rows and None not in rows[0] else None
-    has_evidence = any(item.exact_name for item in ranked) or any(gain > 0 for gain in use.values())
+    has_evidence = bool(use.sure) or any(item.exact_name for item in ranked)
     scale = scale_of(embedded.model if embedded else "")
     clauses = len(ranked[0].judged.clause_scores) if ranked else 0
     enough = has_evidence or something_fits(

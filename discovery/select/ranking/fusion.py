@@ -115,6 +115,8 @@ def shipped_scale() -> Scale:
 Floats = npt.NDArray[np.float64]
 # Texts of a message with several clauses: the whole, and two at least. Only there servers count.
 FEWEST_OF_SEVERAL = 3
+OWN_SHARE = 0.3  # of a follow-up's own words, beside the message before it
+LEAD = 0.05  # of a tool that past messages of this kind decide for, before calibration
 NAMED = 0.99  # scores above this are reserved for candidates that the message names
 
 
@@ -128,6 +130,7 @@ class MatchEvidence(NamedTuple):
     # Cosines of the mean vector of its server's tools; empty where there is none.
     server: tuple[float, ...] = ()
     against: float = 0.0  # what its effect costs where the message does not ask for it
+    sure: float = 0.0  # how far past messages of this kind decide for it, from 0 to 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +138,14 @@ class MessageFeatures:
     """Features of the message that do not depend on the catalogue."""
 
     ideals: tuple[float, ...]  # the greatest possible worth of the words, by text
+    goes_on: bool = False  # the first text contains an earlier message
 
     @classmethod
-    def of(cls, message: str, clauses: Sequence[str]) -> "MessageFeatures":
-        return cls(tuple(lexical.max_score(lexical.query_vector(t)) for t in (message, *clauses)))
+    def of(
+        cls, message: str, clauses: Sequence[str], *, goes_on: bool = False
+    ) -> "MessageFeatures":
+        ideals = (lexical.max_score(lexical.query_vector(text)) for text in (message, *clauses))
+        return cls(tuple(ideals), goes_on)
 
 
 class Judged(NamedTuple):
@@ -165,8 +172,17 @@ def judge(
         return []
     meaning, words = _matches(evidence, message, scale)
     matches = meaning + words
+    if message.goes_on:
+        # It may begin another topic, so its own words count beside the earlier message.
+        own = matches[:, 1:].max(axis=1)
+        matches[:, 0] = (1 - OWN_SHARE) * matches[:, 0] + OWN_SHARE * own
     strengths = _strengths(matches, scale)
     used = np.array([item.use for item in evidence])
+    sure = np.array([item.sure for item in evidence])
+    if sure.any():
+        # The gap to whatever is first, closed as far as that kind of message is known.
+        first = max((strengths + used).max(), scale.middle) + LEAD
+        used = np.where(sure > 0, np.maximum(used, sure * (first - strengths)), used)
     exact = np.array([item.exact_name for item in evidence])
     own_scores = _scores(strengths, exact, scale)
     scores = np.where(used == 0, own_scores, _scores(strengths + used, exact, scale))
