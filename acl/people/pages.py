@@ -223,7 +223,10 @@ def codes_off(request: PageRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def invite_person(request: PageRequest) -> HttpResponse:
     """Show the form; then mail the link, and show it this once."""
-    form = InviteForm(request.POST or None)
+    groups = Group.objects.order_by("name", "pk")
+    # Who is in no group has no tools. Where there is a choice, it is the admin's.
+    only = [group.pk for group in groups] if len(groups) == 1 else []
+    form = InviteForm(request.POST or None, initial={"groups": only})
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
         try:
@@ -236,8 +239,9 @@ def invite_person(request: PageRequest) -> HttpResponse:
             return _invited(request, invitation, raw)
     context = {
         "form": form,
-        "groups": Group.objects.order_by("name", "pk"),
-        "chosen": set(form["groups"].value() or ()),
+        "groups": groups,
+        "chosen": {str(pk) for pk in form["groups"].value() or ()},
+        "delivers_mail": delivers_mail(),
         "may_invite_admins": request.user.is_superuser,
     }
     status = 422 if form.errors else 200

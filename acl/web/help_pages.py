@@ -133,6 +133,10 @@ START = "README"
 _NOT_SERVED = "\n## Decisions\n"  # their files are for people who have the code
 _TITLE = re.compile(r"# ([^\n]{1,200})\n")
 _HEADING = re.compile(r"^#{1,4} ([^\n]{1,200})$", re.MULTILINE)
+# The first document has a row for each task, and one for each reader, with the pages as links.
+_READERS = "\n| for | pages |\n"
+_ROW = re.compile(r"^\| ([^|\n]{1,80}) \| (\[[^\n]{1,2000}) \|$", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]\n]{1,200})\]\(([^)\s]{1,300})\)")
 _CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _MARKS = re.compile(r"<!--.*?-->|-{3,}|[!`*|]|\[([^\]\n]{0,200})\]\([^)\n]{0,300}\)", re.DOTALL)
 MOST_CHARACTERS, MOST_SECTIONS = 200, 20
@@ -150,6 +154,13 @@ class HelpSection(NamedTuple):
     excerpt: str
 
 
+class HelpGroup(NamedTuple):
+    """Pages for one kind of reader, as the side of each page lists them."""
+
+    label: str
+    links: tuple[tuple[str, str], ...]  # text and address
+
+
 @require_GET
 @login_required
 def help_page(request: PageRequest, name: str = START) -> HttpResponse:
@@ -159,6 +170,7 @@ def help_page(request: PageRequest, name: str = START) -> HttpResponse:
     title, content = _rendered(name)
     words = request.GET.get("q", "")[:MOST_CHARACTERS].strip()
     context = {"title": title, "content": content, "is_start": name == START, "words": words}
+    context |= {"groups": help_groups(), "here": request.path}
     if words:
         context["sections"] = find_sections(words)
     return render_page(request, "help.html", context, frame=frame_of(request))
@@ -205,6 +217,25 @@ def read_sections() -> tuple[tuple[str, str, str, str], ...]:
             plain = " ".join(_MARKS.sub(r"\1", body).split())
             sections.append((name, title, heading, plain))
     return tuple(sections)
+
+
+@cache
+def help_groups() -> tuple[HelpGroup, ...]:
+    """Return the tasks of the first document, and its pages by their readers.
+
+    Each task has its first page. What is not served here is left out.
+    """
+    tasks, readers = (DOCS / f"{START}.md").read_text("utf-8").split(_READERS)[:2]
+    of_tasks = [(task, pages[0][1]) for task, pages in _rows(tasks) if pages]
+    groups = [HelpGroup(label, tuple(pages)) for label, pages in _rows(readers) if pages]
+    return (HelpGroup("tasks", tuple(of_tasks)), *groups)
+
+
+def _rows(table: str) -> list[tuple[str, list[tuple[str, str]]]]:
+    return [
+        (label, [(text, at) for text, link in _LINK.findall(cell) if (at := _address_of(link))])
+        for label, cell in _ROW.findall(table)
+    ]
 
 
 # They do not change while a release runs.

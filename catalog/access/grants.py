@@ -1,15 +1,16 @@
 """Grants of integrations and capabilities to people and groups."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import Group, Permission, User
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import Model, Q
 from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
-from acl.models import AccessRequest
+from acl.models import AccessRequest, GroupPolicy, Space
 from acl.rights.access_requests import grant_request
 from catalog.models import (
     Capability,
@@ -18,6 +19,7 @@ from catalog.models import (
     Integration,
     IntegrationGroupPermission,
     IntegrationUserPermission,
+    Rule,
 )
 
 _TABLES: dict[tuple[type[Model], type[Model]], type[Model]] = {
@@ -224,3 +226,62 @@ def _target_details(target: Integration | Capability) -> dict[str, list[str]]:
     return {
         "integrations" if isinstance(target, Integration) else "capabilities": [str(target)],
     }
+
+
+# Most people, rules and groups of an integration that are listed.
+_LISTED = 30
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAccess:
+    """Stored grants and rules of an integration. The Access pages show the effective rights."""
+
+    groups: tuple[Group, ...]
+    tool_groups: tuple[Group, ...]  # with a grant of single tools
+    open_groups: int
+    people: tuple[User, ...]
+    people_in_all: int
+    rules: tuple[Rule, ...]
+    root_spaces: tuple[Space, ...]  # of the groups that have all of it, for a rule about one tool
+
+    @property
+    def is_empty(self) -> bool:
+        """Return True if nothing gives anyone access."""
+        allowing = any(rule.effect != Rule.Effect.DENY for rule in self.rules)
+        return not (self.groups or self.tool_groups or self.open_groups or self.people or allowing)
+
+
+def stored_access(integration: Integration) -> StoredAccess:
+    """Return who was granted the integration or tools of it, and the rules about them."""
+    whole = {"content_object": integration, "permission__codename": "use_integration"}
+    single = {
+        "content_object__integration": integration,
+        "permission__codename": "use_capability",
+    }
+    granted = Group.objects.filter(
+        pk__in=IntegrationGroupPermission.objects.filter(**whole).values("group")
+    )
+    by_tool = CapabilityGroupPermission.objects.filter(**single).values("group")
+    people = User.objects.filter(
+        Q(pk__in=IntegrationUserPermission.objects.filter(**whole).values("user"))
+        | Q(pk__in=CapabilityUserPermission.objects.filter(**single).values("user"))
+    )
+    policies = GroupPolicy.objects.filter(open_default=True)
+    is_open = policies.none() if integration.restricted else policies
+    roots = Space.objects.filter(parent=None).filter(
+        Q(group__in=granted) | Q(group__in=is_open.values("group"))
+    )
+    rules = Rule.objects.filter(Q(integration=integration) | Q(capability__integration=integration))
+    return StoredAccess(
+        groups=tuple(granted.order_by("name", "pk")),
+        tool_groups=tuple(Group.objects.filter(pk__in=by_tool).order_by("name", "pk")),
+        open_groups=is_open.count(),
+        people=tuple(people.order_by("username", "pk")[:_LISTED]),
+        people_in_all=people.count(),
+        rules=tuple(
+            rules.select_related("space__group", "capability", "user", "group").order_by(
+                "space__group__name", "space__name", "pk"
+            )[:_LISTED]
+        ),
+        root_spaces=tuple(roots.select_related("group").order_by("group__name", "pk")[:_LISTED]),
+    )

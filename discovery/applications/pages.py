@@ -15,6 +15,7 @@ from acl.models import ApiKey, Application
 from acl.models.application import LONGEST_CONVERSATION, LONGEST_NAME
 from acl.web.frame import PageRequest, admins_only, frame_of, render_page
 from catalog.models import Integration
+from discovery.answer.formats.registry import FORMATS
 from discovery.applications.figures import (
     ApplicationUse,
     find_conversation,
@@ -39,12 +40,25 @@ from discovery.applications.service import (
     list_applications,
 )
 
-_AS_ASKED = ("", gettext_lazy("As requests say"))
+_AS_ASKED = ("", gettext_lazy("As each request says"))
 YES, NO = "yes", "no"
 
 
+_LABELS = {
+    "selected": gettext_lazy("selected: the tools that match"),
+    "direct": gettext_lazy("direct: all tools"),
+    "compact_direct": gettext_lazy("compact_direct: all tools, in short"),
+    "discovery": gettext_lazy("discovery: a tool that finds others"),
+    "auto": gettext_lazy("auto: what fits the window"),
+    "fail_open": gettext_lazy("fail_open: send all tools"),
+    "fail_closed": gettext_lazy("fail_closed: send none"),
+    "none": gettext_lazy("none"),
+}
+
+
 def _choices(values: tuple[str, ...]) -> list[tuple[str, Any]]:
-    return [_AS_ASKED, *((value, value) for value in values)]
+    names = {name: module.LABEL for name, module in FORMATS.items()} | _LABELS
+    return [_AS_ASKED, *((value, names.get(value, value)) for value in values)]
 
 
 def _limit() -> forms.IntegerField:

@@ -14,6 +14,7 @@ from django.views.decorators.debug import sensitive_variables
 from acl.models import ApiKey
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
+from catalog.querysets import CapabilityQuerySet
 from discovery.playground.outputs import curl
 
 MESSAGES = (
@@ -28,9 +29,9 @@ CONVERSATIONS = (
     (
         "planning",
         (
-            gettext_noop("Put lunch with Anna into my calendar on Friday at noon"),
-            gettext_noop("make it half past twelve instead"),
-            gettext_noop("and mail her that I look forward to it"),
+            gettext_noop("Put buying milk on my to-do list"),
+            gettext_noop("make it due on Friday"),
+            gettext_noop("I have it now, tick it off"),
         ),
     ),
     (
@@ -110,18 +111,15 @@ class Samples:
 
 
 def list_samples(caller: Caller | None) -> Samples:
-    """Return example messages of the caller's tools, from up to four categories; one statement.
+    """Return example messages of the caller's tools, from up to four categories.
 
+    What only came described answers nothing here, so it serves where there is nothing else.
     Without such examples, use general ones.
     """
     if caller is None:
         return Samples(_translate((*MESSAGES, SMALL_TALK)), choose_conversation(()), has_tools=True)
     usable = Capability.objects.usable_by(caller).connected().filter(pinned=False)
-    rows = list(
-        usable.order_by("category", "full_name", "pk")
-        .distinct("category")
-        .values_list("category", "examples")
-    )
+    rows = _one_of_each_category(usable.claimed()) or _one_of_each_category(usable)
     # Categories that newcomers know from everyday life come first.
     everyday = [category for category, _ in CONVERSATIONS]
     rows.sort(key=lambda row: everyday.index(row[0]) if row[0] in everyday else len(everyday))
@@ -135,6 +133,11 @@ def list_samples(caller: Caller | None) -> Samples:
         choose_conversation([category for category, _ in rows]),
         bool(rows),
     )
+
+
+def _one_of_each_category(usable: CapabilityQuerySet) -> list[tuple[str, object]]:
+    rows = usable.order_by("category", "full_name", "pk").distinct("category")
+    return list(rows.values_list("category", "examples"))
 
 
 # The example request shown with a new key. It contains the key, so it is shown only once.

@@ -73,7 +73,8 @@ def add_anything(request: PageRequest) -> HttpResponse:
             form.add_error("what", str(unknown))
         except EndpointNotAllowedError as refused:
             closed = _closed_host(form) if is_admin else ""
-            form.add_error("what", str(refused))
+            mine = _("This address is not public. Pegboard contacts it only once you allow it.")
+            form.add_error("what", mine if closed else str(refused))
         except ProposalRefusedError as refused:
             form.add_error("what", refused.reason)
         except AnsweredError:
@@ -207,7 +208,9 @@ def _show_together(
         "form": form,
         "is_under_way": any(part.is_under_way for part in parts),
         "has_programs": any(part.prepared and part.prepared.digest for part in parts),
-        "receivers": find_receivers(words=request.POST.get("group_q", "")[:150], **selected),
+        "receivers": find_receivers(
+            words=request.POST.get("group_q", "")[:150], suggest=form is None, **selected
+        ),
     }
     template = "additions/together.html" + ("#parts" if request.htmx else "")
     status = 422 if form is not None else 200

@@ -155,5 +155,5 @@ def tools_to_try(integration: Integration, caller: Caller | None) -> Sequence[Ca
         return []
     its_tools = Capability.objects.filter(integration=integration)
     usable = Capability.objects.usable_by(caller, among=its_tools).of_kind("tool")
-    rows = usable.only("full_name", "display_name", "description", "side_effect")
+    rows = usable.only("full_name", "display_name", "description", "side_effect", "examples")
     return list(rows.order_by(_HARMLESS_FIRST, "display_name", "pk")[:MOST])

@@ -135,10 +135,20 @@ def proposed_hosts_of(listing: Listing, descriptor: IntegrationDescriptor) -> li
 
 
 def find_receivers(
-    *, words: str = "", groups: Iterable[int] = (), spaces: Iterable[int] = ()
+    *,
+    words: str = "",
+    groups: Iterable[int] = (),
+    spaces: Iterable[int] = (),
+    suggest: bool = False,
 ) -> Receivers:
-    """Return selected groups first, including those with a selected space, then groups by name."""
+    """Return selected groups first, including those with a selected space, then groups by name.
+
+    `suggest` is for a form that nobody has filled in yet: where there is one group, it is ticked,
+    since without any the newly installed is of no use to anyone.
+    """
     selected = frozenset(groups), frozenset(spaces)
+    if suggest and len(only := Group.objects.values_list("pk", flat=True)[:2]) == 1:
+        selected = frozenset(only), frozenset()
     places = Space.objects.filter(parent__isnull=False).order_by("name", "pk")
     rows = Group.objects.prefetch_related(Prefetch("spaces", places, to_attr="places"))
     with_selection = Q(pk__in=selected[0]) | Q(spaces__in=selected[1])

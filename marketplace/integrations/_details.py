@@ -2,21 +2,17 @@
 
 from dataclasses import dataclass
 
-from django.contrib.auth.models import Group, User
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, F
 
-from acl.models import GroupPolicy
+from catalog.access.grants import StoredAccess, stored_access
 from catalog.icons.declarations import icon_problem
 from catalog.models import (
     Capability,
     Definition,
     Integration,
-    IntegrationGroupPermission,
-    IntegrationUserPermission,
     OAuthClient,
     OAuthConnection,
-    Rule,
     Sync,
 )
 from catalog.servers.cell.report import CellReport, report_for
@@ -41,17 +37,6 @@ _EVENTS, _SYNCS, _PEOPLE = 60, 20, 30
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """Stored grants and rules. The Access pages show the effective rights."""
-
-    groups: tuple[Group, ...]
-    open_groups: int
-    people: tuple[User, ...]
-    people_in_all: int
-    rules: tuple[Rule, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class IntegrationDetails:
     """Contents of the page of an integration."""
 
@@ -67,7 +52,7 @@ class IntegrationDetails:
     own_secrets: int
     account: OAuthConnection | None
     client_id: str
-    access: Access
+    access: StoredAccess
     events: tuple[InstallationEvent, ...]
     syncs: tuple[Sync, ...]
     to_review: int
@@ -119,7 +104,7 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Integration
         own_secrets=int(personal_secrets.aggregate(people=Count("user", distinct=True))["people"]),
         account=find_account(row, None),
         client_id=_client_id(row),
-        access=_access(row),
+        access=stored_access(row),
         events=tuple(events.order_by("-pk")[:_EVENTS]),
         syncs=tuple(row.syncs.all()[:_SYNCS]),
         to_review=row.definitions.filter(standing__in=Definition.WAITING).count(),
@@ -133,26 +118,3 @@ def _client_id(integration: Integration) -> str:
     """Return the client id that an admin entered; automatically registered ones are not shown."""
     rows = OAuthClient.objects.filter(integration=integration, by_hand=True)
     return rows.values_list("client_id", flat=True).first() or ""
-
-
-def _access(integration: Integration) -> Access:
-    use = {"content_object": integration, "permission__codename": "use_integration"}
-    granted_groups = IntegrationGroupPermission.objects.filter(**use).values("group")
-    people = User.objects.filter(
-        pk__in=IntegrationUserPermission.objects.filter(**use).values("user")
-    )
-    is_open = GroupPolicy.objects.filter(open_default=True)
-    rules = Rule.objects.filter(integration=integration) | Rule.objects.filter(
-        capability__integration=integration
-    )
-    return Access(
-        groups=tuple(Group.objects.filter(pk__in=granted_groups).order_by("name", "pk")),
-        open_groups=0 if integration.restricted else is_open.count(),
-        people=tuple(people.order_by("username", "pk")[:_PEOPLE]),
-        people_in_all=people.count(),
-        rules=tuple(
-            rules.select_related("space__group", "capability", "user", "group").order_by(
-                "space__group__name", "space__name", "pk"
-            )[:_PEOPLE]
-        ),
-    )

@@ -29,6 +29,7 @@ class WeekFigure:
     value: str
     before: str
     line: SafeString
+    is_empty: bool  # nothing was counted or measured, in this week and the one before
 
 
 def read_week(person: User) -> list[WeekFigure]:
@@ -43,14 +44,17 @@ def read_week(person: User) -> list[WeekFigure]:
 
     def counted(label: str, by_day: Mapping[date | None, int], before: int) -> WeekFigure:
         values = [by_day.get(day, 0) for day in days]
-        return WeekFigure(label, grouped(sum(values)), grouped(before), draw_sparkline(values))
+        total = sum(values)
+        line = draw_sparkline(values)
+        return WeekFigure(label, grouped(total), grouped(before), line, not total and not before)
 
     def measured(label: str, name: str, *, is_share: bool = True) -> WeekFigure:
         write = percent if is_share else milliseconds
         measurements = [parts[day].figures[name].value if day in parts else None for day in days]
         now, before = report.figures[name].value, report.before.figures[name].value
         was, current = (_(NO_VALUE) if value is None else write(value) for value in (before, now))
-        return WeekFigure(label, current, was, draw_sparkline(measurements))
+        line = draw_sparkline(measurements)
+        return WeekFigure(label, current, was, line, now is None and before is None)
 
     turns = {day: int(part.counts["turns"]) for day, part in parts.items()}
     return [

@@ -1,6 +1,7 @@
 """The pages of integrations and their use: for admins, and for everyone else."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,11 +13,12 @@ from django.utils import timezone
 
 from acl.models import AuditEntry
 from acl.platform.redis_circuit import attempt
-from catalog.models import Capability, HealthCheck, Integration
+from catalog.models import Capability, HealthCheck, Integration, Rule
 from catalog.readiness.obstacles import Obstacle
 from catalog.servers.secrets.sealed_values import values_for
 from discovery.insights.use import list_people_using, use_by_integration
 from discovery.models import Call
+from marketplace.installs.preparation import find_receivers
 from marketplace.integrations.listing import (
     IntegrationFilters,
     describe_status,
@@ -26,7 +28,15 @@ from marketplace.integrations.listing import (
 from marketplace.integrations.server_health import HEIGHT, chart_of
 from marketplace.models import Installation, Listing
 from tests.access.people import People
-from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give, waiting_call
+from tests.factories import (
+    CapabilityFactory,
+    GroupFactory,
+    IntegrationFactory,
+    UserFactory,
+    give,
+    lay_down,
+    waiting_call,
+)
 from tests.integrations.conftest import CANARY, installed
 
 
@@ -366,3 +376,58 @@ def test_rows_take_the_same_statements_for_two_and_for_twenty(people: People) ->
         counts.append(len(statements))
 
     assert counts[0] == counts[1]
+
+
+WAYS = ("nothing", "deny", "group", "tool", "person", "person's tool", "allow", "open")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_way_of_access_is_told_alike_where_it_ends_and_where_it_is_kept(
+    as_admin: Client, admin: User, way: str
+) -> None:
+    row = IntegrationFactory.create(slug="stock", title="Stock", transport="http")
+    tool = CapabilityFactory.create(integration=row, action="count")
+    group = GroupFactory.create(name="Depot", open=way == "open")
+    root = group.spaces.get(parent=None)
+    ways: dict[str, Callable[[], object]] = {
+        "deny": lambda: lay_down(Rule.Effect.DENY, row, root),
+        "group": lambda: give(row, group),
+        "tool": lambda: give(tool, group),
+        "person": lambda: give(row, admin),
+        "person's tool": lambda: give(tool, admin),
+        "allow": lambda: lay_down(Rule.Effect.ALLOW, tool, root),
+    }
+    if way in ways:
+        ways[way]()
+    done = Installation.objects.create(integration=row, by=admin, state="ready", descriptor={})
+
+    kept = words(as_admin, "/integrations/stock/")
+    ended = words(as_admin, f"/marketplace/installations/{done.public_id}/")
+
+    is_empty = way in {"nothing", "deny"}
+    assert ("Nobody has access." in kept) == is_empty
+    assert ("Nobody has access yet, you included." in ended) == is_empty
+    assert ("Grant access" in ended) == is_empty
+    only = f"/access/spaces/{root.pk}/?effect=0&amp;target=capability-{tool.pk}"
+    assert (only in kept) == (way in {"group", "open"})
+    if only in kept:
+        form = as_admin.get(only.replace("&amp;", "&"))
+        assert form.context["form"]["target"].value() == f"capability-{tool.pk}"
+        denies = rf'value="{Rule.Effect.DENY.value}"[^>]*checked'
+        assert re.search(denies, form.content.decode())
+
+
+@pytest.mark.parametrize("count", range(4))
+def test_a_form_suggests_the_group_where_there_is_one(
+    as_admin: Client, support: Group, count: int
+) -> None:
+    GroupFactory.create_batch(count)
+
+    form = as_admin.get("/people/invite/").content.decode()
+    suggested = find_receivers(suggest=True).ticked_groups
+
+    ticked = re.findall(r"<input[^>]*name=\"groups\"[^>]*checked", form)
+    assert len(ticked) == (count == 0)
+    assert suggested == ({support.pk} if count == 0 else set())
+    assert find_receivers().ticked_groups == set()
+    assert find_receivers(suggest=True, groups=[support.pk]).ticked_groups == {support.pk}

@@ -23,11 +23,13 @@ from acl.web.help_pages import (
     MOST_SECTIONS,
     documents,
     find_sections,
+    help_groups,
     topic_of,
 )
 from acl.web.markdown import document_html, heading_id, safe_html
 from catalog.models import Capability
 from discovery.calls.my_tools_pages import list_parameters
+from discovery.insights.pages.charts import draw_sparkline
 from tests.factories import GroupFactory, UserFactory
 from tests.pages.conftest import PASSWORD
 from tests.screens.pages import ANYTHING, SCREENS
@@ -425,3 +427,46 @@ def test_search_of_the_documentation_leads_to_the_heading(reader: Client) -> Non
     assert 'href="/help/integrations/#own-servers"' in page
     assert "<article" not in page
     assert "Nothing matches" in reader.get("/help/", {"q": "zwiebelkuchen"}).text
+
+
+# A group's name on a page: a value in `value=""`, in a choice that is sent, or one that is typed
+# to confirm is the stored name.
+_GROUP_NAME = re.compile(r"(?<![\w.])(?:\w+\.)*group\.name(?!\w)(\|group_name)?")
+
+
+@pytest.mark.parametrize(
+    "template", sorted(Path("templates").rglob("*.html")), ids=lambda path: path.name
+)
+def test_every_page_shows_the_group_of_everyone_by_its_word(template: Path) -> None:
+    bare = [
+        line.strip()
+        for line in template.read_text("utf-8").splitlines()
+        for match in _GROUP_NAME.finditer(line)
+        if not match[1] and 'value="{{' not in line and "chosen=" not in line
+    ]
+
+    assert template.name == "_typed_name.html" or bare == []
+
+
+def test_the_documentation_begins_with_tasks_whose_pages_are_here(reader: Client) -> None:
+    tasks, *readers = help_groups()
+
+    assert len(tasks.links) == 10
+    assert {group.label for group in readers} >= {"operators", "chat backends"}
+    for group in (tasks, *readers):
+        for _text, address in group.links:
+            path, _, fragment = address.partition("#")
+            page = reader.get(path).content.decode()
+            assert not fragment or f'id="{fragment}"' in page, address
+            assert f'href="{address}"' in page  # beside every page
+
+
+def test_a_quiet_week_is_a_sentence_and_one_point_is_no_line(
+    as_alice: Client, gmail: Capability
+) -> None:
+    quiet = as_alice.get("/today/").content.decode()
+
+    assert "No assistant has asked for tools yet." in quiet
+    assert "sparkline" not in quiet
+    assert draw_sparkline([0, 0, None, 3]) == ""
+    assert "<svg" in draw_sparkline([0, 2, None, 3])

@@ -20,7 +20,7 @@ from catalog.models import Capability, Rule
 from discovery.answer.formats.registry import FORMATS
 from discovery.models import Turn
 from discovery.playground._answer import compare_places, count_differences
-from discovery.playground.sample_messages import CONVERSATIONS
+from discovery.playground.sample_messages import CONVERSATIONS, list_samples
 from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
 from discovery.select.why_not import WhyNot, why_not
@@ -539,3 +539,45 @@ def _without_times(body: str) -> str:
     body = re.sub(r'csrfmiddlewaretoken" value="[^"]*"', "", body)
     body = re.sub(r"(embedding|database|ranking|reasons) [0-9.]+", "", body)
     return re.sub(r"[0-9.]+ ms", "", body)
+
+
+@pytest.mark.parametrize("runs", [True, False])
+@pytest.mark.parametrize("someone", [True, False])
+def test_a_row_leads_to_what_the_reader_can_do_with_it(
+    as_admin: Client, admin: User, alice: User, support: Group, runs: bool, someone: bool
+) -> None:
+    admin.groups.add(support)
+    clock = IntegrationFactory.create(
+        slug="clock", kind="mcp" if runs else "builtin", transport="http" if runs else ""
+    )
+    give(clock, support)
+    CapabilityFactory.create(
+        integration=clock, action="now", display_name="Time now", description="Tell the time."
+    )
+
+    asked = {"message": "tell the time now", **({"user": "alice"} if someone else {})}
+    page = as_admin.get("/", asked).content.decode()
+
+    # As somebody else there is nothing to try, and what the application carries out runs not here.
+    assert ('href="/tools/clock__now/try/"' in page) == (runs and not someone)
+    assert ('href="/tools/clock__now/"' in page) == (not someone)
+
+
+def test_examples_are_of_what_answers_here_as_long_as_anything_does(
+    alice: User, support: Group
+) -> None:
+    caller = Caller(alice.pk, support.pk)
+    for slug in ("described", "real"):
+        row = IntegrationFactory.create(
+            slug=slug,
+            kind="builtin" if slug == "described" else "mcp",
+            transport="" if slug == "described" else "http",
+            source_ref={"type": "starter"},
+        )
+        give(row, support)
+        CapabilityFactory.create(
+            integration=row, action="go", category=f"c-{slug}", examples=[f"Go {slug}"]
+        )
+        first = list_samples(caller).messages[0]
+        assert first == f"Go {slug}"
+    assert "Go described" not in list_samples(caller).messages

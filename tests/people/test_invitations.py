@@ -17,6 +17,7 @@ from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry, Invitation
 from acl.people._invitations import accept, invite, withdraw
 from acl.people.people import PeopleRefused, add_to_group, deactivate, reactivate, take_out_of_group
+from acl.platform.mail import delivers_mail
 from catalog.models import Capability
 from tests.factories import GroupFactory, UserFactory, give
 from tests.people.conftest import is_signed_in, mails, sign_in_as
@@ -283,3 +284,17 @@ def test_deactivation_takes_effect_everywhere(
 
     assert shows_gmail(key, user="alice") == (True, True)
     assert session.get("/tools/").status_code == 302
+
+
+@pytest.mark.parametrize("backend", ["smtp", "locmem", "console", "dummy"])
+def test_the_form_says_whether_a_mail_goes_out(
+    as_admin: Client, settings: Settings, backend: str
+) -> None:
+    settings.EMAIL_BACKEND = f"django.core.mail.backends.{backend}.EmailBackend"
+
+    form = as_admin.get("/people/invite/").content.decode()
+
+    assert ("by e-mail" in form, "a link to pass on" in form) == (
+        delivers_mail(),
+        not delivers_mail(),
+    )

@@ -101,8 +101,13 @@ def draw(drawing: Drawing) -> SafeString:
 
 
 def draw_sparkline(values: Values) -> SafeString:
-    """Draw a line without axes and labels. The numbers stand beside it, so it has no name."""
+    """Draw a line without axes and labels. The numbers stand beside it, so it has no name.
+
+    One point and a flat line at nothing say less than the number does: they are not drawn.
+    """
     numbers = [value for value in values if value is not None]
+    if sum(map(bool, numbers)) < 2:
+        return SafeString("")
     chart = pygal.Line(
         style=_SIZES,
         css=(),

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from acl.web.frame import PageRequest, admins_only, frame_of, render_page
+from catalog.access.grants import stored_access
 from catalog.servers.cell.report import report_for
 from marketplace.installs._progress import ENDED, build_progress, tools_to_try
 from marketplace.installs.requests import (
@@ -37,6 +38,10 @@ def installation(request: PageRequest, public_id: UUID) -> HttpResponse:
     is_ready = row.state == Installation.State.READY
     tools = tools_to_try(row.integration, frame.caller) if is_ready else ()
     context = {"progress": progress, "installation": row, "tools": tools}
+    if is_ready:
+        examples = next((tool.examples or [tool.display_name] for tool in tools), [""])
+        access = stored_access(row.integration)
+        context |= {"has_access": not access.is_empty, "sample": examples[0]}
     context |= {"seen": tools_digest(row.tools), "cells": report_for(row.command)}
     return render_page(request, template, context, frame=frame)
 

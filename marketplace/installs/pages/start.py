@@ -176,7 +176,7 @@ def install(request: PageRequest, slug: str) -> HttpResponse:
         "form": form,
         "cells": report_for(prepared.descriptor.command),
         "operations": choose_sent(details.listing, request.POST),
-        "receivers": _receivers(request.POST),
+        "receivers": _receivers(request.POST, suggest=not sent),
     }
     page = "installs/install.html"
     frame = frame_of(request)
@@ -214,12 +214,12 @@ def choose_sent(listing: Listing, sent: QueryDict) -> OperationChoice | None:
     )
 
 
-def _receivers(sent: QueryDict) -> Receivers:
+def _receivers(sent: QueryDict, *, suggest: bool = False) -> Receivers:
     selected = {
         name: [int(pk) for pk in sent.getlist(name) if pk.isdecimal() and len(pk) < 12]
         for name in ("groups", "spaces")
     }
-    return find_receivers(words=sent.get("group_q", "")[:150], **selected)
+    return find_receivers(words=sent.get("group_q", "")[:150], suggest=suggest, **selected)
 
 
 def _begin(

@@ -73,9 +73,11 @@ def _show(
     request: PageRequest, *, outcome: FormMessage | None = None, chosen_all: str = ""
 ) -> HttpResponse:
     frame = frame_of(request)
+    week = read_week(request.user)
     context = {
         "work": list_todays_work(person=request.user, caller=frame.everywhere),
-        "week": read_week(request.user),
+        "week": week,
+        "is_quiet": all(figure.is_empty for figure in week),
         "first_run": start_page_checklist(request, frame, tried=False),
         "broken_parts": _describe_broken_parts() if request.user.is_staff else [],
         "told": outcome,
