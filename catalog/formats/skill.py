@@ -23,6 +23,8 @@ _FRONT_MATTER = re.compile(r"\s*---[ \t]*\n(.*?)(?:\n|(?<=\n))---[ \t]*(?:\n|\Z)
 _FIELD = re.compile(
     r"^([A-Za-z_][\w -]{0,60}?)[ \t]*:(.*(?:\n(?![A-Za-z_][\w -]{0,60}?[ \t]*:).*)*)", re.MULTILINE
 )
+# Keys under which the front matter of an agent configures its servers.
+_SERVERS = frozenset({"mcpServers", "mcp-servers", "mcp_servers", "servers", "mcp"})
 _LONGEST_DESCRIPTION = 300
 _ANNOTATION_KEYS = (
     "allowedTools",
@@ -88,6 +90,13 @@ def split_front_matter(text: str) -> tuple[str | None, str]:
     unix = text.replace("\r\n", "\n")
     match = _FRONT_MATTER.match(unix)
     return (match.group(1), unix[match.end() :]) if match else (None, unix)
+
+
+def is_skill_text(text: str) -> bool:
+    """Return True for instructions below front matter that describes them and names no server."""
+    front_matter, body = split_front_matter(text)
+    fields = dict(_FIELD.findall(f"{front_matter}\n")) if front_matter and body.strip() else {}
+    return "description" in fields and not _SERVERS.intersection(fields)
 
 
 def is_skill_file(name: str) -> bool:

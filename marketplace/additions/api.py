@@ -31,7 +31,7 @@ class AddSerializer(StrictSerializer):
 
     what = Text(
         max_length=LONGEST_DOCUMENT,
-        help_text="An address, a package, a command, a client's JSON, or an OpenAPI document.",
+        help_text="An address, a package, a command, a client's JSON, a skill, or an API.",
     )
     name = Text(max_length=60, required=False, default="", allow_blank=True)
     index = serializers.ChoiceField(

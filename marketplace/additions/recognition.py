@@ -9,6 +9,7 @@ from urllib.parse import urljoin, urlsplit
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from catalog.formats import skill
 from catalog.formats.descriptors import Defect, IntegrationDescriptor
 from catalog.formats.files import DEFAULT_LIMITS, RefusedError
 from catalog.formats.launches import Launch, program_of
@@ -106,7 +107,7 @@ _INDEXES = {"pypi": "uvx", "npm": "npx"}
 
 _NOT_RECOGNISED = gettext_lazy(
     "Pegboard does not recognise this. Paste an address, a package name, a command "
-    "that begins with uvx, npx or docker run, a client's JSON, or an OpenAPI document."
+    "that begins with uvx, npx or docker run, a client's JSON, an OpenAPI document, or a SKILL.md."
 )
 
 
@@ -120,13 +121,14 @@ class WhichIndexError(NotRecognisedError):
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """Meaning of a pasted text: an address, a document, or servers that are known already.
+    """Meaning of a pasted text: an address, a document, a skill, or servers known already.
 
     `left_out` is what of it was not taken.
     """
 
     address: str = ""
     document: str = ""
+    skill: str = ""
     servers: tuple[IntegrationDescriptor, ...] = ()
     left_out: tuple[Defect, ...] = ()
 
@@ -138,6 +140,10 @@ def recognise(text: str, *, name: str = "", index: str = "") -> Recognised:
         if len(text) > LONGEST_DOCUMENT:
             raise NotRecognisedError(_("The document is too long. Enter its address instead."))
         return Recognised(document=text)
+    if skill.is_skill_text(text):
+        if len(text) > LONGEST_CONFIGURATION:
+            raise NotRecognisedError(_("This is too long for a skill."))
+        return Recognised(skill=text)
     address = plain_address(text) if len(text) <= LONGEST_TEXT else text
     if launched := launch_of(address):
         return _read_command(launched, name, index)

@@ -12,11 +12,13 @@ from acl.audit.recorder import record
 from acl.platform.jobs.task_names import LOOK_AT_ADDITION, send_on_commit
 from acl.rights.caller_lookup import Caller
 from catalog.formats.descriptors import Defect, IntegrationDescriptor
+from catalog.formats.files import RefusedError
 from catalog.formats.package_names import NotAPackageError, Package, parse_package
 from catalog.models import ApiDocument, ServerProposal
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.proposals import answer_proposal, propose_server
 from marketplace.additions._listing import store_server
+from marketplace.additions._skills import store_pasted_skill
 from marketplace.additions.recognition import (
     NotRecognisedError,
     Recognised,
@@ -115,6 +117,8 @@ def add(
         answer_proposal(by=by, proposal=proposal, approve=True)
     if recognised.servers:
         return _add_servers(by, recognised, name)
+    if recognised.skill:
+        return [_add_skill(by, recognised.skill, name)]
     row = Addition(name=name, api_address=api_address, by=by, what=What.ADDRESS)
     if recognised.document:
         row.what, row.document = What.API, ApiDocument.of(recognised.document, by=by)
@@ -129,13 +133,26 @@ def add(
     return [row]
 
 
+def _add_skill(by: User, text: str, name: str) -> Addition:
+    """Store the listing of a pasted skill: it is text, so there is nothing to look at."""
+    row = Addition(name=name, by=by, what=What.PACKAGE)
+    try:
+        store_pasted_skill(row, text)
+    except RefusedError as refused:
+        raise NotRecognisedError(f"SKILL.md: {refused}") from refused
+    row.save()
+    details = {"what": row.what, "listing": row.listing}
+    record(by=by, action="addition.add", target=str(row)[:100], details=details)
+    return row
+
+
 def propose(*, caller: Caller, text: str, name: str = "", reason: str = "") -> ServerProposal:
     """Propose what was pasted to the admins. It is recognised first, and nothing is contacted.
 
     Raises NotRecognisedError, ProposalRefusedError and EndpointNotAllowedError.
     """
     recognised = recognise(text, name=name)
-    if recognised.document:
+    if recognised.document or recognised.skill:
         raise NotRecognisedError("Propose a document by its address.")
     if recognised.address:
         server_name = name or urlsplit(recognised.address).hostname or "server"

@@ -43,7 +43,8 @@ from catalog.servers.net.guarded_requests import Bounds, fetch
 from catalog.trust.findings import requires_review
 from catalog.trust.gate import examine_listing
 from marketplace.additions._listing import SOURCE, find_free_title, store_server
-from marketplace.additions._skill_archives import is_skill_address, store_skill
+from marketplace.additions._skills import LIMITS as SKILL_LIMITS
+from marketplace.additions._skills import is_skill_address, store_skill
 from marketplace.additions.recognition import document_places, server_places
 from marketplace.models import Addition, Installation, Listing
 
@@ -180,7 +181,8 @@ def _ask_address(row: Addition) -> None:
     if is_skill and status == 200:
         # Read the skill of an archive, which is unpacked in a cell.
         try:
-            store_skill(row, body)
+            members = list(read_archive(body, limits=SKILL_LIMITS))
+            store_skill(row, members, hashlib.sha256(body).hexdigest())
         except RefusedError as refused:
             _fail(row, "refused", f"The archive {refused.reason}.")
         return

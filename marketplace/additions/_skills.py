@@ -1,5 +1,6 @@
-"""Skills that are added by the address of their `.skill` archive."""
+"""Skills that are added: by the address of their `.skill` archive, or as a pasted SKILL.md."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import PurePosixPath
@@ -13,14 +14,13 @@ from catalog.formats.descriptors import Defect
 from catalog.formats.entry import Document
 from catalog.formats.files import RefusedError, decode
 from catalog.formats.names import slug_for
-from catalog.servers.client.document_readers import read_archive
 from marketplace.additions._listing import NAME_TAKEN, SOURCE, is_taken
 from marketplace.listings.store import built_in_source, store_offers
 from marketplace.models import Addition, Listing
 from marketplace.offers.offer import Offer, OfferedFile, offer_of
 
 # As of a source of skills.
-_LIMITS = ArchiveLimits(members=200, total=5 * MB, file=1 * MB)
+LIMITS = ArchiveLimits(members=200, total=5 * MB, file=1 * MB)
 _MOST_TOLD = 3
 
 
@@ -29,12 +29,22 @@ def is_skill_address(address: str) -> bool:
     return urlsplit(address).path.lower().endswith(skill.ARCHIVE_SUFFIX)
 
 
-def store_skill(row: Addition, body: bytes) -> None:
-    """Store the listing of the archive's skill, and set the row's outcome; saves only the listing.
+def store_skill(row: Addition, members: Sequence[ArchiveFile | Defect], digest: str) -> None:
+    """Store the listing of an archive's skill, and set the row's outcome; saves only the listing.
 
-    Nothing of it is run. Raises RefusedError for an archive that is not safe, or has no skill.
+    `digest` is that of the archive. Nothing of it is run. Raises RefusedError if it has no skill.
     """
-    offer, left_out = _read(row, body)
+    _store(row, *_read(row, members, digest))
+
+
+def store_pasted_skill(row: Addition, text: str) -> None:
+    """Store the listing of a pasted SKILL.md as `store_skill` does."""
+    path = PurePosixPath(slug_for(row.name) if row.name else "skill") / skill.FILE_NAME
+    content = text.encode()
+    _store(row, *_offer_of(row, {path: content}, path, sha256(content).hexdigest()))
+
+
+def _store(row: Addition, offer: Offer, left_out: list[Defect]) -> None:
     source = built_in_source(SOURCE)
     is_free = not is_taken(offer.descriptor.slug, offer.descriptor)
     if not is_free or not store_offers([offer], source=source).loaded:
@@ -51,8 +61,9 @@ def store_skill(row: Addition, body: bytes) -> None:
         row.message += f"\nLeft out: {len(left_out):,} ({reasons})."
 
 
-def _read(row: Addition, body: bytes) -> tuple[Offer, list[Defect]]:
-    members = list(read_archive(body, limits=_LIMITS))
+def _read(
+    row: Addition, members: Sequence[ArchiveFile | Defect], digest: str
+) -> tuple[Offer, list[Defect]]:
     contents = {
         PurePosixPath(member.path): member.content
         for member in members
@@ -62,7 +73,14 @@ def _read(row: Addition, body: bytes) -> tuple[Offer, list[Defect]]:
     places = [path for path in contents if skill.is_skill_file(path.name)]
     if len(places) != 1:
         raise RefusedError(f"has {len(places)} files SKILL.md; a skill has one")
-    folder = places[0].parent
+    offer, defects = _offer_of(row, contents, places[0], digest)
+    return offer, [*left_out, *defects]
+
+
+def _offer_of(
+    row: Addition, contents: dict[PurePosixPath, bytes], place: PurePosixPath, digest: str
+) -> tuple[Offer, list[Defect]]:
+    folder = place.parent
     files = tuple(
         OfferedFile(path.relative_to(folder).as_posix(), content)
         for path, content in sorted(contents.items())
@@ -70,9 +88,7 @@ def _read(row: Addition, body: bytes) -> tuple[Offer, list[Defect]]:
     )
     stem = PurePosixPath(unquote(urlsplit(row.address).path)).stem
     # A skill without a name is that of its folder, or else of its archive.
-    document = Document(
-        file=f"{folder.name or stem}/{places[0].name}", value=decode(contents[places[0]])
-    )
+    document = Document(file=f"{folder.name or stem}/{place.name}", value=decode(contents[place]))
     loaded = skill.read(document)
     [integration], [capability] = loaded.integrations, loaded.capabilities
     if row.name:
@@ -84,6 +100,6 @@ def _read(row: Addition, body: bytes) -> tuple[Offer, list[Defect]]:
         tags=capability.tags,
         readme=capability.content,
         files=files,
-        details={"files": sha256(body).hexdigest(), "folder": folder.name or stem},
+        details={"files": digest, "folder": folder.name or stem},
     )
-    return offer, [*left_out, *document.defects]
+    return offer, document.defects

@@ -8,7 +8,10 @@ from django.contrib.auth.models import User
 from pytest_django.fixtures import Settings
 
 from catalog.embedding.jobs import embed_pending
+from catalog.formats import skill
 from catalog.models import Capability
+from marketplace.additions.recognition import NotRecognisedError
+from marketplace.additions.requests import add
 from marketplace.installs.integration_management import descriptor_of_listing
 from marketplace.installs.requests import start_install
 from marketplace.installs.worker import install
@@ -69,9 +72,9 @@ def test_archive_is_added_and_installed_with_its_files(
     assert (listing.kind, listing.title.casefold()) == ("skill", title.casefold())
     assert stored == expected
     assert installation.state == "ready", installation.message
-    skill = Capability.objects.get()
-    assert skill.content.startswith("Open the form.")
-    assert set(skill.annotations["files"]) == {
+    stored_skill = Capability.objects.get()
+    assert stored_skill.content.startswith("Open the form.")
+    assert set(stored_skill.annotations["files"]) == {
         path for path in expected if path.lower() != "skill.md"
     }
 
@@ -105,3 +108,26 @@ def test_name_of_the_person_is_taken_and_another_things_is_not(
     assert (first.state, again.state) == (Addition.State.READY, Addition.State.READY)
     assert first.listing == again.listing  # the same thing is an update
     assert "Left out: 1 (big.bin " in again.message  # told, and the rest is there
+
+
+@pytest.mark.parametrize("around", ["{}", "\ufeff{}\r\n", "```markdown\n{}\n```"])
+@pytest.mark.parametrize("head", [HEAD, HEAD.replace("Fill in forms.", "Use when: a form comes")])
+def test_pasted_skill_is_listed_and_installed(alice: User, head: str, around: str) -> None:
+    [row] = add(by=alice, text=around.format(head))
+    listing = Listing.objects.get(slug=row.listing)
+    installation = start_install(by=alice, descriptor=descriptor_of_listing(listing))
+    for step in (install, lambda pk: embed_pending(), install):
+        step(installation.pk)
+
+    assert (row.state, listing.kind, listing.title) == ("ready", "skill", "Fill Forms")
+    assert Capability.objects.get().content == "Open the form."
+
+
+def test_pasted_skill_gets_the_name_that_the_person_gives(alice: User) -> None:
+    [row] = add(by=alice, text=HEAD, name="Our forms")
+
+    assert Listing.objects.get(slug=row.listing).title == "Our forms"
+    with pytest.raises(NotRecognisedError):
+        add(by=alice, text="---\nname: x\n---\nNothing says what it is for.")
+    agent = "---\ndescription: An agent.\nmcpServers:\n  a:\n    command: x\n---\nHelp."
+    assert not skill.is_skill_text(agent)  # its servers are what is added
