@@ -31,6 +31,17 @@ _COMMON_IN_ENGLISH = frozenset(
 _threads = threading.local()
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _QUOTED = re.compile('["\u201c\u201e\u00ab].*?["\u201c\u201d\u00bb]')
+# Sums as people write them. A hyphen or a slash alone is in dates, ranges and "24/7", too.
+_NUMBER = r"[$€£]?\d[\d.,]*+"
+_SUM = re.compile(
+    rf"""(?<![\w/:-]){_NUMBER}(?:%\ (?:off|of)\ |%?\)?\ ?
+        (?:[+*×÷^]|\*\*|(?:plus|minus|times|divided\ by|multiplied\ by)\ ))\ ?\(?{_NUMBER}
+        (?!\ (?:day|week|month|year|hour|minute)s?\b)
+    |\b(?:what(?:\ i|'?)s|calculate|compute|how\ much\ is|work\ out)
+        \ \(?{_NUMBER}\ ?[-/]\ ?\(?{_NUMBER}\b(?!-)
+    |\b(?:sqrt|log|ln|sin|cos|tan|exp)\(\ ?\d|\b\d*[xy]\ ?[+*-]\ ?\d[\d.]*\ ?=""",  # noqa: RUF001
+    re.IGNORECASE | re.VERBOSE,
+)
 # What people say for what tools call otherwise. "Open a ticket" buys none.
 _EVERYDAY = (
     (
@@ -43,6 +54,7 @@ _EVERYDAY = (
     ),
     (re.compile(r"\b(?:slides|slide ?decks?|slideshows?)\b", re.IGNORECASE), "presentation"),
     (re.compile(r"\bto-?dos?\b", re.IGNORECASE), "tasks"),
+    (_SUM, "calculate an arithmetic expression"),
 )
 _FUNCTION_WORDS = """
 english: the a an is are was of to in on for and or i you it my me can what how with this that

@@ -2,6 +2,7 @@
 
 import csv
 import math
+from datetime import date
 from importlib.resources import files
 from typing import Any
 
@@ -13,7 +14,13 @@ from hypothesis import strategies as st
 
 from catalog import lexical
 from catalog.embedding.texts import embedding_text, text_without_order
-from discovery.select._glossary import LANGUAGES, add_english, is_verb, language_of
+from discovery.select._glossary import (
+    LANGUAGES,
+    add_english,
+    is_verb,
+    language_of,
+    tasks_in_words_of_tools,
+)
 from tests.ranking.conftest import Tool
 from tests.ranking.tool_texts import MESSAGES
 
@@ -258,6 +265,27 @@ def test_ticket_that_is_opened_is_an_issue(verb: str, ticket: str) -> None:
 )  # fmt: skip
 def test_everyday_words_get_what_tools_call_them(message: str, added: str) -> None:
     assert add_english((message,)) == (message + added,)
+
+
+@given(
+    st.integers(0, 99_999),
+    st.sampled_from(["+", " + ", "*", " × ", "^", "**", " plus ", " divided by ", "% of "]),  # noqa: RUF001
+    st.integers(0, 99_999),
+    st.sampled_from(["{}", "what is {}?", "({}) / 2", "how much is {}, please"]),
+)
+def test_sum_is_a_calculation(left: int, sign: str, right: int, around: str) -> None:
+    message = around.format(f"{left:,}{sign}{right}")
+
+    assert tasks_in_words_of_tools(message) == ("calculate an arithmetic expression",)
+
+
+@given(st.dates(), st.integers(1, 9), st.integers(1, 9))
+def test_dates_ranges_and_telephones_are_no_calculation(day: date, few: int, more: int) -> None:
+    for message in (
+        f"{day} + {more} days", f"what's {day}", f"due {day:%d/%m}", f"meet {few}-{more} pm",
+        f"pages {few} - {more}", f"call +{few} 555 123{more}", f"{few} of {more} people", "24/7",
+    ):  # fmt: skip
+        assert tasks_in_words_of_tools(message) == ()
 
 
 def test_verbs_of_other_languages_begin_a_task() -> None:

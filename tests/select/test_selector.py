@@ -26,6 +26,11 @@ def test_fitting_tool_comes_with_a_true_reason(shop: Shop) -> None:
     assert 0 < best.score <= 1
 
 
+@pytest.mark.parametrize("message", ["what is 2+2", "2+2", "20% of 80", "what's 25 * 14"])
+def test_sum_gets_the_calculator(shop: Shop, message: str) -> None:
+    assert names(shop.ask(message))[0] == "calculator"
+
+
 def test_literal_name_is_always_first(shop: Shop) -> None:
     selection = shop.ask("the weather is nice, but call cron__list please")
 
