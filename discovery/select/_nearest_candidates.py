@@ -63,6 +63,7 @@ class KnownCallers:
 
 
 known_callers = KnownCallers()
+_MANY = 20_000  # comparing so many vectors takes Postgres some 40 ms
 
 
 def find_in_postgres(query: CandidateQuery) -> Candidates:
@@ -76,8 +77,8 @@ def find_in_postgres(query: CandidateQuery) -> Candidates:
         if nearest is Unanswered.OTHER_RIGHTS:
             known_callers.forget(key)
     candidates = find_candidates(query)
-    # True for who may use more than processes keep, in one group.
-    may_use_many = candidates.usable > settings.PEGBOARD_INDEX_MOST
+    # True for who may use so much, in one group, that comparing all of it takes long.
+    may_use_many = candidates.usable > min(settings.PEGBOARD_INDEX_MOST, _MANY)
     if (
         may_use_many and query.vectors is not None and not query.caller.is_united
     ) and not known_callers.is_recent(key):

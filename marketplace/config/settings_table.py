@@ -340,7 +340,7 @@ SETTINGS = (
     ),
     Setting(
         "PEGBOARD_INDEX_MOST",
-        20_000,
+        100_000,
         "Most capabilities whose vectors, words and relations each web process keeps in memory, "
         "2 kB each; a larger catalogue is ranked in Postgres. 0: always there.",
         0,
