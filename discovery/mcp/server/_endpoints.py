@@ -6,14 +6,20 @@ from typing import Any, Protocol
 
 from django.conf import settings
 from django.db.models import Q
-from mcp_types import Implementation, ListToolsResult, Tool
+from mcp_types import CallToolResult, Implementation, ListToolsResult, TextContent, Tool
+from mcp_types.jsonrpc import INVALID_REQUEST
 
 from acl.models import ApiKey
 from acl.rights.caller_lookup import Caller, CallerMissing
 from acl.web.scopes import has_scope
 from catalog.models import Capability, Integration
 from discovery.calls.execution import BegunCall
-from discovery.calls.server_requests.forwarding import Passing, forward, passed_features
+from discovery.calls.server_requests.forwarding import (
+    Passing,
+    RequestFailedError,
+    forward,
+    passed_features,
+)
 from discovery.mcp.server._catalog_requests import CatalogRequests, with_app_of
 from discovery.mcp.server._client_side import ClientSide, LiveCall
 from discovery.mcp.server._mcp_tools import (
@@ -28,6 +34,9 @@ from discovery.mcp.server._mcp_tools import (
 )
 from discovery.mcp.server.call_tasks import CallTasks, NoTaskError
 from discovery.mcp.server.runnable_tools import (
+    SKILL_START,
+    SkillFile,
+    SkillFiles,
     listed_tools,
     only_tool_of,
     runnable_tools,
@@ -74,6 +83,10 @@ class Endpoint(Protocol):
     @property
     def tasks(self) -> CallTasks | None:
         """Return the caller's calls as tasks; None for who makes none."""
+
+    @property
+    def skills(self) -> SkillFiles | None:
+        """Return the caller's skills as files; None where none are served."""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -144,12 +157,36 @@ class CatalogEndpoint:
         except CallerMissing:
             return None
 
+    @cached_property
+    def skills(self) -> SkillFiles | None:
+        try:
+            skills = SkillFiles(self._caller()) if self._executes else None
+        except CallerMissing:
+            return None
+        return skills if skills and skills.has_any() else None
+
     @property
     def features(self) -> tuple[str, ...]:
-        return self._requests.features if self._requests else ()
+        # The files of skills are resources, whether or not a server has some.
+        features = {*(self._requests.features if self._requests else ())}
+        return tuple(sorted(features | ({"resources"} if self.skills else set())))
 
     def forward(self, method: str, params: dict[str, Any], client: ClientSide) -> dict[str, Any]:
+        uri = str(params.get("uri", ""))
+        if self.skills and method == "resources/read" and uri.startswith(SKILL_START):
+            return self._read_skill(self.skills.find(uri), client)
         return self._requests.forward(method, params, client) if self._requests else {}
+
+    def _read_skill(self, skill: SkillFile, client: ClientSide) -> dict[str, Any]:
+        """Return a skill's file through the door of calls: with its record, limits and approval."""
+        called = self.call_tool(skill.row.full_name, {}, client)
+        if not isinstance(called, CallToolResult) or called.is_error:
+            blocks = called.content if isinstance(called, CallToolResult) else []
+            reasons = [block.text for block in blocks if isinstance(block, TextContent)]
+            reason = " ".join(reasons) or "It waits for approval."
+            raise RequestFailedError({"code": INVALID_REQUEST, "message": reason})
+        file = {"uri": skill.uri, "mimeType": "text/markdown", "text": skill.text}
+        return {"contents": [file]}
 
     @cached_property
     def _requests(self) -> CatalogRequests | None:
@@ -236,6 +273,10 @@ class IntegrationEndpoint:
     def tasks(self) -> CallTasks | None:
         executes = has_scope(self.principal, _EXECUTE)
         return CallTasks(self.principal, self._caller, self._integration) if executes else None
+
+    @property
+    def skills(self) -> SkillFiles | None:
+        return None
 
     @cached_property
     def features(self) -> tuple[str, ...]:

@@ -88,6 +88,7 @@ from discovery.mcp.server._task_methods import (
     task_status,
 )
 from discovery.mcp.server.call_tasks import TaskRefusedError
+from discovery.mcp.server.runnable_tools import SKILL_METHODS, SKILLS
 from discovery.metatools.registry import META_TOOLS
 
 CACHEABLE = frozenset(PASSED) - {"prompts/get", "completion/complete", *WATCHING}
@@ -206,6 +207,8 @@ class _Exchange:
         method = self._request.method
         if method.startswith("tasks/"):
             return self._answer_about_task(method)
+        if method in SKILL_METHODS and self._endpoint.skills is not None:
+            return self._respond(self._answer_about_skills)
         try:
             validate_client_request(method, self._version, self._request.params)
             answering = self._methods[method]
@@ -381,6 +384,13 @@ class _Exchange:
         typed: Result = _RESULTS[self._request.method].validate_python(result, by_name=False)
         return typed
 
+    def _answer_about_skills(self) -> Message:
+        """Answer a method of the Skills extension, which the types of this version do not have."""
+        skills = self._endpoint.skills
+        result = skills.answer(self._request.method, self._params) if skills else {}
+        hints = {"ttlMs": LIST_TTL_MS, "cacheScope": "private"}
+        return {"resultType": "complete", **result, **hints}
+
     def _listen(self) -> ChangeStream:
         """Begin a newer client's stream, of what this address can tell."""
         if not self._takes_stream:
@@ -421,6 +431,8 @@ class _Exchange:
         extensions: dict[str, Message] = {APPS: {}}
         if makes_tasks and self._is_modern:
             extensions[TASKS] = {}
+        if self._endpoint.skills is not None:
+            extensions[SKILLS] = {}
         return ServerCapabilities(
             tasks=ServerTasksCapability.model_validate(CAPABILITY) if older else None,
             extensions=extensions,
