@@ -105,7 +105,7 @@ def _used_names(caller: Caller) -> list[str]:
     return [name for name, *_ in called]
 
 
-SKILLS = "io.modelcontextprotocol/skills"
+SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
 SKILL_METHODS = ("skills/list", "skills/get")
 SKILL_START, _FILE = "skill://pegboard/", "SKILL.md"
 SKILLS_OF_PAGE = 50
@@ -159,7 +159,7 @@ class SkillFile(NamedTuple):
 
 
 class SkillFiles:
-    """The skills that a caller may use."""
+    """Skills that a caller may use."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -168,12 +168,10 @@ class SkillFiles:
         """Return True if there is one."""
         return self._usable(Capability.objects.all()).exists()
 
-    def answer(self, method: str, params: JSONObject) -> JSONObject:
-        """Answer `skills/list` or `skills/get`. Raises RequestFailedError."""
-        if method == "skills/get":
-            return {"skill": self.find(str(params.get("uri") or "")).entry}
+    def page(self, cursor: str) -> JSONObject:
+        """Return a page of them. Raises RequestFailedError for a cursor that is none."""
         try:
-            after = urlsafe_b64decode(str(params.get("cursor") or "")).decode()
+            after = urlsafe_b64decode(cursor).decode()
         except ValueError:
             problem = "cursor: it is not one of ours."
             raise RequestFailedError({"code": INVALID_PARAMS, "message": problem}) from None
