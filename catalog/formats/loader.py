@@ -24,7 +24,7 @@ from catalog.formats.files import (
 )
 from catalog.formats.loose_text import parse_loose
 from catalog.formats.names import slug_for
-from catalog.formats.openapi.api_document import looks_like_document
+from catalog.formats.openapi.api_document import collect_parts, looks_like_document
 from catalog.formats.readers import manifest, openapi
 from catalog.formats.readers.openapi import ReadApi, parse_api
 from catalog.formats.source_folders import display_path, find_sources
@@ -144,6 +144,7 @@ def _read_file(
     # Other YAML is short; the documents of APIs are not, and are not parsed before it is known who
     # reads them.
     if suffix in _YAML and not is_manifest and looks_like_document(text):
+        text = _with_files_beside(text, root, document)
         return _read_api(text, document, sole=sole, read_api=read_api)
     if is_manifest:
         document.value = parse_yaml(read_text(path, root, limit=limits.manifest), limits=limits)
@@ -151,8 +152,20 @@ def _read_file(
     document.value = parse_loose(text, limits=limits, suffix=suffix)
     document.text = text
     if _find_format(document.value) is openapi:
+        text = _with_files_beside(text, root, document)
         return _read_api(text, document, sole=sole, read_api=read_api)
     return _read_value(document, sole=sole)
+
+
+def _with_files_beside(text: str, root: Path, document: Document) -> str:
+    """Return an API's document with the files of its folder that it refers to."""
+
+    def read(place: str) -> str:
+        if "://" in place:
+            raise RefusedError("is at another place: put it into the folder")
+        return read_text(root / place, root, limit=document.limits.file)
+
+    return collect_parts(text, document.file, read)
 
 
 def _read_api(text: str, document: Document, *, sole: bool, read_api: ApiReader) -> Loaded:

@@ -15,7 +15,7 @@ from catalog.formats.files import DEFAULT_LIMITS, RefusedError
 from catalog.formats.launches import Launch, program_of
 from catalog.formats.loader import load_value
 from catalog.formats.loose_text import looks_structured, parse_loose, unwrap
-from catalog.formats.openapi.api_document import looks_like_document
+from catalog.formats.openapi.api_document import join_pasted, looks_like_document
 from catalog.formats.package_names import NotAPackageError, parse_package
 from catalog.formats.readers.mcp_json import is_server
 from catalog.formats.secret_redaction import redact_arguments
@@ -135,6 +135,8 @@ class Recognised:
 
 def recognise(text: str, *, name: str = "", index: str = "") -> Recognised:
     """Return what a pasted text is. `index` says where a bare package name is meant."""
+    if len(text) <= LONGEST_DOCUMENT and (joined := join_pasted(text)) != text:
+        return Recognised(document=joined)
     text = unwrap(text)
     if looks_like_document(text):
         if len(text) > LONGEST_DOCUMENT:

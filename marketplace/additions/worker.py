@@ -29,7 +29,12 @@ from catalog.formats.openapi.api_document import LIMITS, looks_like_document
 from catalog.formats.readers.openapi import ReadApi
 from catalog.formats.readers.tools_list import normalize_tools
 from catalog.models import ApiDocument, Integration
-from catalog.servers.client.document_readers import read_api_text, read_archive
+from catalog.servers.client.document_readers import (
+    fetch_parts,
+    join_archive,
+    read_api_text,
+    read_archive,
+)
 from catalog.servers.client.mcp_session import Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import probe_address
@@ -105,6 +110,7 @@ _DOCUMENT = Bounds(most_bytes=LIMITS.file, seconds=30)
 _PLACE = Bounds(most_bytes=LIMITS.file, seconds=5)
 _SECONDS_FOR_PLACES = 45
 _MOST_TOLD = 12
+_ARCHIVES = (b"PK\x03\x04", b"\x1f\x8b")  # zip, gzip
 _ACCEPT = {"accept": "application/json, application/yaml, text/yaml, */*;q=0.5"}
 _WITHOUT_TOOLS = (
     "An MCP server that needs a sign-in. Its tools are listed once its secrets are set or an "
@@ -186,6 +192,13 @@ def _ask_address(row: Addition) -> None:
         except RefusedError as refused:
             _fail(row, "refused", f"The archive {refused.reason}.")
         return
+    if status == 200 and body.startswith(_ARCHIVES):
+        # What an archive had cannot be fetched anew by the name of one file, so it has no address.
+        row.document = ApiDocument.of(join_archive(body), by=row.by)
+        row.document.save()
+        row.what, row.api_address = What.API, row.api_address or ""
+        _read_document(row, row.document, row.document.text)
+        return
     text = _document_text(status, body)
     if looks_like_document(text):
         _take_document(row, row.address, text)
@@ -227,10 +240,10 @@ def _document_text(status: int, body: bytes) -> str:
 
 
 def _take_document(row: Addition, address: str, text: str) -> None:
-    document = ApiDocument.of(text, address=address, by=row.by)
+    document = ApiDocument.of(fetch_parts(text, address), address=address, by=row.by)
     document.save()
     row.what, row.document = What.API, document
-    _read_document(row, document, text)
+    _read_document(row, document, document.text)
 
 
 def _read_bundle(row: Addition, body: bytes) -> None:

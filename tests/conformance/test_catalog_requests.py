@@ -1,6 +1,7 @@
 """Resources, prompts and completions of all servers at `/mcp`: names, rights, pages, failures."""
 
 import string
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -13,8 +14,9 @@ from discovery.mcp.server import _catalog_requests as catalog_requests
 from discovery.mcp.server._catalog_requests import LEFT_OUT, SERVER, publish_name, publish_uri
 from discovery.models import Call, ServerRequest
 from tests.access.people import People
+from tests.conformance.reference_server import SKILL_FILES
 from tests.factories import take_away
-from tests.mcp.asking import ENVELOPE, MODERN, ask, error
+from tests.mcp.asking import ENVELOPE, MODERN, ask, ask_modern, error
 from tests.mcp.conftest import key_of
 
 processes = pytest.mark.processes
@@ -210,3 +212,43 @@ def _get_asking_prompt(key: str, name: str) -> Any:
     headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "prompts/get", "Mcp-Name": name}
     params = {"name": name, "_meta": envelope}
     return ask(key, "prompts/get", params, headers).json()["result"]
+
+
+@processes
+@pytest.mark.usefixtures("behind")
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/reference-modern"])  # older ones announce none
+def test_skills_of_servers_pass_with_digests_that_hold_and_none_that_needs_a_review(
+    people: People, path: str
+) -> None:
+    key = key_of(people)
+
+    skills, cursor = [], ""
+    while True:
+        params = {"cursor": cursor} if cursor else {}
+        page = ask_modern(key, "skills/list", params, path=path).json()["result"]
+        skills += page["skills"]
+        if not (cursor := page.get("nextCursor", "")):
+            break
+    evil = SKILL_FILES["skill://town/evil/SKILL.md"]
+
+    assert [skill["frontmatter"]["name"] for skill in skills] == ["refunds"] * len(skills)
+    assert len(skills) == 1
+    for skill in skills:
+        assert skill["uri"].endswith("skill://town/refunds/SKILL.md")
+        assert len(skill["resources"]) == 2
+        once = ask(key, "skills/get", {"uri": skill["uri"]}, path=path).json()["result"]["skill"]
+        assert once["resources"] == skill["resources"]
+        for file in skill["resources"]:
+            asked = {"uri": file["uri"]}
+            [content] = ask(key, "resources/read", asked, path=path).json()["result"]["contents"]
+            body = content["text"].encode()
+            assert content["uri"] == file["uri"]
+            assert (len(body), f"sha256:{sha256(body).hexdigest()}") == (
+                file["size"],
+                file["digest"],
+            )
+        wrong = {"uri": skill["uri"].replace("refunds", "evil")}
+        held = ask(key, "resources/read", wrong, path=path)
+        assert "held back" in held.json()["error"]["message"]
+        assert evil[60:] not in held.content.decode()
+        assert "error" in ask(key, "skills/get", wrong, path=path).json()

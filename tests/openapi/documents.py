@@ -2,7 +2,11 @@
 
 # ruff: noqa: E501 - the documents are easier to compare as they are
 
+import json
+from random import Random
 from typing import Any
+
+import yaml
 
 BOOK = {
     "type": "object",
@@ -163,3 +167,34 @@ paths:
       responses:
         '200': {description: The hours}
 """
+
+
+def in_files(
+    document: dict[str, Any], random: Random, name: str = "openapi.json"
+) -> dict[str, str]:
+    """Return a document in several files, divided at random: paths, components, or whole kinds."""
+    root = json.loads(json.dumps(document))
+    files: dict[str, str] = {}
+
+    def text_of(value: Any, path: str) -> str:
+        up = "../" * path.count("/")
+        inner = json.dumps(value).replace('"#/', f'"{up}{name}#/')
+        return (
+            inner if path.endswith(".json") else yaml.safe_dump(json.loads(inner), sort_keys=False)
+        )
+
+    kinds = [("paths", root["paths"])]
+    kinds += [(kind, parts) for kind, parts in root.get("components", {}).items() if parts]
+    for kind, parts in kinds:
+        suffix, folder = random.choice(["json", "yaml"]), random.choice(["", f"{kind}/", "a/b/"])
+        how = random.choice(["here", "each", "all"])
+        if how == "all":
+            path = f"{folder}{kind}.{suffix}"
+            files[path] = text_of(dict(parts), path)
+            pointers = {part: part.replace("~", "~0").replace("/", "~1") for part in parts}
+            parts.update({part: {"$ref": f"{path}#/{pointers[part]}"} for part in parts})
+        for at, part in enumerate(list(parts) if how == "each" else ()):
+            path = f"{folder}{kind}-{at}.{suffix}"
+            files[path] = text_of(parts[part], path)
+            parts[part] = {"$ref": random.choice(["./", ""]) + path}
+    return {name: json.dumps(root), **files}

@@ -50,6 +50,7 @@ class MockApi(ThreadingHTTPServer):
         self.raw = document
         self.asked: list[Asked] = []
         self.answers: list[Answer] = []
+        self.files: dict[str, str] = {}
 
     @property
     def url(self) -> str:
@@ -106,6 +107,9 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         if parts.path == "/openapi.json":
             self._send(Answer(body=json.dumps(self.server.raw).encode()))
+            return
+        if parts.path in self.server.files:
+            self._send(Answer(body=self.server.files[parts.path].encode()))
             return
         template, operation = self._find(parts.path)
         query = parse_qsl(parts.query, keep_blank_values=True)

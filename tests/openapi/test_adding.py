@@ -2,6 +2,9 @@
 
 import json
 from datetime import timedelta
+from pathlib import Path
+from random import Random
+from shutil import make_archive
 from typing import Any
 
 import pytest
@@ -19,8 +22,8 @@ from marketplace.installs.worker import install
 from marketplace.models import Addition, Installation, Listing
 from tests.connections.addresses import evil_server, fine_server
 from tests.factories import GroupFactory, IntegrationFactory, UserFactory
-from tests.openapi.documents import library
-from tests.openapi.mock import MockApi
+from tests.openapi.documents import in_files, library
+from tests.openapi.mock import Answer, MockApi
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder")]
 State, What = Addition.State, Addition.What
@@ -358,3 +361,52 @@ def test_command_refuses_what_it_does_not_know(alice: User) -> None:
 
     with pytest.raises(CommandError, match="does not recognise"):
         call_command("add", "hello there")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_parts_are_fetched_from_the_origin_of_the_document_alone(
+    client: Client, api: MockApi, seed: int
+) -> None:
+    elsewhere = "http://127.0.0.1:1/other.yaml"
+    document = library(servers=[{"url": api.url}])
+    document["paths"] |= {"/far": {"$ref": elsewhere}, "/gone": {"$ref": "gone.json"}}
+    files = in_files(document, Random(seed))
+    api.files = {f"/docs/{name}": text for name, text in files.items()}
+
+    paste(client, f"{api.url}/docs/openapi.json")
+    row = looked_at()
+
+    assert (row.state, row.what) == (State.READY, What.API)
+    assert "An API with 5 operations" in row.message
+    assert f"{elsewhere} is on another host: add the parts together" in row.message
+    assert "gone.json answers 404" in row.message
+
+
+@pytest.mark.parametrize("form", ["zip", "gztar"])
+def test_archive_with_a_document_in_files_is_an_api(
+    client: Client, api: MockApi, tmp_path: Path, form: str
+) -> None:
+    files = in_files(library(), Random(3))
+    for name, text in files.items():
+        path = tmp_path / "shop" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    packed = Path(make_archive(str(tmp_path / "shop"), form, tmp_path / "shop"))
+    api.answers = [Answer(body=packed.read_bytes(), kind="application/octet-stream")]
+
+    paste(client, f"{api.url}/{packed.name}")
+    row = looked_at()
+
+    assert (row.state, row.what) == (State.READY, What.API)
+    assert "An API with 5 operations" in row.message
+
+
+def test_parts_that_are_pasted_together_are_installed(client: Client, readers: Group) -> None:
+    files = in_files(library(), Random(5))
+    assert len(files) > 1
+
+    paste(client, "\n".join(f"# {name}\n{text}" for name, text in files.items()))
+    row = looked_at()
+
+    assert (row.state, row.what) == (State.READY, What.API)
+    assert "An API with 5 operations" in row.message

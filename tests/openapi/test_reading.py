@@ -1,12 +1,17 @@
 """Documents of every dialect become tools that say what they do and how they are called."""
 
 import json
+from collections.abc import Callable
+from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
+from random import Random
 from typing import Any
+from zipfile import ZipFile
 
 import jsonschema_rs
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.effects.classifier import assess, declared_effect
@@ -14,10 +19,19 @@ from catalog.formats.descriptors import JSONObject, Loaded
 from catalog.formats.files import RefusedError
 from catalog.formats.loader import load_path, load_value
 from catalog.formats.openapi.api_choice import ApiChoice, choose, count_tags
-from catalog.formats.openapi.api_document import looks_like_document, parse_document, read_document
+from catalog.formats.openapi.api_document import (
+    join_files,
+    join_pasted,
+    looks_like_document,
+    parse_document,
+    read_document,
+)
 from catalog.formats.openapi.api_names import action_for
 from catalog.formats.readers.openapi import ReadApi, read_api
-from tests.openapi.documents import AS_YAML, library, new_library, old_library
+from catalog.servers.client.document_readers import join_archive
+from marketplace.additions.recognition import recognise
+from tests.examples import EXAMPLES_OF_TEXTS
+from tests.openapi.documents import AS_YAML, in_files, library, new_library, old_library
 
 
 def tools_of(document: JSONObject, **more: Any) -> dict[str, JSONObject]:
@@ -404,3 +418,106 @@ def test_no_document_breaks_the_reader(paths: Any, schemas: Any, security: Any) 
         return
     for tool in tools.values():
         jsonschema_rs.validator_for(tool["inputSchema"])
+
+
+def pasted(files: dict[str, str], _: Path) -> str:
+    document = recognise("\n".join(f"# {name}\n{text}" for name, text in files.items()))
+    return document.document
+
+
+def fenced(files: dict[str, str], _: Path) -> str:
+    parts = [f"**{name}**\n```json\n{text}\n```" for name, text in reversed(files.items())]
+    return recognise("\n\n".join(parts)).document
+
+
+def archived(files: dict[str, str], _: Path) -> str:
+    body = BytesIO()
+    with ZipFile(body, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(f"shop-main/api/{name}", text)
+        archive.writestr("shop-main/README.md", "# Shop")
+    return join_archive(body.getvalue())
+
+
+@pytest.mark.parametrize("way", [pasted, fenced, archived])
+@pytest.mark.parametrize("seed", range(12))
+def test_document_in_files_is_the_whole(
+    way: Callable[[dict[str, str], Path], str], seed: int, tmp_path: Path
+) -> None:
+    whole = read_api(library(), file="api.json")
+    files = in_files(library(), Random(seed))
+
+    text = way(files, tmp_path) if len(files) > 1 else files["openapi.json"]
+
+    api = read_api(parse_document(text), file="api.json")
+    assert {one.name: one.tool for one in api.operations} == {
+        one.name: one.tool for one in whole.operations
+    }
+    assert (api.defects, api.integration.endpoint) == ((), whole.integration.endpoint)
+    assert api.integration.required_secrets == whole.integration.required_secrets
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_files_of_a_folder_are_one_document(seed: int, tmp_path: Path) -> None:
+    for name, text in in_files(library(), Random(seed)).items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    loaded = load_path(tmp_path)
+
+    assert len(loaded.capabilities) == 5
+    assert "Left out" not in str(loaded.defects)
+
+
+def test_missing_part_costs_its_operations_and_is_named() -> None:
+    files = {
+        "openapi.yaml": AS_YAML.replace(
+            "paths:", "paths:\n  /lost:\n    $ref: lost/path.yaml\n", 1
+        ),
+        "other.yaml": "{}",
+    }
+    text = f"{files['openapi.yaml']}\n"
+
+    api = read_api(parse_document(text), file="api.yaml")
+
+    whole = read_api(parse_document(AS_YAML), file="api.yaml")
+    assert [one.name for one in api.operations] == [one.name for one in whole.operations]
+    assert any(defect.field == "lost/path.yaml" for defect in api.defects)
+    assert any("not there" in defect.reason for defect in api.defects)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 1\n# pets.yaml\nb: 2",
+        AS_YAML + "\n# pets.yaml\n",
+        "-" * 50_000,
+        "#=== " * 10_000,
+        "$ref: '" * 5_000,
+    ],
+)
+def test_other_texts_are_no_documents_in_files(text: str) -> None:
+    assert join_pasted(text) == text
+
+
+@settings(max_examples=EXAMPLES_OF_TEXTS, deadline=None)
+@given(st.text(alphabet="#=/$ref:'\" .yamljson-\n{}", max_size=300))
+def test_any_text_is_divided_or_refused(text: str) -> None:
+    with suppress(RefusedError):
+        parse_document(join_pasted(f"openapi: 3.0.0\npaths: {{}}\n{text}"))
+
+
+def test_circles_of_parts_end() -> None:
+    files = {
+        "openapi.json": json.dumps(
+            library(paths={"/a": {"get": {"parameters": [{"$ref": "a.json#/p"}], "responses": {}}}})
+        ),
+        "a.json": json.dumps({"p": {"$ref": "b.json#/p"}}),
+        "b.json": json.dumps({"p": {"$ref": "a.json#/p"}}),
+    }
+
+    text = join_files(files, "openapi.json")
+
+    assert text.count("#=== ") == 3
+    assert read_api(parse_document(text), file="x").operations

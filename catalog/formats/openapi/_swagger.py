@@ -47,7 +47,10 @@ def convert_swagger(value: JSONObject) -> JSONObject:
     }
 
 
-_KEPT = ("info", "tags", "security", "definitions", "parameters", "responses")
+_KEPT = (
+    *("info", "tags", "security", "definitions", "parameters", "responses"),
+    *("x-parts", "x-left-out"),
+)
 
 
 def _servers(value: JSONObject) -> list[JSONObject]:

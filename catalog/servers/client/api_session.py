@@ -27,7 +27,7 @@ from catalog.formats.openapi.api_requests import (
 )
 from catalog.formats.openapi.api_security import CredentialsMissingError, credentials_for
 from catalog.servers.client._sdk_errors import explain_compressed
-from catalog.servers.client.document_readers import read_api_text
+from catalog.servers.client.document_readers import fetch_parts, read_api_text
 from catalog.servers.client.http_transport import read_limit, read_retry_after
 from catalog.servers.client.mcp_session import ToolResult, Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError, limited
@@ -224,7 +224,10 @@ class ApiSession:
                 raise ServerProblemError(
                     Reason.WRONG_ANSWER, f"The OpenAPI document answers {answer.status}."
                 )
-            return decode(answer.body)
+            # The parts are asked for one after the other, in which calls of others go on.
+            return await asyncio.to_thread(
+                fetch_parts, decode(answer.body), answer.url, allowed=self._allowed
+            )
         except EndpointNotAllowedError:
             raise ServerProblemError(Reason.NOT_ALLOWED) from None
         except AnswerTooLargeError:

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cache
 from hashlib import sha256
+from http import HTTPStatus
 from io import BytesIO
 from tempfile import TemporaryFile
 from threading import Lock
+from time import monotonic
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 from cachetools import LRUCache
 from pydantic import TypeAdapter
@@ -23,10 +26,16 @@ from catalog.formats.archive_members import (
     read_members,
 )
 from catalog.formats.descriptors import Defect, IntegrationDescriptor, canonical_json
-from catalog.formats.files import DEFAULT_LIMITS, RefusedError
+from catalog.formats.files import DEFAULT_LIMITS, RefusedError, decode
 from catalog.formats.files import DEFAULT_LIMITS as LIMITS
 from catalog.formats.names import SLUG
-from catalog.formats.openapi.api_document import MOST_OPERATIONS
+from catalog.formats.openapi.api_document import LIMITS as API_LIMITS
+from catalog.formats.openapi.api_document import (
+    MOST_OPERATIONS,
+    collect_parts,
+    find_root,
+    join_files,
+)
 from catalog.formats.openapi.api_names import LONGEST_ACTION
 from catalog.formats.openapi.api_operations import HTTP, ApiOperation
 from catalog.formats.reader_program import LONGEST_LINE
@@ -34,6 +43,8 @@ from catalog.formats.readers.openapi import TRANSPORT, ReadApi, parse_api
 from catalog.servers.cell.support import cells_wanted
 from catalog.servers.client.reader_process import BOUNDS, MB, ReaderBounds, read_apart
 from catalog.servers.client.server_problems import ServerProblemError
+from catalog.servers.net.address_check import AllowedHosts, OutgoingError
+from catalog.servers.net.guarded_requests import Bounds, fetch
 
 # OpenAPI documents, read apart and checked again: what a reader answers is a stranger's word.
 #
@@ -45,6 +56,7 @@ _DEEPEST = 100
 _ODD = "cannot be read: its reader gave no usable answer"
 _NAME = re.compile(rf"[A-Za-z0-9_.-]{{1,{LONGEST_ACTION}}}")
 _KEPT, _KEPT_BYTES = 16, 1_000_000
+_SECONDS_FOR_PARTS, _SECONDS_FOR_PART = 45, 10
 
 
 def read_api_text(text: str, *, bounds: ReaderBounds = BOUNDS, **options: Any) -> ReadApi:
@@ -73,6 +85,47 @@ def read_api_file(text: str, *, file: str, slug: str) -> ReadApi:
         return read_api_text(text, file=file, slug=slug)
     except ServerProblemError as problem:
         raise RefusedError(f"is not read: {problem.detail}") from None
+
+
+def fetch_parts(text: str, address: str, *, allowed: AllowedHosts | None = None) -> str:
+    """Return a document with the parts that it refers to, fetched from its own origin alone.
+
+    Nothing is sent along. What another host has is named, and not asked for: whoever wants it
+    adds the parts together.
+    """
+    deadline = monotonic() + _SECONDS_FOR_PARTS
+
+    def read(place: str) -> str:
+        if urlsplit(place)[:2] != urlsplit(address)[:2]:
+            raise RefusedError("is on another host: add the parts together")
+        seconds = min(deadline - monotonic(), _SECONDS_FOR_PART)
+        if seconds <= 0:
+            raise RefusedError(f"is not there within {_SECONDS_FOR_PARTS} seconds")
+        bounds = Bounds(most_bytes=API_LIMITS.file, seconds=seconds, same_origin=True)
+        try:
+            answer = fetch(place, bounds=bounds, allowed=allowed)
+        except OutgoingError as problem:
+            raise RefusedError(f"is not fetched: {problem.code}") from None
+        if answer.status != HTTPStatus.OK:
+            raise RefusedError(f"answers {answer.status}")
+        return decode(answer.body)
+
+    return collect_parts(text, address, read)
+
+
+def join_archive(body: bytes) -> str:
+    """Return the document of an archive, with its parts; RefusedError if there is none."""
+    texts: dict[str, str] = {}
+    for member in read_archive(body, limits=ARCHIVE_LIMITS):
+        if isinstance(member, ArchiveFile) and member.path.endswith((".yaml", ".yml", ".json")):
+            try:
+                texts[member.path] = decode(member.content)
+            except RefusedError:  # no text, so no part of it
+                continue
+    root = find_root(texts)
+    if root is None:
+        raise RefusedError("has no OpenAPI document")
+    return join_files(texts, root)
 
 
 class _Answers:

@@ -45,6 +45,8 @@ _ANY_RESULT: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
 # What a server may announce beside tools, and Pegboard passes on.
 FEATURES = ("resources", "prompts", "completions", "logging")
 SUBSCRIPTIONS = "subscriptions"  # to resources
+SKILLS = "skills"  # by their extension (SEP-2640)
+_SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
 _APPS = "io.modelcontextprotocol/ui"  # the extension
 _FIRST_REQUEST = "server/discover"  # of 2026-07-28
 # Questions that a newer server may ask one after the other of a client of the older generation.
@@ -297,6 +299,8 @@ class Session:
         features = [name for name in FEATURES if getattr(announced, name) is not None]
         if announced.resources is not None and announced.resources.subscribe:
             features.append(SUBSCRIPTIONS)
+        if announced.resources is not None and _SKILLS_EXTENSION in (announced.extensions or {}):
+            features.append(SKILLS)
         return tuple(features)
 
     @property

@@ -41,6 +41,7 @@ def _completed(params: JSONObject) -> str:
 
 
 SUBSCRIPTIONS = "subscriptions"
+SKILLS = "skills"
 PASSED = {
     "resources/list": PassedMethod("resources"),
     "resources/templates/list": PassedMethod("resources"),
@@ -48,6 +49,8 @@ PASSED = {
     "prompts/list": PassedMethod("prompts"),
     "prompts/get": PassedMethod("prompts", lambda params: str(params["name"])),
     "completion/complete": PassedMethod("completions", _completed),
+    "skills/list": PassedMethod(SKILLS),
+    "skills/get": PassedMethod(SKILLS, lambda params: str(params["uri"])),
     "resources/subscribe": PassedMethod(SUBSCRIPTIONS, lambda params: str(params["uri"])),
     "resources/unsubscribe": PassedMethod(SUBSCRIPTIONS, lambda params: str(params["uri"])),
 }

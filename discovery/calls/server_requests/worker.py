@@ -3,6 +3,7 @@
 Uses this process's connection pool. A request that waits for its server holds no thread.
 """
 
+import re
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
@@ -38,14 +39,18 @@ from discovery.models import ServerRequest
 # The gate for what servers say of their resources and prompts.
 # Names and descriptions are read by models like those of tools, but nobody has reviewed them: an
 # entry that a review would have to hold back is left out of its list, and so is a completion. A
-# prompt's messages are instructions, so they are judged as a skill's text. Contents of resources
-# are data, like results of tools, and pass as they are.
+# prompt's messages are instructions, so they are judged as a skill's text, and so are the files of
+# a skill. Contents of other resources are data, like results of tools, and pass as they are.
 
 _LISTS = {
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
     "prompts/list": "prompts",
+    "skills/list": "skills",
 }
+
+
+_OF_SKILL = re.compile(r"skill://|.*/skill\.md\Z", re.IGNORECASE)
 
 
 class HeldBackError(Exception):
@@ -72,6 +77,10 @@ def admit(method: str, result: JSONObject, capabilities: frozenset[str]) -> JSON
         return {**result, "completion": {**completion, "values": admitted}}
     if method == "prompts/get" and must_be_held_back(result, is_prompt=True):
         raise HeldBackError("The prompt's text was held back: it looks like an attack on a model.")
+    files = [content for content in result.get("contents") or () if isinstance(content, dict)]
+    is_skill = method == "skills/get" or any(_OF_SKILL.match(str(f.get("uri"))) for f in files)
+    if is_skill and must_be_held_back(result, is_prompt=True):
+        raise HeldBackError("The skill's text was held back: it looks like an attack on a model.")
     return result
 
 

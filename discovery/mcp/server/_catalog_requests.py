@@ -89,7 +89,13 @@ class _List(NamedTuple):
         """Return an entry of the server's list as it is listed among those of all."""
         publish = publish_uri if self.is_of_uris else publish_name
         meta = {**(entry.get("_meta") or {}), SERVER: slug}
-        return {**entry, self.name: publish(slug, str(entry.get(self.name))), "_meta": meta}
+        entry = {**entry, self.name: publish(slug, str(entry.get(self.name))), "_meta": meta}
+        if self.entries == "skills" and isinstance(entry.get("resources"), list):
+            files = [file for file in entry["resources"] if isinstance(file, dict)]
+            entry["resources"] = [
+                {**file, "uri": publish(slug, str(file.get("uri")))} for file in files
+            ]
+        return entry
 
     def names(self, entry: JSONObject, sought: str) -> bool:
         """Return True if the entry is published as this, is what its server calls so, or has a
@@ -114,6 +120,7 @@ _LISTS = {
     "resources/list": _List("resources", "uri"),
     "resources/templates/list": _List("resourceTemplates", "uriTemplate"),
     "prompts/list": _List("prompts", "name"),
+    "skills/list": _List("skills", "uri"),
 }
 
 
@@ -176,6 +183,8 @@ class CatalogRequests:
         for content in result.get("contents") or ():
             if content.get("uri") == name:
                 content["uri"] = sought
+        if isinstance(skill := result.get("skill"), dict):
+            result = {**result, "skill": _LISTS["skills/list"].publish(server.slug, skill)}
         return result
 
     def _list(self, method: str, cursor: str) -> JSONObject:

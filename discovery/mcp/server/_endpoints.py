@@ -6,14 +6,21 @@ from typing import Any, Protocol
 
 from django.conf import settings
 from django.db.models import Q
-from mcp_types import Implementation, ListToolsResult, Tool
+from mcp_types import CallToolResult, Implementation, ListToolsResult, TextContent, Tool
+from mcp_types.jsonrpc import INVALID_PARAMS, INVALID_REQUEST
 
 from acl.models import ApiKey
 from acl.rights.caller_lookup import Caller, CallerMissing
 from acl.web.scopes import has_scope
 from catalog.models import Capability, Integration
 from discovery.calls.execution import BegunCall
-from discovery.calls.server_requests.forwarding import Passing, forward, passed_features
+from discovery.calls.server_requests.forwarding import (
+    SKILLS,
+    Passing,
+    RequestFailedError,
+    forward,
+    passed_features,
+)
 from discovery.mcp.server._catalog_requests import CatalogRequests, with_app_of
 from discovery.mcp.server._client_side import ClientSide, LiveCall
 from discovery.mcp.server._mcp_tools import (
@@ -28,6 +35,10 @@ from discovery.mcp.server._mcp_tools import (
 )
 from discovery.mcp.server.call_tasks import CallTasks, NoTaskError
 from discovery.mcp.server.runnable_tools import (
+    SKILL_METHODS,
+    SKILL_START,
+    SkillFile,
+    SkillFiles,
     listed_tools,
     only_tool_of,
     runnable_tools,
@@ -39,6 +50,7 @@ from discovery.metatools.registry import META_TOOLS
 LIST_TTL_MS = 60_000  # a list changes with rights and servers only
 _EXECUTE = ApiKey.Scope.EXECUTE
 _GET_CALL = META_TOOLS["get_call"]
+_OTHERS = "servers:"  # begins a place in the lists of skills of servers
 
 
 class Endpoint(Protocol):
@@ -144,12 +156,52 @@ class CatalogEndpoint:
         except CallerMissing:
             return None
 
+    @cached_property
+    def skills(self) -> SkillFiles | None:
+        try:
+            skills = SkillFiles(self._caller()) if self._executes else None
+        except CallerMissing:
+            return None
+        return skills if skills and skills.has_any() else None
+
     @property
     def features(self) -> tuple[str, ...]:
-        return self._requests.features if self._requests else ()
+        # The files of skills are resources, whether or not a server has some.
+        features = {*(self._requests.features if self._requests else ())}
+        return tuple(sorted(features | ({"resources", SKILLS} if self.skills else set())))
 
     def forward(self, method: str, params: dict[str, Any], client: ClientSide) -> dict[str, Any]:
-        return self._requests.forward(method, params, client) if self._requests else {}
+        uri, cursor = str(params.get("uri", "")), str(params.get("cursor") or "")
+        if self.skills and uri.startswith(SKILL_START):
+            skill = self.skills.find(uri)
+            is_file = method == "resources/read"
+            return self._read_skill(skill, client) if is_file else {"skill": skill.entry}
+        has_others = self._requests is not None and SKILLS in self._requests.features
+        if self.skills and method == "skills/list" and not cursor.startswith(_OTHERS):
+            page = self.skills.page(cursor)
+            # Pegboard's own come first, then those of servers.
+            return {"nextCursor": _OTHERS, **page} if has_others else page
+        if method in SKILL_METHODS and not has_others:
+            missing = f"Resource not found: {uri[:300]}"
+            raise RequestFailedError({"code": INVALID_PARAMS, "message": missing})
+        if self._requests is None:
+            return {}
+        if method != "skills/list":
+            return self._requests.forward(method, params, client)
+        page = self._requests.forward(method, {"cursor": cursor.removeprefix(_OTHERS)}, client)
+        following = {"nextCursor": f"{_OTHERS}{page['nextCursor']}"} if "nextCursor" in page else {}
+        return {**page, **following}
+
+    def _read_skill(self, skill: SkillFile, client: ClientSide) -> dict[str, Any]:
+        """Return a skill's file through the door of calls: with its record, limits and approval."""
+        called = self.call_tool(skill.row.full_name, {}, client)
+        if not isinstance(called, CallToolResult) or called.is_error:
+            blocks = called.content if isinstance(called, CallToolResult) else []
+            reasons = [block.text for block in blocks if isinstance(block, TextContent)]
+            reason = " ".join(reasons) or "It waits for approval."
+            raise RequestFailedError({"code": INVALID_REQUEST, "message": reason})
+        file = {"uri": skill.uri, "mimeType": "text/markdown", "text": skill.text}
+        return {"contents": [file]}
 
     @cached_property
     def _requests(self) -> CatalogRequests | None:

@@ -58,6 +58,7 @@ from discovery.calls.execution import BegunCall
 from discovery.calls.server_requests.forwarding import (
     LISTEN,
     PASSED,
+    SKILLS,
     SUBSCRIPTIONS,
     WATCHING,
     RequestFailedError,
@@ -88,6 +89,7 @@ from discovery.mcp.server._task_methods import (
     task_status,
 )
 from discovery.mcp.server.call_tasks import TaskRefusedError
+from discovery.mcp.server.runnable_tools import SKILL_METHODS, SKILLS_EXTENSION
 from discovery.metatools.registry import META_TOOLS
 
 CACHEABLE = frozenset(PASSED) - {"prompts/get", "completion/complete", *WATCHING}
@@ -206,6 +208,8 @@ class _Exchange:
         method = self._request.method
         if method.startswith("tasks/"):
             return self._answer_about_task(method)
+        if method in SKILL_METHODS and SKILLS in self._endpoint.features:
+            return self._respond(self._answer_about_skills)
         try:
             validate_client_request(method, self._version, self._request.params)
             answering = self._methods[method]
@@ -381,6 +385,17 @@ class _Exchange:
         typed: Result = _RESULTS[self._request.method].validate_python(result, by_name=False)
         return typed
 
+    def _answer_about_skills(self) -> Message:
+        """Answer a method of the Skills extension, which the types of this version do not have."""
+        field = "uri" if self._request.method == "skills/get" else "cursor"
+        value = self._params.get(field, "")
+        if not isinstance(value, str) or (field == "uri" and not value):
+            raise RequestFailedError({"code": INVALID_PARAMS, "message": f"{field}: a text"})
+        params = {field: value} if value else {}
+        result = self._endpoint.forward(self._request.method, params, self._client)
+        hints = {"ttlMs": LIST_TTL_MS, "cacheScope": "private"}
+        return {"resultType": "complete", **result, **hints}
+
     def _listen(self) -> ChangeStream:
         """Begin a newer client's stream, of what this address can tell."""
         if not self._takes_stream:
@@ -421,6 +436,8 @@ class _Exchange:
         extensions: dict[str, Message] = {APPS: {}}
         if makes_tasks and self._is_modern:
             extensions[TASKS] = {}
+        if SKILLS in features:
+            extensions[SKILLS_EXTENSION] = {}
         return ServerCapabilities(
             tasks=ServerTasksCapability.model_validate(CAPABILITY) if older else None,
             extensions=extensions,
