@@ -22,15 +22,20 @@ from discovery.select.example_texts import PerModel, read_examples
 WEIGHTS_FILE = Path(__file__).parent / "asks_to_delete.safetensors"
 # Log-odds, lower than even: a deletion that comes later is a smaller harm than one that comes first
 # for who deletes nothing, since no deletion runs without a question.
-LIMIT = -1.5
+LIMIT = -0.5
+# What a deletion loses for each step below the limit, and at most: more than lies between the tools
+# that create, read, change and delete one thing.
+COST_OF_STEP, MOST_COST = 0.2, 0.4
 
 
-def asks_to_delete(embedded: EmbeddedTexts | None) -> bool:
-    """Return False if neither the message nor a clause of it deletes anything; True if unknown."""
+def cost_of_deletion(embedded: EmbeddedTexts | None) -> float:
+    """Return what a tool that deletes loses in strength: more, the surer neither the message nor a
+    clause of it deletes anything. Nothing if unknown."""
     model, weights = _read_weights()
     if embedded is None or embedded.model != model:
-        return True
-    return bool((embedded.vectors @ weights[:-1] + weights[-1]).max() >= LIMIT)
+        return 0.0
+    odds = float((embedded.vectors @ weights[:-1] + weights[-1]).max())
+    return min(MOST_COST, max(0.0, COST_OF_STEP * (LIMIT - odds)))
 
 
 @lru_cache(maxsize=1)

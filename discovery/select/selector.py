@@ -36,7 +36,7 @@ from discovery.select.example_texts import nearness
 from discovery.select.helping_offers import DISCOVERY_TOOL, Unmet, find_help
 from discovery.select.judgements import (
     CLEARLY_FITS,
-    asks_to_delete,
+    cost_of_deletion,
     is_polite,
     is_small_talk,
 )
@@ -88,7 +88,7 @@ def select_capabilities(request: SelectRequest, *, order: Order | None = None) -
         use=use,
         servers=candidates.servers,
         model=model,
-        deletes=asks_to_delete(embedded),
+        deletion=cost_of_deletion(embedded),
         goes_on=reading.own > 0,
     )
     noted, foreign = _note(embedded, ranked, use.votes), bool(reading.foreign)

@@ -11,8 +11,8 @@ from catalog.embedding.embedder import Vectors
 from catalog.embedding.multilingual_model import MultilingualEncoder, prepare_multilingual, read_map
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.query_vectors import EmbeddedTexts
-from discovery.select.judgements import asks_to_delete
-from discovery.select.ranking.competition import UNASKED_DELETION, needs_own_evidence
+from discovery.select.judgements import MOST_COST, cost_of_deletion
+from discovery.select.ranking.competition import needs_own_evidence
 from discovery.select.ranking.fusion import (
     GENERAL,
     NAMED,
@@ -332,12 +332,12 @@ def test_requests_that_delete_are_told_in_any_language(
     embedder: OnnxEmbedder, encoder: MultilingualEncoder
 ) -> None:
     deleting = [
-        asks_to_delete(embedded)
+        cost_of_deletion(embedded) <= 0.2
         for language, messages in DELETIONS["deleting"].items()
         for embedded in _embed(messages, language, embedder, encoder)
     ]
     others = [
-        asks_to_delete(embedded)
+        cost_of_deletion(embedded) <= 0.2
         for language, messages in DELETIONS["others"].items()
         for embedded in _embed(messages, language, embedder, encoder)
     ]
@@ -350,21 +350,36 @@ def test_one_clause_that_deletes_is_enough_and_an_unknown_model_too(embedder: On
     texts = ("add milk to the list and delete the meeting", "add milk to the list")
     vectors: Vectors = embedder.embed((*texts, "delete the meeting"))
 
-    assert not asks_to_delete(EmbeddedTexts(embedder.name, vectors[1:2]))
-    assert asks_to_delete(EmbeddedTexts(embedder.name, vectors))
-    assert asks_to_delete(EmbeddedTexts("another", vectors[1:2]))
-    assert asks_to_delete(None)
+    assert cost_of_deletion(EmbeddedTexts(embedder.name, vectors[1:2])) > 0.2
+    assert cost_of_deletion(EmbeddedTexts(embedder.name, vectors)) == 0
+    assert cost_of_deletion(EmbeddedTexts("another", vectors[1:2])) == cost_of_deletion(None) == 0
 
 
-@given(st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 40)), min_size=2, max_size=8))
-def test_unasked_deletion_loses_and_nothing_else_moves(matches: list[tuple[float, float]]) -> None:
+def test_another_clause_never_makes_a_deletion_dearer(embedder: OnnxEmbedder) -> None:
+    dice = np.random.default_rng(3)
+    for _ in range(200):
+        vectors = np.float32(0.1) * dice.normal(size=(3, 384)).astype(np.float32)
+        texts = [EmbeddedTexts(embedder.name, vectors[:count]) for count in (1, 2, 3)]
+        costs = [cost_of_deletion(text) for text in texts]
+        assert min(costs) >= 0
+        assert max(costs) <= MOST_COST
+        assert all(np.diff(costs) <= 1e-6)
+
+
+@given(
+    st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 40)), min_size=2, max_size=8),
+    st.floats(0, MOST_COST),
+)
+def test_unasked_deletion_loses_and_nothing_else_moves(
+    matches: list[tuple[float, float]], cost: float
+) -> None:
     evidence = [MatchEvidence((cosine,), (words,)) for cosine, words in matches]
     message = MessageFeatures((80.0,))
-    unasked = [evidence[0]._replace(against=UNASKED_DELETION), *evidence[1:]]
+    unasked = [evidence[0]._replace(against=cost), *evidence[1:]]
 
     before, after = judge(evidence, message), judge(unasked, message)
 
-    assert after[0].strength == pytest.approx(before[0].strength - UNASKED_DELETION)
+    assert after[0].strength == pytest.approx(before[0].strength - cost)
     assert after[1:] == before[1:]
 
 

@@ -25,10 +25,6 @@ from discovery.select.ranking.thresholds import margin
 # Capabilities that need evidence of their own: those that delete or pay.
 # A wrong one does harm that cannot be undone, so no relation brings it into an answer.
 
-# What a deletion loses where the message deletes nothing: more than lies between the tools that
-# create, read, change and delete one thing.
-UNASKED_DELETION = 0.15
-
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _DELETE = str(Capability.SideEffect.DELETE)
 _PAYS = frozenset(
@@ -101,14 +97,14 @@ def rank(
     use: PastUse,
     servers: Mapping[int, tuple[float, ...]],
     model: str,
-    deletes: bool = True,
+    deletion: float = 0.0,
     goes_on: bool = False,
 ) -> list[Ranked]:
     """Rank candidates, best first; ties are sorted by name to be deterministic.
 
     By primary key, `servers` has the cosines of the servers' means. `model` embedded the texts; ""
-    without one. `deletes` is False for a message that deletes nothing; `goes_on` is True where the
-    first text contains an earlier message.
+    without one. `deletion` is what tools that delete lose; `goes_on` is True where the first text
+    contains an earlier message.
     """
     # True if the message names it. `list` alone is a word, not an action's name.
     exact = [
@@ -123,7 +119,7 @@ def rank(
             is_exact,
             use.bonuses.get(candidate.pk, 0.0),
             servers.get(candidate.pk, ()),
-            0.0 if deletes or candidate.side_effect != _DELETE else UNASKED_DELETION,
+            deletion if candidate.side_effect == _DELETE else 0.0,
             use.sure.get(candidate.pk, 0.0),
         )
         for candidate, is_exact in zip(candidates, exact, strict=True)

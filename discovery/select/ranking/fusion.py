@@ -174,8 +174,8 @@ def judge(
     matches = meaning + words
     if message.goes_on:
         # It may begin another topic, so its own words count beside the earlier message.
-        own = matches[:, 1:].max(axis=1)
-        matches[:, 0] = (1 - OWN_SHARE) * matches[:, 0] + OWN_SHARE * own
+        itself = matches[:, 1:].max(axis=1)
+        matches[:, 0] = (1 - OWN_SHARE) * matches[:, 0] + OWN_SHARE * itself
     strengths = _strengths(matches, scale)
     used = np.array([item.use for item in evidence])
     sure = np.array([item.sure for item in evidence])
