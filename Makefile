@@ -21,7 +21,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 UV := $(BIN)/python -m uv pip install --quiet --no-config --no-deps --python $(BIN)/python
 
-.PHONY: help run check test test-long pytest compiled lint quick-lint quick-tests bench screenshots marks soak load operations audit secrets python-tests npm-client litellm real-clients train-encoder atlas venv installer install install-tests chromium first-steps
+.PHONY: help run check test test-long pytest compiled lint quick-lint quick-tests bench screenshots pictures marks soak load operations audit secrets python-tests npm-client litellm real-clients train-encoder atlas venv installer install install-tests chromium first-steps
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -132,6 +132,14 @@ messages: install-tests
 OUT ?= .pegboard/screenshots
 screenshots: install-tests chromium
 	@PEGBOARD_SCREENS="$(abspath $(OUT))" $(BIN)/python -m pytest -n0 -q -s tests/screens
+
+# README's answer and picture, those of the guides, and how the main pages look, from the running product.
+pictures: install-tests chromium
+	@taken=$$(mktemp -d); \
+	PEGBOARD_TEST_PICTURES="$$taken" $(BIN)/python -m pytest -n0 -q tests/screens/test_pictures.py \
+	  tests/listings/test_the_first_minute.py tests/pages/test_access_in_browser.py && \
+	for each in docs/images/*.png; do cp "$$taken/$${each##*/}" docs/images/ 2>/dev/null; done; \
+	rm -r "$$taken"
 
 # The README's own commands, from an empty folder to a first selection, timed.
 first-steps:

@@ -15,6 +15,8 @@ def main() -> None:
 
     from acl.actor import chain
 
+    if sys.argv[1:2] == ["up"]:
+        return _supervise()
     if len(sys.argv) > 1 and sys.argv[1] not in SERVICES:
         chain.note_operator()
     try:
@@ -23,6 +25,19 @@ def main() -> None:
         if "--traceback" in sys.argv:
             raise
         sys.exit(f"The database does not answer; is Pegboard running? {problem}".strip())
+
+
+def _supervise() -> None:
+    """Run `up` without the applications, whose models it does not use.
+
+    They would take half of its start, and 80 MB for as long as it runs.
+    """
+    from django.utils import translation
+
+    from marketplace.management.commands.up import Command
+
+    translation.deactivate_all()  # catalogues are those of applications
+    Command().run_from_argv(sys.argv)
 
 
 if __name__ == "__main__":

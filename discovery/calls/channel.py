@@ -7,7 +7,9 @@ call goes on or fails by itself.
 """
 
 import json
+import socket
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +19,8 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 from redis import Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from acl.platform.redis_circuit import attempt
 from acl.platform.strict_json import write_json
@@ -24,7 +28,8 @@ from catalog.formats.descriptors import JSONObject
 
 # Thread of a worker that listens to Redis until it is told to stop.
 
-LISTEN_SECONDS = 1
+LISTEN_SECONDS = 10
+PAUSE_SECONDS = 1  # where Redis does not answer
 
 
 class ListenerThread(ABC):
@@ -32,6 +37,7 @@ class ListenerThread(ABC):
 
     def __init__(self, name: str) -> None:
         self._over = threading.Event()
+        self._redis: Redis | None = None  # what it listens to
         self._thread = threading.Thread(target=self._listen, name=name, daemon=True)
 
     def start(self) -> None:
@@ -41,8 +47,18 @@ class ListenerThread(ABC):
     def stop(self) -> None:
         """Stop listening; what has been taken already is carried out."""
         self._over.set()
-        if self._thread.ident is not None:
-            self._thread.join(2 * LISTEN_SECONDS + 1)
+        deadline = time.monotonic() + LISTEN_SECONDS + 2 * PAUSE_SECONDS
+        while self._thread.is_alive() and time.monotonic() < deadline:
+            self._end_reading()
+            self._thread.join(0.05)
+
+    def _end_reading(self) -> None:
+        """End a read that would otherwise last LISTEN_SECONDS; its thread closes the connection."""
+        pool = self._redis.connection_pool if self._redis is not None else None
+        for connection in [*getattr(pool, "_in_use_connections", ())]:
+            if connection._sock is not None:
+                with suppress(OSError):
+                    connection._sock.shutdown(socket.SHUT_RDWR)
 
     @abstractmethod
     def _listen(self) -> None: ...
@@ -146,12 +162,16 @@ class ChannelListener(ListenerThread):
             with suppress(RedisError, OSError):
                 self._subscribe()
             self.listening.clear()
-            self._over.wait(LISTEN_SECONDS)
+            self._over.wait(PAUSE_SECONDS)
 
     def _subscribe(self) -> None:
         redis = Redis.from_url(
-            settings.REDIS_URL, socket_timeout=LISTEN_SECONDS + 1, socket_connect_timeout=1
+            settings.REDIS_URL,
+            socket_timeout=LISTEN_SECONDS + 1,
+            socket_connect_timeout=1,
+            retry=Retry(NoBackoff(), 0),
         )
+        self._redis = redis
         with redis, redis.pubsub() as subscription:  # type: ignore[no-untyped-call]
             subscription.subscribe(_HEARD)
             while not self._over.is_set():

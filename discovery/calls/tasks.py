@@ -25,7 +25,7 @@ from catalog.capabilities.runtime_state import note_tried
 from discovery.calls._audience import running_calls
 from discovery.calls._policy import apply_policies
 from discovery.calls.approval_queue import withdraw_calls
-from discovery.calls.channel import LISTEN_SECONDS, ChannelListener, ListenerThread
+from discovery.calls.channel import LISTEN_SECONDS, PAUSE_SECONDS, ChannelListener, ListenerThread
 from discovery.calls.state import NOT_BEGUN, QUEUE, UNKNOWN_OUTCOME, move, send_call, unexpired
 from discovery.calls.worker import start_call
 from discovery.flow_guard.turn_memory import forget_old_turns
@@ -55,12 +55,13 @@ class Listener(ListenerThread):
             socket_connect_timeout=1,
             retry=Retry(NoBackoff(), 0),
         )
+        self._redis = redis
         with redis, ThreadPoolExecutor(_THREADS, thread_name_prefix="sending") as threads:
             while not self._over.is_set():
                 try:
                     taken = redis.blpop([self._queue], timeout=LISTEN_SECONDS)
                 except (RedisError, OSError):
-                    self._over.wait(LISTEN_SECONDS)
+                    self._over.wait(PAUSE_SECONDS)
                     continue
                 if isinstance(taken, list | tuple):
                     threads.submit(self._begin, taken[1])

@@ -17,9 +17,10 @@ from acl.platform.database_work import retry_on_lost_connection
 from acl.platform.redis_circuit import redis_client
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
-from discovery.calls import waiting
+from discovery.calls import channel, tasks, waiting
 from discovery.calls.approvals import CannotDecideError, approve_call
 from discovery.calls.arguments import digest_of
+from discovery.calls.channel import ChannelListener, ListenerThread
 from discovery.calls.execution import execute
 from discovery.calls.quotas import QuotaExceededError, set_quota
 from discovery.calls.state import QUEUE
@@ -186,3 +187,34 @@ def test_a_connection_that_postgres_has_ended_is_replaced(people: People, tool: 
 
     call = waiting.wait_for_end(Call.objects.get(pk=pk), 10)
     assert call.state == Call.State.COMPLETED
+
+
+@pytest.mark.parametrize("kind", ["calls", "requests", "clients"])
+def test_a_listener_that_waits_for_long_stops_at_once(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    for module in (channel, tasks):
+        # A stop that waited for the end of a read would outlast the test.
+        monkeypatch.setattr(module, "LISTEN_SECONDS", 900)
+    listener = (
+        ChannelListener(lambda _pk, _message: None)
+        if kind == "clients"
+        else Listener(lambda _pk: None, f"a queue of {kind}")
+    )
+    listener.start()
+    while not _is_blocked(listener):
+        assert listener._thread.is_alive()
+
+    listener.stop()
+
+    assert not listener._thread.is_alive()
+
+
+def _is_blocked(listener: ListenerThread) -> bool:
+    """Return True once its connection waits in Redis."""
+    if isinstance(listener, ChannelListener):
+        return listener.listening.is_set()
+    queue = getattr(listener, "_queue", "")
+    heard = f"test {queue}"
+    redis_client().rpush(queue, heard)
+    return not redis_client().lrange(queue, 0, -1)

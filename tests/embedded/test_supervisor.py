@@ -33,6 +33,8 @@ pytestmark = pytest.mark.processes
 class Sleeper:
     """A part whose process lives for `seconds`, and whose first `failing` restarts fail."""
 
+    serves_others = False
+
     def __init__(
         self, folder: Path, seconds: str, *, name: str = "Sleeper", failing: int = 0
     ) -> None:
@@ -357,3 +359,50 @@ def _open_stream(port: int, over: Path, caller: int) -> http.client.HTTPResponse
     headers = {"Authorization": f"Bearer {caller}", "Connection": "close"}
     connection.request("GET", f"/stream?{over}", headers=headers)
     return connection.getresponse()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_serves_others_is_stopped_after_all_that_it_may_serve(
+    tmp_path: Path, seed: int
+) -> None:
+    random = Random(seed)
+    supervisor = Supervisor(lambda _text: None)
+    ended: list[bool] = []
+
+    class Part(Sleeper):
+        def stop(self) -> None:
+            super().stop()
+            ended.append(self.serves_others)
+
+    parts = [Part(tmp_path, "600", name=f"Part {number}") for number in range(6)]
+    for part in parts:
+        part.serves_others = random.random() < 0.5
+        supervisor.start(part)
+
+    supervisor.stop()
+
+    assert ended == sorted(ended)
+    assert len(ended) == len(parts)
+
+
+def test_keepers_sleep_as_long_as_their_parts_run(
+    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleeper = Sleeper(tmp_path, "600")
+    watched.supervisor.start(sleeper)
+    assert sleeper.process is not None
+    looks, ticks = [0], [0]
+    poll = sleeper.process.poll
+
+    def counted() -> int | None:
+        looks[0] += 1
+        return poll()
+
+    def ticked() -> bool:
+        ticks[0] += 1
+        return ticks[0] > 50
+
+    monkeypatch.setattr(sleeper.process, "poll", counted)
+    watched.watch_until(ticked)
+
+    assert looks[0] <= 1

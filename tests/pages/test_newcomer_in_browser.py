@@ -44,7 +44,7 @@ def allowed(settings: Settings) -> None:
 
 
 def install(hand: Hand, title: str, secret: str = "") -> None:
-    """Go on from what was recognised, which gives it to the one group, and wait until it is ready."""
+    """Go on from what was recognised and wait until it is ready; the one group gets it."""
     hand.press("link", "Continue")
     if secret:
         hand.fill("KEY", secret, pasted=True)

@@ -103,7 +103,6 @@ def _run(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
         "REDIS_URL": _check_redis(os.environ.get("REDIS_URL", ""))
         or _start_redis(supervisor, data),
     }
-    set_up(setup_environment)
     folder = open_broker_folder(data)
     # Serving programs get only the application's own database role, and no encryption key.
     opening = _without(setup_environment, _OWNER_VARIABLES) | {
@@ -111,7 +110,10 @@ def _run(supervisor: Supervisor, data: Path, host: str, port: int) -> None:
         "PEGBOARD_SEALING_KEY": str(folder / SEALING_KEY_FILE),
     }
     environment = _without(opening, _OPENING_VARIABLES)
-    supervisor.start(Broker(socket_path=folder / "socket", logs=data / "logs", environment=opening))
+    broker = Broker(socket_path=folder / "socket", logs=data / "logs", environment=opening)
+    supervisor.begin(broker)  # it asks the database only when it is asked itself
+    set_up(setup_environment)
+    supervisor.start(broker)
     supervisor.start(Web(host=host, port=port, logs=data / "logs", environment=environment))
     supervisor.start(Worker(data=data, environment=environment))
     outgoing = _without(environment, _WEB_VARIABLES)

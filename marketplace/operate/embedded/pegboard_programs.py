@@ -19,11 +19,15 @@ from marketplace.operate.embedded.key_cover import innermost
 
 # Longer than gunicorn's graceful timeout of 30 s (gunicorn_config.py).
 STOP_SECONDS = 35
+# A third of the time for which a worker counts as alive (acl/platform/processes.py).
+HEARTBEAT_SECONDS = 5
 PROBE_SECONDS = 5.0
 
 
 class Program:
     """Child process running a Python module of ours."""
+
+    serves_others = False
 
     def __init__(
         self,
@@ -37,13 +41,21 @@ class Program:
         self.name = name
         self.log = log
         self.process: subprocess.Popen[bytes] | None = None
+        self._begins = False
         self._command = [*wrapper, sys.executable, "-m", *arguments]
         self._environment = environment
 
-    def start(self) -> None:
-        """Start the program and wait until it is ready."""
+    def begin(self) -> subprocess.Popen[bytes]:
+        """Start the program, and leave it to itself until `start` waits for it."""
         self.process = start_child(self._command, log=self.log, environment=self._environment)
-        wait_until(self.is_ready, child=self.process, name=self.name, log=self.log)
+        self._begins = True
+        return self.process
+
+    def start(self) -> None:
+        """Start the program, unless it begins already, and wait until it is ready."""
+        child = self.process if self._begins and self.process else self.begin()
+        self._begins = False
+        wait_until(self.is_ready, child=child, name=self.name, log=self.log)
 
     def stop(self) -> None:
         """Stop the program, giving it time to finish its work."""
@@ -58,15 +70,17 @@ class Program:
 class Broker(Program):
     """The secrets broker: alone it has the encryption keys."""
 
+    serves_others = True
+
     def __init__(self, *, socket_path: Path, logs: Path, environment: Mapping[str, str]) -> None:
         self._socket = socket_path
         arguments = ["django", "broker", f"--supervisor={os.getpid()}"]
         super().__init__("Broker", arguments, log=logs / "broker.log", environment=environment)
 
-    def start(self) -> None:
-        """Start the broker and wait for its socket."""
+    def begin(self) -> subprocess.Popen[bytes]:
+        """Start the broker, whose socket says that it is ready."""
         self._socket.unlink(missing_ok=True)  # of one that was killed
-        super().start()
+        return super().begin()
 
     def is_ready(self) -> bool:
         """Return True if the broker listens."""
@@ -116,6 +130,7 @@ class Worker(Program):
             "--concurrency=1",
             "--without-gossip",
             "--without-mingle",
+            f"--heartbeat-interval={HEARTBEAT_SECONDS}",
             "--loglevel=INFO",
         ]
         log = data / "logs" / "worker.log"
@@ -141,6 +156,7 @@ class ConnectionsProgram(Program):
             "--concurrency=16",
             "--without-gossip",
             "--without-mingle",
+            f"--heartbeat-interval={HEARTBEAT_SECONDS}",
             "--loglevel=INFO",
         ]
         log = logs / "connections.log"

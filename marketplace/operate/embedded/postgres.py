@@ -95,6 +95,7 @@ class EmbeddedPostgres:
     """
 
     name = "Postgres"
+    serves_others = True
 
     def __init__(self, data: Path, *, durable: bool = True, keep_superuser: bool = False) -> None:
         self._data = data

@@ -36,6 +36,8 @@ _SETTINGS = {
     "maxmemory": "256mb",
     "maxmemory-policy": "noeviction",
     "loglevel": "notice",
+    # Its own chores once a second, not ten times: what has expired is gone for whoever asks.
+    "hz": "1",
 }
 # No commands that change or empty the server, or look at other clients. kombu needs INFO. Scripts
 # may be loaded and asked for by their digest, but not listed or removed.
@@ -48,6 +50,7 @@ class EmbeddedRedis:
     """A Redis server in `data`/redis. `durable=False` writes nothing to disk."""
 
     name = "Redis"
+    serves_others = True
 
     def __init__(self, data: Path, *, durable: bool = True) -> None:
         self._data = data

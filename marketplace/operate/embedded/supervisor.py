@@ -12,7 +12,7 @@ from typing import Protocol
 from acl.platform.back_off import BackOff
 from marketplace.operate.embedded.disk_guard import BrokenPart, write_broken_parts
 
-TICK_SECONDS = 0.5
+TICK_SECONDS = 1.0
 LONGEST_DELAY = 60.0  # seconds between two starts of a part that does not come back
 SETTLED_SECONDS = 60.0  # a part that has run for so long begins again without a delay
 
@@ -23,11 +23,19 @@ class SupervisedPart(Protocol):
     @property
     def name(self) -> str: ...
     @property
+    def serves_others(self) -> bool: ...  # as databases do: it is stopped after those it serves
+    @property
     def log(self) -> Path: ...
     @property
     def process(self) -> subprocess.Popen[bytes] | None: ...
     def start(self) -> None: ...
     def stop(self) -> None: ...
+
+
+class BeginningPart(SupervisedPart, Protocol):
+    """A part that may start beside others."""
+
+    def begin(self) -> object: ...
 
 
 class Supervisor:
@@ -66,13 +74,19 @@ class Supervisor:
         self._write(f"ready in {time.monotonic() - started:.1f} s\n")
 
     def start(self, part: SupervisedPart) -> None:
-        """Start a part and supervise it."""
-        self._parts.append(part)
+        """Start a part, or wait for one that begins already, and supervise it."""
+        if part not in self._parts:
+            self._parts.append(part)
         with self.step(part.name):
             part.start()
 
+    def begin(self, part: BeginningPart) -> None:
+        """Begin to start a part while others are prepared: `start` then waits until it is ready."""
+        self._parts.append(part)
+        part.begin()
+
     def call_each_tick(self, work: Callable[[], object]) -> None:
-        """Call `work` twice a second while watching."""
+        """Call `work` once a second while watching."""
         self._each_tick.append(work)
 
     def watch(self) -> None:
@@ -97,12 +111,20 @@ class Supervisor:
         self._retried_at = time.monotonic()
 
     def stop(self) -> None:
-        """Stop all parts, last started first."""
+        """Stop all parts: first those that serve no others, then those that served them.
+
+        Parts of a kind are stopped beside each other.
+        """
         self._stopping.set()
-        for part in reversed(self._parts):
-            if part.process is not None:
-                self.say(f"Stopping {part.name}")
-                part.stop()
+        for serves_others in (False, True):
+            stops = []
+            for part in reversed(self._parts):
+                if part.process is not None and part.serves_others == serves_others:
+                    self.say(f"Stopping {part.name}")
+                    stops.append(threading.Thread(target=part.stop, name=f"stop {part.name}"))
+                    stops[-1].start()
+            for stop in stops:
+                stop.join()
         while any(keeper.is_alive() for keeper in self._keepers):
             for part in self._parts:
                 part.stop()  # one that a keeper was just starting
@@ -119,8 +141,9 @@ class Supervisor:
         ended, or the one it left behind, would tell nobody what to mend.
         """
         back_off, problem, ready_at = BackOff(longest=LONGEST_DELAY), "", time.monotonic()
-        while not self._stopping.wait(TICK_SECONDS):
+        while not self._stopping.is_set():
             if not problem and part.process is not None and part.process.poll() is None:
+                part.process.wait()  # asleep, where asking each second would wake up for nothing
                 continue
             ending = "did not start"
             if not problem:

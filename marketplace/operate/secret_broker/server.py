@@ -288,7 +288,8 @@ class _Exchange(socketserver.StreamRequestHandler):
 def serve(path: Path, *, supervisor: int | None) -> None:
     """Answer until the process ends."""
     with SecretBroker(path, supervisor=supervisor) as broker:
-        broker.serve_forever()
+        # Nothing but a signal ends it: to look twice a second would wake it up for nothing.
+        broker.serve_forever(poll_interval=60)
 
 
 def _read(line: bytes) -> list[SealedValue]:
