@@ -40,6 +40,18 @@ def test_nothing_fits_and_says_so(shop: Shop, message: str) -> None:
     assert {offer.kind for offer in selection.help} >= {"discovery", "request"}
 
 
+@pytest.mark.parametrize(
+    ("message", "server"),
+    [("email", "gmail"), ("check my email", "gmail"), ("calendar", "google_calendar"),
+     ("my calendar", "google_calendar"), ("weather", "weather")],
+)  # fmt: skip
+def test_message_of_one_noun_gets_the_tools_for_it(shop: Shop, message: str, server: str) -> None:
+    selection = shop.ask(message)
+
+    assert selection.fit == "fits"
+    assert names(selection)[0].partition("__")[0] == server
+
+
 @pytest.mark.parametrize("message", NOTHING)
 def test_every_way_to_ask_says_so(shop: Shop, client: Client, message: str) -> None:
     client.force_login(User.objects.get(username="alice"))

@@ -1,8 +1,9 @@
 """Judgement of the best candidates as a whole: do they fit the message at all.
 
-Two rules, and nothing fits where one says so: the best candidate is too far behind the common
-abilities (`thresholds.margin`), or a logistic regression on what the candidates and the message
-show is below its limit. `lab.training.nothing_fits` fits it; the file has numbers only.
+A logistic regression on what the candidates and the message show says so below its limit, which is
+higher where the best candidate is far behind the common abilities (`thresholds.margin`). "Check my
+email" is behind them wherever somebody's mail has four tools, and sure of its tools all the same.
+`lab.training.nothing_fits` fits the regression; the file has numbers only.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,8 @@ from discovery.select.ranking.thresholds import is_enough
 WEIGHTS_FILE = Path(__file__).parent / "fit.safetensors"
 # Log-odds. Messages in other languages are further from their tools.
 LIMIT, LIMIT_FOREIGN = -2.3, -3.0
+# Whatever the margin is. A message of one or two words says less, for a tool and against one.
+SURE, SURE_OF_FEW, _FEW_WORDS = -0.5, -1.25, 2
 _TENTH, _OTHERS, _FIRST_WORDS = 10, 20, 3
 _MOST_WORDS = 15  # longer messages are no further from a short text
 
@@ -52,12 +55,13 @@ def something_fits(
     `worded` has the candidates' word scores for the text that matches best, `distance` is the
     margin over the common abilities (None: words decide), `need` the message's need of tools.
     """
-    if not is_enough(distance, least=scale.limit(words)):
-        return False
+    is_ahead = is_enough(distance, least=scale.limit(words))
     if distance is None or need is None:
-        return True
-    evidence = gather_evidence(judged, worded, distance, words=words, need=need)
-    return odds_of_fit(evidence) >= (LIMIT_FOREIGN if foreign else LIMIT)
+        return is_ahead
+    odds = odds_of_fit(gather_evidence(judged, worded, distance, words=words, need=need))
+    if is_ahead:
+        return odds >= (LIMIT_FOREIGN if foreign else LIMIT)
+    return odds >= (SURE_OF_FEW if words <= _FEW_WORDS else SURE)
 
 
 def gather_evidence(
