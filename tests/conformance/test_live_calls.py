@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from pytest_django.fixtures import Settings
 
 from acl.models import AuditEntry
 from discovery.calls._audience import CHECKS, MOST_CHARACTERS, MOST_QUESTIONS
@@ -137,6 +138,29 @@ def test_client_is_asked_only_what_it_can_be(people: People) -> None:
         ("", "accepted"),
     ]
     assert "instructions" not in json.dumps(_questions())
+
+
+@pytest.mark.usefixtures("behind")
+@pytest.mark.parametrize("wait", [0, 1])
+def test_call_that_outlasts_the_wait_is_held_by_a_stream(
+    people: People, settings: Settings, wait: int
+) -> None:
+    """Hold it without a progress token, too; who waits for nothing is answered at once."""
+    settings.PEGBOARD_CALL_WAIT_SECONDS = wait
+    params = {"name": "test_slow", "arguments": {"seconds": wait + 1}, "_meta": ENVELOPE}
+    named = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "test_slow"}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+    newer = send(key_of(people), message, {**STREAM, **named}, NEWER)
+
+    if wait:
+        newer_last = Stream(newer).rest()[-1]["result"]
+        older = OlderClient(key_of(people), LEGACY).call("test_slow", seconds=wait + 1)
+        assert not older.rest()[-1]["result"]["isError"]
+        assert not newer_last.get("isError")
+        assert set(Call.objects.values_list("state", flat=True)) == {"completed"}
+    else:
+        assert "get_call" in newer.json()["result"]["content"][0]["text"]
 
 
 @pytest.mark.usefixtures("behind")

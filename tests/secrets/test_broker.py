@@ -317,7 +317,11 @@ def test_values_of_earlier_releases_still_open() -> None:
 PASTED_KEY = st.from_regex(r"[A-Za-z0-9_.~+/=-]{6,40}", fullmatch=True).filter(
     lambda key: "=" not in key[:-2]
 )
-BLANKS = st.sampled_from(["", " ", "\n", "\r\n", "\t", "  \n"])
+BLANKS = st.sampled_from(["", " ", "\n", "\r\n", "\t", "  \n", "\ufeff", "\u200b ", "\u00a0"])
+# What is around a key in a page, a command or a file.
+AROUND_KEYS = st.sampled_from(
+    ["{}", '"{}"', "'{}'", "`{}`", "\u201c{}\u201d", '-H "{}"', "--header '{}'", '"{}",']
+)
 
 
 def api(scheme: dict[str, object]) -> Integration:
@@ -357,14 +361,34 @@ PLACES: dict[str, tuple[Integration, tuple[str, ...], str]] = {
 
 @pytest.mark.parametrize("place", PLACES)
 @settings(max_examples=EXAMPLES_OF_TEXTS)
-@given(key=PASTED_KEY, before=BLANKS, after=BLANKS, data=st.data())
+@given(key=PASTED_KEY, before=BLANKS, after=BLANKS, around=AROUND_KEYS, data=st.data())
 def test_key_is_stored_as_the_request_has_it(
-    place: str, key: str, before: str, after: str, data: st.DataObject
+    place: str, key: str, before: str, after: str, around: str, data: st.DataObject
 ) -> None:
     integration, forms, stored = PLACES[place]
     form = data.draw(st.sampled_from(forms))
+    text = around.format(f"{form}{key}") if "KEY=" not in form else f"{form}{around.format(key)}"
 
-    assert as_pasted(integration, "KEY", f"{before}{form}{key}{after}") == stored.format(key)
+    assert as_pasted(integration, "KEY", f"{before}{text}{after}") == stored.format(key)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *('{"Authorization": "Bearer k-1234"}', '"authorization" : "Bearer k-1234",'),
+        *("Authorization: 'Bearer k-1234'", '$env:KEY="k-1234"', "set KEY=k-1234"),
+    ],
+)
+def test_key_within_a_line_of_a_file_is_the_key(text: str) -> None:
+    assert as_pasted(PLACES["bearer of a server"][0], "KEY", text) == "k-1234"
+
+
+def test_quotes_that_may_be_of_the_secret_stay() -> None:
+    assert as_pasted(Integration(transport="stdio"), "KEY", '"pass word"') == '"pass word"'
+    assert as_pasted(Integration(transport="stdio"), "KEY", 'KEY="pass word"') == "pass word"
+    account = '{"type": "service_account", "key": "a"}'
+    assert as_pasted(Integration(transport="stdio"), "KEY", f"KEY={account}") == account
+    assert as_pasted(Integration(transport="stdio"), "KEY", account) == account
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -28,6 +28,13 @@ from catalog.servers.secrets.sealed_values import seal
 _SENDABLE = re.compile(r"[\x20-\x7e\x80-\xff]*")
 _SCHEME = re.compile(r"(?:Bearer|Basic|Token)\s+", re.IGNORECASE)
 _AUTHORIZATION = "Authorization"
+# Around a value that was copied from a page, a command or a file: what is seen by nobody, an option
+# of curl, and quotes, in which no key begins and ends.
+_EDGES = " \t\r\n\f\v\u00a0\ufeff\u200b\u200c\u200d\u2060\u00ad\u200e\u200f"
+_OPTION = re.compile(r"\A(?:-H|--header)[= \t]*(?=[\"'])")
+_QUOTES = {'"': '"', "'": "'", "`": "`", "\u201c": "\u201d", "\u2018": "\u2019"}
+_IN_BRACES = re.compile(r"\{\s*(\"[\w-]{1,100}\"\s*:\s*\"[^\"\\]*\")\s*,?\s*\}")
+_MOST_LAYERS = 4
 
 
 class UnsendableValueError(Exception):
@@ -36,9 +43,11 @@ class UnsendableValueError(Exception):
 
 def as_pasted(integration: Integration, name: str, value: str) -> str:
     """Return the secret that was pasted, as the request has it. Raises UnsendableValueError."""
-    value = value.strip()
-    value = _without(value, "=", name, f"export {name}")
+    value = value.strip(_EDGES)
+    value = _without(value, "=", name, f"export {name}", f"set {name}", f"$env:{name}")
     for header, before in header_places(integration, name):
+        value = _peeled(value)
+        value = match.group(1) if (match := _IN_BRACES.fullmatch(value)) else value
         value = _without(value, ":", header)
         is_account = header.lower() == _AUTHORIZATION.lower()
         if is_account:
@@ -81,9 +90,22 @@ def header_places(integration: Integration, name: str) -> Iterator[tuple[str, st
 def _without(value: str, sign: str, *names: str) -> str:
     """Return what follows one of the names and the sign, where the value begins with them."""
     before, found_sign, after = value.partition(sign)
-    words = " ".join(before.split()).lower()
+    words = " ".join(_peeled(before).split()).lower()
     is_named = found_sign and words in {name.lower() for name in names}
-    return after.strip() if is_named and after.strip() else value
+    after = _peeled(after)
+    return after if is_named and after else value
+
+
+def _peeled(value: str) -> str:
+    """Return a value without what is around it where it was copied from."""
+    for _layer in range(_MOST_LAYERS):
+        value = _OPTION.sub("", value.strip(_EDGES))
+        if value[-1:] in (",", ";") and value[-2:-1] in _QUOTES.values():
+            value = value[:-1]
+        inner = value[1:-1]
+        if inner and _QUOTES.get(value[0]) == value[-1] and value[0] not in inner:
+            value = inner
+    return value
 
 
 MOST_CHARACTERS = 16_384

@@ -252,7 +252,8 @@ def call_tool(
     """Call one of the caller's tools, listed or not, through the same door as `execute_tool`.
 
     A client that wants to hear of the call meanwhile gets a LiveCall, as long as there is a place
-    for its stream; `names_server` says in questions whose they are, and `apps` that the client
+    for its stream, and so does one whose call has not ended after `PEGBOARD_CALL_WAIT_SECONDS`;
+    `names_server` says in questions whose they are, and `apps` that the client
     shows servers' apps, which may call what no model is shown. One that takes tasks gets the begun
     call itself if that waits for approval, or has not ended after two seconds.
 
@@ -284,6 +285,10 @@ def call_tool(
         )
         if client.takes_tasks and begun_call.call.state not in Call.ENDED:
             return begun_call
+        # A long call is held by a stream from here on, though its client hears nothing meanwhile.
+        is_long = begun_call.is_under_way and settings.PEGBOARD_CALL_WAIT_SECONDS > 0
+        if is_long and client.takes_stream and open_streams.take(caller.user_id):
+            return LiveCall(begun_call, client)
         return finish(begun_call, client)
     except (ArgumentsRefusedError, NeedsApprovalError, TooManyWaitingError) as refused:
         return refusal(str(refused))
