@@ -120,6 +120,19 @@ class ConversationColumns(ApplicationColumns):
         abstract = True
 
 
+def index_of_application(table: str, *, newest: str = "-created_at") -> models.Index:
+    """Return the index of rows that an application asked for; most rows are of none."""
+    is_one = models.Q(application__isnull=False)
+    return models.Index(fields=["application", newest], condition=is_one, name=f"{table}_of_app")
+
+
+def index_of_conversation(table: str) -> models.Index:
+    """Return the index of rows of a conversation; most rows are of none."""
+    is_one = ~models.Q(conversation="")
+    fields = ["conversation", "-created_at"]
+    return models.Index(fields=fields, condition=is_one, name=f"{table}_in_chat")
+
+
 def stored_conversation(name: str) -> str:
     """Return what is stored of a conversation's name: a keyed hash where the operator wants one.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
@@ -28,9 +29,14 @@ class MappedGroup:
     pk: int | None = None
 
 
+def stored_pairs() -> QuerySet[SignInGroup]:
+    """Return the pairs of the page, which are also those of a configuration file."""
+    return SignInGroup.objects.select_related("group").order_by("value", "group__name")
+
+
 def list_mapped_groups() -> list[MappedGroup]:
     """Return the pairs of the page, and those of the setting with whether their group exists."""
-    rows = SignInGroup.objects.select_related("group").order_by("value", "group__name")
+    rows = stored_pairs()
     names = {group for _value, group in settings.PEGBOARD_OIDC_GROUPS}
     present = set(Group.objects.filter(name__in=names).values_list("name", flat=True))
     return [

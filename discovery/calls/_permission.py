@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.utils import translation
 
 from acl.actor.chain import current_chain
+from acl.models import Application
 from acl.models.api_key import in_force_sql
 from acl.platform.database_connections import rows_of
 from acl.rights.caller_lookup import Caller
@@ -22,7 +23,7 @@ from catalog.readiness.obstacles import Obstacle
 from catalog.readiness.readiness import ToolReadiness
 from catalog.servers.call_needs import CallNeeds, call_needs_sql
 from catalog.servers.client.server_problems import Reason
-from discovery.calls.state import DISCONNECTED, NOT_THERE
+from discovery.calls.state import DISCONNECTED, NOBODY_EXECUTES, NOT_THERE
 from discovery.models import Call
 
 
@@ -159,8 +160,18 @@ _PERSONAL = frozenset({Obstacle.OWN_SECRET, Obstacle.OWN_ACCOUNT})
 def failure_by_obstacle(call: Call, capability: Capability) -> tuple[str, str] | None:
     """Return the reason and message of a call that cannot be sent, or None if it can.
 
-    A failing server is tried: it may have recovered.
+    A failing server is tried: it may have recovered. What is only described is refused where the
+    application has said that it carries out no calls: else nobody would, and nobody be told.
     """
+    if call.way == Call.Way.CLIENT and call.application_id is not None:
+        refusing = Application.objects.filter(
+            pk=call.application_id, defaults__client_executes=False
+        )
+        if refusing.exists():
+            return NOBODY_EXECUTES, (
+                f"{capability.full_name} is only described here, and this application carries out"
+                " no calls. Nothing has been run."
+            )
     readiness: ToolReadiness = capability.readiness  # type: ignore[attr-defined]
     obstacle = readiness.obstacle
     if obstacle in {Obstacle.NONE, Obstacle.FAILING}:

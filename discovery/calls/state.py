@@ -27,6 +27,7 @@ TOOL_ERROR = "tool_error"
 DISCONNECTED = "disconnected"
 NOT_BEGUN = "not_begun"
 FLOW_REFUSED = "flow_refused"
+NOBODY_EXECUTES = "nobody_executes"
 STOPPED_BY_CLIENT = "stopped_by_client"
 # Reasons for leaving the approval queue (`discovery/calls/approval_queue.py`), with their texts.
 LEFT_QUEUE = {
@@ -156,6 +157,7 @@ LABELS = {
     NOT_BEGUN: gettext_noop("Expired"),
     GAVE_UP: gettext_noop("Crashed the worker"),
     FLOW_REFUSED: gettext_noop("Refused by the data-flow guard"),
+    NOBODY_EXECUTES: gettext_noop("Only described"),
     STOPPED_BY_CLIENT: gettext_noop("Cancelled by the client"),
     "needs_approval": gettext_noop("Approval needed"),
     "secret_unavailable": gettext_noop("Unreadable secret"),

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from acl.actor.chain import CredentialKind
 from acl.models import ApplicationColumns, ChainColumns, ConversationColumns, Space
+from acl.models.application import index_of_application, index_of_conversation
 from acl.platform.jobs.rows import JobRow
 from acl.platform.stored_json import StoredJSONField
 from acl.platform.strict_json import StrictJSONError, parse_json
@@ -167,16 +168,8 @@ class Call(ChainColumns, ConversationColumns, JobRow):
             models.Index(fields=["user", "-created_at"], name="discovery_call_of_user"),
             models.Index(fields=["group", "-created_at"], name="discovery_call_of_group"),
             models.Index(fields=["capability", "-created_at"], name="discovery_call_of_tool"),
-            models.Index(
-                fields=["application", "-created_at"],
-                condition=Q(application__isnull=False),
-                name="discovery_call_of_app",
-            ),
-            models.Index(
-                fields=["conversation", "-created_at"],
-                condition=~Q(conversation=""),
-                name="discovery_call_in_chat",
-            ),
+            index_of_application("discovery_call"),
+            index_of_conversation("discovery_call"),
             # The log of everyone, and of tools by the beginning of their names.
             models.Index(fields=["-created_at", "-id"], name="discovery_call_log"),
             models.Index(

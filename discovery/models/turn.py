@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from acl.models import ApplicationColumns, ChainColumns, ConversationColumns, Space
+from acl.models.application import index_of_application, index_of_conversation
 from acl.platform.stored_json import StoredJSONField
 from catalog.models import Capability
 
@@ -83,16 +84,8 @@ class Turn(ChainColumns, ConversationColumns):
         ordering = ["-created_at", "pk"]
         indexes = [
             models.Index(fields=["group", "created_at"], name="discovery_turn_of_group"),
-            models.Index(
-                fields=["application", "-created_at"],
-                condition=Q(application__isnull=False),
-                name="discovery_turn_of_app",
-            ),
-            models.Index(
-                fields=["conversation", "-created_at"],
-                condition=~Q(conversation=""),
-                name="discovery_turn_in_chat",
-            ),
+            index_of_application("discovery_turn"),
+            index_of_conversation("discovery_turn"),
             models.Index(
                 fields=["created_at"],
                 condition=Q(noted__isnull=False),
@@ -218,11 +211,7 @@ class Outcome(ChainColumns, ApplicationColumns):
         indexes = [
             models.Index(fields=["group", "space", "-id"], name="discovery_outcome_of_space"),
             models.Index(fields=["group", "-id"], name="discovery_outcome_of_group"),
-            models.Index(
-                fields=["application", "-id"],
-                condition=Q(application__isnull=False),
-                name="discovery_outcome_of_app",
-            ),
+            index_of_application("discovery_outcome", newest="-id"),
         ]
         constraints = [
             models.CheckConstraint(

@@ -130,6 +130,8 @@ def _entries(document: Values) -> Iterator[tuple[Key, Values]]:
         yield ("quota", words), _besides(quota, *QUOTA_SUBJECT)
     for application in document["applications"]:
         yield ("application", application["name"]), _besides(application, "name")
+    for pair in document["sign_in_groups"]:
+        yield ("sign-in group", f"{pair['value']} gives {pair['group']}"), {}
     for trusted in document["trusted_values"]:
         yield ("trusted value", trusted["value"]), _besides(trusted, "value")
     for host in document["allowed_hosts"]:
@@ -171,6 +173,7 @@ _KINDS = (
     "flow rule",
     "quota",
     "application",
+    "sign-in group",
     "trusted value",
     "allowed host",
     "setting",

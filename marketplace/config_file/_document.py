@@ -285,6 +285,13 @@ class TrustedValueEntry(Part):
     note: ShortLine = ""
 
 
+class SignInGroupEntry(Part):
+    """A value of the provider's claim, and the group that a sign-in with it gives."""
+
+    value: Annotated[str, Field(min_length=1, max_length=200), _PLAIN]
+    group: Name
+
+
 class ConfigDocument(Part):
     """The whole file. A section that is left out is neither changed nor pruned."""
 
@@ -296,6 +303,7 @@ class ConfigDocument(Part):
     flow_rules: list[FlowRuleEntry] | None = Field(default=None, max_length=MOST)
     quotas: list[QuotaEntry] | None = Field(default=None, max_length=MOST_QUOTAS)
     applications: list[ApplicationEntry] | None = Field(default=None, max_length=MOST_APPLICATIONS)
+    sign_in_groups: list[SignInGroupEntry] | None = Field(default=None, max_length=MOST)
     trusted_values: list[TrustedValueEntry] | None = Field(default=None, max_length=MOST)
     allowed_hosts: list[Host] | None = Field(default=None, max_length=200)
     own_servers: bool | None = None

@@ -12,6 +12,7 @@ from django.db import transaction
 from acl.audit.recorder import record
 from acl.models import Space
 from acl.models.api_key import Rank
+from acl.people.sign_in_groups import map_group, stored_pairs, unmap_group
 from acl.rights.delegation import authority_of
 from catalog.locks import lock_catalog
 from catalog.models import Capability, Integration
@@ -132,6 +133,27 @@ def _apply_trusted_values(work: FileRun) -> None:
             distrust_value(by=work.by, value=value)
 
 
+def _apply_sign_in_groups(work: FileRun) -> None:
+    """Apply the section `sign_in_groups`; those of PEGBOARD_OIDC_GROUPS are the operator's."""
+    entries = work.document.sign_in_groups
+    if entries is None:
+        return
+    stored = {(row.value, row.group.name): row for row in stored_pairs()}
+    pairs: set[tuple[str, str]] = set()
+    for place, entry in enumerate(entries):
+        path: Path = ("sign_in_groups", place)
+        pair = (entry.value, entry.group)
+        if pair in pairs:
+            work.refuse(path, "is there twice")
+        elif pair not in stored and (group := work.group(entry.group, (*path, "group"))):
+            with work.at(path):
+                map_group(by=work.by, value=entry.value, group=group)
+        pairs.add(pair)
+    for pair, row in stored.items() if work.prune else ():
+        if pair not in pairs:
+            unmap_group(by=work.by, row=row)
+
+
 MOST_RECORDED = 200
 
 
@@ -197,6 +219,7 @@ def _apply(by: User | None, document: ReadDocument, *, prune: bool) -> Applied:
     apply_own_servers(work)
     apply_integrations(work)
     work.load_names()
+    _apply_sign_in_groups(work)
     apply_policies(work)
     apply_quotas(work)
     apply_applications(work)

@@ -14,6 +14,7 @@ from django.contrib.auth.models import Group, User
 from django.db.models import F, Model
 
 from acl.models import GroupPolicy, Space
+from acl.people.sign_in_groups import list_mapped_groups
 from catalog.access.kept_limits import list_kept_quotas, list_kept_rules, list_kept_settings
 from catalog.access.rules import ABOUT_SHARED
 from catalog.effects.assessment import corrected_columns
@@ -66,6 +67,11 @@ def export_document(*, people: bool = True) -> Values:
             if people or row.user is None
         ],
         "applications": application_entries(),
+        "sign_in_groups": [
+            {"value": pair.value, "group": pair.group}
+            for pair in list_mapped_groups()
+            if pair.pk is not None
+        ],
         "trusted_values": list(TrustedValue.objects.order_by("value").values("value", "note")),
         "allowed_hosts": sorted(map(str, list_private_hosts())),
         "own_servers": are_own_servers_allowed(),

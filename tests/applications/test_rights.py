@@ -1,6 +1,7 @@
 """An application reaches what it may, at every surface, and never more than its callers have."""
 
 import json
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -16,12 +17,20 @@ from acl.rights.delegation import DelegationRefused
 from catalog.access.explanation import explain
 from catalog.models import Capability, Integration, Rule
 from discovery.calls.approval_queue import withdraw_calls
+from discovery.calls.execution import begin
 from discovery.models import Call, Turn
 from tests.access.people import People
 from tests.access.ways import WAYS, Way, told
 from tests.applications.applications import key_of, make_application
 from tests.examples import EXAMPLES
-from tests.factories import UserFactory, give, lay_down, take_away
+from tests.factories import (
+    CapabilityFactory,
+    IntegrationFactory,
+    UserFactory,
+    give,
+    lay_down,
+    take_away,
+)
 
 pytestmark = pytest.mark.django_db
 SEND, PAGE = "gmail__send_email", "wiki__read_page"
@@ -220,3 +229,29 @@ def test_applications_of_one_person_do_not_read_each_others_calls_and_turns(
 
     assert seen == [200, 404]
     assert turn.application_id == applications[0].pk
+
+
+@pytest.mark.parametrize("executes", [True, False, None])
+@pytest.mark.parametrize("way", ["client", "server", "skill"])
+@pytest.mark.parametrize("joined", [True, False])
+def test_what_nobody_carries_out_is_refused_where_the_application_has_said_so(
+    people: People, executes: bool | None, way: str, joined: bool
+) -> None:
+    defaults = {} if executes is None else {"client_executes": executes}
+    application = make_application(people.support, defaults=defaults) if joined else None
+    row = IntegrationFactory.create(
+        slug="thing",
+        kind={"client": "builtin", "server": "mcp", "skill": "skill"}[way],
+        transport="http" if way == "server" else "",
+    )
+    kind = "skill" if way == "skill" else "tool"
+    tool = CapabilityFactory.create(integration=row, action="go", kind=kind)
+    give(row, people.support)
+    caller = replace(people.caller, application_id=application.pk if application else None)
+
+    call = begin(caller=caller, full_name=tool.full_name, arguments={}).call
+
+    is_refused = joined and executes is False and way == "client"
+    assert (call.reason == "nobody_executes") == is_refused
+    assert (call.state == Call.State.FAILED) == is_refused
+    assert ("carries out no calls" in call.message) == is_refused

@@ -10,9 +10,11 @@ from django.contrib.auth.models import Group, Permission, User
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
 
 from acl.keys.lifecycle import create_key
 from acl.models import Application, AuditEntry, GroupPolicy, Space
+from acl.people.sign_in_groups import groups_for
 from catalog.access.grants import grant
 from catalog.models import Capability, Integration, Rule
 from catalog.models.integration import ReviewState
@@ -520,3 +522,34 @@ def test_what_no_application_can_be_is_named_with_its_line(
     assert reason in str(refused.value)
     assert "line " in str(refused.value)
     assert not Application.objects.exists()
+
+
+def test_sign_in_groups_are_added_kept_and_pruned_with_their_audit_entries(
+    settings: Settings,
+) -> None:
+    settings.PEGBOARD_OIDC_GROUPS = (("of the setting", "Support"),)
+    text = "pegboard: 1\ngroups: [{name: Support}, {name: Sales}]\nsign_in_groups: "
+    first = text + "[{value: crew, group: Support}, {value: crew, group: Sales}]\n"
+    apply_text(by=None, text=first, source="a")
+
+    kept = apply_text(by=None, text=text + "[{value: crew, group: Sales}]\n", source="b")
+    pruned = apply_text(
+        by=None, text=text + "[{value: crew, group: Sales}]\n", source="b", prune=True
+    )
+    wrong = "[{value: a, group: Nobody}, {value: b, group: Sales}, {value: b, group: Sales}]\n"
+
+    assert kept.changes == ()
+    assert [str(change) for change in pruned.changes] == ["- sign-in group crew gives Support"]
+    assert groups_for(["crew", "of the setting"])[0] == {"Sales", "Support"}
+    actions = AuditEntry.objects.filter(action__startswith="sign_in_group.")
+    assert sorted(actions.values_list("action", flat=True)) == [
+        "sign_in_group.added",
+        "sign_in_group.added",
+        "sign_in_group.removed",
+    ]
+    with pytest.raises(ConfigurationRefused) as refused:
+        apply_text(by=None, text=text + wrong, source="c")
+    assert [problem.path for problem in refused.value.problems] == [
+        "sign_in_groups[0].group",
+        "sign_in_groups[2]",
+    ]

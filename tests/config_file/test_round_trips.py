@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from acl.models import Application, Space
 from acl.people.groups import create_group
+from acl.people.sign_in_groups import map_group, stored_pairs
 from acl.people.spaces import create_space, rename_space
 from catalog.access.grants import grant, set_application_executes, set_requestable, set_restricted
 from catalog.access.rules import add_rule
@@ -257,6 +258,9 @@ def _lay_down_rule(random: Random, target: Any, groups: list[Group], people: lis
 
 def _set_policies(random: Random, tools: list[Capability], groups: list[Group]) -> None:
     allow_own_servers(by=None, allowed=random.random() < 0.5)
+    pairs = {(random.choice(NAMES), random.choice(groups)) for _ in range(random.randrange(4))}
+    for value, given_group in pairs - {(row.value, row.group) for row in stored_pairs()}:
+        map_group(by=None, value=value, group=given_group)
     row = Capability.objects.get(pk=random.choice(tools).pk)
     changes: dict[str, Any] = random.choice(
         [

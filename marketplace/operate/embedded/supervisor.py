@@ -33,7 +33,7 @@ class SupervisedPart(Protocol):
 
 
 class BeginningPart(SupervisedPart, Protocol):
-    """A part that may start beside others."""
+    """Part that may start beside others."""
 
     def begin(self) -> object: ...
 
