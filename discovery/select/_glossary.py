@@ -55,6 +55,14 @@ _EVERYDAY = (
     (re.compile(r"\b(?:slides|slide ?decks?|slideshows?)\b", re.IGNORECASE), "presentation"),
     (re.compile(r"\bto-?dos?\b", re.IGNORECASE), "tasks"),
     (_SUM, "calculate an arithmetic expression"),
+    (
+        re.compile(
+            r"^\W*(?:please )?(?:(?:take|make|write|jot)(?: down)? (?:an? )?note\b"
+            r"|note(?: to self| down)? ?:|(?:memo|remember|don['\u2019]?t forget)(?: this)? ?:)",
+            re.IGNORECASE,
+        ),
+        "create a note to remember",
+    ),
 )
 _FUNCTION_WORDS = """
 english: the a an is are was of to in on for and or i you it my me can what how with this that
