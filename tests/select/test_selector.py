@@ -31,8 +31,9 @@ def test_sum_gets_the_calculator(shop: Shop, message: str) -> None:
     assert names(shop.ask(message))[0] == "calculator"
 
 
-def test_note_is_remembered_whatever_it_says(shop: Shop) -> None:
-    assert "memory__store" in names(shop.ask("note: the wifi password is hunter2"))[:2]
+@pytest.mark.parametrize("message", ["note to self: call mum", "remember: wifi is hunter2"])
+def test_note_is_remembered_whatever_it_says(shop: Shop, message: str) -> None:
+    assert "memory__store" in names(shop.ask(message))[:2]
 
 
 def test_literal_name_is_always_first(shop: Shop) -> None:
