@@ -4,13 +4,14 @@ Schema and arguments are untrusted: references are never fetched, and both are b
 few hundred bytes of schema can keep a validator busy for minutes.
 """
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NoReturn
 
 import jsonschema_rs
 
-from acl.platform.strict_json import hint_at_names, write_json
+from acl.platform.strict_json import StrictJSONError, hint_at_names, parse_json, write_json
 from catalog.formats.descriptors import JSONObject, canonical_json
 from catalog.formats.usable_schema import REFERENCES, make_usable, parse_pointer
 
@@ -18,6 +19,7 @@ MOST_BYTES, DEEPEST = 100_000, 16
 # Limit on schema evaluations. A hostile schema of 14 definitions, each naming the next one twice,
 # needs 32,000 and takes over a second.
 MOST_STEPS = 4_000
+_MOST_OF_SCHEMA = 50  # parts that a schema of one value is composed of
 LONGEST_REASON, MOST_DEFECTS = 200, 8
 
 # Keywords whose subschemas apply to the same value, and those that apply to its parts.
@@ -105,38 +107,109 @@ def _shorten(text: str) -> str:
     return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 1] + "…"
 
 
-def leave_out_nulls(schema: JSONObject | None, arguments: Any) -> Any:
-    """Return the arguments without each optional one that is null where its schema allows none.
+def read_arguments(schema: JSONObject | None, arguments: Any) -> Any:
+    """Return the arguments as they are meant, of models and clients that write them a little off.
 
-    Clients in strict mode write every argument, and `null` for those that the model left out. The
-    one place that reads them so: what is checked, approved, stored and sent is what this returns.
+    An optional one that is null is left out where its schema allows none: clients in strict mode
+    write every argument. A text is the JSON, the number or the flag that it has where its schema
+    names another type and no text. The one place that reads them so: what is checked, approved,
+    stored and sent is what this returns.
     """
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    if not isinstance(arguments, dict) or not isinstance(properties, dict) or schema is None:
+    if not isinstance(arguments, dict) or not isinstance(schema, dict):
         return arguments
-    if not any(value is None or isinstance(value, dict) for value in arguments.values()):
+    if not any(isinstance(value, dict | list | str | None) for value in arguments.values()):
         return arguments
     _check_size(arguments)
     _check_effort(schema)
-    definitions: JSONObject = {
-        key: schema[key] for key in ("$defs", "definitions") if key in schema
-    }
-    return _without_nulls(schema, arguments, definitions)
+    return _Meant(schema).value(schema, arguments, DEEPEST)
 
 
-def _without_nulls(schema: Any, arguments: JSONObject, definitions: JSONObject) -> JSONObject:
-    properties, required = schema.get("properties"), schema.get("required")
-    if not isinstance(properties, dict):
-        return arguments
-    result: JSONObject = {}
-    for name, value in arguments.items():
-        of_argument = properties.get(name)
-        is_needed = isinstance(required, list) and name in required
-        if isinstance(value, dict) and isinstance(of_argument, dict):
-            result[name] = _without_nulls(of_argument, value, definitions)
-        elif value is not None or is_needed or _takes_null(of_argument, definitions):
-            result[name] = value
-    return result
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(\.\d{1,15})?")
+_FLAGS = {"true": True, "false": False}
+_COMPOSED = ("allOf", "anyOf", "oneOf")
+
+
+class _Meant:
+    """Values as one schema means them, its references followed."""
+
+    def __init__(self, root: JSONObject) -> None:
+        self._effort = _Effort(root)
+        self._definitions: JSONObject = {
+            key: root[key] for key in ("$defs", "definitions") if key in root
+        }
+
+    def value(self, schema: Any, value: Any, depth: int) -> Any:
+        """Return a value as its schema means it."""
+        parts = self._parts(schema) if depth > 0 else []
+        if isinstance(value, str):
+            value = self._not_text(parts, value)
+        if not parts:
+            return value
+        if isinstance(value, dict):
+            return self._object(parts, value, depth)
+        items = next((part["items"] for part in parts if isinstance(part.get("items"), dict)), None)
+        if isinstance(value, list) and items is not None:
+            return [self.value(items, item, depth - 1) for item in value]
+        return value
+
+    def _parts(self, schema: Any) -> list[JSONObject]:
+        """Return a schema and what it is composed of, each once."""
+        parts: list[JSONObject] = []
+        waiting = [schema]
+        while waiting and len(parts) < _MOST_OF_SCHEMA:
+            part = waiting.pop(0)
+            if not isinstance(part, dict) or any(part is earlier for earlier in parts):
+                continue
+            parts.append(part)
+            # `_check_effort` has refused what leads out of the schema.
+            waiting += [self._effort.target(part[name]) for name in REFERENCES if name in part]
+            for key in _COMPOSED:
+                waiting += part[key] if isinstance(part.get(key), list) else []
+        return parts
+
+    def _object(self, parts: list[JSONObject], value: JSONObject, depth: int) -> JSONObject:
+        result: JSONObject = {}
+        for name, inner in value.items():
+            schemas = [
+                part["properties"][name]
+                for part in parts
+                if isinstance(part.get("properties"), dict) and name in part["properties"]
+            ]
+            is_needed = any(
+                isinstance(part.get("required"), list) and name in part["required"]
+                for part in parts
+            )
+            takes_null = not schemas or any(_takes_null(s, self._definitions) for s in schemas)
+            if inner is None and not is_needed and not takes_null:
+                continue
+            result[name] = self.value(schemas[0], inner, depth - 1) if schemas else inner
+        return result
+
+    @staticmethod
+    def _not_text(parts: list[JSONObject], text: str) -> Any:
+        """Return what a text has where no part takes a text; the text itself otherwise."""
+        types: set[str] = set()
+        for part in parts:
+            of_part = part.get("type", [])
+            types |= set(of_part) if isinstance(of_part, list) else {str(of_part)}
+            if {"enum", "const"} & part.keys():
+                return text
+        if not types or "string" in types:
+            return text
+        plain = text.strip()
+        if plain in _FLAGS and "boolean" in types:
+            return _FLAGS[plain]
+        if (match := _NUMBER.fullmatch(plain)) and (match[1] or types & {"integer", "number"}):
+            is_fitting = "number" in types or (not match[1] and "integer" in types)
+            return (float(plain) if match[1] else int(plain)) if is_fitting else text
+        if plain[:1] in ("{", "["):
+            try:
+                parsed = parse_json(plain, max_depth=DEEPEST)
+            except StrictJSONError:
+                return text
+            kind = "object" if isinstance(parsed, dict) else "array"
+            return parsed if kind in types else text
+        return text
 
 
 def _takes_null(schema: Any, definitions: JSONObject) -> bool:
@@ -206,12 +279,12 @@ class _Effort:
         return self._known[key]
 
     def _same_value_parts(self, schema: JSONObject) -> Iterator[Any]:
-        yield from (self._target(schema[name]) for name in REFERENCES if name in schema)
+        yield from (self.target(schema[name]) for name in REFERENCES if name in schema)
         yield from (schema[name] for name in _SAME_ONE if name in schema)
         for name in _SAME_SEVERAL:
             yield from _each(schema.get(name))
 
-    def _target(self, reference: Any) -> Any:
+    def target(self, reference: Any) -> Any:
         """Resolve a reference; raise LookupError if it points outside of the schema."""
         if not isinstance(reference, str) or reference[:2] not in {"#", "#/"}:
             raise LookupError(reference)

@@ -31,7 +31,7 @@ from discovery.calls._permission import (
     waits_for_review,
 )
 from discovery.calls.approval_queue import check_queue_limit, lock_queue_of
-from discovery.calls.argument_check import check_arguments, leave_out_nulls
+from discovery.calls.argument_check import check_arguments, read_arguments
 from discovery.calls.arguments import accept_former_names, hash_of, serialize_arguments
 from discovery.calls.queries import target_of
 from discovery.calls.quotas import check_application_limits, check_call_limit, check_quotas
@@ -238,7 +238,7 @@ def _checked(capability: Capability, arguments: Any) -> JSONObject:
     if way_of(capability) == Way.PEGBOARD:  # the stored schema may be that of an older release
         tool = META_TOOLS[capability.full_name]
         schema, arguments = tool.input_schema, accept_former_names(tool, arguments)
-    arguments = leave_out_nulls(schema, arguments)
+    arguments = read_arguments(schema, arguments)
     check_arguments(schema, arguments)
     checked: JSONObject = arguments
     return checked

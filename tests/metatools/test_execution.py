@@ -1,5 +1,6 @@
 """Definitions and calls of meta-tools: arguments, rights, approval, and who carries them out."""
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acl.models import Space
+from catalog.formats.descriptors import JSONObject
 from catalog.models import Rule
 from catalog.readiness.obstacles import OWN_INTEGRATIONS
 from catalog.token_counter import estimate_tokens
@@ -19,7 +21,7 @@ from discovery.calls.argument_check import (
     MOST_DEFECTS,
     ArgumentsRefusedError,
     check_arguments,
-    leave_out_nulls,
+    read_arguments,
 )
 from discovery.calls.execution import MOST_CONTENT, NotFoundError, execute
 from discovery.metatools.registry import EXPLORING, META_TOOLS, MetaTool
@@ -51,7 +53,7 @@ def test_checked_arguments_are_handed_back(people: People, mail: Any) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "argument"),
-    [({}, "to"), ({"to": 1}, "to"), ({"to": "bob", "times": "2"}, "times"),
+    [({}, "to"), ({"to": 1}, "to"), ({"to": "bob", "times": "two"}, "times"),
      ({"to": "bob", "cc": "eve"}, "cc"), (["bob"], "")],
 )  # fmt: skip
 def test_wrong_argument_is_named(people: People, mail: Any, arguments: Any, argument: str) -> None:
@@ -118,7 +120,7 @@ def test_call_by_rest_names_the_wrong_argument(people: People, mail: Any) -> Non
     body: dict[str, Any] = {"user": "alice", "name": "gmail__mail", "arguments": {"to": "bob"}}
 
     done = client.post("/api/v1/execute", body, content_type="application/json")
-    body["arguments"] = {"to": "bob", "times": "2"}
+    body["arguments"] = {"to": "bob", "times": "two"}
     wrong = client.post("/api/v1/execute", body, content_type="application/json")
     body["name"] = "gmail__mails"
     near = client.post("/api/v1/execute", body, content_type="application/json")
@@ -301,7 +303,7 @@ BOOKING: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", [*BOOKING["properties"], "unknown"])
 def test_null_stays_only_where_it_is_needed_or_allowed(name: str) -> None:
-    kept = leave_out_nulls(BOOKING, {name: None})
+    kept = read_arguments(BOOKING, {name: None})
 
     assert (name in kept) == (name in ("guests", "until", "colour", "size", "unknown"))
 
@@ -309,16 +311,16 @@ def test_null_stays_only_where_it_is_needed_or_allowed(name: str) -> None:
 def test_nulls_of_strict_clients_are_left_out_before_the_check() -> None:
     room = {"floor": None, "any": None}
 
-    kept = leave_out_nulls(BOOKING, {"guests": 2, "note": None, "tags": None, "room": room})
+    kept = read_arguments(BOOKING, {"guests": 2, "note": None, "tags": None, "room": room})
 
     check_arguments(BOOKING, kept)
     assert kept == {"guests": 2, "room": {"any": None}}
-    assert refusal(BOOKING, leave_out_nulls(BOOKING, {"guests": None})) != ""
+    assert refusal(BOOKING, read_arguments(BOOKING, {"guests": None})) != ""
 
 
 @pytest.mark.parametrize("schema", [None, {}, {"properties": None}, {"properties": {"a": None}}])
 def test_nulls_stay_where_no_schema_says_anything(schema: dict[str, Any] | None) -> None:
-    assert leave_out_nulls(schema, {"a": None}) == {"a": None}
+    assert read_arguments(schema, {"a": None}) == {"a": None}
 
 
 JSON = "application/json"
@@ -463,3 +465,82 @@ def test_integrations_of_own_tools_are_those_that_pegboard_answers_itself() -> N
     own = {name.partition("__")[0] for name in META_TOOLS if "__" in name}
 
     assert own == set(OWN_INTEGRATIONS)
+
+
+ROW = {
+    "type": "object",
+    "required": ["a"],
+    "properties": {"a": {"type": "integer"}, "b": {"type": "string"}},
+}
+# Each way in which a schema has an object, by the schema of the argument `it`.
+WITHIN: dict[str, tuple[JSONObject, Callable[[Any], Any]]] = {
+    "itself": (ROW, lambda row: row),
+    "reference": ({"$ref": "#/$defs/row"}, lambda row: row),
+    "allOf": ({"allOf": [{"type": "object"}, {"$ref": "#/$defs/row"}]}, lambda row: row),
+    "anyOf": ({"anyOf": [{"$ref": "#/$defs/row"}, {"type": "null"}]}, lambda row: row),
+    "list": ({"type": "array", "items": ROW}, lambda row: [row, row]),
+    "object": ({"type": "object", "properties": {"x": ROW}}, lambda row: {"x": row}),
+}
+# What a model may write for each type, and what it means; None for what it does not mean.
+MEANT = [
+    *(
+        ("integer", " 12 ", 12),
+        ("integer", "1.5", None),
+        ("number", "1.5", 1.5),
+        ("number", "-3", -3),
+    ),
+    *(
+        ("boolean", "true", True),
+        ("boolean", "yes", None),
+        ("boolean", "1", None),
+        ("integer", "", None),
+    ),
+    *(("object", '{"k": 1}', {"k": 1}), ("object", "[1]", None), ("array", "[1, 2]", [1, 2])),
+    *(
+        ("array", "{}", None),
+        ("object", "{k: 1}", None),
+        ("integer", "1e9", None),
+        ("integer", "0x1", None),
+    ),
+    *(("string", "12", "12"), ("string", "true", "true"), ("string", "{}", "{}")),
+    *((["integer", "string"], "12", "12"), (["integer", "null"], "12", 12)),
+]
+
+
+@pytest.mark.parametrize("within", WITHIN)
+def test_arguments_are_read_as_meant_wherever_they_are(within: str) -> None:
+    schema, around = WITHIN[within]
+    whole = {"type": "object", "properties": {"it": schema}, "$defs": {"row": ROW}}
+
+    meant = read_arguments(whole, {"it": around({"a": "7", "b": None})})
+
+    assert meant == {"it": around({"a": 7})}
+    check_arguments(whole, meant)
+    # Once read, they stay: what is approved is what is sent.
+    assert read_arguments(whole, meant) == meant
+
+
+@pytest.mark.parametrize("in_text", [False, True])
+@pytest.mark.parametrize(("kind", "text", "meaning"), MEANT)
+def test_text_is_what_it_has_where_the_schema_takes_no_text(
+    kind: Any, text: str, meaning: Any, in_text: bool
+) -> None:
+    schema: JSONObject = {"type": "object", "properties": {"it": {"type": kind}}}
+    if in_text:
+        schema = {"type": "object", "properties": {"all": schema}}
+
+    given_text = {"it": text}
+    read = read_arguments(schema, {"all": json.dumps(given_text)} if in_text else given_text)
+
+    expected = {"it": text if meaning is None else meaning}
+    assert read == ({"all": expected} if in_text else expected)
+    if meaning is None:
+        assert refusal(schema, read) != ""
+    else:
+        check_arguments(schema, read)
+
+
+def test_choices_are_never_read_otherwise() -> None:
+    schema = {"type": "object", "properties": {"it": {"type": "integer", "enum": [1, 2]}}}
+
+    assert read_arguments(schema, {"it": "1"}) == {"it": "1"}

@@ -16,7 +16,7 @@ from catalog.formats.openapi.api_security import Credentials
 from catalog.formats.readers.openapi import read_api
 from catalog.models import Integration
 from catalog.servers.secrets.store import as_pasted
-from discovery.calls.argument_check import check_arguments, leave_out_nulls
+from discovery.calls.argument_check import check_arguments, read_arguments
 from marketplace.additions.recognition import document_places, recognise
 from marketplace.additions.requests import add
 from tests.formats.folders import SHARED, needs_shared, write
@@ -96,7 +96,7 @@ def settings(given: Given, folder: Path, by: User) -> None:
 
 
 def null(given: Given, folder: Path, by: User) -> None:
-    arguments = leave_out_nulls(given["schema"], given["arguments"])
+    arguments = read_arguments(given["schema"], given["arguments"])
     check_arguments(given["schema"], arguments)
     assert arguments == {"guests": 2}
 
