@@ -219,7 +219,7 @@ def hint_at_names(name: str, names: Sequence[str]) -> str:
     if not names:
         return "."
     parts = _words(name)
-    alike = [each for each in names if parts & _words(each)]
+    alike = [candidate for candidate in names if parts & _words(candidate)]
     alike = alike[:2] or get_close_matches(name, names, 1, cutoff=0.75)
     return f". Do you mean {' or '.join(alike)}?" if alike else f"; there are: {', '.join(names)}."
 

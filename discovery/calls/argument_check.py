@@ -95,9 +95,10 @@ def _sentence_of(kind: Any, message: str) -> str:
     if isinstance(options := getattr(kind, "options", None), list):
         return f"It must be one of {', '.join(write_json(option) for option in options)}."
     errors = [shape[0] for shape in getattr(kind, "context", None) or () if shape]
-    types = [getattr(each, "types", None) for each in [kind, *(error.kind for error in errors)]]
-    if all(types if not errors else types[1:]):
-        names = dict.fromkeys(name for each in types for name in each or ())
+    kinds = [error.kind for error in errors] or [kind]
+    types = [getattr(of_shape, "types", ()) for of_shape in kinds]
+    if all(types):
+        names = dict.fromkeys(name for several in types for name in several)
         return f"It must be of type {' or '.join(names)}."
     text = " and ".join(dict.fromkeys(error.message for error in errors)) or message
     return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")

@@ -185,7 +185,8 @@ def _post(request: PageRequest, frame: Frame, caller: Caller, mine: MyTool) -> H
         call_id = _run(request, caller, mine, filled)
     except ArgumentsRefusedError as refused:
         marked = [
-            not filled.as_json and mark_problem(filled.form, *each) for each in refused.defects
+            not filled.as_json and mark_problem(filled.form, path, reason)
+            for path, reason in refused.defects
         ]
         if not all(marked):
             filled.problem = str(refused)
