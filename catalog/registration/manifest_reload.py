@@ -236,7 +236,14 @@ def reload_manifests(
     for taken in take_over(claims.winners, before):
         record(by=by, action="manifest.takeover", target=taken.full_name, details=taken.details)
     registered = register(
-        _loaded(claims), by=by, source=SOURCE, origin=Origin.MANIFEST, came_from=CAME_FROM
+        Loaded(
+            tuple(winner.integration for winner in claims.winners),
+            tuple(winner.capability for winner in claims.winners),
+        ),
+        by=by,
+        source=SOURCE,
+        origin=Origin.MANIFEST,
+        came_from=CAME_FROM,
     )
     holders = {**claims.kept, **find_stored(claims.winners)}
     report = ReloadReport(
@@ -330,13 +337,6 @@ def _claimed_names(manifest: ManifestRead, keeps: Capability | None) -> tuple[st
         capability = manifest.declared.capability
         return capability.identifier, f"integration {capability.integration}"
     return ()
-
-
-def _loaded(claims: Claims) -> Loaded:
-    return Loaded(
-        tuple(winner.integration for winner in claims.winners),
-        tuple(winner.capability for winner in claims.winners),
-    )
 
 
 def _record_each(names: Collection[str], *, by: User | None, action: str) -> None:

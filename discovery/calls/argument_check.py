@@ -74,7 +74,9 @@ def _defects_of(error: Any, schema: JSONObject) -> Iterator[tuple[str, str]]:
     if isinstance(missing, str):
         yield _shorten(".".join([*place, missing])), "It is required."
     elif unexpected := getattr(kind, "unexpected", None):
-        names = _names_at(schema, place)
+        # The arguments that a schema names at the top; deeper ones may be by reference.
+        properties = schema.get("properties") if not place else None
+        names = list(properties) if isinstance(properties, dict) else []
         for name in unexpected:
             yield (
                 _shorten(".".join([*place, str(name)])),
@@ -82,12 +84,6 @@ def _defects_of(error: Any, schema: JSONObject) -> Iterator[tuple[str, str]]:
             )
     else:
         yield _shorten(".".join(place)), _shorten(_sentence_of(kind, error.message))
-
-
-def _names_at(schema: JSONObject, place: list[str]) -> list[str]:
-    """Return the arguments that a schema names at the top; deeper ones may be by reference."""
-    properties = schema.get("properties") if not place else None
-    return list(properties) if isinstance(properties, dict) else []
 
 
 def _sentence_of(kind: Any, message: str) -> str:

@@ -374,7 +374,8 @@ def _store(call: Call, caller: Caller, capability: Capability) -> tuple[Call, bo
             else:
                 call.save(force_insert=True)
             if call.acts_for_other:
-                _record_acting(call)
+                details = {"call": str(call.pk), "arguments": call.arguments_hash}
+                record(by=None, action="call.acted_for", target=target_of(call), details=details)
     except IntegrityError:
         earlier = _find_earlier(call, caller)
         if earlier is None:
@@ -385,11 +386,6 @@ def _store(call: Call, caller: Caller, capability: Capability) -> tuple[Call, bo
     if call.state == State.WAITING:
         call.refresh_from_db(fields=["expires_at"])
     return call, True, notice
-
-
-def _record_acting(call: Call) -> None:
-    details = {"call": str(call.pk), "arguments": call.arguments_hash}
-    record(by=None, action="call.acted_for", target=target_of(call), details=details)
 
 
 def _find_earlier(call: Call, caller: Caller) -> Call | None:

@@ -204,23 +204,19 @@ def _add(
     # Estimate the tokens of the definitions and of the prompt.
     tools_text = write_json(question.tools, ensure_ascii=False, compact=False)
     counter = token_counter()
+    # Count the definitions; Gemini has a list of them inside.
     row = ModelRequest.objects.create(
         message=message,
         purpose=purpose,
         step=len(question.rounds) + 1,
         model_id=model.model_id,
         body=body,
-        tools=_count(question.tools),
+        tools=sum(len(tool.get("functionDeclarations", (tool,))) for tool in question.tools),
         tools_tokens=counter.count(tools_text if question.tools else "")
         + counter.count(question.prompt),
     )
     send_on_commit(ASK_MODEL, row.pk)
     return row
-
-
-def _count(tools: list[dict[str, Any]]) -> int:
-    """Count the definitions; Gemini has a list of them inside."""
-    return sum(len(tool.get("functionDeclarations", (tool,))) for tool in tools)
 
 
 # States of messages, changed by compare-and-set: of two that end one, one does.

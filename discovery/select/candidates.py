@@ -133,8 +133,10 @@ def _statement(
     """Build the statement; the text is the same for the same arguments, so it is prepared once."""
     limit = NEAREST if texts == 1 else NEAREST_OF_SEVERAL
     by_server = vectors >= FEWEST_OF_SEVERAL and index is None
+    distances = [f"e.vector <=> %(v{i})s::vector" for i in range(vectors)]
     near = _NEAR.format(
-        distance=_smallest([f"e.vector <=> %(v{i})s::vector" for i in range(vectors)]), limit=limit
+        distance=distances[0] if len(distances) == 1 else f"LEAST({', '.join(distances)})",
+        limit=limit,
     )
     worded = _WORDED.format(limit=limit)
     arms = [near, worded] if vectors else [worded]
@@ -210,10 +212,6 @@ def _server(vectors: int) -> str:
     cosines = ", ".join(f"1 - (mean.vector <=> %(v{i})s::vector)" for i in range(vectors))
     return f""",
        CASE WHEN vector_norm(mean.vector) > 0 THEN ARRAY[{cosines}]::float8[] END AS server"""
-
-
-def _smallest(distances: list[str]) -> str:
-    return distances[0] if len(distances) == 1 else f"LEAST({', '.join(distances)})"
 
 
 _ASKED_FOR = """usable AS MATERIALIZED (

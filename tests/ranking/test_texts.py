@@ -270,7 +270,6 @@ def test_everyday_words_get_what_tools_call_them(message: str, added: str) -> No
 @pytest.mark.parametrize("kept", ["wifi is hunter2", "call mum", "42"])
 @pytest.mark.parametrize(
     "begin", ["note: ", "Note to self: ", "take a note ", "jot down a note: ", "remember: "]
-    ["note: ", "Note to self: ", "take a note ", "jot down a note: ", "remember: ", "memo: "],
 )
 def test_note_is_kept_whatever_it_says(begin: str, kept: str) -> None:
     assert tasks_in_words_of_tools(begin + kept) == ("create a note to remember",)
