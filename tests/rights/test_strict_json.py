@@ -134,6 +134,8 @@ OTHERS = {
     "acl/platform/strict_json.py json.loads": "the strict parser",
     "acl/platform/stored_json.py json.loads": "jsonb, of which it replaces what cannot be read",
     "acl/platform/redis_circuit.py json.loads": OWN,
+    "catalog/formats/loose_text.py json.loads": "a configuration with a plain value twice, of "
+    "which the strict parser reads the result",
     "catalog/servers/oauth/_client_registration.py json.loads": OWN,
     "catalog/servers/oauth/tokens.py json.loads": OWN,
     "catalog/servers/oauth/sign_in.py json.loads": OWN,
