@@ -27,18 +27,7 @@ def safe_html(markdown: str) -> SafeString:
     if markdown.count("[") > _MOST_BRACKETS:
         return format_html("<pre>{}</pre>", markdown)
     parser = MarkdownIt("commonmark", {"html": False})
-    if _count_possible_cells(markdown) <= _MOST_CELLS:
-        parser.enable("table")
-    tokens = parser.parse(markdown)
-    for token in tokens:
-        if token.type in {"heading_open", "heading_close"}:
-            token.tag = f"h{min(6, int(token.tag[1]) + _OUTLINE)}"
-    html = parser.renderer.render(tokens, parser.options, {})
-    return mark_safe(_clean(html))  # noqa: S308 - cleaned just now
-
-
-def _count_possible_cells(markdown: str) -> int:
-    """Return the most cells that tables could have: one ends with an empty line at the latest."""
+    # The most cells that tables could have: one ends with an empty line at the latest.
     cells = rows = widest = 0
     for line in (*markdown.splitlines(), ""):
         if line.strip():
@@ -46,7 +35,14 @@ def _count_possible_cells(markdown: str) -> int:
             continue
         cells += rows * (widest + 1) if widest else 0
         rows = widest = 0
-    return cells
+    if cells <= _MOST_CELLS:
+        parser.enable("table")
+    tokens = parser.parse(markdown)
+    for token in tokens:
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = f"h{min(6, int(token.tag[1]) + _OUTLINE)}"
+    html = parser.renderer.render(tokens, parser.options, {})
+    return mark_safe(_clean(html))  # noqa: S308 - cleaned just now
 
 
 def _clean(html: str) -> str:

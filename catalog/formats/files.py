@@ -162,7 +162,13 @@ class PlainScalar(str):
 def resolve_types(value: Any) -> Any:
     """Resolve plain scalars as YAML 1.2 types: `no` and `1:30` stay texts, `2` is a number."""
     if isinstance(value, PlainScalar):
-        return _typed_scalar(value)
+        if value in _YAML_CONSTANTS:
+            return _YAML_CONSTANTS[value]
+        if _INTEGER.fullmatch(value):
+            return int(value)
+        if _FLOAT.fullmatch(value):
+            return float(value)
+        return str(value)
     if isinstance(value, dict):
         return {str(key): resolve_types(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -190,16 +196,6 @@ _YAML_CONSTANTS: dict[str, bool | None] = {
 }  # fmt: skip
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]{1,18}|[0-9]{1,18}(?:\.[0-9]{0,18})?)(?:[eE][-+]?[0-9]{1,2})?")
-
-
-def _typed_scalar(scalar: PlainScalar) -> Any:
-    if scalar in _YAML_CONSTANTS:
-        return _YAML_CONSTANTS[scalar]
-    if _INTEGER.fullmatch(scalar):
-        return int(scalar)
-    if _FLOAT.fullmatch(scalar):
-        return float(scalar)
-    return str(scalar)
 
 
 class _TextLoader(yaml.CSafeLoader):

@@ -63,13 +63,8 @@ def _is_vector(kind: str, path: str) -> bool:
 
 def _rank(icon: Mapping[str, Any]) -> tuple[bool, bool, int]:
     """Prefer icons for light grounds, then the smallest that is large enough, then the largest."""
-    side = _side(icon.get("sizes"))
-    too_small = 0 < side < SIDE
-    return str(icon.get("theme") or "") == "dark", too_small, -side if too_small else side
-
-
-def _side(sizes: Any) -> int:
-    """Return the declared side that fits best, or 0 where none is declared."""
+    # The declared side that fits best, or 0 where none is declared.
+    sizes = icon.get("sizes")
     listed = sizes if isinstance(sizes, list) else [sizes]
     sides = [
         min(int(match[1]), int(match[2]))
@@ -77,4 +72,6 @@ def _side(sizes: Any) -> int:
         if isinstance(size, str) and (match := _SIZE.fullmatch(size.strip()))
     ]
     enough = [side for side in sides if side >= SIDE]
-    return min(enough) if enough else max(sides, default=0)
+    side = min(enough) if enough else max(sides, default=0)
+    too_small = 0 < side < SIDE
+    return str(icon.get("theme") or "") == "dark", too_small, -side if too_small else side

@@ -68,19 +68,15 @@ def _walk_manifests(folder: Path, manifests: FoundSources, limits: Limits, *, de
             manifests.report(folder, f"is past the limit of {limits.folder_files:,} files")
             return
         manifests.files.append(file)
-    _report_linked_folders(folder, manifests)
-    for inner in folders:
-        _walk_manifests(inner, manifests, limits, depth=depth + 1)
-
-
-def _report_linked_folders(folder: Path, sources: FoundSources) -> None:
-    """Report linked folders: developers often link a tool's folder here and expect it to load."""
+    # Report linked folders: developers often link a tool's folder here and expect it to load.
     with contextlib.suppress(OSError):  # _list_folder has reported it
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
             if entry.is_symlink() and entry.is_dir():
-                sources.report(
+                manifests.report(
                     Path(entry.path), "is a link to a folder, and links are not followed"
                 )
+    for inner in folders:
+        _walk_manifests(inner, manifests, limits, depth=depth + 1)
 
 
 def _walk(

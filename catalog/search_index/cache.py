@@ -16,7 +16,6 @@ from acl.platform.database_connections import rows_of
 from catalog.search_index.rows import (
     LABEL_SQL,
     IndexLabel,
-    RelationIndex,
     SearchIndex,
     StoredEdge,
     build_relation_index,
@@ -55,6 +54,12 @@ def load_index(model: str, most: int) -> SearchIndex | None:
     matrix, embedded = _matrix(model, places)
     servers = np.unique([server for *_, server in names], return_inverse=True)[1]
     words = [(places[pk], sent) for pk, sent in _rows(_WORDS) if pk in places]
+    edges = (
+        StoredEdge(places[source], places[target], *rest)
+        for source, target, *rest in _rows(_EDGES)
+        if source in places and target in places
+    )
+    traits = [(places[pk], name) for pk, name in _rows(_TRAITS) if pk in places]
     return SearchIndex(
         label=label,
         model=model,
@@ -64,7 +69,7 @@ def load_index(model: str, most: int) -> SearchIndex | None:
         embedded=embedded,
         servers=servers.astype(np.int32),
         words=build_word_index(len(ids), words),
-        relations=_relations(places),
+        relations=build_relation_index(edges, traits),
     )
 
 
@@ -78,16 +83,6 @@ def _matrix(model: str, places: dict[int, int]) -> tuple[Any, Any]:
         matrix[place] = np.frombuffer(sent, ">f4", dimension, _HEADER)
         embedded[place] = True
     return normalized(matrix), embedded
-
-
-def _relations(places: dict[int, int]) -> RelationIndex:
-    edges = (
-        StoredEdge(places[source], places[target], *rest)
-        for source, target, *rest in _rows(_EDGES)
-        if source in places and target in places
-    )
-    traits = [(places[pk], name) for pk, name in _rows(_TRAITS) if pk in places]
-    return build_relation_index(edges, traits)
 
 
 def _rows(statement: str, **parameters: Any) -> list[Any]:

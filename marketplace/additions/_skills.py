@@ -34,7 +34,17 @@ def store_skill(row: Addition, members: Sequence[ArchiveFile | Defect], digest: 
 
     `digest` is that of the archive. Nothing of it is run. Raises RefusedError if it has no skill.
     """
-    _store(row, *_read(row, members, digest))
+    contents = {
+        PurePosixPath(member.path): member.content
+        for member in members
+        if isinstance(member, ArchiveFile)
+    }
+    left_out = [member for member in members if isinstance(member, Defect)]
+    places = [path for path in contents if skill.is_skill_file(path.name)]
+    if len(places) != 1:
+        raise RefusedError(f"has {len(places)} files SKILL.md; a skill has one")
+    offer, defects = _offer_of(row, contents, places[0], digest)
+    _store(row, offer, [*left_out, *defects])
 
 
 def store_pasted_skill(row: Addition, text: str) -> None:
@@ -59,22 +69,6 @@ def _store(row: Addition, offer: Offer, left_out: list[Defect]) -> None:
     if left_out:
         reasons = "; ".join(f"{defect.file} {defect.reason}" for defect in left_out[:_MOST_TOLD])
         row.message += f"\nLeft out: {len(left_out):,} ({reasons})."
-
-
-def _read(
-    row: Addition, members: Sequence[ArchiveFile | Defect], digest: str
-) -> tuple[Offer, list[Defect]]:
-    contents = {
-        PurePosixPath(member.path): member.content
-        for member in members
-        if isinstance(member, ArchiveFile)
-    }
-    left_out = [member for member in members if isinstance(member, Defect)]
-    places = [path for path in contents if skill.is_skill_file(path.name)]
-    if len(places) != 1:
-        raise RefusedError(f"has {len(places)} files SKILL.md; a skill has one")
-    offer, defects = _offer_of(row, contents, places[0], digest)
-    return offer, [*left_out, *defects]
 
 
 def _offer_of(

@@ -148,7 +148,14 @@ def _remove_rules(
             for rule in rules if effect not in effects_by_key.get(key, ()) else ():
                 remove_rule(by=work.by, rule=rule)
     for limit in list_kept_rules():
-        key = _key_of(limit)
+        key = RuleKey(
+            limit.space.group.name if limit.space else "",
+            limit.space.slug if limit.space else "",
+            "" if limit.full_name else limit.integration,
+            limit.full_name,
+            limit.group.name if limit.group else "",
+            limit.user.username if limit.user else "",
+        )
         in_section = key.user in pruned_people if key.user else key.group in pruned_groups
         decided = key in effects_by_key or (work.prune and in_section)
         if decided and limit.effect not in effects_by_key.get(key, ()):
@@ -176,17 +183,6 @@ def _prune_people(work: FileRun) -> None:
         for field, granted in (("integrations", slugs), ("tools", names)):
             for name in granted:
                 revoke(by=work.by, target=_granted(field, name), user=person)
-
-
-def _key_of(limit: KeptLimit) -> RuleKey:
-    return RuleKey(
-        limit.space.group.name if limit.space else "",
-        limit.space.slug if limit.space else "",
-        "" if limit.full_name else limit.integration,
-        limit.full_name,
-        limit.group.name if limit.group else "",
-        limit.user.username if limit.user else "",
-    )
 
 
 def _stored_rules() -> dict[RuleKey, dict[int, list[Rule]]]:

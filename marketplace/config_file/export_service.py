@@ -128,7 +128,14 @@ def _groups() -> list[Values]:
     spaces = _spaces()
     integrations = _granted(IntegrationGroupPermission, "group", "slug")
     tools = _granted(CapabilityGroupPermission, "group", "full_name")
-    rules = _rules()
+    # The rules that are for no single person, by group.
+    entries: dict[int, list[Values]] = defaultdict(list)
+    for rule in (*_stored_rules().filter(user=None), *_kept_rules().filter(user=None)):
+        entry = _rule_entry(rule)
+        if rule.group is not None:
+            entry["group"] = rule.group.name
+        entries[rule.space.group_id].append(entry)
+    rules = defaultdict(list, {pk: _distinct(some) for pk, some in entries.items()})
     return [
         {
             "name": group.name,
@@ -183,17 +190,6 @@ def _granted(table: type[Model], subject: str, name: str) -> dict[int, list[str]
     for pk, granted in sorted(set(rows)):
         names_by_subject[pk].append(granted)
     return names_by_subject
-
-
-def _rules() -> dict[int, list[Values]]:
-    """Return the rules that are for no single person, by group."""
-    entries: dict[int, list[Values]] = defaultdict(list)
-    for rule in (*_stored_rules().filter(user=None), *_kept_rules().filter(user=None)):
-        entry = _rule_entry(rule)
-        if rule.group is not None:
-            entry["group"] = rule.group.name
-        entries[rule.space.group_id].append(entry)
-    return defaultdict(list, {pk: _distinct(some) for pk, some in entries.items()})
 
 
 def _stored_rules() -> Any:

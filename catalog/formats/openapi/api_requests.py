@@ -54,7 +54,13 @@ def build_request(
     """
     path, query = str(sending["path"]), list[tuple[str, str]]()
     headers, cookies = {"accept": "application/json, */*;q=0.5"}, dict(credentials.cookies)
-    taken = _taken_names(sending, credentials)
+    # The names of query parameters that others have: the declared ones, and the key's.
+    declared = {
+        parameter["name"]
+        for parameter in sending.get("parameters") or ()
+        if parameter["in"] == "query"
+    }
+    taken = declared | set(credentials.query)
     for parameter in sending.get("parameters") or ():
         argument = parameter["argument"]
         if argument not in arguments or arguments[argument] is None:
@@ -229,16 +235,6 @@ def _path_part(parameter: JSONObject, value: Any) -> str:
             return "".join(f";{part}" if is_object else f";{name}={part}" for part in quoted)
         return f";{name}={','.join(quoted)}"
     return quote(plain, safe="=" if explode and isinstance(value, dict) else "")
-
-
-def _taken_names(sending: JSONObject, credentials: Credentials) -> set[str]:
-    """Return the names of query parameters that others have: the declared ones, and the key's."""
-    declared = {
-        parameter["name"]
-        for parameter in sending.get("parameters") or ()
-        if parameter["in"] == "query"
-    }
-    return declared | set(credentials.query)
 
 
 def _refuse_reserved(argument: str, parameter: JSONObject, credentials: Credentials) -> None:

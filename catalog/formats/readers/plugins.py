@@ -32,7 +32,13 @@ def recognises(value: Any) -> bool:
         return False
     if isinstance(value.get("plugins"), list):
         return True
-    return _is_plugin(value)
+    if not isinstance(value.get("name"), str) or not isinstance(value.get("description"), str):
+        return False
+    extra = value.keys() - {"name", "description", "version"}
+    return not extra or bool(
+        # A package.json has a name and a description too, but also scripts or dependencies.
+        extra & _PLUGIN_KEYS and not extra & {"dependencies", "scripts", "main"}
+    )
 
 
 def read(document: Document) -> Loaded:
@@ -49,16 +55,6 @@ def read(document: Document) -> Loaded:
     # An agent of Kiro and a plugin of Claude Code have their servers in the same file.
     inner = replace(document, value={"mcpServers": servers}, integration=None)
     return Loaded((plugin, *mcp_json.read(inner).integrations))
-
-
-def _is_plugin(value: dict[str, Any]) -> bool:
-    if not isinstance(value.get("name"), str) or not isinstance(value.get("description"), str):
-        return False
-    extra = value.keys() - {"name", "description", "version"}
-    return not extra or bool(
-        # A package.json has a name and a description too, but also scripts or dependencies.
-        extra & _PLUGIN_KEYS and not extra & {"dependencies", "scripts", "main"}
-    )
 
 
 def _marketplace(document: Document) -> Loaded:
