@@ -34,7 +34,7 @@ _QUOTED = re.compile('["\u201c\u201e\u00ab].*?["\u201c\u201d\u00bb]')
 # Sums as people write them. A hyphen or a slash alone is in dates, ranges and "24/7", too.
 _NUMBER = r"[$€£]?\d[\d.,]*+"
 _SUM = re.compile(
-    rf"""(?<![\w/:-]){_NUMBER}(?:%\ (?:off|of)\ |%?\)?\ ?
+    rf"""(?<![\w.,/:-]){_NUMBER}(?:%\ (?:off|of)\ |%?\)?\ ?
         (?:[+*×÷^]|\*\*|(?:plus|minus|times|divided\ by|multiplied\ by)\ ))\ ?\(?{_NUMBER}
         (?!\ (?:day|week|month|year|hour|minute)s?\b)
     |\b(?:what(?:\ i|'?)s|calculate|compute|how\ much\ is|work\ out)

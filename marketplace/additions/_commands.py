@@ -115,7 +115,7 @@ def split_commands(text: str) -> list[list[str]]:
     A line that ends with a backslash goes on, and so does one within quotes. Variables that are
     exported belong to what follows.
     """
-    joined = re.sub(r"[ \t]*[\\^`][ \t]*\r?\n\s*", " ", text)
+    joined = re.sub(r"(?<![ \t])[ \t]*+[\\^`][ \t]*+\r?\n\s*+", " ", text)
     commands: list[list[str]] = []
     exported: list[str] = []
     waiting = ""

@@ -87,6 +87,11 @@ ELSEWHERE = (
         "tests/icons/test_marks.py::test_marks_are_drawn_from_a_package",
     ),
     Elsewhere(
+        r"make pictures",
+        "it draws what stands in the README; a test draws the same and compares",
+        "tests/screens/test_pictures.py::test_readme_and_main_pages_are_as_the_product_answers",
+    ),
+    Elsewhere(
         r"make screenshots( OUT=\S+)?",
         "it takes minutes; the test that takes the pictures looks at the same pages in every run",
         "tests/screens/test_every_page.py::test_every_page",
