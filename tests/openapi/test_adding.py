@@ -199,7 +199,7 @@ def test_private_address_is_refused_at_once(client: Client, url: str) -> None:
     answer = paste(client, url)
 
     assert answer.status_code == 422
-    assert "This address is not allowed" in answer.content.decode()
+    assert "This address is not public" in answer.content.decode()
     assert not Addition.objects.exists()
 
 

@@ -1,7 +1,6 @@
 """`manage.py broker`: the process that alone has the encryption keys."""
 
 import ctypes
-import os
 import signal
 import sys
 from argparse import ArgumentParser
@@ -46,8 +45,7 @@ class Command(BaseCommand):
             publish_sealing_key(Path(settings.PEGBOARD_SEALING_KEY), newest)
         if not publish:
             # As the first process of a container it gets no signal that it does not handle.
-            # It keeps nothing that would have to be written, so it ends at once.
-            signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
             serve(Path(settings.PEGBOARD_BROKER), supervisor=supervisor)
 
 
