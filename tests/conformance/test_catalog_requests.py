@@ -239,8 +239,8 @@ def test_skills_of_servers_pass_with_digests_that_hold_and_none_that_needs_a_rev
         once = ask(key, "skills/get", {"uri": skill["uri"]}, path=path).json()["result"]["skill"]
         assert once["resources"] == skill["resources"]
         for file in skill["resources"]:
-            asked = {"uri": file["uri"]}
-            [content] = ask(key, "resources/read", asked, path=path).json()["result"]["contents"]
+            params = {"uri": file["uri"]}
+            [content] = ask(key, "resources/read", params, path=path).json()["result"]["contents"]
             body = content["text"].encode()
             assert content["uri"] == file["uri"]
             assert (len(body), f"sha256:{sha256(body).hexdigest()}") == (

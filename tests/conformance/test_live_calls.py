@@ -148,10 +148,10 @@ def test_call_that_outlasts_the_wait_is_held_by_a_stream(
     """Hold it without a progress token, too; who waits for nothing is answered at once."""
     settings.PEGBOARD_CALL_WAIT_SECONDS = wait
     params = {"name": "test_slow", "arguments": {"seconds": wait + 1}, "_meta": ENVELOPE}
-    named = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "test_slow"}
+    headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "test_slow"}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
-    newer = send(key_of(people), message, {**STREAM, **named}, NEWER)
+    newer = send(key_of(people), message, {**STREAM, **headers}, NEWER)
 
     if wait:
         newer_last = Stream(newer).rest()[-1]["result"]

@@ -460,8 +460,8 @@ def test_variables_of_a_container_are_passed_on_by_name(
     assert server.slug == name
     passed = [word for name_of in (*environment, "API_TOKEN") for word in ("-e", name_of)]
     assert server.command == ("docker", "run", "-i", *passed, f"acme/{name}:1")
-    told = " ".join(defect.reason for defect in read.left_out)
-    assert all(f"has {option}," in told for option in ("-d", "-t", "--name", "-p"))
+    reasons = " ".join(defect.reason for defect in read.left_out)
+    assert all(f"has {option}," in reasons for option in ("-d", "-t", "--name", "-p"))
 
 
 WRITTEN = (

@@ -137,13 +137,13 @@ def test_hidden_skills_are_as_those_that_never_were(
 def test_lost_right_takes_the_skill_away(
     people: People, skills: list[Capability], key: str
 ) -> None:
-    entry = next(one for one in listed(key) if NAMES[0] in one["uri"])
+    entry = next(file for file in listed(key) if NAMES[0] in file["uri"])
     take_away(skills[0].integration, people.support)
 
     assert entry not in listed(key)
     assert error(ask_modern(key, "skills/get", {"uri": entry["uri"]}))[1] == -32602
-    named = {"Mcp-Name": entry["uri"]}
-    assert error(ask_modern(key, "resources/read", {"uri": entry["uri"]}, named))[1] == -32602
+    headers = {"Mcp-Name": entry["uri"]}
+    assert error(ask_modern(key, "resources/read", {"uri": entry["uri"]}, headers))[1] == -32602
 
 
 def test_extension_is_announced_to_who_has_a_skill_and_may_call(

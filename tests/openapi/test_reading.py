@@ -450,8 +450,8 @@ def test_document_in_files_is_the_whole(
     text = way(files, tmp_path) if len(files) > 1 else files["openapi.json"]
 
     api = read_api(parse_document(text), file="api.json")
-    assert {one.name: one.tool for one in api.operations} == {
-        one.name: one.tool for one in whole.operations
+    assert {operation.name: operation.tool for operation in api.operations} == {
+        operation.name: operation.tool for operation in whole.operations
     }
     assert (api.defects, api.integration.endpoint) == ((), whole.integration.endpoint)
     assert api.integration.required_secrets == whole.integration.required_secrets
@@ -482,7 +482,7 @@ def test_missing_part_costs_its_operations_and_is_named() -> None:
     api = read_api(parse_document(text), file="api.yaml")
 
     whole = read_api(parse_document(AS_YAML), file="api.yaml")
-    assert [one.name for one in api.operations] == [one.name for one in whole.operations]
+    assert [each.name for each in api.operations] == [each.name for each in whole.operations]
     assert any(defect.field == "lost/path.yaml" for defect in api.defects)
     assert any("not there" in defect.reason for defect in api.defects)
 

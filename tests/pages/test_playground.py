@@ -555,8 +555,8 @@ def test_a_row_leads_to_what_the_reader_can_do_with_it(
         integration=clock, action="now", display_name="Time now", description="Tell the time."
     )
 
-    asked = {"message": "tell the time now", **({"user": "alice"} if someone else {})}
-    page = as_admin.get("/", asked).content.decode()
+    query = {"message": "tell the time now", **({"user": "alice"} if someone else {})}
+    page = as_admin.get("/", query).content.decode()
 
     # As somebody else there is nothing to try, and what the application carries out runs not here.
     assert ('href="/tools/clock__now/try/"' in page) == (runs and not someone)

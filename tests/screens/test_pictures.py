@@ -121,8 +121,8 @@ def _answer_of(body: dict[str, Any]) -> dict[str, Any]:
 def _short(answer: dict[str, Any]) -> str:
     """Return the answer as the README has it: the first tool, and the figures."""
     first = answer["selected"][0]
-    shown = {name: first[name] for name in ("id", "full_name", "score", "reasons", "access")}
-    tool = json.dumps(shown, indent=2, ensure_ascii=False).splitlines()
+    shortened = {name: first[name] for name in ("id", "full_name", "score", "reasons", "access")}
+    tool = json.dumps(shortened, indent=2, ensure_ascii=False).splitlines()
     lines = ["{", '  "selected": [', *(f"    {line}" for line in tool[:-1])]
     lines[-1] += ","
     lines += ["      …", "    },", "    …", "  ],"]
