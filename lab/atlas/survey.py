@@ -40,13 +40,14 @@ class Finding:
 
 def survey(product: Product, package: AtlasPackage) -> Finding:
     """Install a package as an admin does, look at it, remove it, and install it once more."""
-    finding = _survey_once(product, package)
+    finding = survey_once(product, package)
     if finding.state != "fails":
-        finding.seconds_again = _survey_once(product, package, calls=False).seconds
+        finding.seconds_again = survey_once(product, package, calls=False).seconds
     return finding
 
 
-def _survey_once(product: Product, package: AtlasPackage, *, calls: bool = True) -> Finding:
+def survey_once(product: Product, package: AtlasPackage, *, calls: bool = True) -> Finding:
+    """Install a package, look at it, and remove it."""
     [addition] = product.post("/additions", {"what": package.configuration})
     if addition["state"] != "ready":
         return Finding(reason=addition["reason"] or "not_added", told=addition["message"])
@@ -76,11 +77,12 @@ def _start(product: Product, listing: str, package: AtlasPackage) -> Any:
     # No host is named: what was installed reaches nothing.
     wanted = {
         "listing": listing,
-        "confirmed": preview["digest"],
         "groups": [GROUP],
         "secrets": package.made_up(),
         "hosts": [],
     }
+    if preview["digest"]:  # else the version is looked up, and confirmed then
+        wanted["confirmed"] = preview["digest"]
     return product.post("/installations", wanted)
 
 
@@ -88,6 +90,9 @@ def _wait(product: Product, installation: Mapping[str, Any]) -> Any:
     deadline = time.monotonic() + _LONGEST
     while time.monotonic() < deadline:
         now = product.get(f"/installations/{installation['id']}")
+        if now["state"] == "configure" and now["command_digest"]:  # its version was looked up
+            seen = {"confirmed": now["command_digest"]}
+            product.post(f"/installations/{now['id']}/confirm", seen)
         if now["state"] in _ENDED:
             return now
         time.sleep(0.25)
