@@ -4,10 +4,11 @@ from django.urls import include, path
 
 from acl.people import account_pages
 from acl.web import design_page
+from catalog.access.pages import my_tools
 from catalog.runtime import pages
 from catalog.servers import secret_pages
 from discovery.applications import pages as application_pages
-from discovery.calls import approval_pages, my_tools_pages, policy_pages, try_pages
+from discovery.calls import approval_pages, policy_pages, try_pages
 from discovery.calls import pages as call_pages
 from discovery.chats import model_pages
 from discovery.chats import pages as chat_pages
@@ -35,9 +36,9 @@ urlpatterns = [
         model_pages.remove_chat_model,
         name="chat-model-remove",
     ),
-    path("tools/", my_tools_pages.my_tools, name="my-tools"),
+    path("tools/", my_tools.my_tools, name="my-tools"),
     path("tools/connect/", page.connect, name="connect"),
-    path("tools/requests/", my_tools_pages.requests, name="requests"),
+    path("tools/requests/", my_tools.requests, name="requests"),
     path("tools/connections/", secret_pages.my_secrets, name="my-secrets"),
     path("tools/connections/<slug:slug>/", secret_pages.my_secret, name="my-secret"),
     path("tools/connections/<slug:slug>/sign-in/", secret_pages.sign_in, name="my-sign-in"),
@@ -50,7 +51,7 @@ urlpatterns = [
         pages.decide,
         name="runtime-decide",
     ),
-    path("tools/<slug:full_name>/", my_tools_pages.tool, name="tool"),
+    path("tools/<slug:full_name>/", my_tools.tool, name="tool"),
     path("tools/<slug:full_name>/try/", try_pages.try_tool, name="try-tool"),
     path(
         "tools/<slug:full_name>/examples/<int:pk>/delete/",

@@ -185,13 +185,15 @@ def support_of(
 
 def rerank(
     ranked: Sequence[Ranked],
-    links: Sequence[relation_gains.RankedRelation],
+    relations: Sequence[relation_gains.RankedRelation],
     *,
     least: float,
     boost: float,
 ) -> list[Ranked]:
     """Rank again after related results have gained; irrelevant candidates stay as they are."""
-    gains = relation_gains.gains(_results(ranked, least), links, boost=boost) if links else {}
+    gains = (
+        relation_gains.gains(_results(ranked, least), relations, boost=boost) if relations else {}
+    )
     if not gains:
         return list(ranked)
     names = {item.candidate.pk: item.candidate.full_name for item in ranked}
@@ -259,7 +261,7 @@ def give_places(
     ]
     line = thresholds.line_up(competing, max_tools=most, threshold=least)
     placed = _placed(ranked, line[:most])
-    if not candidates.links or boost == 0:
+    if not candidates.relations or boost == 0:
         return placed, []
     needed = _needed(placed, candidates, least, boost)[: most // 2]
     if len(placed) + len(needed) > most:
@@ -280,12 +282,12 @@ def _needed(placed: Placed, candidates: Candidates, least: float, boost: float) 
     """Return missing dependencies and companions of relevant placed candidates, except twins."""
     parents = {item.candidate.pk: item for item, _ in placed if item.judged.score >= least}
     fingerprints = {item.candidate.fingerprint for item, _ in placed}
-    linked = {end for link in candidates.links for end in link[:2]}
+    related = {end for relation in candidates.relations for end in relation[:2]}
     others = (*candidates.found, *candidates.outside)
     outside = {
         candidate.pk: candidate
         for candidate in others
-        if candidate.pk in linked
+        if candidate.pk in related
         and candidate.fingerprint not in fingerprints
         and not needs_own_evidence(candidate)
     }
@@ -298,7 +300,7 @@ def _needed(placed: Placed, candidates: Candidates, least: float, boost: float) 
             parents[pulled.parent].candidate.full_name,
             pulled.kind == Kind.COMPOSED_WITH,
         )
-        for pulled in relation_gains.pull_in(scores, outside, candidates.links, boost=boost)
+        for pulled in relation_gains.pull_in(scores, outside, candidates.relations, boost=boost)
     ]
 
 
