@@ -95,6 +95,7 @@ def calls(request: PageRequest) -> HttpResponseBase:
     page = page_of_calls(matching, before=before, after=after, is_own=not everyone)
     count = count_calls(matching)
     live = request.GET.get("live") == "1" and not (before or after)
+    groups = Group.objects.all() if everyone else request.user.groups.all()
     context = {
         "form": form,
         "everyone": everyone,
@@ -105,7 +106,7 @@ def calls(request: PageRequest) -> HttpResponseBase:
         "filtered": not filters.is_empty,
         "live": live,
         "states": Call.State.choices,
-        "groups": _groups(request, everyone=everyone),
+        "groups": list(groups.order_by("name", "pk").values_list("name", flat=True)[:MOST_GROUPS]),
     }
     template = "calls/log.html" + ("#found" if request.htmx else "")
     return render_page(request, template, context, frame=frame_of(request))
@@ -200,8 +201,3 @@ def _find_listed(request: PageRequest, pk: UUID) -> Call | None:
 def _of_everyone(request: PageRequest) -> bool:
     """Return True if an admin looks at all calls, which is what admins begin with."""
     return request.user.is_staff and request.GET.get("whose") != "own"
-
-
-def _groups(request: PageRequest, *, everyone: bool) -> list[str]:
-    groups = Group.objects.all() if everyone else request.user.groups.all()
-    return list(groups.order_by("name", "pk").values_list("name", flat=True)[:MOST_GROUPS])

@@ -137,13 +137,11 @@ def _without_weaker_lookups(relations: Iterable[RankedRelation]) -> Iterator[Ran
     for relation in relations:
         if relation.kind != Kind.DEPENDS_ON or not 0 < relation.weight <= MOST_WEIGHT:
             yield relation
-        elif (heaviest := best.get(relation.source)) is None or _precedes(relation, heaviest):
+        elif (heaviest := best.get(relation.source)) is None or (
+            (-relation.weight, relation.target) < (-heaviest.weight, heaviest.target)
+        ):
             best[relation.source] = relation
     yield from best.values()
-
-
-def _precedes(relation: RankedRelation, rival: RankedRelation) -> bool:
-    return (-relation.weight, relation.target) < (-rival.weight, rival.target)
 
 
 def _raise_score(score: float, step: float) -> float:
