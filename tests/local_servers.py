@@ -10,7 +10,7 @@ Server = TypeVar("Server", bound=HTTPServer)
 
 
 class Handler(BaseHTTPRequestHandler):
-    """A handler that logs nothing, and reads and writes whole bodies."""
+    """Request handler that logs nothing, and reads and writes whole bodies."""
 
     def sent(self) -> bytes:
         """Return the body of the request."""
@@ -37,7 +37,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def running(server: Server) -> Iterator[Server]:
-    """Let the server answer until the block ends."""
+    """Run the server in a thread until the block ends."""
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
