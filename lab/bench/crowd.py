@@ -89,7 +89,8 @@ class Phase:
         )
         figures = " | ".join(f"{each:.0f}" for each in shares)
         return (
-            f"| {name} | {sum(self.outcomes.values())} | {others or 'all answered'} | {figures} |"
+            f"| {name} | {kind} | {sum(self.outcomes.values())} | {others or 'all answered'} "
+            f"| {figures} |"
         )
 
 
