@@ -27,6 +27,9 @@ from discovery.select.ranking.thresholds import margin
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _DELETE = str(Capability.SideEffect.DELETE)
+# Tools about tools share words with every list and search ("what's on my list"), and so lose more
+# than lies between two lists, and less than between them and all others for who asks about tools.
+_DISCOVERY, COST_OF_DISCOVERY = "discovery", 0.06
 _PAYS = frozenset(
     """buy charge checkout donate order pay payment payout payouts purchase refund remit rent
     sell subscribe tip transfer wire withdraw""".split()  # noqa: SIM905
@@ -119,7 +122,7 @@ def rank(
             is_exact,
             use.bonuses.get(candidate.pk, 0.0),
             servers.get(candidate.pk, ()),
-            deletion if candidate.side_effect == _DELETE else 0.0,
+            _cost(candidate, deletion),
             use.sure.get(candidate.pk, 0.0),
         )
         for candidate, is_exact in zip(candidates, exact, strict=True)
@@ -127,6 +130,13 @@ def rank(
     features = MessageFeatures.of(texts[0], texts[1:], goes_on=goes_on)
     judged = judge(evidence, features, scale_of(model))
     return _sorted(map(Ranked, candidates, judged, exact))
+
+
+def _cost(candidate: Candidate, deletion: float) -> float:
+    """Return what its cosines lose, for what it does."""
+    if candidate.side_effect == _DELETE:
+        return deletion
+    return COST_OF_DISCOVERY if candidate.category == _DISCOVERY else 0.0
 
 
 class Support(NamedTuple):
