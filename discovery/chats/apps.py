@@ -18,7 +18,7 @@ from catalog.formats.readers.tool import passed_on
 from catalog.models import Capability
 from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.argument_check import ArgumentsRefusedError
-from discovery.calls.execution import BegunCall, KeyUsedError, NotFoundError, begin
+from discovery.calls.execution import KeyUsedError, NotFoundError, begin
 from discovery.calls.queries import find_own_call
 from discovery.calls.server_requests.forwarding import (
     Passing,
@@ -158,8 +158,8 @@ def call_from_app(*, chat: Chat, call: Call, name: str, arguments: Any, once: st
     if tool is None or (isinstance(visibility, list) and "app" not in visibility):
         raise AppRefusedError(f"Unknown tool: {name[:80]}")
     begins = f"app-{call.pk.hex}-"
-    made = Call.objects.filter(user=chat.user_id, idempotency_key__startswith=begins)
-    if made.exclude(idempotency_key=begins + once).count() >= MOST_CALLS_OF_APP:
+    earlier_calls = Call.objects.filter(user=chat.user_id, idempotency_key__startswith=begins)
+    if earlier_calls.exclude(idempotency_key=begins + once).count() >= MOST_CALLS_OF_APP:
         raise AppRefusedError(f"An app may make {MOST_CALLS_OF_APP} calls.")
     message = ChatMessage.objects.filter(
         chat=chat, requests__calls__contains=[{"call": str(call.pk)}]
@@ -173,17 +173,17 @@ def call_from_app(*, chat: Chat, call: Call, name: str, arguments: Any, once: st
             idempotency_key=begins + once,
             apps=True,
         )
-        return _state_of(begun_call.wait(_WAIT_SECONDS) if begun_call.is_under_way else begun_call)
+        if begun_call.is_under_way:
+            begun_call = begun_call.wait(_WAIT_SECONDS)
+        if begun_call.call.state not in Call.ENDED:
+            waits = begun_call.call.state == Call.State.WAITING
+            return {
+                "waits_for_approval": str(begun_call.call.pk) if waits else "",
+                "name": tool.full_name,
+            }
+        done = begun_call.finish()
     except (ArgumentsRefusedError, KeyUsedError, NotFoundError, TooManyWaitingError) as refused:
         raise AppRefusedError(str(refused)) from None
-
-
-def _state_of(begun_call: BegunCall) -> JSONObject:
-    call = begun_call.call
-    if call.state not in Call.ENDED:
-        waits = call.state == Call.State.WAITING
-        return {"waits_for_approval": str(call.pk) if waits else "", "name": call.full_name}
-    done = begun_call.finish()
     if done.result is not None and (error := done.result.get("error")):
         raise AppRefusedError(str(error.get("message") or done.message))
     return {"result": _result_of(done)}

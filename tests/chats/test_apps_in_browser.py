@@ -71,9 +71,9 @@ HOSTILE = (
     catch (problem) { report[name] = "refused"; }
   };
   const element = (kind, more) => new Promise((yes, no) => {
-    const made = Object.assign(document.createElement(kind), more);
-    made.onload = () => yes("loaded"); made.onerror = () => no("refused");
-    document.head.append(made);
+    const node = Object.assign(document.createElement(kind), more);
+    node.onload = () => yes("loaded"); node.onerror = () => no("refused");
+    document.head.append(node);
   });
   await attempt("parent", () => parent.document.title);
   await attempt("top", () => { top.location = "OTHER/top"; return "nothing"; });
