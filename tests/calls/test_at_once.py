@@ -180,7 +180,12 @@ def test_nobody_waits_for_a_queue_that_redis_does_not_move(
     done = execute(caller=people.caller, full_name=tool().full_name, arguments={"text": "x"})
     Call.objects.update(state=state)
     waits: list[float] = []
-    monkeypatch.setattr(waiting, "_wait", lambda call, seconds: waits.append(seconds) or call)
+
+    def wait(call: Call, seconds: float) -> Call:
+        waits.append(seconds)
+        return call
+
+    monkeypatch.setattr(waiting, "_wait", wait)
     monkeypatch.setattr(waiting, "redis_circuit", SimpleNamespace(failing=True))
 
     waiting.wait_for_end(Call.objects.get(pk=done.call_id), 20)
