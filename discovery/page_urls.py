@@ -26,6 +26,12 @@ urlpatterns = [
     path("playground/chat/<uuid:pk>/go-on/", chat_pages.chat_go_on, name="chat-go-on"),
     path("playground/chat/<uuid:pk>/cancel/", chat_pages.chat_cancel, name="chat-cancel"),
     path("playground/chat/<uuid:pk>/delete/", chat_pages.chat_delete, name="chat-delete"),
+    path("playground/chat/<uuid:pk>/apps/<uuid:call_pk>/", chat_pages.chat_app, name="chat-app"),
+    path(
+        "playground/chat/<uuid:pk>/apps/<uuid:call_pk>/call/",
+        chat_pages.chat_app_call,
+        name="chat-app-call",
+    ),
     path("playground/models/", model_pages.chat_models, name="chat-models"),
     path(
         "playground/models/advice/<int:pk>/remove/",
