@@ -68,8 +68,9 @@ import json, sys
 from discovery.models import Call, Turn
 turns, calls = json.load(open({path!r}))
 kept = set(map(str, Turn.objects.filter(pk__in=turns).values_list("pk", flat=True)))
-ended = set(map(str, Call.objects.filter(pk__in=calls).values_list("pk", flat=True)))
-print(json.dumps([len(set(turns) - kept), len(set(calls) - ended)]))
+named = Call.objects.filter(pk__in=calls)
+ended = named.filter(state__in=Call.ENDED).count()
+print(json.dumps([len(set(turns) - kept), len(set(calls)) - named.count(), named.count() - ended]))
 """
 
 
@@ -124,13 +125,16 @@ def main() -> None:
         asyncio.run(_day(crowd, port, keys, options.people, supervisor))
         told = Path(environment["PEGBOARD_DATA_DIR"]) / "told.json"
         told.write_text(json.dumps([crowd.turns, crowd.calls]))
-        turns, calls = json.loads(_shell(environment, LOST.format(path=str(told))))
+        turns, calls, open_calls = json.loads(_shell(environment, LOST.format(path=str(told))))
     _print(f"{describe_machine()}\n")
     _print("| while | request | times | but for the answered ones | p50 ms | p95 ms | p99 ms |")
     _print("|---|---|--:|---|--:|--:|--:|")
     for names, phase in crowd.phases.items():
         _print(phase.line(*names))
-    _print(f"\nLost: {turns} of {len(crowd.turns)} turns, {calls} of {len(crowd.calls)} calls.")
+    _print(
+        f"\nLost: {turns} of {len(crowd.turns)} turns, {calls} of {len(crowd.calls)} calls. "
+        f"Calls that have not ended: {open_calls}."
+    )
 
 
 @contextmanager
