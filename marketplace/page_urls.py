@@ -7,8 +7,10 @@ from marketplace.installs.pages import progress, start
 from marketplace.listings import pages as icon_page
 from marketplace.listings import pages as listing_pages
 from marketplace.listings import palette_pages
+from marketplace.notifications import pages as channel_pages
 from marketplace.operate.checkup import pages as checkup_pages
 from marketplace.sources import pages as source_pages
+from marketplace.today import pages as today_pages
 
 _SOURCE = "marketplace/sources/<slug:slug>/"
 
@@ -66,6 +68,20 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{_SOURCE}refresh/", source_pages.refresh, name="source-refresh"),
     path(f"{_SOURCE}remove/", source_pages.remove, name="source-remove"),
     path("", include("marketplace.integrations.pages.integration_urls")),
-    path("", include("marketplace.notifications.pages.notification_urls")),
-    path("", include("marketplace.today.pages.today_urls")),
+    path("account/notifications/", channel_pages.mine, name="notifications"),
+    path("account/notifications/<int:pk>/", channel_pages.my_channel, name="notification-channel"),
+    path("access/notifications/", channel_pages.of_groups, name="access-notifications"),
+    path(
+        "access/notifications/<int:pk>/",
+        channel_pages.group_channel,
+        name="access-notification-channel",
+    ),
+    path("today/", today_pages.today, name="today"),
+    path("today/calls/", today_pages.decide_calls, name="today-calls"),
+    path("today/requests/", today_pages.decline_requests, name="today-requests"),
+    path("today/integrations/", today_pages.check_integrations, name="today-integrations"),
+    path("today/reviews/", today_pages.decide_reviews, name="today-reviews"),
+    path("today/updates/", today_pages.begin_updates, name="today-updates"),
+    path("today/alerts/", today_pages.see_alerts, name="today-alerts"),
+    path("today/keys/", today_pages.renew_keys, name="today-keys"),
 ]

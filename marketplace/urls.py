@@ -5,7 +5,7 @@ from django.urls import URLPattern, URLResolver, path
 from catalog.runtime import tool_settings_api
 from marketplace.additions import api
 from marketplace.installs.api import installations
-from marketplace.integrations.api import integration_settings, network, own_servers, reviews
+from marketplace.integrations.api import integration_settings, network, reviews
 from marketplace.listings import api as listing_api
 from marketplace.sources import api as source_api
 
@@ -90,7 +90,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="api-review-reject",
     ),
     path("allowed-hosts", network.AllowedHostsView.as_view(), name="api-allowed-hosts"),
-    path("own-servers", own_servers.OwnServersView.as_view(), name="api-own-servers"),
+    path("own-servers", integration_settings.OwnServersView.as_view(), name="api-own-servers"),
     path("additions", api.AdditionsView.as_view(), name="api-additions"),
     path("additions/<uuid:pk>", api.AdditionView.as_view(), name="api-addition"),
     path("sources", source_api.SourcesView.as_view(), name="api-sources"),

@@ -32,7 +32,7 @@ from catalog.registration._derived_columns import (
     compute_text_hash,
     fill_derived_columns,
 )
-from catalog.relations.relations import refresh_links
+from catalog.relations.relations import refresh_relations
 from discovery.calls.arguments import hash_of, serialize_arguments
 from discovery.models import Call, Experience
 from marketplace.models import Listing, Source
@@ -140,7 +140,7 @@ class CapabilityFactory(DjangoModelFactory[Capability]):
         own.effect_evidence = columns.get("effect_evidence", {})
         own.save(force_insert=True)
         LexicalVector.objects.create(capability=own, terms=compute_lexical_terms(own))
-        refresh_links([own.pk])
+        refresh_relations([own.pk])
         text = compute_text_hash(own)
         Embedding.objects.create(
             capability=own,

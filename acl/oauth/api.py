@@ -41,7 +41,10 @@ def only_if_enabled(view: View) -> View:
 @require_safe
 def metadata(request: HttpRequest) -> HttpResponse:
     """Return the metadata of the authorization server."""
-    return _open(JsonResponse(server_metadata(origin_of(request))))
+    response = JsonResponse(server_metadata(origin_of(request)))
+    # Public, and read by clients in browsers, which are pages of other origins.
+    response["Access-Control-Allow-Origin"] = "*"
+    return response
 
 
 @csrf_exempt
@@ -129,9 +132,3 @@ def _limited(request: HttpRequest, what: str, limit: int) -> HttpResponse | None
 
 def _error(code: str, reason: str, status: int = 400) -> HttpResponse:
     return JsonResponse({"error": code, "error_description": reason}, status=status)
-
-
-def _open(response: HttpResponse) -> HttpResponse:
-    """Open a public document to pages of other origins, for clients in browsers."""
-    response["Access-Control-Allow-Origin"] = "*"
-    return response

@@ -124,7 +124,8 @@ def _past_tables() -> dict[str, str]:
     }
 
 
-# Pages show more of a person than what rights read of them.
+# Pages show more of a person than what rights read of them, such as a name: it is that of now,
+# since the record keeps only what rights depend on.
 _WITH_OTHER_COLUMNS = {"auth_user"}
 _TABLE = """
 CREATE TEMPORARY TABLE {table} ON COMMIT DROP AS

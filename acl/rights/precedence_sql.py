@@ -143,9 +143,17 @@ def naming_order_sql(*, rule: str) -> str:
 
 def _digit(criterion: Criterion, rule: str, distance: str) -> str:
     """Return the place of a rule by a criterion: 0 is the strongest."""
-    return {SPACE: distance, EFFECT: _effect(rule), SUBJECT: _subject(rule), TARGET: _target(rule)}[
-        criterion
-    ]
+    user, group, everyone = map(SUBJECT.values.index, ("user", "group", "everyone"))
+    capability, integration = map(TARGET.values.index, ("capability", "integration"))
+    return {
+        SPACE: distance,
+        EFFECT: _effect(rule),
+        SUBJECT: (
+            f"CASE WHEN {rule}.user_id IS NOT NULL THEN {user}"
+            f" WHEN {rule}.group_id IS NOT NULL THEN {group} ELSE {everyone} END"
+        ),
+        TARGET: f"CASE WHEN {rule}.capability_id IS NULL THEN {integration} ELSE {capability} END",
+    }[criterion]
 
 
 def _effect(rule: str) -> str:
@@ -153,19 +161,6 @@ def _effect(rule: str) -> str:
         return f"{rule}.effect"
     places = (EFFECT.values.index(effect) for effect in EFFECTS)
     return f"(ARRAY[{', '.join(map(str, places))}])[{rule}.effect + 1]"
-
-
-def _subject(rule: str) -> str:
-    user, group, everyone = map(SUBJECT.values.index, ("user", "group", "everyone"))
-    return (
-        f"CASE WHEN {rule}.user_id IS NOT NULL THEN {user}"
-        f" WHEN {rule}.group_id IS NOT NULL THEN {group} ELSE {everyone} END"
-    )
-
-
-def _target(rule: str) -> str:
-    capability, integration = map(TARGET.values.index, ("capability", "integration"))
-    return f"CASE WHEN {rule}.capability_id IS NULL THEN {integration} ELSE {capability} END"
 
 
 def _weight(criterion: Criterion) -> int:

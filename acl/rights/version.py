@@ -12,7 +12,7 @@ from django.db import connection
 from acl.models.rights_change import RightsChange
 
 EVERYONE, PERSON, GROUP, READINESS, APPLICATION = RightsChange.Concern.values
-# Rows of one subject that are merged into one.
+# Rows of one subject that are merged into one: each is read by every question of that subject.
 _MOST_ROWS = 16
 
 
@@ -24,6 +24,10 @@ def version_sql(ended: str) -> str:
     return _VERSION.format(ended=ended)
 
 
+# XOR, since it knows no order: whoever commits first or last, the same changes give the same
+# number, and writers only insert, so none waits for another's row. What ends by the clock changes
+# no row, so its ids stand beside the number. READINESS (key 0: shared secrets and accounts) is
+# another answer only for those who ask what can be sent now.
 _VERSION = f"""(SELECT concat_ws('/', COALESCE(bit_xor(number), 0),
     (SELECT string_agg(id::text, ',' ORDER BY id) FROM ({{ended}}) over))
   FROM (

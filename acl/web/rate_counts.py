@@ -57,7 +57,7 @@ class LocalCounts:
 class SharedCounts:
     """Counts in Redis, of all processes, as far as this one knows them.
 
-    Far below a limit a count is told to Redis a few times a second and not at each request, which
+    Far below a limit a count is told to Redis once a second and not at each request, which
     would cost as much as reading a key. Near the limit it is told and read each time.
     """
 
@@ -98,7 +98,7 @@ class SharedCounts:
 
 
 # A count is told to Redis this often, and read each time above this share of the limit.
-_TOLD_EACH, _FAR_BELOW = 0.2, 0.8
+_TOLD_EACH, _FAR_BELOW = 1.0, 0.8
 
 
 @dataclass(slots=True)

@@ -165,8 +165,13 @@ def _build_rows(
     pairs = Rule.objects.filter(about, space__group__in=groups).values_list(
         "space__group_id", "integration_id", "capability__integration_id"
     )
+    grants = CapabilityGroupPermission.objects.filter(
+        group__in=groups,
+        content_object__integration__in=keys,
+        permission__codename="use_capability",
+    )
     tools, rules = (
-        _single_tools(groups, keys),
+        Counter(grants.values_list("group_id", "content_object__integration_id")),
         Counter((group, whole or of or 0) for group, whole, of in pairs),
     )
     standing = readiness_for_admins(keys)
@@ -186,15 +191,6 @@ def _build_rows(
         )
         for integration in integrations
     )
-
-
-def _single_tools(groups: list[int], integrations: list[int]) -> Counter[Pair]:
-    grants = CapabilityGroupPermission.objects.filter(
-        group__in=groups,
-        content_object__integration__in=integrations,
-        permission__codename="use_capability",
-    )
-    return Counter(grants.values_list("group_id", "content_object__integration_id"))
 
 
 def _clamp_page(page: int, count: int, size: int) -> tuple[int, int]:

@@ -29,7 +29,11 @@ class SentenceTransformersEmbedder:
     def __init__(self, model: str) -> None:
         self._model = _load(model)
         # The name includes the weights' hash, since a path does not identify a model.
-        self.name = f"{Path(model).name}-{_fingerprint(self._model)}"
+        digest = hashlib.sha256()
+        for name, weights in sorted(self._model.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(weights.detach().cpu().contiguous().numpy().tobytes())
+        self.name = f"{Path(model).name}-{digest.hexdigest()[:12]}"
         self.dimension = len(self._encode(["How long is a vector?"])[0])
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -74,11 +78,3 @@ def _load(model: str) -> Any:
         return SentenceTransformer(model, device="cpu", local_files_only=True)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise EmbedderUnavailable(f"The model {model} cannot be loaded: {error}") from error
-
-
-def _fingerprint(model: Any) -> str:
-    digest = hashlib.sha256()
-    for name, weights in sorted(model.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(weights.detach().cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()[:12]

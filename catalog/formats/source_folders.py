@@ -111,18 +111,14 @@ def _list_folder(folder: Path, sources: FoundSources) -> tuple[list[Path], list[
         if entry.is_dir(follow_symlinks=False):
             if entry.name not in SKIPPED_FOLDERS:
                 folders.append(path)
-        elif _may_be_source(path):
+        elif (
+            path.name == _CONFIGURATION
+            or skill.is_skill_file(path.name)
+            or path.suffix.lower() in _SUFFIXES
+        ):
             # Links, pipes and devices are included: reading them reports why they are refused.
             files.append(path)
     return files, folders
-
-
-def _may_be_source(path: Path) -> bool:
-    return (
-        path.name == _CONFIGURATION
-        or skill.is_skill_file(path.name)
-        or path.suffix.lower() in _SUFFIXES
-    )
 
 
 def _select_sources(files: list[Path], names: set[str], in_skill: bool) -> list[Path]:

@@ -20,7 +20,7 @@ from catalog.models import Capability, Embedding, Integration, Preset
 from catalog.registration._derived_columns import DERIVED_COLUMNS, fill_derived_columns
 from catalog.registration.descriptor_rows import overwrite, write_derived
 from catalog.registration.embedding_models import register_configured_model
-from catalog.relations.relations import refresh_links, refresh_presets
+from catalog.relations.relations import refresh_presets, refresh_relations
 from catalog.trust.gate import marked_as_reviewed
 
 # A temporary catalogue next to the real one, in temporary tables.
@@ -98,7 +98,7 @@ def assign_categories(integrations: Collection[int]) -> int:
         for category, keys in changed.items():
             Capability.objects.filter(pk__in=keys).update(category=category)
     keys = [key for some in changed.values() for key in some]
-    refresh_links(keys)
+    refresh_relations(keys)
     return len(keys)
 
 

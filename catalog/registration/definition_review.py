@@ -155,7 +155,10 @@ def approve_definitions(
     if retired_names := list(retired.order_by("name").values_list("name", flat=True)):
         raise NotReadableError("; ".join(f"{name}: it was retired" for name in retired_names))
     back = [row for row in rows if row.standing == Standing.RETURNED or not row.proposed]
-    _restore(integration, back)
+    for row in back:
+        clear_proposal(row)
+        row.save()
+    enable_capabilities(integration, [row.name for row in back])
     forward = [row for row in rows if row not in back]
     renames = {row.name: rename for row in forward if (rename := rename_of(row))}
     accept_definitions(integration, forward, by)
@@ -212,13 +215,6 @@ def seen_digest(row: Definition) -> str:
     if row.standing == Standing.RETURNED:
         return row.approved_hash
     return row.proposed_hash or row.approved_hash
-
-
-def _restore(integration: Integration, rows: Sequence[Definition]) -> None:
-    for row in rows:
-        clear_proposal(row)
-        row.save()
-    enable_capabilities(integration, [row.name for row in rows])
 
 
 def _load_seen(

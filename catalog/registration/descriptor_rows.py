@@ -22,7 +22,7 @@ from catalog.registration._derived_columns import (
 )
 from catalog.registration.integration_identity import connection_facts, describe_clash, find_clash
 from catalog.relations.argument_lookups import refresh_lookups
-from catalog.relations.relations import refresh_links
+from catalog.relations.relations import refresh_relations
 from catalog.trust.gate import ReviewedDefinition, ReviewedIntegration, marked_as_reviewed
 
 # Set by the source once; afterwards admins own them.
@@ -123,7 +123,7 @@ def write_derived(capabilities: Sequence[Capability]) -> list[int]:
         update_fields=["terms"],
     )
     keys = [row.pk for row in capabilities]
-    refresh_links(keys)
+    refresh_relations(keys)
     refresh_lookups(keys)
     return request_vectors({row.pk: compute_text_hash(row) for row in capabilities})
 

@@ -23,7 +23,7 @@ __all__ = ["EdgeRefused", "PresetTooLarge", "find_neighbours", "relate", "set_me
 MOST_IN_A_PRESET = 30  # every pair is an edge
 
 
-def refresh_links(ids: Sequence[int]) -> None:
+def refresh_relations(ids: Sequence[int]) -> None:
     """Rewrite the traits, mentions and edges of these capabilities."""
     if not ids:
         return

@@ -315,16 +315,12 @@ def _decide(by: User, row: RuntimeCapability, *, state: str, seen: str, groups: 
     if state == "approved":
         runtime_state.approve(by=by, row=row, seen=seen)
     elif state == "promoted":
-        runtime_state.promote(by=by, row=row, groups=_groups(groups))
+        rows = list(Group.objects.filter(name__in=groups).order_by("name"))
+        if len(rows) != len(set(groups)):
+            raise ValidationError({"groups": "One of these groups does not exist."})
+        runtime_state.promote(by=by, row=row, groups=rows)
     elif not runtime_state.retire(by=by, row=row, withdrawn=True):
         raise runtime_state.WrongStateError("It is already retired.")
-
-
-def _groups(names: list[str]) -> list[Group]:
-    rows = list(Group.objects.filter(name__in=names).order_by("name"))
-    if len(rows) != len(set(names)):
-        raise ValidationError({"groups": "One of these groups does not exist."})
-    return rows
 
 
 def _read(

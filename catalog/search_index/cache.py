@@ -108,6 +108,7 @@ class IndexCache:
             return index
         if not self.enabled or not model or time.monotonic() < self._not_before:
             return None
+        # Waiting for the thread that loads would cost more than one selection by SQL.
         if not self._lock.acquire(blocking=False):
             return None
         try:
@@ -117,6 +118,7 @@ class IndexCache:
 
     def outdate(self, index: SearchIndex) -> None:
         """Drop an index whose label is not the database's any more."""
+        # Another thread may have put a newer one here since this one was found to be old.
         if self._index is index:
             self._index = None
 
@@ -126,6 +128,7 @@ class IndexCache:
 
     def _load(self, model: str) -> SearchIndex | None:
         began = time.monotonic()
+        # In time of its own loading, so that a slow machine or a large catalogue loads more seldom.
         self._index = load_index(model, settings.PEGBOARD_INDEX_MOST)
         now = time.monotonic()
         self._not_before = now + _TIMES_ITS_LOADING * (now - began)

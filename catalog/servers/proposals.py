@@ -55,7 +55,15 @@ def propose_server(
     name, reason = clean_name(name).text, clean_name(reason).text
     values = {"name": name, "endpoint": endpoint, "wanted": pasted, "reason": reason}
     for argument, value in values.items():
-        _check(argument, value)
+        if len(value) > LONGEST[argument]:
+            raise ProposalRefusedError(argument, f"At most {LONGEST[argument]} characters.")
+        if argument == "name" and not value:
+            raise ProposalRefusedError(argument, "Enter a name.")
+        if _may_be_secret(argument, value):
+            raise ProposalRefusedError(
+                argument,
+                "This may be a secret. Leave it out, also of the address: an admin enters it.",
+            )
     if endpoint or not pasted:
         check_address(endpoint, AllowedHosts.from_settings())
     # Locked, so that nobody exceeds MOST_OPEN by proposing concurrently.
@@ -110,18 +118,6 @@ def answer_proposal(
     action = "server.approve" if approve else "server.reject"
     record(by=by, action=action, target=row.name, details=details)
     return row
-
-
-def _check(argument: str, value: str) -> None:
-    if len(value) > LONGEST[argument]:
-        raise ProposalRefusedError(argument, f"At most {LONGEST[argument]} characters.")
-    if argument == "name" and not value:
-        raise ProposalRefusedError(argument, "Enter a name.")
-    if _may_be_secret(argument, value):
-        raise ProposalRefusedError(
-            argument,
-            "This may be a secret. Leave it out, also of the address: an admin enters it.",
-        )
 
 
 def _may_be_secret(argument: str, value: str) -> bool:

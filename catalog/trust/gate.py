@@ -231,6 +231,7 @@ def must_be_held_back(value: Any, *, is_prompt: bool = False) -> bool:
 
     A prompt consists of instructions, so it is judged as a skill's text.
     """
+    # Held back where it is not read to its end: an attack would only have to stand behind it.
     remaining = MOST_CHARACTERS
     try:
         for text in texts_in(value):

@@ -58,7 +58,14 @@ def _part_of_block(block: dict[str, Any]) -> ResultPart:
     if kind == "text" and isinstance(text, str):
         return _part_of_text(text)
     if kind == "image":
-        return _image(block)
+        media, data = block.get("mimeType"), block.get("data")
+        if media not in IMAGES or not isinstance(data, str):
+            return ResultPart("other", str(media or "image")[:40])
+        try:
+            b64decode(data, validate=True)
+        except (Error, ValueError):
+            return ResultPart("other", str(media))
+        return ResultPart("image", f"data:{media};base64,{data}")
     if kind == "resource_link":
         return ResultPart("text", str(block.get("uri", "")))
     inner = block.get("resource")
@@ -105,17 +112,6 @@ def _is_flat(row: Any) -> bool:
 def _cell(value: Any) -> str:
     text = "" if value is None else value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
-
-
-def _image(block: dict[str, Any]) -> ResultPart:
-    media, data = block.get("mimeType"), block.get("data")
-    if media not in IMAGES or not isinstance(data, str):
-        return ResultPart("other", str(media or "image")[:40])
-    try:
-        b64decode(data, validate=True)
-    except (Error, ValueError):
-        return ResultPart("other", str(media))
-    return ResultPart("image", f"data:{media};base64,{data}")
 
 
 def _repeats(block: dict[str, Any], structured: Any) -> bool:

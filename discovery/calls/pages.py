@@ -1,18 +1,23 @@
-"""Pages of the log of calls: the list with its filters, one call, and the download."""
+"""Pages of the log of calls: the list with its filters, one call, the download, and policies."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django import forms
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import Group, User
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 
-from acl.web.frame import PageRequest, frame_of, render_page
+from acl.web.frame import PageRequest, admins_only, frame_of, render_page
 from acl.web.open_streams import EVENTS, answer_with_events
+from catalog.access.pages.access_forms import SearchForm
+from discovery.calls._policy import longest_days, set_policy
 from discovery.calls._result_parts import outcome_of
 from discovery.calls.arguments import list_uncompared, render_call
 from discovery.calls.log import (
@@ -32,6 +37,8 @@ from discovery.calls.log_api import Mark, follow_log, log_streams, mark_of
 from discovery.calls.queries import blank_lost_names, find_call
 from discovery.calls.waiting import release_connection
 from discovery.models import Call
+from discovery.models.call import Content
+from discovery.models.call_policy import LONGEST_DAYS
 
 DAY: dict[str, Any] = {
     "required": False,
@@ -95,6 +102,7 @@ def calls(request: PageRequest) -> HttpResponseBase:
     page = page_of_calls(matching, before=before, after=after, is_own=not everyone)
     count = count_calls(matching)
     live = request.GET.get("live") == "1" and not (before or after)
+    groups = Group.objects.all() if everyone else request.user.groups.all()
     context = {
         "form": form,
         "everyone": everyone,
@@ -105,7 +113,7 @@ def calls(request: PageRequest) -> HttpResponseBase:
         "filtered": not filters.is_empty,
         "live": live,
         "states": Call.State.choices,
-        "groups": _groups(request, everyone=everyone),
+        "groups": list(groups.order_by("name", "pk").values_list("name", flat=True)[:MOST_GROUPS]),
     }
     template = "calls/log.html" + ("#found" if request.htmx else "")
     return render_page(request, template, context, frame=frame_of(request))
@@ -202,6 +210,58 @@ def _of_everyone(request: PageRequest) -> bool:
     return request.user.is_staff and request.GET.get("whose") != "own"
 
 
-def _groups(request: PageRequest, *, everyone: bool) -> list[str]:
-    groups = Group.objects.all() if everyone else request.user.groups.all()
-    return list(groups.order_by("name", "pk").values_list("name", flat=True)[:MOST_GROUPS])
+# The groups' policies on what is kept of their calls.
+
+POLICIES_ON_PAGE = 50
+
+
+class PolicyForm(forms.Form):
+    """Form of a group's policy."""
+
+    content = forms.TypedChoiceField(choices=Content.choices, coerce=int)
+    days = forms.IntegerField(required=False, min_value=1, max_value=LONGEST_DAYS)
+
+
+@admins_only
+@require_GET
+def call_policies(request: PageRequest) -> HttpResponse:
+    """List the groups with their policies."""
+    return _policies_page(request)
+
+
+@admins_only
+@require_POST
+def set_call_policy(request: PageRequest, pk: int) -> HttpResponse:
+    """Set the policy of a group."""
+    group, form = get_object_or_404(Group, pk=pk), PolicyForm(request.POST)
+    if not form.is_valid():
+        return _policies_page(request, group=group, form=form)
+    set_policy(by=request.user, group=group, **form.cleaned_data)
+    messages.success(request, _("%(group)s: saved.") % {"group": group.name})
+    return redirect("call-policies")
+
+
+def _policies_page(
+    request: PageRequest, *, group: Group | None = None, form: PolicyForm | None = None
+) -> HttpResponse:
+    search = SearchForm(request.GET)
+    groups = Group.objects.select_related("call_policy").order_by("name", "pk")
+    groups = groups.filter(pk=group.pk) if group else groups.filter(name__icontains=search.words())
+    count = groups.count()
+    pages = max(1, -(-count // POLICIES_ON_PAGE))
+    page = min(search.page_number(), pages)
+    rows = [
+        (policy_group, getattr(policy_group, "call_policy", None))
+        for policy_group in groups[(page - 1) * POLICIES_ON_PAGE : page * POLICIES_ON_PAGE]
+    ]
+    context = {
+        "form": search,
+        "wrong": form,
+        "rows": rows,
+        "found": {"count": count, "page": page, "pages": pages},
+        "contents": Content.choices,
+        "longest": longest_days(),
+    }
+    template = "calls/policies.html" + ("#found" if request.htmx else "")
+    status = 422 if form else 200
+    return render_page(request, template, context, frame=frame_of(request), status=status)

@@ -48,11 +48,17 @@ def notify_waiters(pk: UUID) -> None:
 
 
 def wait_for_end(call: Row, seconds: float) -> Row:
-    """Wait up to `seconds` for the row to end; return its latest state."""
+    """Wait up to `seconds` for the row to end; return its latest state.
+
+    What waits in the queue while Redis is down reaches no worker before Redis is back: then only a
+    second.
+    """
     if seconds <= 0:
         return call
     latest = _wait(call, min(seconds, _SHORT_POLL_SECONDS))
     if latest.state in call.ENDED or seconds <= _SHORT_POLL_SECONDS:
+        return latest
+    if latest.state == call.State.QUEUED and redis_circuit.failing:
         return latest
     if not _LONG_POLLS.acquire(blocking=False):
         return latest

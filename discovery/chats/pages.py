@@ -1,17 +1,28 @@
 """Pages of chats with a model. A chat is its owner's alone; for all others it does not exist."""
 
+import re
 from uuid import UUID
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import OuterRef, Subquery
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.clickjacking import xframe_options_exempt
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from acl.platform.strict_json import StrictJSONError, parse_json
 from acl.web.frame import PageRequest, frame_of, render_page
+from discovery.chats.apps import (
+    AppRefusedError,
+    call_from_app,
+    find_call_with_app,
+    read_app,
+    shown_state,
+    write_policy,
+)
 from discovery.chats.chats import (
     MOST_OF_MESSAGE,
     ChatRefusedError,
@@ -24,9 +35,10 @@ from discovery.chats.chats import (
 )
 from discovery.chats.view import show_messages, version_of
 from discovery.chats.work import go_on
-from discovery.models import Chat, ChatMessage, ChatModel
+from discovery.models import Call, Chat, ChatMessage, ChatModel
 
 MOST_LISTED = 50
+_ONCE = re.compile(r"[0-9a-f]{16,64}")
 
 
 class ChatForm(forms.Form):
@@ -127,6 +139,64 @@ def chat_delete(request: PageRequest, pk: UUID) -> HttpResponse:
     delete_chat(by=request.user, chat=_own(request, pk))
     messages.success(request, _("The chat was deleted."))
     return redirect("chats")
+
+
+# Apps of servers (MCP Apps) that show results of the chat's calls.
+
+
+@login_required
+@require_safe
+@xframe_options_exempt  # the policy names Pegboard itself as the only frame
+def chat_app(request: PageRequest, pk: UUID, call_pk: UUID) -> HttpResponse:
+    """Answer with an app's page, for its sandboxed frame alone: opened as a page of its own, a
+    stranger's HTML would stand at Pegboard's address."""
+    places = {"Sec-Fetch-Dest": ("iframe", "empty"), "Sec-Fetch-Site": ("same-origin",)}
+    if any(request.headers.get(name, usual[0]) not in usual for name, usual in places.items()):
+        raise Http404
+    row, call = _app_call(request, pk, call_pk)
+    try:
+        page = read_app(row, call)
+    except AppRefusedError as refused:
+        response = HttpResponse(str(refused), status=502, content_type="text/plain; charset=utf-8")
+        response["Content-Security-Policy"] = write_policy(None, None)
+        return response
+    response = HttpResponse(page.html, content_type="text/html; charset=utf-8")
+    response["Content-Security-Policy"] = page.policy
+    response["Referrer-Policy"] = "no-referrer"
+    response["X-DNS-Prefetch-Control"] = "off"
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def chat_app_call(request: PageRequest, pk: UUID, call_pk: UUID) -> JsonResponse:
+    """Answer with the result that an app shows; a POST calls another tool of its server."""
+    row, call = _app_call(request, pk, call_pk)
+    if request.method == "GET":
+        return JsonResponse(shown_state(call))
+    try:
+        body = parse_json(request.body)
+        if not isinstance(body, dict) or not _ONCE.fullmatch(str(body.get("once"))):
+            raise AppRefusedError("The request is not a call.")
+        answer = call_from_app(
+            chat=row,
+            call=call,
+            name=str(body.get("name")),
+            arguments=body.get("arguments") or {},
+            once=str(body["once"]),
+        )
+    except (AppRefusedError, StrictJSONError) as refused:
+        answer = {"error": {"code": -32602, "message": str(refused)}}
+    return JsonResponse(answer)
+
+
+def _app_call(request: PageRequest, pk: UUID, call_pk: UUID) -> tuple[Chat, Call]:
+    row = _own(request, pk)
+    call = find_call_with_app(row, call_pk)
+    if call is None:
+        raise Http404
+    return row, call
 
 
 def _own(request: PageRequest, pk: UUID) -> Chat:

@@ -8,6 +8,7 @@ from hashlib import sha256
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
 from discovery.chats._requests import describe_problem
+from discovery.chats.apps import has_app
 from discovery.models import Call, Chat, ChatMessage, ModelRequest
 from discovery.prices.model import Price, list_prices, price_of
 
@@ -23,6 +24,11 @@ class AskedCall:
     arguments: list[str]
     call: Call | None
     problem: str
+
+    @property
+    def has_app(self) -> bool:
+        """Return True if an app of its server can show the result."""
+        return has_app(self.call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,7 @@ def _calls_of(messages: Sequence[ChatMessage]) -> Mapping[str, Call]:
         entry for message in messages for row in message.requests.all() for entry in row.calls
     ]
     calls = Call.objects.filter(pk__in=[entry["call"] for entry in entries if entry.get("call")])
+    calls = calls.select_related("capability__integration")
     return {str(call.pk): call for call in calls}
 
 

@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-# Odd, so that its powers can be divided by; any other would do.
+# A run of letters is hashed as a polynomial in this factor, so that the hashes of all runs of a
+# text come from one pass of sums. Odd, so that its powers can be divided by; any other would do.
 _FACTOR, _MIX, _BITS = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xFFFFFFFFFFFFFFFF
 _INVERSE = pow(_FACTOR, -1, 1 << 64)
 _HALF, _SHIFT = np.uint64(32), np.uint64(29)
 _MIX_OF_ALL, _FACTOR_OF_ALL = np.uint64(_MIX), np.uint64(_FACTOR)
-# Longer tokens are hashed by numpy.
+# Longer tokens are hashed by numpy, whose calls cost more than a loop over a short one.
 _LONG = 48
 
 

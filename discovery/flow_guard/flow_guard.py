@@ -110,6 +110,8 @@ def judge(tool: ToolFacts, arguments: Mapping[str, Any], turn: TurnReadings) -> 
         return _judge_read(tool, values, turn)
     deciding = [argument for argument in values if argument.role in ("target", "id")]
     origins = tuple(origin for argument in deciding for origin in _origins(argument, tool, turn))
+    # Each of these asks, so their order decides only what the person reads: a strange recipient
+    # first, since it says the most.
     if foreign := [origin for origin in origins if not origin.decides]:
         return _of_targets(tool, foreign, origins)
     if verdict := _unasked_for(tool, turn, origins):
@@ -146,6 +148,7 @@ def _origin(argument: CallArgument, value: str, tool: ToolFacts, turn: TurnReadi
 def _traced(path: str, value: str, turn: TurnReadings) -> ValueOrigin:
     """Return the origin of a value that the user did not write: strangers' text comes first."""
     holding = turn.holding(value)
+    # A trusted tool that repeats a stranger's value does not make it trusted.
     foreign = next((reading for reading in holding if not reading.clean), None)
     first = foreign or next(iter(holding), None)
     if first is None:

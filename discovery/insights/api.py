@@ -124,7 +124,12 @@ class FiguresView(APIView):
             application_id=named_application(request, values["application"]),
             by=values["by"],
         )
-        body = bodies.ReportSerializer({**_fields(report), "group": group and group.name}).data
+        body = bodies.ReportSerializer(
+            {
+                **{name: getattr(report, name) for name in report.__slots__},
+                "group": group and group.name,
+            }
+        ).data
         return Response(body)
 
 
@@ -149,10 +154,6 @@ def read_scope(request: Request, values: dict[str, Any]) -> tuple[InsightsScope,
         restricted=isinstance(principal_of(request), KeyHolder),
     )
     return scope, group.name if group else None
-
-
-def _fields(report: Any) -> dict[str, Any]:
-    return {name: getattr(report, name) for name in report.__slots__}
 
 
 def find_named_group(request: Request, name: str) -> Group | None:

@@ -1,6 +1,5 @@
 """Review and reset of what a group has learned."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
@@ -94,6 +93,13 @@ def review(*, caller: Caller) -> LearningReview:
     vote_gains, number = _sum_gains(comparable)
     level = choose_level(vote_gains) if settings.PEGBOARD_LEARNING else OFF
     divisor = max(1, number)
+    rows = (
+        comparable.values_list("capability__full_name")
+        .annotate(
+            times=Count("pk"), failed=Count("pk", filter=Q(worth__lt=0)), last=Max("created_at")
+        )
+        .order_by("-times", "capability__full_name")[:MOST_NAMED]
+    )
     return LearningReview(
         on=settings.PEGBOARD_LEARNING,
         of_other_models=usable.count() - about["experiences"],
@@ -105,7 +111,7 @@ def review(*, caller: Caller) -> LearningReview:
                 LEVELS, vote_gains.gains, vote_gains.squares, strict=True
             )
         ),
-        capabilities=tuple(_most_called(comparable)),
+        capabilities=tuple([LearnedCapability(*row) for row in rows]),
         **about,
     )
 
@@ -142,14 +148,3 @@ def _sum_gains(comparable: QuerySet[Experience]) -> tuple[VoteGains, int]:
         return VoteGains(), 0
     gains = np.array(rows)
     return VoteGains(gains.sum(axis=0).tolist(), (gains**2).sum(axis=0).tolist()), len(rows)
-
-
-def _most_called(comparable: QuerySet[Experience]) -> Sequence[LearnedCapability]:
-    rows = (
-        comparable.values_list("capability__full_name")
-        .annotate(
-            times=Count("pk"), failed=Count("pk", filter=Q(worth__lt=0)), last=Max("created_at")
-        )
-        .order_by("-times", "capability__full_name")[:MOST_NAMED]
-    )
-    return [LearnedCapability(*row) for row in rows]

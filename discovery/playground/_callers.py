@@ -13,8 +13,8 @@ from acl.audit.recorder import record_look
 from acl.models import Space
 from acl.rights.caller_lookup import Caller, CallerRefused, caller_for
 from acl.web.frame import Frame, PageRequest
+from catalog.access.pages.my_tools import KINDS
 from discovery.answer.formats.registry import FORMATS
-from discovery.calls.my_tools_pages import KINDS
 from discovery.select.selection import SelectRequest
 
 # The playground's form. All of its fields are in the URL, so that a request can be shared.

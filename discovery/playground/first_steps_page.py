@@ -115,7 +115,7 @@ def _admin_steps(user: User, tried: bool) -> tuple[FirstStep, ...]:
                 Integration.objects.filter(brought, state=ReviewState.APPROVED, enabled=True)
             ),
             connected=Exists(ApiKey.objects.all()),  # a client's connection has one, too
-            called=Exists(ApiKey.objects.exclude(last_used_at=None)) | Exists(Call.objects.all()),
+            called=Exists(Call.objects.all()),
         )
         .values("installed", "connected", "called")
         .get()

@@ -92,7 +92,7 @@ class Candidates:
     embedded: bool  # True if any candidate has a vector
     # Dependencies and companions of the hits that are no hits themselves.
     outside: list[Candidate]
-    links: list[RankedRelation]  # among all of these, by primary key
+    relations: list[RankedRelation]  # among all of these, by primary key
     # Calls of these for the most similar messages, and the gains by earlier votes.
     experiences: list[PastCall]
     checked: VoteGains

@@ -46,7 +46,7 @@ from discovery.select.candidates import (
     NEAREST,
     NEAREST_OF_SEVERAL,
 )
-from discovery.select.ranking.relation_gains import RankedRelation, links_by_shared
+from discovery.select.ranking.relation_gains import RankedRelation, relations_by_shared
 
 # Where rights change between ranking and reading, it ranks once more; then SQL does everything.
 _ATTEMPTS = 2
@@ -170,7 +170,7 @@ def _candidates(
         usable.tokens,
         embedded,
         outside,
-        _links(index, usable, draft, query, candidates),
+        _relations(index, usable, draft, query, candidates),
         experiences,
         checked,
         _servers(index, draft, hit_candidates),
@@ -220,7 +220,7 @@ def _servers(
     }
 
 
-def _links(
+def _relations(
     index: SearchIndex,
     usable: UsableRows,
     draft: _Draft,
@@ -231,16 +231,17 @@ def _links(
         return []
     keys = np.array(sorted(candidate.pk for candidate in candidates), dtype=np.int64)
     rows = frozenset(np.searchsorted(index.ids, keys).tolist())
-    relations, ids = index.relations, index.ids
-    edges = relations.edges(draft.around & rows, rows, query.caller.group_ids)
-    links = [
+    ids = index.ids
+    edges = index.relations.edges(draft.around & rows, rows, query.caller.group_ids)
+    stored = [
         RankedRelation(int(ids[edge.source]), int(ids[edge.target]), edge.kind, edge.weight)
         for edge in edges
     ]
-    shared = relations.shared(draft.foremost, usable.mask, usable.count)
+    shared = index.relations.shared(draft.foremost, usable.mask, usable.count)
     names = {int(ids[row]): shared_names for row, shared_names in shared.items()}
-    stored = {(link.source, link.target, link.kind) for link in links}
-    return links + [link for link in links_by_shared(names) if link[:3] not in stored]
+    keys_and_kinds = {relation[:3] for relation in stored}
+    computed = relations_by_shared(names)
+    return stored + [relation for relation in computed if relation[:3] not in keys_and_kinds]
 
 
 @cache

@@ -40,8 +40,10 @@ def find_direct(
     best = max(ranked, key=lambda item: item.judged.by_itself).candidate
     if best.pk != selected[0].pk:
         return None
-    links = (link for link in candidates.links if link.kind == Kind.DEPENDS_ON and link.weight > 0)
-    needs_another = any(link.source == best.pk for link in links)
+    needs_another = any(
+        relation.source == best.pk and relation.kind == Kind.DEPENDS_ON and relation.weight > 0
+        for relation in candidates.relations
+    )
     runs = best.readiness.runs_unasked and best.side_effect == "read"
     return best.full_name if runs and not needs_another and _has_arguments(message, best) else None
 

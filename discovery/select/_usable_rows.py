@@ -78,9 +78,13 @@ class IndexUse:
         )
         if IndexLabel(*label) != self.index.label:
             return None
+        # None parts the two lists: without it, a tool that is always there and one that asks first
+        # could change places.
         key = (query.kind, ids, *always, None, *asking)
         with self._lock:
             equal = self._sets.get(key)
+        # Equal rows of another caller are shared, but never their version: each is compared with
+        # the rights of the one who asks.
         rows = equal or self._read(version, ids, always, asking, tokens)
         if rows:
             rows = replace(rows, version=version)
@@ -142,6 +146,7 @@ def use_of(index: SearchIndex) -> IndexUse:
     for use in _uses:
         if use.index is index:
             return use
+    # One at a time: rows are places in an index, and mean other capabilities in the next one.
     _uses[:] = [IndexUse(index)]
     return _uses[0]
 

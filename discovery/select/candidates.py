@@ -32,7 +32,7 @@ from discovery.select._candidate_rows import (
 )
 from discovery.select._nearest_rows import KnownTotals, Unanswered, known_totals_sql, nearest_sql
 from discovery.select.ranking.fusion import FEWEST_OF_SEVERAL
-from discovery.select.ranking.relation_gains import RankedRelation, links_by_shared
+from discovery.select.ranking.relation_gains import RankedRelation, relations_by_shared
 
 # Candidates per arm, for one text and for several. Fewer lose right answers on labelled sets; more
 # cost time and gain nothing.
@@ -87,7 +87,7 @@ def _candidates(columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Ca
     usable, tokens = reader.totals(rows[0]) if rows and reader.totals else (0, 0)
     hits: list[Candidate] = []
     outside: list[Candidate] = []
-    links: list[RankedRelation] = []
+    relations: list[RankedRelation] = []
     experiences: list[PastCall] = []
     checked = VoteGains()
     names: dict[int, list[str]] = {}
@@ -100,7 +100,7 @@ def _candidates(columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Ca
         if reader.related:
             is_hit, targets, kinds, weights, shared = reader.related(row)
             if targets:
-                links += map(RankedRelation, repeat(candidate.pk), targets, kinds, weights)
+                relations += map(RankedRelation, repeat(candidate.pk), targets, kinds, weights)
             if shared:
                 names[candidate.pk] = shared
         (hits if is_hit else outside).append(candidate)
@@ -111,11 +111,11 @@ def _candidates(columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Ca
             checked = VoteGains(gains, squares) if gains else checked
             if calls[0]:
                 experiences += map(PastCall, repeat(candidate.pk), *calls)
-    stored = {(link.source, link.target, link.kind) for link in links}
-    links += [link for link in links_by_shared(names) if link[:3] not in stored]
+    stored = {(relation.source, relation.target, relation.kind) for relation in relations}
+    relations += [relation for relation in relations_by_shared(names) if relation[:3] not in stored]
     embedded = any(cosine is not None for candidate in hits for cosine in candidate.cosines)
     return Candidates(
-        hits, usable, int(tokens or 0), embedded, outside, links, experiences, checked, servers
+        hits, usable, int(tokens or 0), embedded, outside, relations, experiences, checked, servers
     )
 
 
@@ -271,10 +271,10 @@ mean AS MATERIALIZED (
 _MEANT = """
   LEFT JOIN mean ON mean.integration_id = c.integration_id"""
 _RELATED = """,
-       c.id IN (SELECT id FROM hits) AS is_hit, link.targets, link.kinds, link.weights,
+       c.id IN (SELECT id FROM hits) AS is_hit, relation.targets, relation.kinds, relation.weights,
        counting.names"""
 _JOINED = """
-  LEFT JOIN link ON link.id = c.id LEFT JOIN counting ON counting.id = c.id"""
+  LEFT JOIN relation ON relation.id = c.id LEFT JOIN counting ON counting.id = c.id"""
 _FOREMOST_BY_MEANING = "UNION (SELECT id FROM near ORDER BY distance LIMIT {foremost})"
 # All sets are restricted to what the caller may use, including the counts of who shares a name.
 # Each set is joined once: a subquery per row would scan `usable` again and again.
@@ -300,7 +300,7 @@ around AS MATERIALIZED (
   SELECT id FROM foremost UNION SELECT id FROM beside WHERE place <= {beside_each}
 ),
 shown AS MATERIALIZED (SELECT id FROM hits UNION SELECT id FROM around),
-link AS MATERIALIZED (
+relation AS MATERIALIZED (
   SELECT source_id AS id, array_agg(target_id) AS targets, array_agg(kind::text) AS kinds,
          array_agg(weight) AS weights
   FROM (

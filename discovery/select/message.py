@@ -227,13 +227,13 @@ _VERBS = frozenset(_STARTS_OF_TASKS.split())
 
 def split(message: str) -> list[str]:
     """Return the message's clauses, at most five; empty if it has only one."""
-    tasks = [clause for sentence in _sentences(message) for clause in _tasks(sentence)]
+    tasks = [
+        clause
+        for sentence in _SENTENCE_END.split(message[:LONGEST_MESSAGE])
+        for clause in _tasks(sentence)
+    ]
     clauses = [clause for clause in dict.fromkeys(tasks) if _is_task(clause)]
     return _merge_shortest(clauses) if len(clauses) > 1 else []
-
-
-def _sentences(message: str) -> list[str]:
-    return _SENTENCE_END.split(message[:LONGEST_MESSAGE])
 
 
 def _tasks(sentence: str) -> list[str]:

@@ -97,7 +97,7 @@ def select_capabilities(request: SelectRequest, *, order: Order | None = None) -
     worth = support.least(ranked)
     least = worth if fit == "fits" else NOTHING
     boost = settings.PEGBOARD_GRAPH_BOOST
-    ranked = rerank(ranked, candidates.links, least=least, boost=boost)
+    ranked = rerank(ranked, candidates.relations, least=least, boost=boost)
     if order is not None and fit == "fits":
         ranked = put_first(ranked, order)
     most = request.max_tools

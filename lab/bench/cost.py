@@ -217,14 +217,14 @@ def _make_up(tools: int, group: "Group") -> list[str]:
     from acl.models import GroupPolicy
     from catalog.embedding.configured_embedder import answering_embedder
     from catalog.models import Capability
-    from catalog.relations.relations import refresh_links
+    from catalog.relations.relations import refresh_relations
     from lab.bench.world import build_world
 
     model = answering_embedder().name
     build_world(capabilities=tools, users=200, groups=20, model=model)
     _embed_names(model)
     Capability.objects.update(available=True)
-    refresh_links(list(Capability.objects.values_list("pk", flat=True)))
+    refresh_relations(list(Capability.objects.values_list("pk", flat=True)))
     GroupPolicy.objects.update_or_create(group=group, defaults={"open_default": True})
     return _messages()
 

@@ -47,7 +47,7 @@ def relate_at_random() -> float:
     from django.db import connection
 
     from catalog.models import Capability
-    from catalog.relations.relations import refresh_links
+    from catalog.relations.relations import refresh_relations
 
     dice, rows = random.Random(3), list(Capability.objects.order_by("pk"))
     siblings: dict[int, list[str]] = {}
@@ -62,7 +62,7 @@ def relate_at_random() -> float:
     Capability.objects.bulk_update(rows, ["required_tools", "tags", "category"], batch_size=500)
     started, keys = time.perf_counter(), [row.pk for row in rows]
     for first in range(0, len(keys), 500):
-        refresh_links(keys[first : first + 500])
+        refresh_relations(keys[first : first + 500])
     seconds = time.perf_counter() - started
     with connection.cursor() as cursor:
         cursor.execute("VACUUM (ANALYZE)")

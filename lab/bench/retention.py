@@ -31,7 +31,7 @@ def measure(turns: int) -> dict[str, float]:
     from django.db import connection
 
     from lab.bench.insights import fill
-    from marketplace.operate.retention.terms import apply_terms
+    from marketplace.operate.retention import apply_terms
 
     call_command("migrate", verbosity=0)
     fill(turns)

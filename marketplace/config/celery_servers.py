@@ -19,8 +19,6 @@ PACKAGES = [
     "marketplace.notifications",
     "marketplace.sources",
     "marketplace.additions",
-    "marketplace.operate.audit_anchor",
-    "marketplace.operate.event_log",
-    "marketplace.operate.retention",
+    "marketplace.operate",
 ]
 app.autodiscover_tasks(PACKAGES)

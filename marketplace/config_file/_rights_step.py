@@ -69,16 +69,13 @@ def _apply_grants(
         ("tools", entry.tools, set(names)),
     ):
         for place, name in enumerate(entries or []):
-            target = _target(work, (*path, field, place), field, name)
+            find = work.integration if field == "integrations" else work.tool
+            target: Integration | Capability | None = find(name, (*path, field, place))
             if target is not None and name not in had:
                 grant(by=work.by, target=target, **subject)
         if work.prune and entries is not None:
             for name in sorted(had - set(entries)):
                 revoke(by=work.by, target=_granted(field, name), **subject)
-
-
-def _target(work: FileRun, path: Path, field: str, name: str) -> Integration | Capability | None:
-    return work.integration(name, path) if field == "integrations" else work.tool(name, path)
 
 
 def _granted(field: str, name: str) -> Integration | Capability:

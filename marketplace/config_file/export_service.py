@@ -54,13 +54,21 @@ def export_document(*, people: bool = True) -> Values:
     limits = call_limits()
     if people:
         document["people"] = _people()
+    rows = FlowRule.objects.filter(capability__integration__owner=None).select_related(
+        "capability", "space__group", "group"
+    )
+    entries = [
+        {"mode": row.mode, **({"tool": row.capability.full_name} if row.capability else {})}
+        | _where(row)
+        for row in rows
+    ]
     return document | {
         "integrations": [
             integration_entry(row) | {"calls_per_minute": limits.get(row.pk, 0)}
             for row in exported_integrations()
         ],
         "tools": _tools(),
-        "flow_rules": _flow_rules(),
+        "flow_rules": sorted(entries, key=flow_rule_key),
         "quotas": [
             entry
             for _key, (row, entry) in sorted(stored_quotas().items(), key=itemgetter(0))
@@ -248,18 +256,6 @@ def tool_entry(row: Capability) -> Values:
     if "effect_flags" in corrected:
         entry["effect_flags"] = sorted(row.effect_flags)
     return entry
-
-
-def _flow_rules() -> list[Values]:
-    rows = FlowRule.objects.filter(capability__integration__owner=None).select_related(
-        "capability", "space__group", "group"
-    )
-    entries = [
-        {"mode": row.mode, **({"tool": row.capability.full_name} if row.capability else {})}
-        | _where(row)
-        for row in rows
-    ]
-    return sorted(entries, key=flow_rule_key)
 
 
 def _where(row: FlowRule | KeptLimit) -> Values:

@@ -152,26 +152,26 @@ def _plain(node: yaml.Node, path: Path, lines: dict[Path, int]) -> Any:
             _plain(inner_node, (*path, place), lines) for place, inner_node in enumerate(node.value)
         ]
     if isinstance(node, yaml.MappingNode):
-        return _mapping(node, path, lines)
+        values: dict[str, Any] = {}
+        for key, inner in node.value:
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode):
+                raise ConfigurationRefused(
+                    [Problem(line, written(path), "has a key that is no word")]
+                )
+            name = str(key.value)
+            if name in values:
+                raise ConfigurationRefused(
+                    [Problem(line, written((*path, name)), "is there twice")]
+                )
+            values[name] = _plain(inner, (*path, name), lines)
+        return values
     text = str(node.value)
     if node.style:  # type: ignore[attr-defined]  # quoted, or a block
         return text
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     return int(text) if _NUMBER.fullmatch(text) else text
-
-
-def _mapping(node: yaml.MappingNode, path: Path, lines: dict[Path, int]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for key, inner in node.value:
-        line = key.start_mark.line + 1
-        if not isinstance(key, yaml.ScalarNode):
-            raise ConfigurationRefused([Problem(line, written(path), "has a key that is no word")])
-        name = str(key.value)
-        if name in values:
-            raise ConfigurationRefused([Problem(line, written((*path, name)), "is there twice")])
-        values[name] = _plain(inner, (*path, name), lines)
-    return values
 
 
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")

@@ -205,10 +205,10 @@ def _check_command(installation: Installation) -> None:
 
 
 def _finish_when_embedded(installation: Installation) -> bool:
-    # If embedding failed, the tools are still found by their words.
     """Finish once all vectors are written. Return False while some are pending."""
     integration = installation.integration
     of_integration = {"capability__integration": integration}
+    # If embedding failed, the tools are still found by their words.
     if (
         pending_embeddings().filter(**of_integration).exists()
         and not failed_embeddings().filter(**of_integration).exists()

@@ -66,7 +66,14 @@ def describe_status(
         return IntegrationStatus(_("off"), _("It is switched off: nobody can use it."), "", "ban")
     if obstacle is not Obstacle.NONE:
         return _obstructed(integration, obstacle)
-    return _unobstructed(integration)
+    if not integration.transport:
+        return _without_server(integration)
+    if integration.health_checked_at is None:
+        words = _("No check has run, and no tool was called yet.")
+        return IntegrationStatus(_("never checked"), words, "", "circle")
+    words = _("The last check succeeded %(time)s.")
+    age = {"time": naturaltime(integration.health_checked_at)}
+    return IntegrationStatus(_("ready"), words % age, "good", "check")
 
 
 def _not_approved(integration: Integration, state: str, message: str) -> IntegrationStatus:
@@ -122,17 +129,6 @@ def _since(integration: Integration) -> str:
         return " " + _("Failing for %(time)s.") % {"time": age}
     values = {"time": age, "count": integration.failures}
     return " " + _("Failing for %(time)s, %(count)s times in a row.") % values
-
-
-def _unobstructed(integration: Integration) -> IntegrationStatus:
-    if not integration.transport:
-        return _without_server(integration)
-    if integration.health_checked_at is None:
-        words = _("No check has run, and no tool was called yet.")
-        return IntegrationStatus(_("never checked"), words, "", "circle")
-    words = _("The last check succeeded %(time)s.")
-    age = {"time": naturaltime(integration.health_checked_at)}
-    return IntegrationStatus(_("ready"), words % age, "good", "check")
 
 
 def is_only_described(integration: Integration) -> bool:
@@ -195,7 +191,14 @@ def list_integrations(filters: IntegrationFilters) -> "QuerySet[Integration]":
         )
     if filters.show == "unused":
         since = Now() - timedelta(days=UNUSED_DAYS)
-        fitting = fitting.filter(~Exists(_calls().filter(created_at__gte=since)), enabled=True)
+        fitting = fitting.filter(
+            ~Exists(
+                Call.objects.filter(capability__integration=OuterRef("pk")).filter(
+                    created_at__gte=since
+                )
+            ),
+            enabled=True,
+        )
     if filters.show in _SHOWN:
         fitting = fitting.filter(_SHOWN[filters.show])
     # Counted for each row that is shown: a join would work out the states of all rows to group.
@@ -204,10 +207,6 @@ def list_integrations(filters: IntegrationFilters) -> "QuerySet[Integration]":
     return fitting.annotate(tools=Coalesce(number, 0), picture=F("icon__image")).order_by(
         "title", "pk"
     )
-
-
-def _calls() -> "QuerySet[Call]":
-    return Call.objects.filter(capability__integration=OuterRef("pk"))
 
 
 def with_installations(integrations: "QuerySet[Integration]") -> "QuerySet[Integration]":
@@ -226,7 +225,15 @@ def with_installations(integrations: "QuerySet[Integration]") -> "QuerySet[Integ
 def rows_of(integrations: Sequence[Integration]) -> list[IntegrationRow]:
     """Build the rows, with four statements for any number of integrations."""
     keys = [integration.pk for integration in integrations]
-    groups, people, states = _groups(keys), _people(keys), readiness_for_admins(keys)
+    granted = IntegrationUserPermission.objects.filter(
+        content_object__in=keys, permission__codename="use_integration"
+    )
+    counted = granted.values("content_object_id").annotate(people=Count("user", distinct=True))
+    groups, people, states = (
+        _groups(keys),
+        dict(counted.order_by().values_list("content_object_id", "people")),
+        readiness_for_admins(keys),
+    )
     uses = use_by_integration(keys)
     return [
         IntegrationRow(
@@ -276,14 +283,6 @@ def _groups(integrations: list[int]) -> dict[int, list[str]]:
     for integration, name in pairs.distinct():
         names[integration].append(name)
     return names
-
-
-def _people(integrations: list[int]) -> dict[int, int]:
-    granted = IntegrationUserPermission.objects.filter(
-        content_object__in=integrations, permission__codename="use_integration"
-    )
-    counted = granted.values("content_object_id").annotate(people=Count("user", distinct=True))
-    return dict(counted.order_by().values_list("content_object_id", "people"))
 
 
 _APPROVED, _BUSY = Q(state="approved"), Q(install_state__in=_WORKING)

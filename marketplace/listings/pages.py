@@ -233,7 +233,10 @@ _YEAR = 365 * 24 * 3600
 def icon(request: PageRequest, public_id: UUID) -> HttpResponse:
     """Answer with a picture. Its key changes with its content, so browsers keep it."""
     staff = request.user.is_staff
-    content = find_picture(public_id, by_admin=staff, caller=None if staff else _caller(request))
+    # Of all their groups: a page of another group may have shown it a moment ago.
+    content = find_picture(
+        public_id, by_admin=staff, caller=None if staff else frame_of(request).everywhere
+    )
     if content is None:
         raise Http404
     response = HttpResponse(content, content_type="image/png")
@@ -255,8 +258,3 @@ def find_picture(public_id: UUID, *, by_admin: bool, caller: Caller | None) -> b
         IconImage.objects.filter(condition, pk=public_id).values_list("content", flat=True).first()
     )
     return None if content is None else bytes(content)
-
-
-def _caller(request: PageRequest) -> Caller | None:
-    # Of all their groups: a page of another group may have shown it a moment ago.
-    return frame_of(request).everywhere

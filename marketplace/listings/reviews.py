@@ -55,7 +55,12 @@ def scan_listings(rows: Iterable[Listing]) -> list[Listing]:
         row.findings = [finding.as_json() for finding in findings]
         row.texts_digest = digest
         scanned.append(row)
-    _write(scanned)
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "UPDATE marketplace_listing SET review = %s, findings = %s, texts_digest = %s"
+            " WHERE id = %s",
+            [(row.review, json.dumps(row.findings), row.texts_digest, row.pk) for row in scanned],
+        )
     return [row for row in scanned if row.is_held]
 
 
@@ -104,15 +109,6 @@ def _by_listing(pairs: Iterable[tuple[int, str]]) -> Mapping[int, list[str]]:
     for listing, text in pairs:
         texts[listing].append(text)
     return texts
-
-
-def _write(rows: Sequence[Listing]) -> None:
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            "UPDATE marketplace_listing SET review = %s, findings = %s, texts_digest = %s"
-            " WHERE id = %s",
-            [(row.review, json.dumps(row.findings), row.texts_digest, row.pk) for row in rows],
-        )
 
 
 class ListingHeldError(Exception):

@@ -62,7 +62,13 @@ def _approvals(since: datetime) -> Iterator[Event]:
             at=call.created_at,
             title=_("A call of %(tool)s waits for approval") % {"tool": call.full_name},
             text=_("Requested for %(user)s in %(group)s. Effect: %(effect)s.")
-            % {"user": call.user, "group": call.group, "effect": _effect(call.side_effect)},
+            % {
+                "user": call.user,
+                "group": call.group,
+                "effect": {"read": _("reads"), "write": _("writes"), "delete": _("deletes")}.get(
+                    call.side_effect, _("unknown")
+                ),
+            },
             path=reverse("approval", args=[call.pk]),
             groups=frozenset({call.group_id}),
             waiting=waiting[call.pk],
@@ -169,12 +175,6 @@ def _answers(since: datetime) -> Iterator[Event]:
             path=reverse("approval", args=[call.pk]),
             user_id=call.user_id,
         )
-
-
-def _effect(effect: str) -> str:
-    return {"read": _("reads"), "write": _("writes"), "delete": _("deletes")}.get(
-        effect, _("unknown")
-    )
 
 
 def _alert_text(alert: OutcomeAlert) -> str:

@@ -10,7 +10,6 @@ from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
-from django.db.models import Field
 
 # Measured on two busy cores (lab/benchmarks.md): rather too slow than too fast.
 SECONDS_EACH = 0.1  # of a migration, with its transaction
@@ -107,14 +106,15 @@ def _seconds_of(operation: Operation, app: str, state: ProjectState, sizes: Size
         words = set() if _OF_FUNCTIONS.match(text) else set(re.findall(r"\w+", text))
         return sum(sizes[table][1] for table in words & sizes.keys()) / BYTES_A_SECOND
     is_reading = isinstance(operation, _READING) or (
-        isinstance(operation, migrations.AddField) and _has_index(operation.field)
+        isinstance(operation, migrations.AddField)
+        and (
+            operation.field.is_relation
+            or operation.field.unique
+            or bool(getattr(operation.field, "db_index", False))
+        )
     )
     model = getattr(operation, "model_name", "")
     if not is_reading or (app, model.lower()) not in state.models:
         return 0.0
     table = state.models[app, model.lower()].options.get("db_table") or f"{app}_{model.lower()}"
     return sizes.get(table, (0, 0))[1] / BYTES_A_SECOND
-
-
-def _has_index(field: Field) -> bool:
-    return field.is_relation or field.unique or bool(getattr(field, "db_index", False))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import cycle
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -170,6 +171,26 @@ def test_end_is_heard_of_without_redis_too(people: People, tool: Tool, monkeypat
         heard = waited.result()
 
     assert (early.state, heard.state) == ("queued", "completed")
+
+
+@pytest.mark.parametrize("state", ["queued", "running"])
+def test_nobody_waits_for_a_queue_that_redis_does_not_move(
+    people: People, tool: Tool, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    done = execute(caller=people.caller, full_name=tool().full_name, arguments={"text": "x"})
+    Call.objects.update(state=state)
+    waits: list[float] = []
+
+    def wait(call: Call, seconds: float) -> Call:
+        waits.append(seconds)
+        return call
+
+    monkeypatch.setattr(waiting, "_wait", wait)
+    monkeypatch.setattr(waiting, "redis_circuit", SimpleNamespace(failing=True))
+
+    waiting.wait_for_end(Call.objects.get(pk=done.call_id), 20)
+
+    assert sum(waits) == (1 if state == "queued" else 20)
 
 
 def test_a_connection_that_postgres_has_ended_is_replaced(people: People, tool: Tool) -> None:

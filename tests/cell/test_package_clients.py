@@ -3,9 +3,7 @@
 import socket
 import sys
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from pytest_django.fixtures import Settings
@@ -15,6 +13,7 @@ from marketplace.installs.packages import _client_cell
 from marketplace.installs.packages._client_cell import find_index_hosts, rules_of
 from marketplace.installs.packages.client import Watch, run_client
 from marketplace.installs.packages.folders import PackageProblemError, Place
+from tests.local_servers import Handler, serve
 
 pytestmark = pytest.mark.processes
 LOOK = """
@@ -89,24 +88,16 @@ def _here(host: str, port: int, *_: object, **__: object) -> list[tuple[object, 
 
 @pytest.fixture
 def index_port() -> Iterator[int]:
-    server = HTTPServer(("127.0.0.1", 0), Index)
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server.server_port
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serve(Index) as server:
+        yield server.server_port
 
 
-class Index(BaseHTTPRequestHandler):
+class Index(Handler):
     """A package index, as far as this test goes."""
 
     def do_GET(self) -> None:
         self.send_response(200)
         self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing."""
 
 
 @pytest.mark.parametrize(

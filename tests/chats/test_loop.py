@@ -15,7 +15,7 @@ from discovery.chats.model_sender import MOST_BYTES, send_request
 from discovery.chats.providers.registry import APIS
 from discovery.chats.tasks import sweep
 from discovery.models import Call, Chat, ChatMessage, ChatUse, ModelRequest, Turn
-from marketplace.operate.retention.terms import apply_terms
+from marketplace.operate.retention import apply_terms
 from tests.access.people import People
 from tests.chats.conftest import Bench, connect
 from tests.chats.fake_models import KEY, CallTools, Raw, Reply, Say, Serve

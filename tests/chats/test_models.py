@@ -25,7 +25,7 @@ from discovery.chats.models import (
 from discovery.chats.providers.base import CallResult, ModelQuestion, Round
 from discovery.chats.providers.registry import APIS
 from discovery.models import Chat, ChatModel, ModelRequest
-from marketplace.operate.secret_broker.server import may_open
+from marketplace.operate.secret_broker import may_open
 from tests.access.people import People
 from tests.chats import fake_models
 from tests.chats.conftest import Bench, admin

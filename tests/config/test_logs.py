@@ -21,8 +21,8 @@ from acl.models import AuditEntry
 from discovery.models import Call
 from marketplace.config.logs import LONGEST_TEXT
 from marketplace.models import EventLogState, SentCall
-from marketplace.operate.event_log import sender
-from marketplace.operate.event_log.sender import send_events
+from marketplace.operate import event_log
+from marketplace.operate.event_log import send_events
 from tests.factories import CapabilityFactory, GroupFactory, UserFactory, waiting_call
 
 pytestmark = pytest.mark.django_db
@@ -208,9 +208,9 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
     threading.Thread(target=collector.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{collector.server_port}"
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", address)
-    sender.otlp_exporter.cache_clear()
+    event_log.otlp_exporter.cache_clear()
     yield collector
-    sender.otlp_exporter.cache_clear()
+    event_log.otlp_exporter.cache_clear()
     collector.shutdown()
     collector.server_close()
 

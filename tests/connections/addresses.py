@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from itertools import count
 from typing import Any
 
@@ -16,10 +16,12 @@ from mcp.server.mcpserver import Context
 from mcp_types import Icon
 from starlette.applications import Starlette
 
+from tests.local_servers import Handler, running
+
 ECHO = {"name": "echo", "inputSchema": {"type": "object"}}
 
 
-class Evil(BaseHTTPRequestHandler):
+class Evil(Handler):
     """A server whose path selects its misbehaviour."""
 
     protocol_version = "HTTP/1.1"
@@ -65,9 +67,6 @@ class Evil(BaseHTTPRequestHandler):
         self._head(405, **{"Content-Length": "0"})
 
     do_DELETE = do_GET
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing."""
 
     def _misbehave(self, mode: str, message: dict[str, Any]) -> None:
         try:
@@ -139,14 +138,11 @@ class EvilServer(ThreadingHTTPServer):
 
 @contextmanager
 def evil_server() -> Iterator[EvilServer]:
-    server = EvilServer()
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-    try:
-        yield server
-    finally:
-        server.released.set()
-        server.shutdown()
-        server.server_close()
+    with running(EvilServer()) as server:
+        try:
+            yield server
+        finally:
+            server.released.set()
 
 
 def app_of_the_sdk(

@@ -1,13 +1,14 @@
 """An MCP server over HTTP whose answers a test writes, in the older generation of the protocol."""
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
+
+from tests.local_servers import Handler, running
 
 Message = dict[str, Any]
 TOOL: Message = {"name": "echo", "description": "Says it.", "inputSchema": {"type": "object"}}
@@ -66,7 +67,7 @@ class ScriptedServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/mcp"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     protocol_version = "HTTP/1.1"
     server: ScriptedServer
 
@@ -88,9 +89,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_DELETE(self) -> None:
         self._send(Reply(200))
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing."""
 
     def _usual(self, method: str, message: Message) -> Reply:
         if "id" not in message:
@@ -125,10 +123,5 @@ def no_script(server: ScriptedServer, message: Message) -> None:
 @contextmanager
 def scripted_server(script: Script = no_script) -> Iterator[ScriptedServer]:
     """Run a server until the block ends."""
-    server = ScriptedServer(script)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-    try:
+    with running(ScriptedServer(script)) as server:
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -1,7 +1,6 @@
 """Each class of failure, and what the next caller gets right after it."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,6 @@ from catalog.servers.connections.health_history import record_health
 from catalog.servers.connections.server_requests import record_call
 from tests.factories import IntegrationFactory, UserFactory
 
-DOCS = Path(__file__).parents[2] / "docs" / "outgoing.md"
 Connection = Integration.Connection
 
 
@@ -69,20 +67,9 @@ def state(row: Integration) -> tuple[str, str]:
     return row.connection, row.problem
 
 
-def test_every_reason_has_an_owner_words_and_a_row_of_the_docs() -> None:
-    rows = [line.split("|") for line in DOCS.read_text("utf-8").splitlines() if line[:3] == "| `"]
-    documented = {
-        row[1].strip(" `"): [cell.strip() for cell in row[2:-1]] for row in rows if len(row) == 8
-    }
-
+def test_every_reason_has_an_owner_and_words() -> None:
     assert FAILURES.keys() == WORDS.keys() == LABELS.keys() == set(Reason)
     assert {failure.owner for failure in FAILURES.values()} == set(Owner)
-    for reason, failure in FAILURES.items():
-        again = "always" if failure.unsent else "reads" if failure.repeated else ""
-        flags = (failure.of_call, failure.of_check, failure.counts)
-        assert documented[reason] == [
-            failure.owner, *("yes" if flag else "" for flag in flags), again
-        ]  # fmt: skip
 
 
 @pytest.mark.parametrize("reason", Reason)

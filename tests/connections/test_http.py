@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from itertools import pairwise
 from queue import Empty, Queue
 from random import Random
@@ -28,6 +28,7 @@ from catalog.servers.net.address_check import AllowedHosts
 from tests.connections.addresses import EvilServer, evil_server, fine_server
 from tests.connections.http_limits import QUICK
 from tests.connections.scripted import Reply, ScriptedServer, scripted_server
+from tests.local_servers import Handler, running
 
 Message = dict[str, Any]
 # A status and headers for a message, a closed connection for 0, or None for an ordinary answer.
@@ -52,7 +53,7 @@ class SseServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/sse"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     protocol_version = "HTTP/1.1"
     server: SseServer
 
@@ -87,9 +88,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
 
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing."""
-
     def _answer(self, message: Message) -> Message:
         about = {"name": "events", "version": "1"}
         content: Message = {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}
@@ -110,14 +108,11 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def sse_server(script: Script) -> Iterator[SseServer]:
     """Run a server until the block ends."""
-    server = SseServer(script)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-    try:
-        yield server
-    finally:
-        server.ends.set()
-        server.shutdown()
-        server.server_close()
+    with running(SseServer(script)) as server:
+        try:
+            yield server
+        finally:
+            server.ends.set()
 
 
 LOOPBACK = AllowedHosts.of([("127.0.0.1", None)])

@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.embedded.served import served
+from tests.local_servers import Handler, serve
 from tests.ports import free_port
 
 PROJECT = Path(__file__).parents[2]
@@ -29,19 +29,13 @@ CLIENTS = 8
 pytestmark = pytest.mark.processes
 
 
-class Web(BaseHTTPRequestHandler):
+class Web(Handler):
     """A web server: it answers with what the proxy tells it about the client."""
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
+        self.sent()
         told = f"{self.headers['X-Forwarded-For']} {self.headers['X-Forwarded-Proto']}".encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(told)))
-        self.end_headers()
-        self.wfile.write(told)
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing."""
+        self.reply(200, told)
 
 
 def test_proxy_waits_for_the_web_and_believes_nobody(tmp_path: Path) -> None:
@@ -49,7 +43,7 @@ def test_proxy_waits_for_the_web_and_believes_nobody(tmp_path: Path) -> None:
     with _proxy(tmp_path, port, upstream):
         client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         client.request("POST", "/api/v1/select", b"{}", {"X-Forwarded-For": "203.0.113.9"})
-        with _web(upstream):  # only now, while the request waits
+        with serve(Web, upstream):  # only now, while the request waits
             answer = client.getresponse()
             told = answer.read().decode()
             client.request("POST", "/", b"x" * 17_000_000)
@@ -133,19 +127,6 @@ def _proxy(folder: Path, port: int, upstream: int, **variables: str) -> Iterator
     finally:
         proxy.terminate()
         proxy.wait(PATIENCE)
-
-
-@contextmanager
-def _web(port: int) -> Iterator[None]:
-    server = HTTPServer(("127.0.0.1", port), Web)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _asked_until(over: threading.Event, port: int) -> Counter[str]:

@@ -9,6 +9,9 @@ from django.core.management import get_commands, load_command_class
 from drf_spectacular.generators import SchemaGenerator
 
 from acl.web.problems import TITLES, TYPE, no_room
+from catalog.servers.client.server_problems import FAILURES
+from discovery.metatools.registry import META_TOOLS
+from marketplace.operate.checkup.registry import all_checks
 from tests.docs.room_map import APPS, PROJECT
 
 PAGE = PROJECT / "docs" / "reference.md"
@@ -50,6 +53,33 @@ _METRICS = """
 | metric | type | labels | meaning |
 |---|---|---|---|
 """
+_META_TOOLS = """
+## Meta-tools
+
+[Meta-tools](meta-tools.md) says how to call them. Each needs its scope.
+
+| meta-tool | arguments | does | scope |
+|---|---|---|---|
+"""
+_CHECKS = """
+## Checks
+
+`manage.py doctor` and the page *Health* run them; `/readyz` runs those marked with *.
+[Operations](operations.md#what-is-wrong) says more.
+
+| check | does |
+|---|---|
+"""
+_FAILURES = """
+## Failures of servers
+
+[Failures](outgoing.md#failures) says what follows: whose a failure is, whether it becomes the
+state of the integration by a call or by a check, counts for the circuit breaker, and
+what is sent once more.
+
+| reason | whose | state by a call | state by a check | breaker | sent again |
+|---|---|---|---|---|---|
+"""
 _TYPES = {
     "Counter": "counter",
     "Histogram": "histogram",
@@ -65,6 +95,9 @@ def render_reference() -> str:
         (_PROBLEMS, _problems()),
         (_COMMANDS, _commands()),
         (_METRICS, sorted(_metrics())),
+        (_META_TOOLS, _meta_tools()),
+        (_CHECKS, _checks()),
+        (_FAILURES, _failures()),
     )
     return "".join(head + "".join(f"| {row} |\n" for row in rows) for head, rows in parts)
 
@@ -90,6 +123,27 @@ def _commands() -> Iterator[str]:
         if app in APPS:
             first = re.split(r"[.:;] ", load_command_class(app, name).help)[0]
             yield f"`{name}` | {first.rstrip('.')}."
+
+
+def _meta_tools() -> Iterator[str]:
+    for tool in META_TOOLS.values():
+        arguments = ", ".join(f"`{name}`" for name in tool.parameters)
+        first = re.split(r"[.;] ", tool.description)[0].rstrip(".")
+        yield f"`{tool.name}` | {arguments} | {first}. | `{tool.scope}`"
+
+
+def _checks() -> Iterator[str]:
+    for check in sorted(all_checks(), key=lambda check: check.name):
+        words = " ".join((check.look.__doc__ or "").split())
+        yield f"`{check.name}`{' *' if check.for_readiness else ''} | {words}"
+
+
+def _failures() -> Iterator[str]:
+    for reason, failure in FAILURES.items():
+        again = "always" if failure.unsent else "reads" if failure.repeated else ""
+        flags = (failure.of_call, failure.of_check, failure.counts)
+        cells = (f"`{reason}`", failure.owner, *("yes" if flag else "" for flag in flags), again)
+        yield " | ".join(cells)
 
 
 def _metrics() -> Iterator[str]:

@@ -7,7 +7,6 @@ import socket
 import stat
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,6 +23,7 @@ from marketplace.operate.embedded.data_folder import (
     run_folder,
 )
 from marketplace.operate.embedded.pegboard_programs import Web
+from tests.local_servers import Handler, serve
 
 
 def test_second_lock_on_a_folder_is_refused(tmp_path: Path) -> None:
@@ -115,20 +115,14 @@ def web(port: int) -> Web:
 @pytest.fixture
 def answering() -> Iterator[int]:
     """Return the port of a server that answers everything."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server.server_port
-    server.shutdown()
-    server.server_close()
+    with serve(Answering) as server:
+        yield server.server_port
 
 
-class Answering(BaseHTTPRequestHandler):
+class Answering(Handler):
     def do_GET(self) -> None:
         self.send_response(204)
         self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
 
 
 def test_web_is_ready_once_it_answers(answering: int) -> None:

@@ -76,7 +76,7 @@ def test_a_failure_has_them_too(world: World, failure: int) -> None:
         response = client.post("/group/", {"group": "1"})
     else:
         with pytest.MonkeyPatch.context() as broken:
-            broken.setattr("discovery.calls.my_tools_pages.list_my_tools", _fail)
+            broken.setattr("catalog.access.pages.my_tools.list_my_tools", _fail)
             response = client.get("/tools/")
 
     assert response.status_code == failure

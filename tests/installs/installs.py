@@ -1,10 +1,9 @@
 """Installs of the misbehaving server."""
 
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -16,6 +15,7 @@ from marketplace.additions.worker import look_at
 from marketplace.installs.requests import start_install
 from marketplace.models import Addition, Installation
 from tests.connections.evil_server import EVIL
+from tests.local_servers import Handler, serve
 
 
 def evil(mode: str = "", **more: Any) -> IntegrationDescriptor:
@@ -32,25 +32,13 @@ def begin(by: User, descriptor: IntegrationDescriptor, **more: Any) -> Installat
 def served(bodies: dict[str, bytes]) -> Iterator[ThreadingHTTPServer]:
     """Serve these files, as they are when they are asked for."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Files(Handler):
         def do_GET(self) -> None:
             body = bodies.get(self.path)
-            self.send_response(200 if body is not None else 404)
-            self.send_header("Content-Length", str(len(body or b"")))
-            self.end_headers()
-            self.wfile.write(body or b"")
+            self.reply(200 if body is not None else 404, body or b"")
 
-        def log_message(self, *args: Any) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with serve(Files) as server:
+        yield server
 
 
 def looked_at(by: User, address: str) -> Addition:

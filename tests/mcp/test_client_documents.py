@@ -3,12 +3,11 @@
 import asyncio
 import json
 import ssl
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,7 @@ from catalog.servers.net.address_check import AllowedHosts
 from catalog.servers.net.guarded_transport import GuardedBackend
 from tests.access.people import People
 from tests.factories import UserFactory
+from tests.local_servers import Handler, running
 from tests.mcp.asking import ask
 from tests.mcp.sdk_client import Person, Storage, drive, provider
 from tests.mcp.sdk_client import _settings_of_sign_in as _settings_of_sign_in
@@ -108,21 +108,13 @@ def published(folder: Path) -> Iterator[Publisher]:
     """Run the publisher; the folder keeps its key and certificate."""
     served = Publisher()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Documents(Handler):
         def do_GET(self) -> None:
             served.hits.append(self.path)
             status, headers, body = served.answers.get(self.path, (404, {}, b"{}"))
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.reply(status, body, headers)
 
-        def log_message(self, *_: Any) -> None:
-            """Log nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Documents)
     file = _certify(folder)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
@@ -131,14 +123,8 @@ def published(folder: Path) -> Iterator[Publisher]:
     )
     served.port = server.server_address[1]
     served.trust.load_verify_locations(file)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with running(server):
         yield served
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def _certify(folder: Path) -> Path:

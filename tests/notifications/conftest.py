@@ -1,9 +1,7 @@
 """Fixtures of notifications: people, a call that waits, and a receiver on this machine."""
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from cryptography.fernet import Fernet
@@ -12,6 +10,7 @@ from pytest_django import Settings
 
 from catalog.models import Capability
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
+from tests.local_servers import Handler, serve
 
 
 @dataclass
@@ -35,24 +34,16 @@ def _keys(settings: Settings) -> None:
 def receiver() -> Iterator[Receiver]:
     made = Receiver()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Hook(Handler):
         def do_POST(self) -> None:
             made.paths.append(self.path)
-            made.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            made.bodies.append(self.sent())
             made.headers.append({name.lower(): value for name, value in self.headers.items()})
-            self.send_response(made.status)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self.reply(made.status)
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    made.url = f"http://127.0.0.1:{server.server_port}/hook?token=hush"
-    yield made
-    server.shutdown()
-    server.server_close()
+    with serve(Hook) as server:
+        made.url = f"http://127.0.0.1:{server.server_port}/hook?token=hush"
+        yield made
 
 
 @pytest.fixture

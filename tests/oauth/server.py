@@ -10,16 +10,18 @@ from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
+
+from tests.local_servers import Handler, running
 
 RESOURCE = "/.well-known/oauth-protected-resource/mcp"
 OPENID = "/.well-known/openid-configuration"
 METADATA = "/.well-known/oauth-authorization-server"
 
 
-class Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     """Metadata, registration, automatic consent, tokens, and a tool that returns headers."""
 
     protocol_version = "HTTP/1.1"
@@ -65,9 +67,6 @@ class Handler(BaseHTTPRequestHandler):
             self._json(404, {})
 
     do_DELETE = do_GET
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing."""
 
     def _mcp(self, message: dict[str, Any]) -> None:
         token = self.headers.get("Authorization", "").removeprefix("Bearer ")
@@ -120,7 +119,7 @@ class SignInServer(ThreadingHTTPServer):
     block_on_close = False
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(("127.0.0.1", 0), _Handler)
         self.origin = f"http://127.0.0.1:{self.server_port}"
         self.asked: list[str] = []
         self.sent: list[tuple[str, dict[str, str], str]] = []
@@ -258,10 +257,5 @@ class SignInServer(ThreadingHTTPServer):
 
 @contextmanager
 def sign_in_server() -> Iterator[SignInServer]:
-    server = SignInServer()
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-    try:
+    with running(SignInServer()) as server:
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()

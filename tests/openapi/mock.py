@@ -2,15 +2,15 @@
 
 import json
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from catalog.formats.openapi.api_document import METHODS, OpenApiDocument, read_document
+from tests.local_servers import Handler, running
 
 
 @dataclass
@@ -60,14 +60,8 @@ class MockApi(ThreadingHTTPServer):
 @contextmanager
 def mock_api(document: dict[str, Any]) -> Iterator[MockApi]:
     """Serve a document's API until the block ends."""
-    with MockApi(document) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with running(MockApi(document)) as server:
+        yield server
 
 
 def example_of(document: OpenApiDocument, schema: Any, depth: int = 4) -> Any:
@@ -97,7 +91,7 @@ def example_of(document: OpenApiDocument, schema: Any, depth: int = 4) -> Any:
     return {"integer": 1, "number": 1.5, "boolean": True}.get(str(kind), "text")
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: MockApi
     protocol_version = "HTTP/1.1"
 
@@ -165,9 +159,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if answer.status != 204:
             self.wfile.write(answer.body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
 
 
 for _method in METHODS:

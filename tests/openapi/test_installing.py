@@ -1,11 +1,9 @@
 """Addresses as people paste them, and installed documents: an API's operations are tools."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from uuid import UUID
 
@@ -36,6 +34,7 @@ from marketplace.models import Addition, Installation, Listing
 from tests.calls.worker import run_call
 from tests.connections.addresses import fine_server
 from tests.factories import GroupFactory, UserFactory
+from tests.local_servers import Handler, serve
 from tests.openapi.documents import library
 from tests.openapi.mock import Answer, MockApi
 
@@ -226,28 +225,18 @@ SWAGGER = "<script>SwaggerUIBundle({url: '/deep/spec/openapi.json', dom_id: '#ui
 def site(pages: dict[str, str]) -> Iterator[str]:
     """Serve some pages on this machine, and 404 for all others; POST is 405."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Pages(Handler):
         def do_GET(self) -> None:
             page = pages.get(self.path)
             body = (page or "Not found").encode()
-            self.send_response(404 if page is None else 200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.reply(404 if page is None else 200, body)
 
         def do_POST(self) -> None:
-            self.send_response(405)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self.reply(405)
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with serve(Pages) as server:
         allow(server.server_port)
         yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 def allow(port: int) -> None:

@@ -368,8 +368,6 @@ def test_each_check_has_a_made_failure_and_a_section_of_the_docs() -> None:
     checks = {each.name: each for each in all_checks()}
 
     assert checks.keys() == FAILURES.keys()
-    listed = (PROJECT / "docs/operations.md").read_text("utf-8").partition("## What is wrong")[2]
-    assert set(re.findall(r"^\| `(\w+)`", listed, re.M)) == checks.keys()
     for each in checks.values():
         text = (PROJECT / "docs" / f"{each.page}.md").read_text("utf-8")
         headings = re.findall(r"^#+ (.+)$", text, re.M)

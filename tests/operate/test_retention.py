@@ -33,7 +33,7 @@ from discovery.calls.arguments import digest_of
 from discovery.insights.figures import figures_by_group, report_figures
 from discovery.models import Call, Chat, DayFigures, Outcome, ServerRequest, Turn
 from marketplace.models import NotificationChannel, NotificationDelivery
-from marketplace.operate.retention.terms import TERMS, Term, apply_terms
+from marketplace.operate.retention import TERMS, Term, apply_terms
 from marketplace.operate.roles.owner import as_owner
 from tests.access.people import People, invite
 from tests.databases import as_superuser

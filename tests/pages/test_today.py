@@ -418,7 +418,9 @@ def test_an_admins_steps_tick_themselves(as_admin: Client, admin: User, support:
         by=admin, name="chat", group=support, scopes=["select"], acts_for_users=True
     )
     assert at_start(as_admin) == ["try", "install", "connect"]
-    holder_of(raw)  # as every API call does
+    holder_of(raw)  # as every request with the key does
+    assert ticked(as_admin) == ["try", "install", "connect"]
+    waiting_call(admin, support, CapabilityFactory.create(), "x")
 
     assert ticked(as_admin) == ["try", "install", "connect", "call"]
     assert at_start(as_admin) is None

@@ -25,8 +25,8 @@ from discovery.select.ranking.relation_gains import (
     PulledIn,
     RankedRelation,
     gains,
-    links_by_shared,
     pull_in,
+    relations_by_shared,
 )
 from discovery.select.ranking.thresholds import PlaceCandidate, choose
 from tests.ranking.conftest import needs_package
@@ -282,7 +282,7 @@ def test_only_what_is_outside_is_pulled_in(
 def test_two_tags_or_a_category_relate() -> None:
     names = {1: ["#a", "#b", "tool:x"], 2: ["#a", "#b"], 3: ["#a", "tool:x"]}
 
-    assert set(links_by_shared(names)) == {
+    assert set(relations_by_shared(names)) == {
         RankedRelation(1, 2, "TAGGED_WITH", 0.6),
         RankedRelation(1, 3, "SAME_CATEGORY", 0.1),
     }

@@ -26,7 +26,7 @@ from catalog.relations.argument_lookups import (
     refresh_lookups,
 )
 from catalog.relations.neighbours import count_edges, load_neighbours
-from catalog.relations.relations import refresh_links, relate
+from catalog.relations.relations import refresh_relations, relate
 from discovery.select.ranking.relation_gains import RankedRelation, pull_in
 from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
@@ -60,7 +60,7 @@ def draw(random: Random) -> tuple[dict[int, set[str]], dict[int, str], Edges]:
 def write(tags: dict[int, set[str]], categories: dict[int, str], edges: Edges) -> None:
     for pk in CAPABILITIES:
         Capability.objects.filter(pk=pk).update(tags=sorted(tags[pk]), category=categories[pk])
-    refresh_links(list(CAPABILITIES))
+    refresh_relations(list(CAPABILITIES))
     Edge.objects.bulk_create(
         Edge(source_id=one, target_id=other, kind=kind, weight=0.5, origin="admin")
         for one, other, kind in edges

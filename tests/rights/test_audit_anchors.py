@@ -3,10 +3,9 @@
 import json
 import socket
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from io import StringIO
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from marketplace.models import AuditAnchor
 from marketplace.operate.audit_anchor import sender
 from marketplace.operate.audit_anchor.sender import record_head
 from tests.databases import as_superuser
+from tests.local_servers import Handler, serve
 
 pytestmark = pytest.mark.django_db
 
@@ -128,30 +128,24 @@ def test_the_systems_log_takes_it(settings: Settings, monkeypatch: pytest.Monkey
 @pytest.fixture
 def witness() -> Iterator[Callable[[int], tuple[str, list[bytes]]]]:
     """A local server with a fixed status and a record of requests."""
-    servers: list[HTTPServer] = []
+    servers = ExitStack()
 
-    def serve(status: int) -> tuple[str, list[bytes]]:
+    def witness_with(status: int) -> tuple[str, list[bytes]]:
         sent: list[bytes] = []
 
-        class Handler(BaseHTTPRequestHandler):
+        class Anchors(Handler):
             def do_POST(self) -> None:
-                sent.append(self.rfile.read(int(self.headers["Content-Length"])))
-                self.send_response(status)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
+                sent.append(self.sent())
+                self.reply(status)
 
             def log_message(self, *args: object) -> None:
                 pass
 
-        server = HTTPServer(("127.0.0.1", 0), Handler)
-        servers.append(server)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        server = servers.enter_context(serve(Anchors))
         return f"http://127.0.0.1:{server.server_port}/anchors?token=hush", sent
 
-    yield serve
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    with servers:
+        yield witness_with
 
 
 def test_address_is_sent_the_head(

@@ -205,6 +205,9 @@ REACHED_ELSEWHERE = {
     "today/alerts/", "today/keys/",
     # Parts of pages, and non-pages.
     "marketplace/listings/<slug:slug>/operations/",  # tests/openapi/test_in_browser.py
+    # tests/chats/test_apps_in_browser.py
+    "playground/chat/<uuid:pk>/apps/<uuid:call_pk>/",
+    "playground/chat/<uuid:pk>/apps/<uuid:call_pk>/call/",
     "playground/people/", "marketplace/receivers/", "access/find/targets/",
     "access/find/capabilities/", "access/spaces/<int:pk>/warnings/",
     "^sign-in/(?P<provider_id>oidc)/callback/$", "tools/<slug:full_name>/why/",

@@ -36,8 +36,8 @@ from catalog.servers.secrets.store import UnsendableValueError, as_pasted
 from discovery.models import Call
 from marketplace.management.commands import broker as broker_command
 from marketplace.models import Installation
-from marketplace.operate.secret_broker import server
-from marketplace.operate.secret_broker.server import RequestWindow, SecretBroker, may_open
+from marketplace.operate import secret_broker as server
+from marketplace.operate.secret_broker import RequestWindow, SecretBroker, may_open
 from tests.examples import EXAMPLES_OF_TEXTS
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, waiting_call
 

@@ -111,7 +111,7 @@ def comparable(found: Candidates) -> dict[str, Any]:
         "found": _rows(found.found),
         "outside": _rows(found.outside),
         "totals": (found.usable, found.tokens, found.embedded),
-        "links": sorted(map(tuple, found.links)),
+        "relations": sorted(map(tuple, found.relations)),
         "experiences": sorted(map(tuple, map(astuple_or_tuple, found.experiences))),
         "checked": found.checked,
     }

@@ -66,10 +66,12 @@ def test_they_are_those_of_all_rows_in_any_world(seed: int) -> None:
 
 def without_names(found: Candidates) -> dict[str, object]:
     """Leave out relations by a shared name, which need counts of everything."""
-    links = [
-        link for link in found.links if link.kind not in (Kind.TAGGED_WITH, Kind.SAME_CATEGORY)
+    relations = [
+        relation
+        for relation in found.relations
+        if relation.kind not in (Kind.TAGGED_WITH, Kind.SAME_CATEGORY)
     ]
-    return comparable(found) | {"links": sorted(map(tuple, links))}
+    return comparable(found) | {"relations": sorted(map(tuple, relations))}
 
 
 @pytest.fixture

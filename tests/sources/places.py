@@ -3,15 +3,15 @@
 import io
 import json
 import tarfile
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.local_servers import Handler, serve
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 SAMPLES = SHARED / "samples"
@@ -69,33 +69,18 @@ def place() -> Iterator[Place]:
     """Run the server."""
     played = Place()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Documents(Handler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
             played.hits.append(self.path)
             status, headers, body = played.answer(self.path, self.headers.get("If-None-Match"))
             played.statuses.append(status)
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.reply(status, body, headers)
 
-        def log_message(self, *_: Any) -> None:
-            """Log nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    played.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with serve(Documents) as server:
+        played.port = server.server_port
         yield played
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def tar_of(files: Mapping[str, bytes | str], *members: tarfile.TarInfo) -> bytes:

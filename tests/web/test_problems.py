@@ -259,30 +259,22 @@ def test_staff_may_name_anyone(people: People) -> None:
     assert Turn.objects.get(pk=response.json()["turn_id"]).group == people.finance
 
 
-def test_person_works_in_the_group_they_chose(people: People) -> None:
+@pytest.mark.parametrize(
+    ("chosen", "group"), [("support", "support"), ("a group left long ago", "finance")]
+)
+def test_person_works_in_the_group_they_chose_or_else_in_the_first_by_name(
+    chosen: str, group: str, people: People
+) -> None:
     people.alice.groups.add(people.finance)
     client = Client()
     client.force_login(people.alice)
     session = client.session
-    session["group"] = "support"
+    session["group"] = chosen
     session.save()
 
     response = client.post(URL, {"message": "hi"}, content_type="application/json")
 
-    assert Turn.objects.get(pk=response.json()["turn_id"]).group == people.support
-
-
-def test_chosen_group_that_was_left_gives_way_to_the_first_by_name(people: People) -> None:
-    people.alice.groups.add(people.finance)
-    client = Client()
-    client.force_login(people.alice)
-    session = client.session
-    session["group"] = "a group left long ago"
-    session.save()
-
-    response = client.post(URL, {"message": "hi"}, content_type="application/json")
-
-    assert Turn.objects.get(pk=response.json()["turn_id"]).group == people.finance
+    assert Turn.objects.get(pk=response.json()["turn_id"]).group == getattr(people, group)
 
 
 def test_revoked_membership_holds_from_the_next_request_on(key: str, people: People) -> None:

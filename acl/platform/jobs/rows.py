@@ -62,6 +62,7 @@ def update_unlocked(rows: QuerySet[Row], **columns: Any) -> list[Any]:
 
     Two workers that do so at the same time get different rows.
     """
+    # A plain UPDATE would wait for rows that a worker holds for as long as its job takes.
     with transaction.atomic():
         unlocked = rows.select_for_update(skip_locked=True, of=("self",))
         keys = list(unlocked.values_list("pk", flat=True))

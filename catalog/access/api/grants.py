@@ -191,7 +191,17 @@ class RulesView(APIView):
         serializer = access_serializers.RulesQuerySerializer(data=request.query_params.dict())
         serializer.is_valid(raise_exception=True)
         filters = serializer.validated_data
-        rules = _rules(request).filter(_filter_for(filters)).select_related(*RELATED)
+        paths = {
+            "group": "space__group__name",
+            "space": "space__slug",
+            "integration": "integration__slug",
+            "capability": "capability__full_name",
+        }
+        rules = (
+            _rules(request)
+            .filter(Q(**{path: filters[name] for name, path in paths.items() if filters[name]}))
+            .select_related(*RELATED)
+        )
         rules = rules.order_by("space__group__name", "space__slug", "pk")
         limit, offset = filters["limit"], filters["offset"]
         total = rules.count()
@@ -301,16 +311,6 @@ def _kept(request: Request) -> QuerySet[KeptLimit]:
 
 def _rules(request: Request) -> QuerySet[Rule]:
     return Rule.objects.filter(groups_known(request, "space__group"))
-
-
-def _filter_for(filters: dict[str, Any]) -> Q:
-    paths = {
-        "group": "space__group__name",
-        "space": "space__slug",
-        "integration": "integration__slug",
-        "capability": "capability__full_name",
-    }
-    return Q(**{path: filters[name] for name, path in paths.items() if filters[name]})
 
 
 def _resolve_rule(request: Request, fields: dict[str, Any]) -> dict[str, Any]:

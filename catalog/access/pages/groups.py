@@ -89,7 +89,7 @@ def give(request: PageRequest, pk: int) -> HttpResponse:
     form = TargetForm(posted(request))
     if request.method == "POST" and form.is_valid():
         change = Change(verb="grant", target=form.cleaned_data["target"], group=group_row)
-        return render_preview(request, [change], back=_address(group_row))
+        return render_preview(request, [change], back=f"/access/groups/{group_row.pk}/")
     words = request.POST.get("target_q", request.GET.get("target_q", ""))
     context = {"group": group_row, "form": form, "found": find_targets(words), "words": words}
     status = 422 if form.errors else 200
@@ -143,10 +143,6 @@ def _group_page(request: PageRequest, group_row: Group, form: SpaceForm) -> Http
     }
     status = 422 if form.errors else 200
     return render_access(request, "group.html", context, tab="groups", status=status)
-
-
-def _address(group_row: Group) -> str:
-    return f"/access/groups/{group_row.pk}/"
 
 
 # Pages that create, rename and delete groups.

@@ -30,6 +30,7 @@ def find_version() -> int:
 def restrict(writable: list[str]) -> None:
     """Restrict this process and all that it starts. Raises OSError."""
     version = find_version()
+    # What an older kernel does not know cannot be asked of it: it would refuse the whole set.
     rights = _KNOWN[max(candidate for candidate in _KNOWN if candidate <= version)]
     scopes = _ABSTRACT_SOCKETS | _SIGNALS if version >= 6 else 0
     size = 24 if version >= 6 else 8
@@ -37,6 +38,7 @@ def restrict(writable: list[str]) -> None:
     reading = _EXECUTE | _READ | _LIST
     _allow(rules, "/", reading)
     _allow(rules, "/dev", reading | _WRITE | (_TRUNCATE | _CONTROL) & rights)
+    # A device file that the program made would be a way around the mounts.
     for folder in writable:
         _allow(rules, folder, rights & ~_MAKE_DEVICES)
     _checked(_RESTRICT, rules, 0)

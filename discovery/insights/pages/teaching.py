@@ -142,7 +142,12 @@ def _save(request: PageRequest, query: InsightsQuery, caller: Caller) -> HttpRes
         if sent == DROP:
             decisions[proposal.pk] = Decision()
         elif sent == CONFIRM:
-            names = _names(request.POST, proposal.pk)
+            others = request.POST.get(f"others-{proposal.pk}", "").replace(",", " ").split()
+            names = tuple(
+                dict.fromkeys(
+                    name[:200] for name in [*request.POST.getlist(f"tool-{proposal.pk}"), *others]
+                )
+            )
             if not names:
                 wrong = {proposal.pk: {"tools": _("Choose a tool, or drop the message.")}}
                 return _show(request, query, caller, wrong=wrong, status=422)
@@ -156,11 +161,6 @@ def _save(request: PageRequest, query: InsightsQuery, caller: Caller) -> HttpRes
     text = ngettext("%(number)s message taught.", "%(number)s messages taught.", taught)
     messages.success(request, text % {"number": taught} if taught else _("Saved."))
     return redirect("insights-teach")
-
-
-def _names(sent: QueryDict, pk: UUID) -> tuple[str, ...]:
-    others = sent.get(f"others-{pk}", "").replace(",", " ").split()
-    return tuple(dict.fromkeys(name[:200] for name in [*sent.getlist(f"tool-{pk}"), *others]))
 
 
 def _forget(request: PageRequest, query: InsightsQuery, caller: Caller) -> HttpResponse:

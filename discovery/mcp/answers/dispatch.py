@@ -13,12 +13,12 @@ from catalog.capabilities.detail_levels import short_description
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability, Integration
 from catalog.readiness.readiness import ToolReadiness
+from catalog.schemas.parameters import list_parameters
 from catalog.servers.net.address_check import EndpointNotAllowedError
 from catalog.servers.proposals import ProposalRefusedError, propose_server
 from discovery.calls.argument_check import ArgumentsRefusedError, check_arguments
 from discovery.calls.arguments import accept_former_names
 from discovery.calls.execution import NotFoundError, execute, find_usable, near_names
-from discovery.calls.my_tools_pages import list_parameters
 from discovery.mcp.answers import _families
 from discovery.mcp.answers._families import (
     LONGEST_DESCRIPTION,

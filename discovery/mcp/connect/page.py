@@ -57,6 +57,11 @@ class ToolCount:
     meta_tools: int = 0
 
     @property
+    def all(self) -> int:
+        """Return the number that *My tools* shows where all of them run here."""
+        return self.usable + self.meta_tools
+
+    @property
     def is_choice(self) -> bool:
         """True if the list holds a choice of the tools."""
         return self.listed < self.usable

@@ -27,6 +27,9 @@ from discovery.select.ranking.thresholds import margin
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _DELETE = str(Capability.SideEffect.DELETE)
+# Tools about tools share words with every list and search ("what's on my list"), and so lose more
+# than lies between two lists, and less than between them and all others for who asks about tools.
+_DISCOVERY, COST_OF_DISCOVERY = "discovery", 0.06
 _PAYS = frozenset(
     """buy charge checkout donate order pay payment payout payouts purchase refund remit rent
     sell subscribe tip transfer wire withdraw""".split()  # noqa: SIM905
@@ -119,7 +122,7 @@ def rank(
             is_exact,
             use.bonuses.get(candidate.pk, 0.0),
             servers.get(candidate.pk, ()),
-            deletion if candidate.side_effect == _DELETE else 0.0,
+            _cost(candidate, deletion),
             use.sure.get(candidate.pk, 0.0),
         )
         for candidate, is_exact in zip(candidates, exact, strict=True)
@@ -127,6 +130,13 @@ def rank(
     features = MessageFeatures.of(texts[0], texts[1:], goes_on=goes_on)
     judged = judge(evidence, features, scale_of(model))
     return _sorted(map(Ranked, candidates, judged, exact))
+
+
+def _cost(candidate: Candidate, deletion: float) -> float:
+    """Return what its cosines lose, for what it does."""
+    if candidate.side_effect == _DELETE:
+        return deletion
+    return COST_OF_DISCOVERY if candidate.category == _DISCOVERY else 0.0
 
 
 class Support(NamedTuple):
@@ -185,13 +195,15 @@ def support_of(
 
 def rerank(
     ranked: Sequence[Ranked],
-    links: Sequence[relation_gains.RankedRelation],
+    relations: Sequence[relation_gains.RankedRelation],
     *,
     least: float,
     boost: float,
 ) -> list[Ranked]:
     """Rank again after related results have gained; irrelevant candidates stay as they are."""
-    gains = relation_gains.gains(_results(ranked, least), links, boost=boost) if links else {}
+    gains = (
+        relation_gains.gains(_results(ranked, least), relations, boost=boost) if relations else {}
+    )
     if not gains:
         return list(ranked)
     names = {item.candidate.pk: item.candidate.full_name for item in ranked}
@@ -259,7 +271,7 @@ def give_places(
     ]
     line = thresholds.line_up(competing, max_tools=most, threshold=least)
     placed = _placed(ranked, line[:most])
-    if not candidates.links or boost == 0:
+    if not candidates.relations or boost == 0:
         return placed, []
     needed = _needed(placed, candidates, least, boost)[: most // 2]
     if len(placed) + len(needed) > most:
@@ -280,12 +292,12 @@ def _needed(placed: Placed, candidates: Candidates, least: float, boost: float) 
     """Return missing dependencies and companions of relevant placed candidates, except twins."""
     parents = {item.candidate.pk: item for item, _ in placed if item.judged.score >= least}
     fingerprints = {item.candidate.fingerprint for item, _ in placed}
-    linked = {end for link in candidates.links for end in link[:2]}
+    related = {end for relation in candidates.relations for end in relation[:2]}
     others = (*candidates.found, *candidates.outside)
     outside = {
         candidate.pk: candidate
         for candidate in others
-        if candidate.pk in linked
+        if candidate.pk in related
         and candidate.fingerprint not in fingerprints
         and not needs_own_evidence(candidate)
     }
@@ -298,7 +310,7 @@ def _needed(placed: Placed, candidates: Candidates, least: float, boost: float) 
             parents[pulled.parent].candidate.full_name,
             pulled.kind == Kind.COMPOSED_WITH,
         )
-        for pulled in relation_gains.pull_in(scores, outside, candidates.links, boost=boost)
+        for pulled in relation_gains.pull_in(scores, outside, candidates.relations, boost=boost)
     ]
 
 

@@ -51,8 +51,8 @@ class PulledIn(NamedTuple):
     kind: str
 
 
-def links_by_shared(names: Mapping[int, Collection[str]]) -> Iterator[RankedRelation]:
-    """Yield links between capabilities that share two tags or a category."""
+def relations_by_shared(names: Mapping[int, Collection[str]]) -> Iterator[RankedRelation]:
+    """Yield relations between capabilities that share two tags or a category."""
     shared: dict[tuple[int, int], list[str]] = {}
     holders: dict[str, list[int]] = {}
     for key, key_names in names.items():
@@ -74,16 +74,17 @@ def links_by_shared(names: Mapping[int, Collection[str]]) -> Iterator[RankedRela
 
 
 def gains(
-    results: Mapping[int, float], links: Iterable[RankedRelation], *, boost: float
+    results: Mapping[int, float], relations: Iterable[RankedRelation], *, boost: float
 ) -> dict[int, Gain]:
-    """Return the new scores of related results, each by its strongest link alone."""
-    # By all links, a tool that everything needs would gain with everything.
+    """Return the new scores of related results, each by its strongest relation alone."""
+    # By all relations, a tool that everything needs would gain with everything.
     strongest: dict[int, tuple[float, int]] = {}
-    for link in links:
-        if link.source in results and link.target in results and link.weight > 0:
-            for end, partner in ((link.source, link.target), (link.target, link.source)):
+    for relation in relations:
+        if relation.source in results and relation.target in results and relation.weight > 0:
+            ends = relation.source, relation.target
+            for end, partner in (ends, ends[::-1]):
                 best = strongest.get(end, (0.0, partner))
-                strongest[end] = max(best, (link.weight, partner), key=lambda pair: pair[0])
+                strongest[end] = max(best, (relation.weight, partner), key=lambda pair: pair[0])
     return {
         key: Gain(_raise_score(results[key], boost * weight), partner)
         for key, (weight, partner) in strongest.items()
@@ -93,7 +94,7 @@ def gains(
 def pull_in(
     parents: Mapping[int, float],
     outside: Collection[int],
-    links: Iterable[RankedRelation],
+    relations: Iterable[RankedRelation],
     *,
     boost: float,
     places: int = PLACES,
@@ -105,7 +106,7 @@ def pull_in(
     least = PARENT_SHARE_OF_BEST * max(parents.values(), default=0.0)
     near = {key: score for key, score in parents.items() if score >= least}
     best: dict[int, PulledIn] = {}
-    for pulled in _pulled(near, outside, links, boost):
+    for pulled in _pulled(near, outside, relations, boost):
         previous = best.get(pulled.key)
         if previous is None or pulled.score > previous.score:
             best[pulled.key] = pulled
@@ -115,33 +116,32 @@ def pull_in(
 def _pulled(
     parents: Mapping[int, float],
     outside: Collection[int],
-    links: Iterable[RankedRelation],
+    relations: Iterable[RankedRelation],
     boost: float,
 ) -> Iterator[PulledIn]:
-    for link in _without_weaker_lookups(links):
+    for relation in _without_weaker_lookups(relations):
         # The directions in which a result pulls in its partner: a dependency one way only.
-        forth = [(link.source, link.target)] if link.kind in PULLS_IN_TARGET else []
-        for parent, partner in (
-            [*forth, (link.target, link.source)] if link.kind in PULLS_IN_SOURCE else forth
-        ):
-            score = parents.get(parent, 0.0) * boost * link.weight
+        ends = relation.source, relation.target
+        directions = [ends] if relation.kind in PULLS_IN_TARGET else []
+        if relation.kind in PULLS_IN_SOURCE:
+            directions.append(ends[::-1])
+        for parent, partner in directions:
+            score = parents.get(parent, 0.0) * boost * relation.weight
             if score > 0 and partner in outside:
-                yield PulledIn(partner, score, parent, link.kind)
+                yield PulledIn(partner, score, parent, relation.kind)
 
 
-def _without_weaker_lookups(links: Iterable[RankedRelation]) -> Iterator[RankedRelation]:
-    """Yield the links, but of each tool's lookups the heaviest alone, the oldest of equal ones."""
+def _without_weaker_lookups(relations: Iterable[RankedRelation]) -> Iterator[RankedRelation]:
+    """Yield the relations, but only the heaviest lookup of each tool, the oldest of equal ones."""
     best: dict[int, RankedRelation] = {}
-    for link in links:
-        if link.kind != Kind.DEPENDS_ON or not 0 < link.weight <= MOST_WEIGHT:
-            yield link
-        elif (heaviest := best.get(link.source)) is None or _precedes(link, heaviest):
-            best[link.source] = link
+    for relation in relations:
+        if relation.kind != Kind.DEPENDS_ON or not 0 < relation.weight <= MOST_WEIGHT:
+            yield relation
+        elif (heaviest := best.get(relation.source)) is None or (
+            (-relation.weight, relation.target) < (-heaviest.weight, heaviest.target)
+        ):
+            best[relation.source] = relation
     yield from best.values()
-
-
-def _precedes(link: RankedRelation, rival: RankedRelation) -> bool:
-    return (-link.weight, link.target) < (-rival.weight, rival.target)
 
 
 def _raise_score(score: float, step: float) -> float:

@@ -1,4 +1,4 @@
-"""REST endpoints for an integration's settings: its limit of calls a minute, and its marks."""
+"""REST endpoints for settings of integrations: limits of calls, marks, and people's own servers."""
 
 from typing import Any
 
@@ -15,6 +15,7 @@ from acl.web.serializers import Flag, Number, ProblemSerializer, StrictSerialize
 from catalog.access.grants import set_application_executes, set_requestable
 from catalog.models import Integration
 from discovery.calls.quotas import MOST_A_MINUTE, call_limits, set_call_limit
+from marketplace.installs.own_servers import allow_own_servers, are_own_servers_allowed
 
 # REST endpoint for an integration's limit of calls a minute, for admins.
 
@@ -164,3 +165,56 @@ class ApplicationExecutesView(AdminView):
         set_application_executes(by=installation_admin(request), integration=row, executes=executes)
         row.refresh_from_db(fields=["application_executes"])
         return Response(ApplicationExecutesSerializer(row).data)
+
+
+# The switch of people's own servers.
+
+_OWN_SERVERS_PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403)}
+
+
+class OwnServersSerializer(serializers.Serializer[Any]):
+    """The switch of people's own servers, and their number."""
+
+    allowed = serializers.BooleanField()
+    servers = serializers.IntegerField()
+
+
+class ChangeOwnServersSerializer(StrictSerializer):
+    """The new switch of people's own servers."""
+
+    allowed = Flag()
+
+
+class OwnServersView(AdminView):
+    """People's own remote MCP servers: their calls only, reviewed as any other."""
+
+    @extend_schema(
+        operation_id="own_servers",
+        tags=["Integrations"],
+        summary="Get whether people may add servers of their own",
+        responses={200: OwnServersSerializer, **_OWN_SERVERS_PROBLEMS},
+    )
+    def get(self, request: Request) -> Response:
+        """Return the switch."""
+        installation_admin(request)
+        return _own_servers()
+
+    @extend_schema(
+        operation_id="change_own_servers",
+        tags=["Integrations"],
+        summary="Set whether people may add servers of their own",
+        request=ChangeOwnServersSerializer,
+        responses={200: OwnServersSerializer, **_OWN_SERVERS_PROBLEMS},
+    )
+    def put(self, request: Request) -> Response:
+        """Allow or forbid people to add servers of their own. Those that are there stay."""
+        by = installation_admin(request)
+        serializer = ChangeOwnServersSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        allow_own_servers(by=by, allowed=serializer.validated_data["allowed"])
+        return _own_servers()
+
+
+def _own_servers() -> Response:
+    number = Integration.objects.exclude(owner=None).count()
+    return Response({"allowed": are_own_servers_allowed(), "servers": number})

@@ -15,7 +15,7 @@ from catalog.servers.secrets.encryption_keys import (
     opening_keys,
     publish_sealing_key,
 )
-from marketplace.operate.secret_broker.server import serve
+from marketplace.operate.secret_broker import serve
 
 _PR_SET_DUMPABLE = 4
 

@@ -80,7 +80,12 @@ def check_database() -> None:
 
 def collect_static_files(stamp: Path) -> None:
     """Collect the static files, if they changed since the last run."""
-    state = _static_state()
+    digest = hashlib.sha256()
+    for finder in get_finders():
+        for path, storage in finder.list([]):
+            file = Path(storage.path(path)).stat()
+            digest.update(f"{path} {file.st_size} {file.st_mtime_ns}\n".encode())
+    state = digest.hexdigest()
     if stamp.exists() and stamp.read_text() == state and Path(settings.STATIC_ROOT).is_dir():
         return
     call_command("collectstatic", interactive=False, clear=True, verbosity=0)
@@ -102,12 +107,3 @@ def create_first_admin() -> str | None:
     # Without the group, the admin's first page would be empty.
     admin.groups.set(Group.objects.filter(name=FIRST_GROUP))
     return "" if settings.PEGBOARD_ADMIN_PASSWORD else password
-
-
-def _static_state() -> str:
-    digest = hashlib.sha256()
-    for finder in get_finders():
-        for path, storage in finder.list([]):
-            file = Path(storage.path(path)).stat()
-            digest.update(f"{path} {file.st_size} {file.st_mtime_ns}\n".encode())
-    return digest.hexdigest()

@@ -40,7 +40,8 @@ def grant_rights(alias: str = "default") -> None:
             _change_owner(cursor, log)
         for statement in _common_grants(cursor, app, tables):
             cursor.execute(statement)
-        for statement in _table_grants(app, tables, _version(connection)):
+        server: psycopg.Connection = connection.connection
+        for statement in _table_grants(app, tables, server.info.server_version):
             cursor.execute(statement)
         if AUDIT_ENTRIES in log:
             _allow_append(cursor, app)
@@ -113,11 +114,6 @@ def _statement(text: str, objects: Collection[str] | None, *role: str) -> sql.Co
 def _read_names(cursor: Any, query: str, parameters: list[Any] | None = None) -> list[str]:
     cursor.execute(query, parameters or [])
     return [name for (name,) in cursor.fetchall()]
-
-
-def _version(connection: Any) -> int:
-    server: psycopg.Connection = connection.connection
-    return server.info.server_version
 
 
 # Objects of other owners, such as views of an extension, are left alone.

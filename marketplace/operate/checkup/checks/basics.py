@@ -36,7 +36,7 @@ def database() -> CheckFinding:
 
 @check("database_version", gettext_lazy("Database version"), topic="running#your-own-servers")
 def database_version() -> CheckFinding:
-    """Compare the versions of Postgres and pgvector with what Pegboard needs."""
+    """Compare versions with what Pegboard needs: Postgres 15, pgvector 0.8."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT current_setting('server_version_num')::int, current_setting('server_version'),"
@@ -102,7 +102,7 @@ def redis_answer() -> CheckFinding:
 
 @check("redis_memory", gettext_lazy("Memory of Redis"), topic="running#your-own-servers")
 def redis_memory() -> CheckFinding:
-    """Look at the version of Redis, at what it evicts, and at how full it is."""
+    """Look for Redis before 6.2, keys that may be evicted, and nine tenths full."""
     none: dict[str, Any] = {}
     facts = attempt(lambda redis: redis.info("server") | redis.info("memory"), default=none)
     if not facts:
@@ -176,7 +176,7 @@ def beat() -> CheckFinding:
 
 @check("queue", gettext_lazy("Queue"), topic="operations")
 def queue() -> CheckFinding:
-    """Look how long the oldest task of each queue has waited."""
+    """Look for a task that has waited for more than two minutes."""
     waiting = {name: _oldest(name) for name in QUEUES}
     figures = {f"waiting_{name}": count for name, (count, _age) in waiting.items()}
     name, (count, age) = max(waiting.items(), key=lambda pair: pair[1][1])

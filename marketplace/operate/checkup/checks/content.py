@@ -51,7 +51,7 @@ def cells() -> CheckFinding:
 
 @check("backup", gettext_lazy("Backup"), topic="backup")
 def backup() -> CheckFinding:
-    """Look how long ago the last backup was made, or restored."""
+    """Look for a backup or restore within `PEGBOARD_BACKUP_DAYS`."""
     days = settings.PEGBOARD_BACKUP_DAYS
     if not days:
         return CheckFinding(note=_("Not watched, since PEGBOARD_BACKUP_DAYS is 0."))

@@ -26,7 +26,7 @@ LEAST_LEFT, LEAST_SHARE = timedelta(days=14), 5
 
 @check("proxy", gettext_lazy("Proxy"), topic="guide-operator#2-prepare-production")
 def proxy() -> CheckFinding:
-    """Look how the newest request of a person arrived."""
+    """Look how the newest sign-in arrived: shared addresses, forged headers, no HTTPS."""
     visit = newest_visit()
     if visit is None:
         return CheckFinding(note=_("Nobody has signed in yet, so nothing is known of the proxy."))
@@ -73,7 +73,10 @@ def _is_this_machine(host: str) -> bool:
     goes_out=True,
 )
 def certificate() -> CheckFinding:
-    """Look at the certificate of each public address."""
+    """Look at the certificate of each address with HTTPS in `PEGBOARD_TRUSTED_ORIGINS`.
+
+    It may end within 14 days or a fifth of its time, be for another name, or not be trusted here.
+    """
     addresses = [urlsplit(origin) for origin in settings.CSRF_TRUSTED_ORIGINS]
     secure = [
         address for address in addresses if address.scheme == "https" and "*" not in address.netloc
@@ -135,7 +138,7 @@ def _handshake(place: tuple[str, int], name: str, *, trust_all: bool) -> bytes:
 
 @check("sign_in_groups", gettext_lazy("Groups by sign-in"), topic="people#openid-connect")
 def sign_in_groups() -> CheckFinding:
-    """Look for groups that the setting maps and that do not exist."""
+    """Look for groups of `PEGBOARD_OIDC_GROUPS` that do not exist."""
     missing = sorted({pair.group for pair in list_mapped_groups() if not pair.exists})
     if not missing:
         return CheckFinding()
@@ -150,7 +153,7 @@ def sign_in_groups() -> CheckFinding:
 
 @check("mail", gettext_lazy("Mail"), topic="people#signing-in", goes_out=True)
 def mail() -> CheckFinding:
-    """Greet the mail server, without sending anything."""
+    """Greet the mail server, without sending anything; no mail at all is advice."""
     if not delivers_mail():
         return CheckFinding(
             _("No mail is sent: invitations and new passwords are links that admins pass on."),

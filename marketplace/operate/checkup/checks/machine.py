@@ -27,7 +27,7 @@ GROUP = Path("/sys/fs/cgroup")  # a container sees its own control group here
 
 @check("disk", gettext_lazy("Disk"), topic="operations", for_readiness=True)
 def disk() -> CheckFinding:
-    """Look for room in the database and in the data folder."""
+    """Look for room in the database and the data folder: 200 MB, or 1 GB as advice."""
     remedy = _("Free disk space, or enlarge the disk.")
     if was_short_of_room():
         return CheckFinding(
@@ -47,7 +47,7 @@ def disk() -> CheckFinding:
 
 @check("memory", gettext_lazy("Memory"), topic="running#containers")
 def memory() -> CheckFinding:
-    """Look for processes that the system has killed here, and for a limit that is too low."""
+    """Look for processes that the system has killed, and a container below 260 MB each."""
     killed = _read_number(("memory.events", "memory/memory.oom_control"), "oom_kill")
     limit = _read_number(("memory.max", "memory/memory.limit_in_bytes")) // 1024**2
     needed = int(os.environ.get("WEB_CONCURRENCY") or 2) * WEB_MEGABYTES
@@ -82,7 +82,7 @@ def _read_number(files: Sequence[str], name: str = "") -> int:
 
 @check("clock", gettext_lazy("Clock"), topic="operations")
 def clock() -> CheckFinding:
-    """Compare this machine's clock with those of the database and of Redis."""
+    """Look for more than 5 seconds between this machine, Postgres and Redis."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT extract(epoch FROM clock_timestamp())")
         clocks = {"Postgres": float(cursor.fetchone()[0]) - time.time()}

@@ -1,6 +1,7 @@
-"""The broker's socket: a line of JSON with sealed values, and a line with their contents.
+"""The secrets broker, the one process with the encryption keys, and its socket.
 
-Talks to the process that keeps connections, and to the database. Never logs a value.
+It is sent a line of JSON with sealed values, and answers with a line of their contents. Talks to
+the process that keeps connections, and to the database. Never logs a value.
 """
 
 import json

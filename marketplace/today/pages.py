@@ -1,4 +1,4 @@
-"""Forms of Today: each decides the chosen rows of a section, and answers in its place."""
+"""The page Today, and its forms: each decides the chosen rows of a section in its place."""
 
 from dataclasses import dataclass
 from pathlib import Path

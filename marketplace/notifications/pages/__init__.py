@@ -1,1 +1,0 @@
-"""Pages of notification channels: a person's own, and those that admins keep for groups."""

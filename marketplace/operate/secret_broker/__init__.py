@@ -1,1 +1,0 @@
-"""The secrets broker: the one process with the encryption keys, which opens a secret at a time."""

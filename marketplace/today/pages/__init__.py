@@ -1,1 +1,0 @@
-"""The page Today, and the forms that handle its rows in place."""
