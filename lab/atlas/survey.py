@@ -1,7 +1,9 @@
 """Survey of one package: add, confirm, install, list, call, uninstall, all by Pegboard's API."""
 
+import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -178,6 +180,9 @@ def _read_refused(product: Product, slug: str) -> list[str]:
 
 
 def _bytes_of_packages(folder: Path) -> int:
-    kept = folder / TARBALLS  # of all packages
-    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-    return sum(path.stat().st_size for path in files if not path.is_relative_to(kept))
+    kept, size = folder / TARBALLS, 0  # of all packages
+    for root, _, names in os.walk(folder):
+        for path in (Path(root, name) for name in names if not Path(root).is_relative_to(kept)):
+            with suppress(FileNotFoundError):  # another package is being installed or removed
+                size += 0 if path.is_symlink() else path.stat().st_size
+    return size

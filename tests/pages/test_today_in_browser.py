@@ -243,6 +243,10 @@ def test_a_newcomer_gets_to_the_first_selection_and_a_ticked_list(
     assert '"tokens"' in answer.stdout, answer.stdout
 
     page.goto("/first-steps/")
+    expect(page.get_by_role("heading", name="See the first call")).to_be_visible()
+    expect(page.get_by_text("All done.")).to_have_count(0)
+    waiting_call(admin, Group.objects.get(name="Support"), Capability.objects.get(), "x")
+    page.reload()
     expect(page.get_by_text("All done.")).to_be_visible()
     keep_picture(page, "first-run-done")
     found += troubles_of_first_run_in_browser(page)
