@@ -509,12 +509,17 @@ def test_classes_are_found_in_the_files_of_an_installed_package(
             {"a-server": ">=3.13"},
         ),
         (
+            "  cause: Because the current Python (3.11.7) does not satisfy Python>=3.12 and\n"
+            "         all versions of a-server depend on Python>=3.12, we can conclude",
+            {"a-server": ">=3.12"},
+        ),
+        (
             "  cause: Because a.server>=1,<2 require Python >=3.13,<4 and you",
             {"a-server": ">=3.13,<4"},
         ),
         ("Because all versions of x depend on lib==2.0 and all versions of y", {}),
     ],
-    ids=["earlier", "range", "conflict"],
+    ids=["earlier", "all versions", "range", "conflict"],
 )
 def test_pythons_are_read_as_any_release_of_uv_says_them(
     said: str, pythons: dict[str, str]

@@ -141,7 +141,9 @@ _SPECIFIER = r"(?P<python>[<>=!~][\d.<>=!~*,]{1,60})"
 _NAME = r"(?P<name>[\w.-]{1,200})(?:[<>=!~][\w.+!*,<>=~-]{0,100})?"
 _WANTS_PYTHON = (
     re.compile(rf"{_NAME} requires? Python ?{_SPECIFIER}"),
-    re.compile(rf"does not satisfy Python{_SPECIFIER} and {_NAME} depends? on Python"),
+    re.compile(
+        rf"does not satisfy Python{_SPECIFIER} and (?:all versions of )?{_NAME} depends? on Python"
+    ),
 )
 
 
