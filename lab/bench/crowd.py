@@ -68,15 +68,15 @@ import json, sys
 from discovery.models import Call, Turn
 turns, calls = json.load(open({path!r}))
 kept = set(map(str, Turn.objects.filter(pk__in=turns).values_list("pk", flat=True)))
-named = Call.objects.filter(pk__in=calls)
-ended = named.filter(state__in=Call.ENDED).count()
-print(json.dumps([len(set(turns) - kept), len(set(calls)) - named.count(), named.count() - ended]))
+rows = Call.objects.filter(pk__in=calls)
+ended = rows.filter(state__in=Call.ENDED).count()
+print(json.dumps([len(set(turns) - kept), len(set(calls)) - rows.count(), rows.count() - ended]))
 """
 
 
 @dataclass(slots=True)
 class Phase:
-    """What was answered to a kind of request in a part of the time."""
+    """Answers to one kind of request in one phase."""
 
     milliseconds: list[float] = field(default_factory=list)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -97,7 +97,7 @@ class Phase:
 
 @dataclass(slots=True)
 class Crowd:
-    """What people have been told."""
+    """The people, the phase of their day, and the turns and calls that answers named."""
 
     seconds: float
     began: float = field(default_factory=time.monotonic)
@@ -123,9 +123,9 @@ def main() -> None:
         keys = json.loads(_shell(environment, script))
         crowd = Crowd(options.seconds)
         asyncio.run(_day(crowd, port, keys, options.people, supervisor))
-        told = Path(environment["PEGBOARD_DATA_DIR"]) / "told.json"
-        told.write_text(json.dumps([crowd.turns, crowd.calls]))
-        turns, calls, open_calls = json.loads(_shell(environment, LOST.format(path=str(told))))
+        ids = Path(environment["PEGBOARD_DATA_DIR"]) / "ids.json"
+        ids.write_text(json.dumps([crowd.turns, crowd.calls]))
+        turns, calls, open_calls = json.loads(_shell(environment, LOST.format(path=str(ids))))
     _print(f"{describe_machine()}\n")
     _print("| while | request | times | but for the answered ones | p50 ms | p95 ms | p99 ms |")
     _print("|---|---|--:|---|--:|--:|--:|")

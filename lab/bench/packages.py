@@ -91,11 +91,11 @@ def _survey(product: Product, package: PastedPackage) -> Finding:
 
 
 def _line(package: PastedPackage, finding: Finding) -> str:
-    told = f"\n    {finding.told}" if finding.told else ""
+    details = f"\n    {finding.told}" if finding.told else ""
     return (
         f"{package.index}:{package.name} ({package.needs or 'nothing needed'}): {finding.state} "
         f"{finding.reason}, {len(finding.tools)} tools, called {finding.called or 'none'}, "
-        f"{finding.seconds:.1f} s {' '.join(finding.bounds)}{told}"
+        f"{finding.seconds:.1f} s {' '.join(finding.bounds)}{details}"
     )
 
 
