@@ -26,7 +26,7 @@ from catalog.relations.relations import refresh_relations
 from catalog.trust.gate import ReviewedDefinition, ReviewedIntegration, marked_as_reviewed
 
 # Set by the source once; afterwards admins own them.
-_ADMIN_COLUMNS = {"state", "core", "pinned"}
+_ADMIN_COLUMNS = {"state", "core", "pinned", "example_requests"}
 # Kept where the evidence says that an admin corrected them.
 _EFFECT_COLUMNS = ("effect_evidence", *CORRECTABLE)
 _STRICTNESS = [access.value for access in Capability.AIAccess]

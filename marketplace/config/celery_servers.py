@@ -11,6 +11,7 @@ PACKAGES = [
     "catalog.servers",
     "catalog.servers.oauth",
     "discovery.chats",
+    "discovery.example_requests",
     "catalog.servers.icons",
     "catalog.servers.client_documents",
     "discovery.calls",

@@ -50,7 +50,7 @@ from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.oauth import tokens
 from catalog.servers.oauth._client_registration import TOKEN, store_value
 from catalog.servers.secrets.sealed_values import seal
-from discovery.models import AdvicePolicy, Call, ModelRequest
+from discovery.models import AdvicePolicy, Call, ExampleRun, ModelRequest
 from marketplace.models import (
     Addition,
     Installation,
@@ -135,6 +135,9 @@ TASKS: dict[str, tuple[Any, frozenset[str]]] = {
     "servers.notify": (None, NOTHING),
     "servers.deliver_notification": (NotificationDelivery, NOTHING),
     # A chat model that an admin set; what is asked waits in Redis, by a digest.
+    "servers.ask_for_examples": (ExampleRun, NOTHING),
+    "servers.sweep_examples": (None, NOTHING),
+    "discovery.measure_examples": (ExampleRun, NOTHING),
     "servers.answer_advice": (AdvicePolicy, NOTHING),
     # An address that an admin pasted. It gets no secret, and nothing is installed.
     "servers.ask_model": (ModelRequest, NOTHING),
