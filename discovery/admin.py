@@ -77,7 +77,7 @@ class ChatModelAdmin(ReadOnlyAdmin):
 
 @admin.register(ExampleRun)
 class ExampleRunAdmin(ReadOnlyAdmin):
-    list_display = ("created_at", "integration", "origin", "state", "asked", "tokens")
+    list_display = ("created_at", "integration", "origin", "state", "total", "tokens")
     list_filter = ("state", "created_at")
     list_select_related = ("integration",)
 

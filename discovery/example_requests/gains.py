@@ -5,7 +5,6 @@ none finds itself.
 """
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,7 @@ def measure_run(pk: int) -> None:
         return
     try:
         embedder = answering_embedder()
-        proposals = {key: _measured(key, each, embedder) for key, each in run.proposals.items()}
+        proposals = {key: _measured(key, value, embedder) for key, value in run.proposals.items()}
     except EmbedderUnavailable:
         proposals = run.proposals
     move(run, ExampleRun.State.ENDED, unchanged=("state", "attempts"), proposals=proposals)
@@ -56,7 +55,11 @@ def _measured(key: str, proposal: Mapping[str, Any], embedder: Embedder) -> dict
     if row is None or len(texts) < 2:
         return dict(proposal)
     requests = embed_examples(texts, embedder)
-    documents = embed_documents(embedder, [embedding_text(each) for each in _readings(row, texts)])
+    readings = [embedding_text(row)]
+    for place in range(len(texts)):
+        row.example_requests = {"texts": [*texts[:place], *texts[place + 1 :]]}  # is not saved
+        readings.append(embedding_text(row))
+    documents = embed_documents(embedder, readings)
     before, after = requests @ documents[0], np.sum(requests * documents[1:], axis=1)
     found_before = found_after = 0
     with connection.cursor() as cursor:
@@ -68,13 +71,3 @@ def _measured(key: str, proposal: Mapping[str, Any], embedder: Embedder) -> dict
             found_before += nearer_before < AMONG
             found_after += nearer_after < AMONG
     return {**proposal, "found_before": found_before, "found_after": found_after}
-
-
-def _readings(row: Capability, texts: Sequence[str]) -> list[Capability]:
-    """Return the tool as it is, then for each text with all the others."""
-    readings = [row]
-    for place in range(len(texts)):
-        reading = copy(row)
-        reading.example_requests = {"texts": [*texts[:place], *texts[place + 1 :]]}
-        readings.append(reading)
-    return readings

@@ -16,7 +16,6 @@ from catalog.models import Integration
 from discovery.example_requests.proposals import (
     Cost,
     ExamplesRefusedError,
-    ToolExamples,
     ask_for_examples,
     choose_tools,
     estimate,
@@ -38,15 +37,16 @@ class AskForm(forms.Form):
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         field = self.fields["model"]
         field.widget.attrs["class"] = "input"
-        field.label_from_instance = lambda model: _in_words(model, costs[model])  # type: ignore[attr-defined]
+        self._costs = costs
+        field.label_from_instance = self._label  # type: ignore[attr-defined]
 
-
-def _in_words(model: ChatModel, cost: Cost) -> str:
-    """Return what a model costs: `Plum: about 3,400 tokens, $0.002`."""
-    words = ngettext("about %(number)s token", "about %(number)s tokens", cost.tokens)
-    tokens = words % {"number": f"{cost.tokens:,}"}
-    dollars = "" if cost.dollars is None else f", ${cost.dollars:.3f}"
-    return f"{model.name}: {tokens}{dollars}"
+    def _label(self, model: ChatModel) -> str:
+        """Return what a model costs: `Plum: about 3,400 tokens, $0.002`."""
+        cost = self._costs[model]
+        words = ngettext("about %(number)s token", "about %(number)s tokens", cost.tokens)
+        tokens = words % {"number": f"{cost.tokens:,}"}
+        dollars = "" if cost.dollars is None else f", ${cost.dollars:.3f}"
+        return f"{model.name}: {tokens}{dollars}"
 
 
 @admins_only
@@ -107,7 +107,14 @@ def _show(
         "integration": row,
         "overview": overview,
         "page": page,
-        "tools": [_tool(tool, lines or {}, wrong or {}) for tool in page],
+        "tools": [
+            {
+                "tool": tool,
+                "lines": "\n".join((lines or {}).get(tool.full_name, tool.texts)),
+                "wrong": (wrong or {}).get(tool.full_name, ""),
+            }
+            for tool in page
+        ],
         "poor": poor,
         "form": form or AskForm(costs=_costs(poor)),
         "awaited": request.htmx and not overview.is_under_way,
@@ -116,11 +123,6 @@ def _show(
     status = 422 if wrong or (form and form.errors) else 200
     name = "integrations/examples.html" + ("#run" if request.htmx else "")
     return render_page(request, name, context, frame=frame_of(request), status=status)
-
-
-def _tool(tool: ToolExamples, lines: dict[str, list[str]], wrong: dict[str, str]) -> dict[str, Any]:
-    texts = lines.get(tool.full_name, tool.texts)
-    return {"tool": tool, "lines": "\n".join(texts), "wrong": wrong.get(tool.full_name, "")}
 
 
 def _costs(tools: list[Any]) -> dict[ChatModel, Cost]:

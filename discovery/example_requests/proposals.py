@@ -104,16 +104,16 @@ def described_poorly(rows: Sequence[Capability]) -> set[int]:
     """Return the keys of tools that have no example, and whose description says hardly more than
     their name, or the same as another tool's."""
     descriptions = Counter(row.description for row in rows)
+    names = {row.pk: words(f"{row.tool_name} {row.display_name}") for row in rows}
     return {
         row.pk
         for row in rows
         if not row.examples
-        and (descriptions[row.description] > 1 or len(_own_words(row)) < _FEWEST_WORDS)
+        and (
+            descriptions[row.description] > 1
+            or len(set(words(row.description)).difference(names[row.pk])) < _FEWEST_WORDS
+        )
     }
-
-
-def _own_words(row: Capability) -> set[str]:
-    return set(words(row.description)) - set(words(f"{row.tool_name} {row.display_name}"))
 
 
 # Asking a model.
@@ -130,11 +130,11 @@ class Cost:
 def estimate(model: ChatModel, rows: Collection[Capability]) -> Cost:
     """Estimate what it costs to ask a model about tools."""
     count = token_counter().count
-    read = sum(count(EXAMPLES) + count(example_question(row).text) for row in rows)
-    written = len(rows) * _TOKENS_OF_ANSWER
+    questions = sum(count(EXAMPLES) + count(example_question(row).text) for row in rows)
+    answers = len(rows) * _TOKENS_OF_ANSWER
     price = price_of(model.model_id, list_prices())
-    dollars = price.cost(tokens_read=read, tokens_written=written) if price else None
-    return Cost(read + written, dollars)
+    dollars = price.cost(tokens_read=questions, tokens_written=answers) if price else None
+    return Cost(questions + answers, dollars)
 
 
 def choose_tools(integration: Integration, names: Collection[str]) -> list[Capability]:
@@ -173,7 +173,7 @@ def ask_for_examples(
     if run and run.state in ExampleRun.UNDER_WAY:
         raise ExamplesRefusedError("model", _("A model is being asked already."))
     run = run or ExampleRun(integration=integration)
-    run.model, run.origin, run.asked = model, model.name, len(tools)
+    run.model, run.origin, run.total = model, model.name, len(tools)
     run.tools, run.proposals, run.tokens = [row.pk for row in tools], {}, 0
     run.state, run.reason, run.detail, run.attempts = ExampleRun.State.QUEUED, "", "", 0
     run.created_at = run.sent_at = Now()
@@ -207,7 +207,13 @@ def set_examples(
         proposal = proposals.pop(str(row.pk), None)
         requests: dict[str, Any] = {}
         if lines:
-            requests = {"texts": lines, "origin": _origin(lines, proposal, row, run)}
+            # Theirs who wrote all of the lines; whoever changes one is an admin.
+            before = row.example_requests
+            is_kept = set(lines) <= set(before.get("texts", ()))
+            origin = before["origin"] if is_kept else ""
+            if run and proposal and set(lines) <= set(proposal["texts"]):
+                origin = run.origin
+            requests = {"texts": lines, "origin": origin}
             if proposal and lines == proposal["texts"]:
                 places = ("found_before", "found_after")
                 requests |= {name: proposal[name] for name in places if name in proposal}
@@ -234,16 +240,6 @@ def _checked(name: str, texts: Sequence[str]) -> list[str]:
     return lines
 
 
-def _origin(
-    lines: Sequence[str], proposal: Mapping[str, Any] | None, row: Capability, run: Any
-) -> str:
-    """Return the model's name where it wrote all of the lines; "" is an admin."""
-    if proposal and set(lines) <= set(proposal["texts"]):
-        return str(run.origin)
-    before = row.example_requests
-    return str(before.get("origin", "")) if set(lines) <= set(before.get("texts", ())) else ""
-
-
 def proposed_texts(answer_texts: Sequence[str]) -> list[str]:
     """Return what an admin may be shown of a model's answer: no text that a review would hold."""
     return [
@@ -260,14 +256,14 @@ def proposed_texts(answer_texts: Sequence[str]) -> list[str]:
 class ExampleOverview(Answer):
     """An integration's example requests, and the newest run that asked a model for some.
 
-    `state` is "" where none was asked, and `left` how many tools are yet to be asked about.
+    `state` is "" where none was asked, and `tools_left` how many are yet to be asked about.
     """
 
     on: Annotated[bool, Shown("False while PEGBOARD_EXAMPLE_REQUESTS switches them off.")]
     state: str
     model: str
-    asked: int
-    left: int
+    tools_asked: int
+    tools_left: int
     tokens: Annotated[int, Shown("Read and written by the model.")]
     problem: str
     detail: Annotated[str, Shown("The provider's own words.")]
@@ -286,8 +282,8 @@ def overview_of(integration: Integration) -> ExampleOverview:
         on=settings.PEGBOARD_EXAMPLE_REQUESTS,
         state=run.state if run else "",
         model=run.origin if run else "",
-        asked=run.asked if run else 0,
-        left=len(run.tools) if run else 0,
+        tools_asked=run.total if run else 0,
+        tools_left=len(run.tools) if run else 0,
         tokens=run.tokens if run else 0,
         problem=describe_problem(run.reason) if run else "",
         detail=run.detail if run else "",

@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
                 ('origin', models.CharField(help_text="The model's name.", max_length=80)),
                 ('state', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('measuring', 'Measuring'), ('ended', 'Ended'), ('failed', 'Failed')], default='queued', max_length=9)),
                 ('tools', models.JSONField(default=list, help_text='Keys of capabilities yet to be asked about.')),
-                ('asked', models.PositiveIntegerField(help_text='Tools in all.')),
+                ('total', models.PositiveIntegerField(help_text='Tools to ask about, in all.')),
                 ('proposals', models.JSONField(default=dict, help_text='By capability: texts, and how many find it before and after.')),
                 ('tokens', models.PositiveBigIntegerField(default=0, help_text='Read and written.')),
                 ('reason', models.CharField(blank=True, help_text='Why it failed, for machines.', max_length=32)),

@@ -254,7 +254,7 @@ class ExampleRun(JobRow):
     origin = models.CharField(max_length=LONGEST_NAME, help_text="The model's name.")
     state = models.CharField(max_length=9, choices=State.choices, default=State.QUEUED)
     tools = StoredJSONField(default=list, help_text="Keys of capabilities yet to be asked about.")
-    asked = models.PositiveIntegerField(help_text="Tools in all.")
+    total = models.PositiveIntegerField(help_text="Tools to ask about, in all.")
     proposals = StoredJSONField(
         default=dict, help_text="By capability: texts, and how many find it before and after."
     )
@@ -267,7 +267,7 @@ class ExampleRun(JobRow):
         ordering = ["pk"]
 
     def __str__(self) -> str:
-        return f"{self.origin} about {self.asked}: {self.state}"
+        return f"{self.origin} about {self.total}: {self.state}"
 
 
 # Prices of models, as an admin has noted them.

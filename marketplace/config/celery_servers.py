@@ -13,7 +13,6 @@ PACKAGES = [
     "discovery.chats",
     "discovery.example_requests",
     "catalog.servers.icons",
-    "catalog.servers.client_documents",
     "discovery.calls",
     "discovery.calls.server_requests",
     "marketplace.installs",

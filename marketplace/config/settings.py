@@ -468,7 +468,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "ENUM_NAME_OVERRIDES": {  # the same field means a kind in an answer, and any kind in a question
         "Kind": "catalog.models.Capability.Kind",
-        "RuntimeKind": "catalog.formats.runtime.RUNTIME_KINDS",
+        "RuntimeKind": "catalog.runtime.service.RUNTIME_KINDS",
         "WantedKind": "catalog.capabilities.lookup_api.KINDS",
         "Detail": "catalog.capabilities.detail_levels.DETAILS",
         "Scope": "acl.models.ApiKey.Scope",

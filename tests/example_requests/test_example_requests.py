@@ -18,8 +18,7 @@ from catalog.embedding.texts import MOST_EXAMPLES, embedding_text
 from catalog.models import Capability, Embedding, EmbeddingModel, LexicalVector
 from discovery.advice.questions import EXAMPLES
 from discovery.chats.problems import ChatProblem
-from discovery.example_requests import asking
-from discovery.example_requests.asking import MOST_ATTEMPTS, answer_for_examples, sweep
+from discovery.example_requests import tasks
 from discovery.example_requests.gains import measure_run
 from discovery.example_requests.proposals import (
     ExamplesRefusedError,
@@ -30,6 +29,7 @@ from discovery.example_requests.proposals import (
     list_tools,
     set_examples,
 )
+from discovery.example_requests.tasks import MOST_ATTEMPTS, answer_for_examples, sweep_examples
 from discovery.models import ChatModel, ExampleRun
 from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
@@ -202,12 +202,12 @@ def test_run_goes_on_with_the_tool_it_was_at_and_fails_in_the_end(
     assert (run.state, len(run.proposals), run.tools) == (State.ENDED, 2, [])
 
     sent: list[str] = []
-    monkeypatch.setattr(asking, "send_again", lambda task, rows: sent.extend([task] * len(rows)))
+    monkeypatch.setattr(tasks, "send_again", lambda task, rows: sent.extend([task] * len(rows)))
     long_ago = "2020-01-01T00:00:00Z"
     ExampleRun.objects.update(state=State.RUNNING, attempts=1, sent_at=long_ago)
-    sweep()
+    sweep_examples()
     ExampleRun.objects.update(attempts=MOST_ATTEMPTS)
-    sweep()
+    sweep_examples()
     run.refresh_from_db()
     assert sent == ["servers.ask_for_examples"]
     assert (run.state, run.reason) == (State.FAILED, ChatProblem.NOT_REACHED)

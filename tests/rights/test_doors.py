@@ -30,7 +30,7 @@ from pytest_django.fixtures import Settings
 from acl.models import ClientDocument
 from acl.platform.database_work import database_now
 from acl.platform.redis_circuit import redis_circuit
-from catalog.formats import catalog_jsonl, runtime, skill
+from catalog.formats import catalog_jsonl, skill
 from catalog.formats.loader import FORMATS, load_path
 from catalog.models import (
     Capability,
@@ -93,7 +93,6 @@ SAMPLE_OF = {
     "tool": "tools/functions.json",
     "skill": "skills",
     "catalog_jsonl": "catalog",
-    "runtime": "manifests",
 }
 # A source of each kind that is read locally, and the external addresses that it names.
 SOURCE_OF = {
@@ -401,7 +400,7 @@ def test_every_task_is_listed(world: World) -> None:
 
 
 def test_every_format_source_and_command_is_listed() -> None:
-    modules = (*FORMATS, skill, catalog_jsonl, runtime)
+    modules = (*FORMATS, skill, catalog_jsonl)
     formats = {module.__name__.rpartition(".")[2] for module in modules}  # type: ignore[attr-defined]
     apps = {"acl", "catalog", "discovery", "marketplace"}
     commands = {name for name, app in get_commands().items() if app in apps}

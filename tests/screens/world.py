@@ -228,7 +228,7 @@ def _example_requests(world: World) -> None:
         )
     proposal = {"texts": ["mail the landlord", ARABIC], "found_before": 0, "found_after": 2}
     ExampleRun.objects.create(
-        integration=tools[0].integration, origin="Fable", asked=2, tools=[tools[1].pk],
+        integration=tools[0].integration, origin="Fable", total=2, tools=[tools[1].pk],
         proposals={str(tools[0].pk): proposal}, state=ExampleRun.State.FAILED,
         reason="rate_limited", detail="Slow down.",
     )  # fmt: skip
