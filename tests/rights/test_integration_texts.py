@@ -198,7 +198,6 @@ WRITERS = {
         "store_capabilities",
     ): "takes ReviewedDefinition only",
     ("catalog/registration/descriptor_rows.py", "_capability"): "called by store_capabilities",
-    ("catalog/registration/descriptor_rows.py", "_assign"): "called by store_integrations",
     (
         "catalog/registration/definition_review.py",
         "_accept_texts",
