@@ -8,6 +8,7 @@ from catalog.formats.descriptors import JSONObject, Transport
 from catalog.formats.entry import Entry
 from catalog.formats.files import resolve_types
 from catalog.formats.header_names import DeclaredBy, can_be_sent
+from catalog.formats.launches import with_scheme
 from catalog.formats.package_names import NotAPackageError, Package, parse_package
 from catalog.formats.secret_redaction import (
     find_placeholders,
@@ -187,6 +188,7 @@ def read_web_address(entry: Entry, *keys: str) -> str:
     address = entry.name(*keys, limit=entry.document.limits.address)
     if not address:
         return ""
+    address = with_scheme(address) or address
     try:
         if not _WEB_ADDRESS.fullmatch(address):
             raise ValueError(address)
@@ -203,7 +205,7 @@ def read_web_address(entry: Entry, *keys: str) -> str:
 def parse_transport(name: str, *, endpoint: str) -> Transport:
     """Map the formats' transport names to `stdio`, `http` or `sse`."""
     plain = name.lower().replace("_", "-")
-    if plain == "sse":
+    if plain in ("sse", "http-sse", "httpsse", "legacy-sse"):
         return "sse"
     if plain in ("http", "streamable-http", "streamablehttp") or endpoint:
         return "http"

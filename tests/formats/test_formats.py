@@ -289,9 +289,12 @@ def test_client_configuration_leaves_every_secret_value_out() -> None:
     loaded = sample("clients/desktop.json")
 
     assert "canary" not in repr(loaded)
-    assert owner(loaded, "wine-cellar").required_secrets == ("CELLAR_PASSWORD", "CELLAR_URL")
+    assert owner(loaded, "wine-cellar").required_secrets == (
+        *("CELLAR_PASSWORD", "CELLAR_URL"),
+        *("API_KEY", "TOKEN"),  # gaps in the place of what its arguments held
+    )
     ship = owner(loaded, "weather-ship")
-    assert ship.required_secrets == ("Authorization", "SHIP_KEY")
+    assert ship.required_secrets == ("Authorization", "SHIP_KEY", "API_KEY")
     assert ship.source_ref["headers"] == {
         "Authorization": "${Authorization}",
         "X-Client": "desktop",

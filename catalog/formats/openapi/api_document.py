@@ -344,12 +344,17 @@ class _Joined:
         return f"{start}{fragment}"
 
 
+# Clients' configurations have servers of the type `openapi`, whose value is no version.
+_JSON_VERSION = re.compile(r'"(?:openapi|swagger)"\s{0,20}:\s{0,20}(?:"\s{0,3})?\d')
+_YAML_VERSION = re.compile(r"^(?:openapi|swagger):", re.MULTILINE)
+
+
 def looks_like_document(text: str) -> bool:
     """Return True if a text seems to be an OpenAPI document, judged by its first kilobytes."""
     start = text.lstrip()[:20_000]
-    words = ('"openapi"', '"swagger"') if start[:1] == "{" else ("\nopenapi:", "\nswagger:")
+    version = _JSON_VERSION if start[:1] == "{" else _YAML_VERSION
     signs = [dialect.SIGN for dialect in DIALECTS.values()]
-    return any(word in f"\n{start}" for word in (*words, *signs))
+    return version.search(start) is not None or any(sign in start for sign in signs)
 
 
 def _convertible(value: JSONObject) -> ModuleType | None:
