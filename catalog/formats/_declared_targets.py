@@ -112,14 +112,23 @@ def _is_plain(registry: str, identifier: str) -> bool:
 
 
 def _argument(argument: Entry) -> tuple[str, ...]:
-    """Return the words of one argument; an unset value becomes its hint in braces."""
-    name = argument.name("name")
-    value = argument.text("value", "default")
-    hint = argument.name("valueHint")
-    filled = value or (f"{{{hint}}}" if hint else "")
+    """Return the words of one argument; what needs a value has a gap named by its variable."""
+    name, gap = argument.name("name"), argument_gap(argument)
+    filled = normalize_placeholders(argument.text("value", "default"))[0]
+    if not filled and argument.name("valueHint"):
+        if not gap:
+            return ()  # nobody has to enter it
+        filled = f"${{{gap}}}"
     if argument.name("type") == "named":
         return tuple(part for part in (name, filled) if part)
     return (filled,) if filled else ()
+
+
+def argument_gap(argument: Entry) -> str:
+    """Return the name of the variable that a required argument without a value needs, or ""."""
+    hint = re.sub(r"\W", "_", argument.name("valueHint") or argument.name("name").lstrip("-"))
+    is_unset = not argument.text("value", "default") and argument.flag("isRequired", "required")
+    return hint if is_unset and re.match(r"[A-Za-z_]", hint) and argument.name("valueHint") else ""
 
 
 # Variables as sources declare them: with defaults and choices, and never with a secret's value.

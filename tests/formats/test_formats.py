@@ -257,6 +257,33 @@ def test_nothing_of_a_registry_entry_is_lost() -> None:
     assert server.source_ref["status"] == "deprecated"
 
 
+@pytest.mark.parametrize("kind", ["npm", "pypi", "oci"])
+def test_arguments_of_a_package_are_filled_in_and_asked_for(kind: str) -> None:
+    arguments = [
+        {"type": "positional", "value": "serve"},
+        {"type": "named", "name": "--port", "value": "{port}",
+         "variables": {"port": {"default": "80"}}},
+        {"type": "named", "name": "--key", "valueHint": "api-key", "isRequired": True,
+         "isSecret": True},
+        {"type": "positional", "valueHint": "folder", "isRequired": True, "description": "Which"},
+        {"type": "named", "name": "--more", "valueHint": "not-needed"},
+        {"type": "named", "name": "--fast"},
+    ]  # fmt: skip
+    package = {"registryType": kind, "identifier": "acme", "version": "1.0.0"}
+    entry = {"name": "org.example/a", "version": "1.0.0",
+             "packages": [{**package, "packageArguments": arguments}]}  # fmt: skip
+
+    [server] = load_value(entry, file="server.json").integrations
+
+    assert server.command[-6:] == (
+        *("--port", "${port}", "--key", "${api_key}", "${folder}", "--fast"),
+    )
+    variables = {variable["name"]: variable for variable in server.source_ref["variables"]}
+    assert set(server.required_secrets) == {"api_key", "folder"}
+    assert (variables["api_key"]["secret"], variables["folder"]["description"]) == (True, "Which")
+    assert variables["port"]["default"] == "80"
+
+
 def test_package_that_speaks_over_standard_streams_is_preferred() -> None:
     packages = [
         {"registryType": "npm", "identifier": "a-http", "version": "1.0.0",

@@ -164,7 +164,9 @@ def request_token(url: str, form: Mapping[str, str], client: Client, http: OAuth
     fields = _fields_of(answer)
     # Some say in an answer with status 200 that there is no token.
     if answer.status_code not in (200, 201) or ("error" in fields and "access_token" not in fields):
-        raise SignInError("refused", _error_of(fields))
+        # The standardized error code, and nothing else of the answer.
+        code = str(fields.get("error", ""))
+        raise SignInError("refused", code if code.replace("_", "").isalnum() else "")
     scope, lasts = fields.get("scope"), str(fields.get("expires_in") or "").partition(".")[0]
     token = {
         "access_token": fields.get("access_token"),
@@ -187,12 +189,6 @@ def _fields_of(answer: httpx2.Response) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return fields if isinstance(fields, dict) else {}
-
-
-def _error_of(fields: Mapping[str, Any]) -> str:
-    """Return the standardized error code, and nothing else of the response."""
-    code = fields.get("error", "")
-    return code if isinstance(code, str) and code.replace("_", "").isalnum() else ""
 
 
 def ends_before(row: OAuthConnection, within: timedelta) -> bool:
