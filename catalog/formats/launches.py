@@ -131,6 +131,8 @@ def split_line(words: Sequence[str]) -> tuple[list[list[str]], list[str]]:
             variables.append(f"{by_powershell[1]}={value}")
         elif command[:1] and command[0].lower() in _SETTERS:
             variables += filter(_ASSIGNMENT.fullmatch, command[1:])
+        elif command and all(map(_ASSIGNMENT.fullmatch, command)):
+            variables += command  # as in a file of variables
         elif command:
             telling.append(command)
     return telling, variables

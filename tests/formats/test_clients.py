@@ -381,6 +381,37 @@ def test_other_products_give_their_servers_and_say_who_may_use_them(
     assert "s3cret" not in repr(read)
 
 
+@pytest.mark.parametrize(
+    ("fields", "headers"),
+    [
+        ({"apiKey": {"source": "user", "authorization_type": "bearer"}},
+         {"Authorization": "Bearer ${TOKEN}"}),
+        ({"auth_type": "authorization", "auth_value": "os.environ/A"}, {"Authorization": "${A}"}),
+        ({"auth_type": "bearer_token", "auth_value": "os.environ/A"},
+         {"Authorization": "Bearer ${A}"}),
+        ({"auth_type": "authheaders", "auth_headers": [{"key": "X-A", "value": "${K}"}]},
+         {"X-A": "${K}"}),
+    ],
+)  # fmt: skip
+def test_credentials_are_headers_however_a_product_says_them(
+    fields: dict[str, Any], headers: dict[str, str]
+) -> None:
+    [server] = recognise(json.dumps({"mcpServers": {"a": {"url": ADDRESS, **fields}}})).servers
+
+    assert server.source_ref["headers"] == headers
+    assert len(server.required_secrets) == 1
+
+
+def test_what_a_client_fills_in_for_its_people_is_told() -> None:
+    environment = {"USER_ID": "{{LIBRECHAT_USER_ID}}", "API_KEY": "${API_KEY}"}
+    config = {"mcpServers": {"a": {"command": "npx", "args": ["b"], "env": environment}}}
+
+    read = recognise(json.dumps(config))
+
+    assert read.servers[0].required_secrets == ("API_KEY",)
+    assert [defect.field for defect in read.left_out] == ["a.USER_ID"]
+
+
 NAMES = st.from_regex(r"[a-z]{3,8}-[a-z]{3,8}", fullmatch=True)
 ENVIRONMENTS = st.dictionaries(
     st.sampled_from(("MODE", "REGION", "LEVEL", "FORMAT")), st.sampled_from(("fast", "eu", "7"))
@@ -403,6 +434,7 @@ AROUND = {
     "droid": 'droid mcp add it "{}"',
     "export": "export MODE=fast; {}",
     "set": "set MODE=fast && {}",
+    "file of variables": "MODE=fast\n{}",
     "variable of PowerShell": '$env:MODE = "fast"\n{}',
     "shell of Windows": "C:\\Windows\\System32\\cmd.exe /c {}",
     "login shell": "bash -lc 'cd /srv/x && MODE=fast {}'",

@@ -436,3 +436,49 @@ def test_plugin_whose_repository_is_an_address_is_no_server(tmp_path: Path) -> N
     (found,) = load_path(tmp_path).integrations
 
     assert (found.kind, found.slug) == ("extension", "notes")
+
+
+def test_registry_of_toolhive_has_images_and_remote_servers() -> None:
+    key = {"name": "API_KEY", "description": "Yours", "required": True, "secret": True}
+    value = {
+        "version": "1.0",
+        "servers": {"a": {"image": "ghcr.io/acme/a:1", "transport": "stdio", "env_vars": [key],
+                          "tools": ["t"], "args": ["--fast"]}},
+        "remote_servers": {"b": {"url": "https://b.example/mcp", "transport": "streamable-http",
+                                 "headers": [{**key, "name": "X-Key"}]}},
+    }  # fmt: skip
+
+    loaded = load_value(value, file="registry.json")
+
+    first, second = sorted(loaded.integrations, key=lambda server: server.slug)
+    assert first.command[-2:] == ("ghcr.io/acme/a:1", "--fast")
+    assert first.required_secrets == ("API_KEY",)
+    assert (second.endpoint, second.source_ref["headers"]) == (
+        *("https://b.example/mcp", {"X-Key": "${X-Key}"}),
+    )
+    assert second.required_secrets == ("X-Key",)
+    assert [tool.full_name for tool in loaded.capabilities] == ["a__t"]
+
+
+def test_list_of_a_catalogue_is_each_of_its_entries() -> None:
+    entries = [
+        {"name": name, "runtime": "npx", "npxConfig": {"package": f"@acme/{name}"}} for name in "ab"
+    ]
+
+    loaded = load_value([*entries], file="catalogue.json")
+
+    assert [server.command[-1] for server in loaded.integrations] == ["@acme/a", "@acme/b"]
+
+
+def test_settings_in_the_command_of_an_image_are_asked_for() -> None:
+    entry = {
+        "type": "server",
+        "name": "acme",
+        "image": "mcp/acme",
+        "command": ["--mode", "{{acme.mode}}", "--at={{place}}"],
+    }
+
+    [server] = load_value(entry, file="server.yaml").integrations
+
+    assert server.command[-3:] == ("--mode", "${acme.mode}", "--at=${place}")
+    assert set(server.required_secrets) == {"acme.mode", "place"}

@@ -57,7 +57,7 @@ _TYPES = ("type", "transport", "transportType")
 _PROGRAMS = ("command", "cmd")
 _VARIABLES = ("env", "envs", "environment")
 _VARIABLE_NAMES = ("envVars", "envKeys")
-_HEADERS = ("headers", "httpHeaders", "staticHeaders")
+_HEADERS = ("headers", "httpHeaders", "staticHeaders", "authHeaders")
 _TOKENS = (
     "bearerToken",
     "authToken",
@@ -91,7 +91,10 @@ _SIGN_IN = re.compile(r"o?auth\w*|clientid|clientsecret|tokenurl|authorizationur
 _OF_PERSON = re.compile(r"\{\{ ?(?:LIBRECHAT_|OPENID_|USER_|CHAT_)\w+ ?\}\}")
 # Paths of the person who wrote the file, not secrets to ask for.
 _LOCAL_VARIABLES = frozenset(
-    {"workspaceFolder", "userHome", "HOME", "PWD", "CLAUDE_PLUGIN_ROOT", "PATH", "USER"}
+    {
+        *("workspaceFolder", "userHome", "HOME", "PWD", "CLAUDE_PLUGIN_ROOT", "PATH", "USER"),
+        *("extensionPath", "workspacePath", "pathSeparator", "__dirname"),
+    }
 )
 # Programs that pass everything on to an address: it is the address that matters.
 _BRIDGES = re.compile(
@@ -431,14 +434,21 @@ class _ServerReader:
             self._headers.append(Header(name, f"${{{variable}}}"))
         if variable := connection.name("bearerTokenEnvVar"):
             self._headers.append(Header("Authorization", f"Bearer ${{{variable}}}"))
-        token = next((connection.text(key) for key in _TOKENS if connection.text(key)), "")
+        # LibreChat says in a mapping that each person has a key of their own.
+        tokens = (connection.raw(key) for key in _TOKENS)
+        token = next((text for text in tokens if text and isinstance(text, str)), "")
+        of_person = connection.raw("apiKey")
+        is_described = isinstance(of_person, dict)
         kind = plain_key(self._entry.name("authType"))
+        kind = plain_key(str(of_person.get("authorization_type"))) if is_described else kind
         if (token or kind in ("bearer", "bearertoken", "apikey", "basic")) and not any(
             header.name.lower() == "authorization" for header in self._headers
         ):
             gap = token if find_placeholders(token) else "${TOKEN}"
             if kind == "apikey":
                 self._headers.append(Header("X-API-Key", gap))
+            elif kind == "authorization":  # the whole value
+                self._headers.append(Header("Authorization", gap))
             else:
                 scheme = "Basic" if kind == "basic" else "Bearer"
                 self._headers.append(Header("Authorization", f"{scheme} {gap}"))
@@ -465,6 +475,9 @@ class _ServerReader:
         defaults = {name: value for text in texts for name, value in find_defaults(text)}
         is_program = not address or not any(map(_BRIDGES.fullmatch, words[:4]))
         for name, value in self._environment.items() if is_program else ():
+            if _OF_PERSON.search(value):
+                self._entry.report(name, "names the person of the client, who is not sent")
+                continue
             referred = find_placeholders(value)
             is_gap = bool(referred) and not strip_placeholders(value).strip()
             if is_gap:
