@@ -1,4 +1,4 @@
-"""A deployed Pegboard for programs that can send no key: `manage.py up`, and forwarders before it.
+"""`manage.py up` and forwarders before it, for programs without a key.
 
 Reference servers are installed by the API, as an admin adds an address of the own machine, each for
 a group of its own; the key of a group is made by the command that makes everybody's.
@@ -29,7 +29,7 @@ _STARTS_WITHIN = 60.0  # seconds
 
 
 class Address(NamedTuple):
-    """Where a program without a key reaches `/mcp` as one group, and the group's only server."""
+    """Addresses of `/mcp` for one group, and of its only server, without a key."""
 
     of_all: str
     of_server: str
