@@ -107,9 +107,13 @@ def select_capabilities(request: SelectRequest, *, order: Order | None = None) -
     watch.lap("rendering")
     degraded = _degradations(problem, candidates)
     fit = "nothing_fits" if fit == "fits" and not _fitting(selected, least) else fit
-    selection = replace(
-        _answer(ranked, selected, candidates, degraded, fit),
+    selection = _answer(
+        ranked,
+        selected,
+        candidates,
+        fit,
         direct=find_direct(message, ranked, selected, candidates) if fit == "fits" else None,
+        degraded=degraded,
         noted=noted,
         workings=Workings(texts, reading.own > 0, ranked, placed, worth),
     )
@@ -303,8 +307,8 @@ def _answer(
     ranked: Sequence[Ranked],
     selected: tuple[Selected, ...],
     candidates: Candidates,
-    degraded: tuple[str, ...],
     fit: Fit,
+    **more: Any,
 ) -> Selection:
     excluded = candidates.usable - len(selected)
     return Selection(
@@ -313,8 +317,6 @@ def _answer(
         excluded_count=excluded,
         reason=_summary(selected, excluded, fit),
         discovery_suggested=excluded > 0,
-        direct=None,
-        degraded=degraded,
         tokens_all=candidates.tokens,
         tokens_selected=sum(item.tokens for item in selected),
         timings={},
@@ -323,6 +325,7 @@ def _answer(
         question=_("What exactly do you mean, and what should I do with it?")
         if fit == "needs_clarification"
         else "",
+        **more,
     )
 
 

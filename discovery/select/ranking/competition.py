@@ -115,10 +115,11 @@ def rank(
         or (candidate.action in names and _NAME.fullmatch(candidate.action) is not None)
         for candidate in candidates
     ]
+    unknown = [None] * len(texts)
     evidence = [
         MatchEvidence(
-            tuple(candidate.cosines) or (None,) * len(texts),
-            tuple(candidate.words),
+            candidate.cosines or unknown,
+            candidate.words,
             is_exact,
             use.bonuses.get(candidate.pk, 0.0),
             servers.get(candidate.pk, ()),
