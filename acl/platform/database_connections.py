@@ -140,17 +140,19 @@ def rows_of(
     ended this one, instead of checking the connection first, which is a statement more. `binary`
     reads numbers and vectors faster, and needs a cast for each parameter.
     """
+    # Django's proxy looks up the thread's connection for each attribute, which adds up.
+    wrapper = connections[DEFAULT_DB_ALIAS]
     # A connection that is opened now works, or Postgres is down: a retry would double the wait.
-    if not twice or connection.in_atomic_block or connection.connection is None:
-        connection.close_if_health_check_failed()  # at most once in a request
+    if not twice or wrapper.in_atomic_block or wrapper.connection is None:
+        wrapper.close_if_health_check_failed()  # at most once in a request
         return _fetch(statement, parameters, binary=binary)
-    connection.health_check_done = True  # type: ignore[attr-defined]
+    wrapper.health_check_done = True  # type: ignore[attr-defined]
     try:
         return _fetch(statement, parameters, binary=binary)
     except (OperationalError, InterfaceError):
-        if not connection.connection.closed:
+        if not wrapper.connection.closed:
             raise
-        connection.close()
+        wrapper.close()
         return _fetch(statement, parameters, binary=binary)
 
 
@@ -200,10 +202,10 @@ def _numbered(statement: str) -> tuple[str, tuple[str, ...]]:
 
 def insert_row(row: Model) -> None:
     """Insert a new row with all of its columns. The ORM sends no signals for it."""
-    fields = type(row)._meta.concrete_fields
+    wrapper = connections[DEFAULT_DB_ALIAS]
     values = {
-        field.attname: field.get_db_prep_save(field.pre_save(row, add=True), connection)
-        for field in fields
+        field.attname: field.get_db_prep_save(field.pre_save(row, add=True), wrapper)
+        for field in type(row)._meta.concrete_fields
     }
     with _executed(_insertion(type(row)), values, binary=False):
         row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
