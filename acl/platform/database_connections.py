@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from types import NoneType
 from typing import Any, NamedTuple, TypeVar
-from uuid import uuid4
+from uuid import UUID, uuid4
 from weakref import WeakKeyDictionary
 
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connection, connections
-from django.db.models import Model
+from django.db.models import JSONField, Model
 from psycopg.adapt import Dumper
 from psycopg.pq import ExecStatus, Format
 
@@ -203,12 +204,17 @@ def _numbered(statement: str) -> tuple[str, tuple[str, ...]]:
 def insert_row(row: Model) -> None:
     """Insert a new row with all of its columns. The ORM sends no signals for it."""
     wrapper = connections[DEFAULT_DB_ALIAS]
-    values = {
-        field.attname: field.get_db_prep_save(field.pre_save(row, add=True), wrapper)
-        for field in type(row)._meta.concrete_fields
-    }
+    values = {}
+    for field in type(row)._meta.concrete_fields:
+        value = field.pre_save(row, add=True)
+        is_plain = type(value) in _PLAIN and not isinstance(field, JSONField)
+        values[field.attname] = value if is_plain else field.get_db_prep_save(value, wrapper)
     with _executed(_insertion(type(row)), values, binary=False):
         row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+
+
+# Columns take these as they are, but for JSON.
+_PLAIN = {NoneType, str, int, bool, UUID}
 
 
 @cache

@@ -83,14 +83,18 @@ LONGEST_QUOTE = 60
 MIN_GAIN = 0.01
 
 
-# A message's words as written, each with its stems.
-MessageWords = tuple[tuple[str, frozenset[str]], ...]
+# A message's words as written, each with its place, by stem.
+MessageWords = dict[str, list[tuple[int, str]]]
 
 
 def message_words(message: str) -> MessageWords:
     """Return the message's words, each once."""
     bare = dict.fromkeys(word.strip(".,;:!?\"'()") for word in message.split())
-    return tuple((word, _stems(word)) for word in bare if word)
+    by_stem: MessageWords = {}
+    for place, word in enumerate(bare):
+        for stem in _stems(word):
+            by_stem.setdefault(stem, []).append((place, word))
+    return by_stem
 
 
 def reasons_for(item: Ranked, *, texts: Sequence[str], spoken: MessageWords) -> tuple[str, ...]:
@@ -170,11 +174,11 @@ def _shared_words(candidate: Candidate, spoken: MessageWords) -> str:
     if not candidate.words or candidate.words[0] <= 0:
         return ""
     fields = (candidate.action, candidate.integration, candidate.description, *candidate.tags)
-    stems_of_tool = _stems(" ".join(fields))
-    shared = [word for word, stems in spoken if not stems_of_tool.isdisjoint(stems)][:4]
+    stems = _stems(" ".join(fields)).intersection(spoken)
+    shared = sorted({word for stem in stems for word in spoken[stem]})[:4]
     if not shared:
         return ""
-    return _keywords(get_language(), len(shared)) % {"words": ", ".join(shared)}
+    return _keywords(get_language(), len(shared)) % {"words": ", ".join(w for _, w in shared)}
 
 
 @lru_cache(maxsize=64)
