@@ -218,17 +218,18 @@ class CandidateQuery:
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of a statement that finds candidates."""
         vectors = [] if self.vectors is None else list(self.vectors)
-        parameters = {
-            **self.rights(),
-            **facts_parameters(),
-            "model": self.model,
+        return {
+            **self.parameters_of_rows(),
             "names": list(self.names),
             **{f"v{i}": _binary(Vector(vector)) for i, vector in enumerate(vectors)},
             **{f"t{i}": _binary(SparseVector(q, DIMENSIONS)) for i, q in enumerate(self.words)},
         }
-        if self.experiences:
-            parameters["h0"] = _binary(HalfVector(vectors[0]))
-            parameters["apart"] = list(self.apart)
+
+    def parameters_of_rows(self) -> dict[str, Any]:
+        """Return the parameters of a statement that reads candidates found by an index."""
+        parameters = {**self.rights(), **facts_parameters(), "model": self.model}
+        if self.experiences and self.vectors is not None:
+            parameters |= {"h0": _binary(HalfVector(self.vectors[0])), "apart": list(self.apart)}
         return parameters
 
     def rights(self) -> dict[str, Any]:
