@@ -112,6 +112,10 @@ class _BinaryDumper(Dumper):
         return obj.content
 
 
+# Once, since each cursor that registers it copies the table of all types.
+psycopg.adapters.register_dumper(BinaryValue, _BinaryDumper)
+
+
 class _PreparingCursor(psycopg.RawCursor[Any]):
     """Cursor with server-side binding and preparation at first use, which Django's lacks."""
 
@@ -121,11 +125,7 @@ class _PreparingCursor(psycopg.RawCursor[Any]):
 
 
 class _BinaryCursor(_PreparingCursor):
-    """Sends `BinaryValue` parameters and reads results in the binary format."""
-
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        super().__init__(connection)
-        self.adapters.register_dumper(BinaryValue, _BinaryDumper)
+    """Reads results in the binary format."""
 
     def execute(self, query: Any, params: Any = None, **kwargs: Any) -> "_BinaryCursor":
         super().execute(query, params, binary=True, **kwargs)
