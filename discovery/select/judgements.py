@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -87,6 +87,10 @@ def is_small_talk(
     `embedded` has the message and its clauses; without it the words decide. A message that
     `goes_on` is a follow-up: its score includes an earlier message, so the score is ignored.
     """
+    # A clause can only lower the chance, and mostly the message as a whole is too low already.
+    whole = embedded and replace(embedded, vectors=embedded.vectors[:1])
+    if chance_of_small_talk(message, whole) < LIKELY:
+        return False
     chance = chance_of_small_talk(message, embedded)
     if goes_on:
         return chance >= LIKELY_AFTER_REQUEST

@@ -71,7 +71,8 @@ def select_capabilities(request: SelectRequest, *, order: Order | None = None) -
     """
     watch = _Stopwatch()
     message = shorten(request.message, settings.PEGBOARD_MAX_MESSAGE_CHARACTERS)
-    request = replace(request, message=message)
+    if message != request.message:
+        request = replace(request, message=message)
     reading = read(message, request.history, request.steps)
     texts = reading.texts
     embedded, problem = _embed(reading)
@@ -215,7 +216,7 @@ def _fit(
 
     A message whose kind is `learned` is what was called for it, unless it is mere politeness.
     """
-    best = max((item.judged.score for item in ranked), default=0.0)
+    best = ranked[0].judged.score if ranked else 0.0
     if learned and not is_polite(request.message):
         return "fits"
     if _is_small_talk(request, reading, embedded, ranked):

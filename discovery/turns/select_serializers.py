@@ -152,7 +152,7 @@ class SelectInModeRequestSerializer(RoomSerializer, SelectRequestSerializer):
 SelectionInModeSerializer = serializer_for(SelectAnswer)
 
 
-def build_message_request(request: Request, body: dict[str, Any]) -> SelectRequest:
+def build_message_request(request: Request, body: dict[str, Any], **more: Any) -> SelectRequest:
     """Convert a validated `MessageSerializer`, for a caller that the request may act for."""
     caller = caller_of(request, **take_caller_names({**body}))
     return SelectRequest(
@@ -163,13 +163,15 @@ def build_message_request(request: Request, body: dict[str, Any]) -> SelectReque
         kind=body["kind"],
         use_graph=body["use_graph"],
         client_executes=body["client_executes"],
+        **more,
     )
 
 
 def build_selection_request(request: Request, body: dict[str, Any]) -> SelectRequest:
     """Convert a validated `SelectRequestSerializer`."""
-    return replace(
-        build_message_request(request, body),
+    return build_message_request(
+        request,
+        body,
         max_tools=body.get("max_tools", settings.PEGBOARD_MAX_TOOLS),
         only_available=body["only_available"],
         only_connected=body["only_available"],

@@ -10,10 +10,10 @@ the less the whole counts. The steps of a task are mostly the same server's, so 
 how far their server as a whole is behind the best one. Past use is added last.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -168,9 +168,14 @@ def judge(
     evidence: Sequence[MatchEvidence], message: MessageFeatures, scale: Scale = GENERAL
 ) -> list[Judged]:
     """Judge all candidates, in their order."""
-    if not evidence:
-        return []
-    cosines, lexicals, are_named, uses, servers, against, sureness = zip(*evidence, strict=True)
+    return judge_columns(zip(*evidence, strict=True), message, scale) if evidence else []
+
+
+def judge_columns(
+    columns: Iterable[Sequence[Any]], message: MessageFeatures, scale: Scale
+) -> list[Judged]:
+    """Judge candidates by the columns of `MatchEvidence`: a row for each takes as long as this."""
+    cosines, lexicals, are_named, uses, servers, against, sureness = columns
     words = _word_worths(lexicals, message.ideals, scale)
     meaning = _beside_servers(_meanings(cosines, against, words, scale), servers, scale)
     words = scale.word_weight * words
@@ -187,8 +192,8 @@ def judge(
         used = np.where(sure > 0, np.maximum(used, sure * (first - strengths)), used)
     own_scores = _scores(strengths, exact, scale)
     scores = np.where(used == 0, own_scores, _scores(strengths + used, exact, scale))
-    rows, best = np.arange(len(evidence)), matches.argmax(axis=1)
-    columns = (
+    rows, best = np.arange(len(matches)), matches.argmax(axis=1)
+    judged = (
         scores.tolist(),
         map(tuple, _calibrated(matches[:, 1:], scale).tolist()),
         meaning[rows, best].tolist(),
@@ -196,7 +201,7 @@ def judge(
         strengths.tolist(),
         (scores - own_scores).tolist(),
     )
-    return list(map(Judged, *columns))
+    return list(map(Judged, *judged))
 
 
 def _scores(strengths: Floats, exact: npt.NDArray[np.bool_], scale: Scale) -> Floats:
