@@ -242,7 +242,7 @@ def best_rows(scores: Scores, rows: Rows, most: int, *, above: float) -> list[in
         least = np.partition(scores[places], -most)[-most]
         places = places[scores[places] >= least]
     order = np.argsort(-scores[places], kind="stable")[:most]
-    return rows[places[order]].tolist()
+    return list(rows[places[order]].tolist())
 
 
 def normalized(vectors: Vectors) -> Vectors:
