@@ -4,13 +4,11 @@ from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
 from django.conf import settings
-from pydantic_core import to_json
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
-from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
-from rest_framework.utils.encoders import JSONEncoder
 from rest_framework.utils.mediatypes import media_type_matches
 
 from acl.platform.strict_json import StrictJSONError, parse_json
@@ -44,21 +42,6 @@ class BoundedJSONParser(BaseParser):
             return parse_json(body)
         except StrictJSONError as problem:
             raise ParseError(f"The body is not valid JSON: {problem}.") from None
-
-
-class CompactJSONRenderer(JSONRenderer):
-    """Writes an answer of 20 kB in a fifth of the time that Python's own encoder takes."""
-
-    def render(
-        self,
-        data: Any,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        return b"" if data is None else to_json(data, fallback=_ENCODER.default)
-
-
-_ENCODER = JSONEncoder()  # for types that only the framework knows, such as texts to translate
 
 
 class AlwaysJSON(BaseContentNegotiation):

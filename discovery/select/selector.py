@@ -9,8 +9,8 @@ from typing import Any
 
 import structlog
 from django.conf import settings
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from acl.platform.redis_circuit import redis_circuit
 from acl.rights.caller_lookup import Caller
@@ -252,8 +252,8 @@ def _explain_all(
     placed: Placed, needed: Sequence[Needed], texts: Sequence[str]
 ) -> tuple[Selected, ...]:
     """Explain the selected capabilities, best first."""
-    spoken = message_words(texts[0])
-    selected = [_explain(item, twins, texts, spoken) for item, twins in placed]
+    spoken, language = message_words(texts[0]), get_language()
+    selected = [_explain(item, twins, texts, spoken, language) for item, twins in placed]
     selected += [_explain_needed(item) for item in needed]
     return tuple(sorted(selected, key=lambda item: (not item.readiness.is_offered, -item.score)))
 
@@ -271,12 +271,16 @@ def _tell_approvers(selected: Sequence[Selected], caller: Caller) -> tuple[Selec
 
 
 def _explain(
-    item: Ranked, twins: Sequence[Ranked], texts: Sequence[str], spoken: MessageWords
+    item: Ranked,
+    twins: Sequence[Ranked],
+    texts: Sequence[str],
+    spoken: MessageWords,
+    language: str | None,
 ) -> Selected:
     return _selected(
         item.candidate,
         score=item.score,
-        reasons=reasons_for(item, texts=texts, spoken=spoken),
+        reasons=reasons_for(item, texts=texts, spoken=spoken, language=language),
         evidence=evidence_for(item),
         alternatives=tuple(twin.candidate.full_name for twin in twins),
         raised_by=raised_by(item),

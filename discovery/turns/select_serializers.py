@@ -14,7 +14,12 @@ from rest_framework.views import APIView
 from acl.models import ApiKey
 from acl.models.application import LONGEST_NAME
 from acl.platform.answer_model import write_answer
-from acl.web.api_views import CONVERSATION, take_caller_names, with_defaults
+from acl.web.api_views import (
+    CONVERSATION,
+    SelectionRenderer,
+    take_caller_names,
+    with_defaults,
+)
 from acl.web.request_callers import caller_of
 from acl.web.serializers import (
     Flag,
@@ -191,6 +196,7 @@ class SelectView(APIView):
     """The selector."""
 
     required_scope = ApiKey.Scope.SELECT
+    renderer_classes = (SelectionRenderer,)
 
     @extend_schema(
         operation_id="select",
@@ -271,6 +277,7 @@ class DiscoverView(APIView):
     """Discovery in tiers."""
 
     required_scope = ApiKey.Scope.DISCOVER
+    renderer_classes = (SelectionRenderer,)
 
     @extend_schema(
         operation_id="discover",

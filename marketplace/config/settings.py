@@ -440,7 +440,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["acl.web.scopes.HasScope"],
-    "DEFAULT_RENDERER_CLASSES": ["acl.web._json_content.CompactJSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["acl.web._json_content.BoundedJSONParser"],
     "DEFAULT_THROTTLE_CLASSES": ["acl.web._rate_limits.KeyThrottle"],
     "DEFAULT_SCHEMA_CLASS": "acl.web._openapi.PegboardSchema",
