@@ -236,9 +236,9 @@ def _meanings(
     scale: Scale,
 ) -> Floats:
     """Return each candidate's cosine, or what its words say where it has no vector, by text."""
-    known = np.array(cosines, dtype=float)  # None is not a number
+    measured = np.array(cosines, dtype=float)  # None is not a number
     by_words = scale.cosine_without_words + scale.cosine_by_words * words
-    return np.asarray(np.where(np.isnan(known), by_words, known) - np.array(against)[:, None])
+    return np.asarray(np.where(np.isnan(measured), by_words, measured) - np.array(against)[:, None])
 
 
 def _beside_servers(cosines: Floats, servers: Sequence[Sequence[float]], scale: Scale) -> Floats:
