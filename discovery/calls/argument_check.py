@@ -183,10 +183,10 @@ class _Meant:
                 for part in parts
             )
             takes_null = not schemas or any(_takes_null(s, self._definitions) for s in schemas)
-            value = self.value(schemas[0], inner, depth - 1) if schemas else inner
-            if value is None and not is_needed and not takes_null:
+            reading = self.value(schemas[0], inner, depth - 1) if schemas else inner
+            if reading is None and not is_needed and not takes_null:
                 continue
-            result[name] = value
+            result[name] = reading
         return result
 
     @staticmethod
