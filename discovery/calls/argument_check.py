@@ -109,8 +109,8 @@ def read_arguments(schema: JSONObject | None, arguments: Any) -> Any:
 
     An optional one that is null is left out where its schema allows none: clients in strict mode
     write every argument. A text is the JSON, the number or the flag that it has, or nothing, where
-    its schema names another type and no text. The one place that reads them so: what is checked, approved,
-    stored and sent is what this returns.
+    its schema names another type and no text. The one place that reads them so: what is checked,
+    approved, stored and sent is what this returns.
     """
     if isinstance(arguments, str):
         try:
@@ -183,10 +183,9 @@ class _Meant:
                 for part in parts
             )
             takes_null = not schemas or any(_takes_null(s, self._definitions) for s in schemas)
-            meant = self.value(schemas[0], inner, depth - 1) if schemas else inner
-            if meant is None and not is_needed and not takes_null:
-                continue
-            result[name] = meant
+            argument = self.value(schemas[0], inner, depth - 1) if schemas else inner
+            if argument is not None or is_needed or takes_null:
+                result[name] = argument
         return result
 
     @staticmethod
