@@ -183,9 +183,10 @@ class _Meant:
                 for part in parts
             )
             takes_null = not schemas or any(_takes_null(s, self._definitions) for s in schemas)
-            argument = self.value(schemas[0], inner, depth - 1) if schemas else inner
-            if argument is not None or is_needed or takes_null:
-                result[name] = argument
+            reading = self.value(schemas[0], inner, depth - 1) if schemas else inner
+            if reading is None and not is_needed and not takes_null:
+                continue
+            result[name] = reading
         return result
 
     @staticmethod

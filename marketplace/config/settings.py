@@ -205,7 +205,6 @@ INSTALLED_APPS = [
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
     "axes",
-    "csp",
     "django_htmx",
     "template_partials",
     "rest_framework",
@@ -224,8 +223,7 @@ MIDDLEWARE = [
     "marketplace.config.health.MetricsMiddleware",
     "marketplace.operate._pause.PauseMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "csp.middleware.CSPMiddleware",  # before the static files: an image opened alone is a page, too
-    "acl.web._admin_site.AdminPolicyMiddleware",
+    "acl.web.frame.PolicyMiddleware",  # before static files: an image alone is a page, too
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "acl.web.problems.LanguageMiddleware",
@@ -503,16 +501,14 @@ SPECTACULAR_SETTINGS = {
 }
 
 CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": ["'self'"],
-        "script-src": ["'self'"],
-        "style-src": ["'self'"],
-        "img-src": ["'self'", "data:"],
-        "frame-ancestors": ["'none'"],
-        "base-uri": ["'none'"],
-        "form-action": ["'self'"],
-        "object-src": ["'none'"],
-    }
+    "default-src": "'self'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self' data:",
+    "frame-ancestors": "'none'",
+    "base-uri": "'none'",
+    "form-action": "'self'",
+    "object-src": "'none'",
 }
 
 STATIC_URL = "static/"

@@ -583,7 +583,9 @@ def test_server_on_the_authors_machine_gives_way_to_another(local: str) -> None:
 
 
 def test_names_in_other_letters_are_told_in_latin_ones() -> None:
-    names = [{"name": name, "in": "query", "schema": {}} for name in ("名前", "größe", "город")]
+    names: list[dict[str, Any]] = [
+        {"name": name, "in": "query", "schema": {}} for name in ("名前", "größe", "город")
+    ]
     read = api({"/x": {"get": operation(*names)}})
 
     properties = list(read.operations[0].tool["inputSchema"]["properties"])

@@ -139,7 +139,7 @@ class ReadableTransport(httpx2.AsyncBaseTransport):
 
 
 class _Part(httpx2.AsyncByteStream):
-    """A body of bytes in memory."""
+    """Body that was read already."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
