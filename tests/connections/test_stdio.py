@@ -361,3 +361,70 @@ def test_no_family_is_empty_or_excuses_what_it_does_not_have() -> None:
         for name in family.free.split():
             assert not family.has(name)
             assert any(name.startswith(word.rstrip("*+")) for word in family.words.split())
+
+
+ANSWERING = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message or message["method"] not in ANSWERS:
+        if "id" in message:
+            print(json.dumps({"jsonrpc": "2.0", "id": message["id"],
+                              "error": {"code": -32601, "message": "no"}}), flush=True)
+        continue
+    answer = {"jsonrpc": "2.0", "id": message["id"], "result": ANSWERS[message["method"]]}
+    print(FORM(answer, message), flush=True)
+"""
+ANSWERS = {
+    "initialize": {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": None},
+    "tools/list": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]},
+    "tools/call": {"content": [{"type": "text", "text": "done"}]},
+}
+# How programs write their answers, as expressions of Python.
+FORMS = {
+    "id as a text": "json.dumps({**answer, 'id': str(answer['id'])})",
+    "id as a fraction": "json.dumps({**answer, 'id': float(answer['id'])})",
+    "no version": "json.dumps({key: answer[key] for key in ('id', 'result')})",
+    "list of one": "json.dumps([answer])",
+    "logs around": '\'starting\\n{"level": "error", "error": "no"}\\n\' + json.dumps(answer)',
+    "mark before": "'\\ufeff' + json.dumps(answer)",
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_answer_of_a_program_is_read_in_every_form_of_it(form: str) -> None:
+    script = f"ANSWERS = {ANSWERS!r}\nFORM = lambda answer, message: {form}\n{ANSWERING}"
+    program = StdioServer((sys.executable, "-I", "-c", script), {"PYTHONIOENCODING": "utf-8"})
+
+    async def run() -> Any:
+        session = Session(program, limits=QUICK)
+        try:
+            await session.open()
+            return await session.tools(), await session.call("echo", {})
+        finally:
+            await session.close()
+
+    listed, answer = asyncio.run(run())
+
+    assert [tool["name"] for tool in listed.tools] == ["echo"]
+    assert answer.content == [{"type": "text", "text": "done"}]
+
+
+@pytest.mark.parametrize("number", ["answer['id']", "str(answer['id'])", "None"])
+def test_refusal_of_a_program_is_told_whatever_its_form(number: str) -> None:
+    refusal = f"{{'jsonrpc': '2.0', 'id': {number}, 'error': 'boom'}}"
+    form = f"json.dumps(answer if message['method'] != 'tools/call' else {refusal})"
+    script = f"ANSWERS = {ANSWERS!r}\nFORM = lambda answer, message: {form}\n{ANSWERING}"
+
+    async def run() -> None:
+        session = Session(StdioServer((sys.executable, "-I", "-c", script), {}), limits=QUICK)
+        try:
+            await session.open()
+            await session.call("echo", {})
+        finally:
+            await session.close()
+
+    with pytest.raises(ServerProblemError) as problem:
+        asyncio.run(run())
+
+    assert (problem.value.reason, problem.value.detail) == (Reason.REFUSED, "boom")

@@ -270,6 +270,24 @@ def mend_message(data: bytes, asking: Mapping[str, Any]) -> bytes:
     return json.dumps(answer).encode()
 
 
+def mend_line(line: bytes, expected: Mapping[str | int, str]) -> bytes:
+    """Return the answer in a line in the form of JSON-RPC, if it is one to an expected request."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return line
+    part = message[0] if isinstance(message, list) and message else message
+    number = part.get("id") if isinstance(part, dict) else None
+    waiting = {str(key): key for key in expected}
+    request = waiting.get(str(number).removesuffix(".0"))
+    # Programs log in JSON, too.
+    if number is None and len(expected) == 1 and isinstance(part, dict) and "jsonrpc" in part:
+        [request] = expected  # a server that could not read the request says no more
+    if request is None:
+        return line
+    return mend_message(line, {"id": request, "method": expected[request]})
+
+
 _OF_VALUES = frozenset({"tools/list", "tools/call"})
 
 

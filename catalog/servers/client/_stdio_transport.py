@@ -7,7 +7,7 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 
-from catalog.servers.client._readable_json import read_line
+from catalog.servers.client._readable_json import mend_line, read_line
 from catalog.servers.client._traffic import Traffic
 from catalog.servers.client.server_problems import Reason
 from catalog.servers.client.server_process import ServerProcess
@@ -83,7 +83,13 @@ async def _deliver(
     if not line.strip():
         return traffic.tolerates_garbage(len(line)) if line else True
     try:
-        message = read_line(line)
+        try:
+            message = read_line(line)
+            is_mended = traffic.is_expected(message)
+        except ValueError:
+            is_mended = False
+        if not is_mended:
+            message = read_line(mend_line(line, traffic.expected))
     except ValueError:
         # Not delivered: the SDK would only log it.
         return traffic.tolerates_garbage(len(line))

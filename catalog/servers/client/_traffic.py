@@ -50,7 +50,7 @@ class Traffic:
         self.over = anyio.Event()
         self._limits = limits
         # Methods of the requests whose responses are expected, and the negotiated protocol.
-        self._expected: dict[str | int, str] = {}
+        self.expected: dict[str | int, str] = {}
         self.protocol = ""
         self._unsolicited = self._unsolicited_bytes = self._garbage = self._progress = 0
         self._since = 0.0
@@ -64,7 +64,7 @@ class Traffic:
     def record_refusal(self, request: str | int | None, refusal: RequestRefusal) -> None:
         """Remember that a request was refused; without an id, it is the opening that was."""
         self.is_forgotten |= refusal.is_forgotten
-        if request is not None and request in self._expected:
+        if request is not None and request in self.expected:
             self._refusals[request] = refusal
         if not self.protocol and not refusal.is_forgotten:
             self.refusal = refusal
@@ -72,14 +72,18 @@ class Traffic:
     def record_sent(self, message: JSONRPCMessage) -> None:
         """Remember a request whose response is expected."""
         if isinstance(message, JSONRPCRequest):
-            self._expected[message.id] = message.method
+            self.expected[message.id] = message.method
+
+    def is_expected(self, message: JSONRPCMessage) -> bool:
+        """Return False for an answer to no request of this connection."""
+        if not isinstance(message, (JSONRPCResponse, JSONRPCError)):
+            return True
+        return message.id is not None and message.id in self.expected
 
     def allows(self, message: JSONRPCMessage, size: int = 0) -> bool:
         """Return True to accept the message; otherwise the connection has ended."""
-        if isinstance(message, JSONRPCError) and message.id is None and len(self._expected) == 1:
-            [message.id] = self._expected  # a server that could not read the request says no more
-        if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id in self._expected:
-            method, refusal = self._expected.pop(message.id), self._refusals.pop(message.id, None)
+        if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id in self.expected:
+            method, refusal = self.expected.pop(message.id), self._refusals.pop(message.id, None)
             if isinstance(message, JSONRPCError) and refusal is not None:
                 message.error.data = refusal  # no server can send such a value
             if isinstance(message, JSONRPCResponse):
