@@ -121,8 +121,8 @@ class IndexUse:
     def definitions(self, ids: Sequence[int]) -> dict[int, Definition]:
         """Return the definitions that are kept of these."""
         with self._lock:
-            kept = self._definitions
-            return {pk: kept[pk] for pk in ids if pk in kept}
+            definitions = self._definitions
+            return {pk: definitions[pk] for pk in ids if pk in definitions}
 
     def keep(self, definitions: Iterable[Definition]) -> None:
         """Keep what was read at the index's version."""
