@@ -21,7 +21,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 UV := $(BIN)/python -m uv pip install --quiet --no-config --no-deps --python $(BIN)/python
 
-.PHONY: help run check test test-long pytest compiled lint quick-lint quick-tests bench screenshots pictures marks soak load operations audit secrets python-tests npm-client litellm real-clients train-encoder atlas venv installer install install-tests chromium first-steps
+.PHONY: help run check test test-long pytest compiled lint quick-lint quick-tests bench screenshots pictures marks soak load operations audit secrets python-tests npm-client beside real-clients train-encoder atlas venv installer install install-tests chromium first-steps
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -228,7 +228,7 @@ install: installer
 	@$(if $(EXTRAS),$(call install_lock,docker/$(EXTRAS).lock,$(EXTRAS).lock,--require-hashes,by pip),:)
 
 # torch's file differs from machine to machine, so that list has exact versions but no hashes.
-install-tests: python-tests npm-client litellm
+install-tests: python-tests npm-client beside
 
 python-tests: installer
 	@$(call install_lock,tests/requirements.lock,tests.lock,--require-hashes)
@@ -255,16 +255,18 @@ real-clients: install-tests
 	@$(BIN)/python -m tests.real_clients "$(or $(ADDRESS),http://localhost:$(PORT)/mcp)" \
 	  --tool "$(TOOL)" --arguments '$(ARGUMENTS)'
 
-# LiteLLM wants other versions of what the tests have: it lies beside them, for the one test that uses it.
-LITELLM := --target .venv/litellm --require-hashes --requirement tests/client/litellm.lock
-litellm: python-tests
-	@if ! cmp -s tests/client/litellm.lock .venv/litellm.lock; then \
-	  echo "Installing what tests/client/litellm.lock names …"; \
-	  rm -rf .venv/litellm; \
-	  { $(UV) $(LITELLM) 2>/dev/null || $(PIP) $(LITELLM); } \
-	    && cp tests/client/litellm.lock .venv/litellm.lock \
-	    || echo "It could not be installed: the test that needs it will be skipped."; \
-	fi
+# Libraries that want other versions of what the tests have: each lock lies beside them, for the tests that use it.
+BESIDE := litellm agents crewai
+beside: python-tests
+	@for each in $(BESIDE); do \
+	  lock=tests/client/$$each.lock; options="--target .venv/$$each --require-hashes --requirement $$lock"; \
+	  if ! cmp -s $$lock .venv/$$each.lock; then \
+	    echo "Installing what $$lock names …"; \
+	    rm -rf .venv/$$each; \
+	    { $(UV) $$options 2>/dev/null || $(PIP) $$options; } && cp $$lock .venv/$$each.lock \
+	      || echo "It could not be installed: the tests that need it will be skipped."; \
+	  fi; \
+	done
 
 # Browser tests use Debian's Chromium without windows; without any they are skipped and say why.
 chromium:

@@ -20,8 +20,9 @@ from acl.platform.jobs.task_names import (
     send_each,
 )
 from acl.platform.processes import CONNECTIONS
+from catalog.formats.readers.tool import POLICY_OF_PAGE, page_address, with_policy
 from catalog.locks import try_sync_lock
-from catalog.models import Integration, Sync
+from catalog.models import Definition, Integration, Sync
 from catalog.models.integration import ReviewState
 from catalog.registration.definition_comparison import StoredDefinitions, store_definitions
 from catalog.servers.cell.support import look, tell
@@ -31,6 +32,7 @@ from catalog.servers.connections.health_history import record_health
 from catalog.servers.connections.params import check_launch
 from catalog.servers.connections.server_requests import check_server
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
+from catalog.trust.tool_list import parse_definition
 
 # Syncs of a server's definitions, one at a time per server.
 #
@@ -69,9 +71,21 @@ def _run_sync(integration: Integration, cause: str) -> Sync:
     except SecretUnavailableError as problem:
         return _save_sync(Sync(integration=integration, cause=cause, reason=problem.code))
     with transaction.atomic():
+        definitions = tools.tools
+        if tools.unread:  # a page that cannot be read now keeps the policy that was approved
+            rows = Definition.objects.filter(integration=integration).values_list(
+                "name", "approved"
+            )
+            metas = {name: parse_definition(text).get("_meta") or {} for name, text in rows}
+            definitions = [
+                with_policy(tool, metas.get(tool["name"], {}).get(POLICY_OF_PAGE))
+                if page_address(tool.get("_meta")) in tools.unread
+                else tool
+                for tool in definitions
+            ]
         stored = store_definitions(
             integration=integration,
-            tools=tools.tools,
+            tools=definitions,
             by=None,
             complete=not tools.left_out,
             defects=tools.defects,

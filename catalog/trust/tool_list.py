@@ -17,7 +17,7 @@ from catalog.formats.descriptors import (
 )
 from catalog.formats.files import DEFAULT_LIMITS, KB, is_deeper
 from catalog.formats.names import display_name_for
-from catalog.formats.readers.tool import passed_meta, passed_on
+from catalog.formats.readers.tool import POLICY_OF_PAGE, passed_meta, passed_on
 from catalog.formats.readers.tools_list import normalize_tools
 from catalog.models import Capability, Integration
 from catalog.trust.findings import Finding, Severity
@@ -33,6 +33,9 @@ PINNED = (
 )
 # In `_meta`: a tool's app, whom it is shown to, and what its client may do.
 _ACTED_ON = ("ui", "openai/", "anthropic/")
+# Of a digest, what is of the list alone: the rest may be of the page of the tool's app, which is
+# read at each sync, but not before each call.
+OF_LIST = 40
 
 
 def pinned_part(tool: Mapping[str, Any]) -> JSONObject:
@@ -56,12 +59,16 @@ def canonical_definition(definition: Mapping[str, Any]) -> str:
 def digest_definition(definition: Mapping[str, Any]) -> str:
     """Return the digest of a definition. The order of keys does not change it, and in `_meta` only
     what clients act on does: the rest may differ each time, and stays as it was reviewed."""
-    meta = definition.get("_meta")
+    meta, policy = definition.get("_meta"), None
     if isinstance(meta, Mapping):
         acting = {key: part for key, part in meta.items() if key.startswith(_ACTED_ON)}
+        policy = acting.pop(POLICY_OF_PAGE, None)
         rest = {key: part for key, part in definition.items() if key != "_meta"}
         definition = rest | ({"_meta": acting} if acting else {})
-    return digest_text(canonical_definition(definition))
+    digest = digest_text(canonical_definition(definition))
+    if policy is None:
+        return digest
+    return digest[:OF_LIST] + digest_text(canonical_json(policy, ascii_only=True))[OF_LIST:]
 
 
 def parse_definition(text: str) -> JSONObject:

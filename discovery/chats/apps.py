@@ -14,7 +14,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from catalog.formats.descriptors import JSONObject
-from catalog.formats.readers.tool import passed_on
+from catalog.formats.readers.tool import POLICY_OF_PAGE, page_address, passed_on
 from catalog.models import Capability
 from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.argument_check import ArgumentsRefusedError
@@ -58,8 +58,7 @@ def app_address(capability: Capability | None) -> str:
     """Return the address of the page that shows the tool's results, or ""."""
     if capability is None or "resources" not in (capability.integration.announces or ()):
         return ""
-    uri = _ui_of(capability).get("resourceUri")
-    return uri if isinstance(uri, str) and uri.startswith("ui://") else ""
+    return page_address(passed_on(capability.annotations).meta)
 
 
 def has_app(call: Call | None) -> bool:
@@ -100,14 +99,16 @@ def read_app(chat: Chat, call: Call) -> AppPage:
     meta = content.get("_meta")
     ui = meta.get("ui") if isinstance(meta, dict) else None
     declared = ui.get("csp") if isinstance(ui, dict) else None
-    return AppPage(html, write_policy(declared, _ui_of(tool).get("csp")))
+    of_page = passed_on(tool.annotations).meta.get(POLICY_OF_PAGE)
+    return AppPage(html, write_policy(declared, _ui_of(tool).get("csp", of_page)))
 
 
 def write_policy(declared: Any, reviewed: Any) -> str:
     """Return the Content-Security-Policy of an app's page.
 
-    The page declares hosts, and no admin sees that: what holds is what the tool's definition, which
-    is reviewed, names too. Only Pegboard may frame it, and its sandbox holds without a frame.
+    The page declares hosts, anew each time: what holds is what the tool's definition, which was
+    reviewed with the page's policy of then, names too. Only Pegboard may frame it, and its sandbox
+    holds without a frame.
     """
     files = " ".join(_origins("resourceDomains", declared, reviewed))
     network = " ".join(_origins("connectDomains", declared, reviewed))

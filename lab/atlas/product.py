@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,11 +43,11 @@ class Refused(Exception):
 
 
 class Product:
-    """A running Pegboard: its API with an admin's key, and its data folder."""
+    """A running Pegboard: its address, its API with an admin's key, and its data folder."""
 
-    def __init__(self, address: str, key: str, data: Path) -> None:
-        self.data = data
-        headers = {"Authorization": f"Bearer {key}"}
+    def __init__(self, address: str, data: Path, environment: Mapping[str, str]) -> None:
+        self.address, self.data, self._environment = address, data, environment
+        headers = {"Authorization": f"Bearer {self.make_key('', 'admin', 'discover', 'execute')}"}
         self._client = httpx.Client(base_url=f"{address}/api/v1", headers=headers, timeout=120)
 
     def get(self, path: str, **query: Any) -> Any:
@@ -62,6 +62,19 @@ class Product:
         """Delete what is at the path."""
         _answer(self._client.delete(path))
 
+    def make_key(self, group: str, *scopes: str) -> str:
+        """Make a key of the admin's, for all their groups where none is named."""
+        command = [sys.executable, str(MANAGE), "create_api_key", "--owner", "admin"]
+        command += [f"--group={group}"] if group else ["--all-groups"]
+        done = subprocess.run(  # noqa: S603 - ourselves
+            [*command, *(f"--scope={scope}" for scope in scopes)],
+            env=self._environment,
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        return str(done.stdout).strip()
+
 
 def _answer(response: httpx.Response) -> Any:
     if response.is_error:
@@ -70,12 +83,12 @@ def _answer(response: httpx.Response) -> Any:
 
 
 @contextmanager
-def running(folder: Path | None = None) -> Iterator[Product]:
+def running(settings: Mapping[str, str] = _SETTINGS) -> Iterator[Product]:
     """Run `manage.py up` until the block ends, in a folder that goes afterwards."""
-    with tempfile.TemporaryDirectory(prefix="pegboard-atlas-", dir=folder) as name:
+    with tempfile.TemporaryDirectory(prefix="pegboard-product-") as name:
         data, port = Path(name), free_port()
         kept = {one: value for one, value in os.environ.items() if not _FOREIGN.match(one)}
-        environment = kept | _SETTINGS | {"PEGBOARD_DATA_DIR": name}
+        environment = kept | dict(settings) | {"PEGBOARD_DATA_DIR": name}
         log = data / "up.log"
         with log.open("wb") as output:
             process = subprocess.Popen(  # noqa: S603 - ourselves
@@ -84,7 +97,7 @@ def running(folder: Path | None = None) -> Iterator[Product]:
             )  # fmt: skip
         try:
             _wait_until_up(process, log)
-            yield Product(f"http://127.0.0.1:{port}", _make_key(environment), data)
+            yield Product(f"http://127.0.0.1:{port}", data, environment)
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(120)
@@ -96,12 +109,3 @@ def _wait_until_up(process: subprocess.Popen[bytes], log: Path) -> None:
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"Pegboard did not start:\n{log.read_text(errors='replace')}")
         time.sleep(0.5)
-
-
-def _make_key(environment: dict[str, str]) -> str:
-    scopes = [part for scope in ("admin", "discover", "execute") for part in ("--scope", scope)]
-    command = [sys.executable, str(MANAGE), "create_api_key", "--owner", "admin", "--all-groups"]
-    done = subprocess.run(  # noqa: S603 - ourselves
-        [*command, *scopes], env=environment, check=True, stdout=subprocess.PIPE, text=True
-    )
-    return str(done.stdout).strip()

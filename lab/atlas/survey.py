@@ -58,17 +58,17 @@ def survey_once(product: Product, package: AtlasPackage, *, calls: bool = True) 
     except Refused as refused:
         return Finding(reason="refused", told=str(refused))
     try:
-        installation = _wait(product, installation)
+        installation = wait_for_installation(product, installation)
         for _ in range(_MOST_RETRIES):
             if not installation["offered"]:
                 break
             bounds = {"constraints": installation["offered"]}
             product.post(f"/installations/{installation['id']}/retry", bounds)
-            installation = _wait(product, installation)
+            installation = wait_for_installation(product, installation)
         if installation["state"] == "needs_approval":
             seen = {"seen": installation["tools_digest"]}
             product.post(f"/installations/{installation['id']}/approve", seen)
-            installation = _wait(product, installation)
+            installation = wait_for_installation(product, installation)
         return _describe(product, package, installation, calls=calls)
     finally:
         product.delete(f"/installations/{installation['id']}")
@@ -88,7 +88,8 @@ def _start(product: Product, listing: str, package: AtlasPackage) -> Any:
     return product.post("/installations", wanted)
 
 
-def _wait(product: Product, installation: Mapping[str, Any]) -> Any:
+def wait_for_installation(product: Product, installation: Mapping[str, Any]) -> Any:
+    """Return the installation at its end; confirm what is looked up meanwhile."""
     deadline = time.monotonic() + _LONGEST
     while time.monotonic() < deadline:
         now = product.get(f"/installations/{installation['id']}")

@@ -16,6 +16,12 @@ from pytest_django.live_server_helper import LiveServer
 
 from acl.platform.redis_circuit import redis_circuit
 from catalog.models import Capability
+from catalog.registration.definition_review import (
+    approve_definitions,
+    list_waiting,
+    seen_digest,
+)
+from catalog.servers.tasks import sync_definitions
 from discovery.calls.server_requests.forwarding import QUEUE
 from discovery.calls.server_requests.worker import start_request
 from discovery.calls.tasks import Listener
@@ -161,9 +167,9 @@ class Board:
                 annotations={"_meta": {"ui": {"resourceUri": URI, "visibility": visibility}}},
             )
             for action, access, visibility in (
-                ("show_board", "allow", ["model", "app"]),
+                ("show_board", "execute", ["model", "app"]),
                 ("refresh_board", "app", ["app"]),
-                ("of_models", "allow", ["model"]),
+                ("of_models", "execute", ["model"]),
             )
         }
 
@@ -179,8 +185,16 @@ class Board:
             server.calls.append({"name": params["name"], **arguments})
             said = f"{params['name']} {arguments.get('column', '')}".strip()
             return result(message, {"content": [{"type": "text", "text": said}]})
+        if message.get("method") == "initialize":
+            about: dict[str, Any] = {"serverInfo": {"name": "board", "version": "1"}}
+            about |= {"capabilities": {"tools": {}, "resources": {}}}
+            version = params["protocolVersion"]
+            return result(message, {"protocolVersion": version, **about})
         if message.get("method") == "tools/list":
-            listed = [{"name": name, "inputSchema": {"type": "object"}} for name in self.tools]
+            listed = [
+                {"name": name, "inputSchema": {"type": "object"}, **tool.annotations}
+                for name, tool in self.tools.items()
+            ]
             return result(message, {"tools": listed})
         return None
 
@@ -297,6 +311,38 @@ def test_hostile_app_can_do_nothing_but_draw(
         assert set(report.values()) <= {"refused", "nothing", "null", "begun"}, report
         assert others == []
     assert [call["name"] for call in board.server.calls] == ["show_board"]
+
+
+def test_policy_of_a_page_holds_once_its_tool_was_reviewed(
+    page: Page, board: Board, people: People
+) -> None:
+    with listening() as (first, first_paths), listening() as (second, second_paths):
+        board.html = BRIDGE + (
+            """async function main() {
+            const fetched = (url) => fetch(url).then((answer) => answer.status, () => "refused");
+            say("report", await fetched("FIRST/a") + " " + await fetched("SECOND/b"));
+            }</script>"""
+        ).replace("FIRST", first).replace("SECOND", second)
+        board.declared = {"connectDomains": [first]}
+        sync_definitions(board.integration.pk)
+        approve_all(board, people)
+        message = board.chat()
+        expect(app_of(page, message).locator("#report")).to_have_text("200 refused")
+
+        board.declared = {"connectDomains": [second]}
+        expect(app_of(page, message).locator("#report")).to_have_text("refused refused")
+        sync_definitions(board.integration.pk)
+        waiting = [row.name for row in list_waiting(board.integration)]
+        approve_all(board, people)
+        expect(app_of(page, message).locator("#report")).to_have_text("refused 200")
+
+        assert waiting == ["of_models", "refresh_board", "show_board"]
+        assert (first_paths, second_paths) == (["/a"], ["/b"])
+
+
+def approve_all(board: Board, people: People) -> None:
+    seen = {row.name: seen_digest(row) for row in list_waiting(board.integration)}
+    approve_definitions(by=people.alice, integration=board.integration, digests=seen)
 
 
 def test_app_is_its_owners_and_ends_with_the_right(board: Board, page: Page) -> None:

@@ -6,7 +6,11 @@ spared.
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -202,3 +206,44 @@ def test_llama_index(people: People, notes: Capability, key: str, live_server: L
     assert asyncio.run(run(llm)) == "Done: 1: hello"
     assert "notes__echo" in llm.offered
     assert Call.objects.get().turn_id == Turn.objects.get().pk
+
+
+PROJECT = Path(__file__).parents[2]
+PROGRAM = Path(__file__).parent / "agents_program.py"
+# Libraries beside the tests' own packages, by their folders in .venv.
+BESIDE = {"google_adk": "agents", "strands": "agents", "agno": "agents", "crewai": "crewai"}
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("library", BESIDE)
+def test_library_with_packages_of_its_own(
+    library: str, people: People, key: str, live_server: LiveServer, tmp_path: Path
+) -> None:
+    packages = PROJECT / ".venv" / BESIDE[library]
+    if not packages.is_dir():
+        pytest.skip("it could not be fetched: run `make install-tests` with a package index")
+
+    done = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, str(PROGRAM), library, live_server.url, key],
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "PYTHONPATH": os.pathsep.join([str(packages), str(PROJECT / "docs" / "client")]),
+            "CREWAI_DISABLE_TELEMETRY": "true",
+            "CREWAI_DISABLE_TRACKING": "true",
+            "OTEL_SDK_DISABLED": "true",
+            "AGNO_TELEMETRY": "false",
+            "ORT_DISABLE_TELEMETRY": "1",
+        },
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["answer"] == "Done: 1: hello"
+    assert ("notes_echo" if library == "crewai" else "notes__echo") in told["offered"]
+    assert turn_is_whole(people)

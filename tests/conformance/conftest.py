@@ -1,17 +1,15 @@
-"""Fixtures: reference servers behind Pegboard, for clients that cannot send a key."""
+"""Fixtures: reference servers behind Pegboard."""
 
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
-from rest_framework.request import Request
 
 from acl.platform.redis_circuit import redis_circuit
 from catalog.models import Integration
@@ -27,28 +25,14 @@ from discovery.calls.server_requests.forwarding import QUEUE
 from discovery.calls.server_requests.watches import server_watches
 from discovery.calls.server_requests.worker import start_request
 from discovery.calls.tasks import Listener
-from discovery.mcp.server.authentication import McpAuthentication
 from tests.access.people import People, invite
 from tests.connection_loops import own_connections
 from tests.factories import IntegrationFactory, give
-from tests.mcp.conftest import key_of
 
 GENERATIONS = ("legacy", "modern")
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
 START = ("-I", str(FOLDER / "reference_start.py"))
-
-
-def send_key(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
-    """Add a key to requests without one: the suite cannot send any."""
-    authenticate = McpAuthentication.authenticate
-
-    def with_key(self: McpAuthentication, request: Request) -> Any:
-        request._request.META.setdefault("HTTP_AUTHORIZATION", f"Bearer {key}")
-        vars(request._request).pop("headers", None)  # read before, and kept
-        return authenticate(self, request)
-
-    monkeypatch.setattr(McpAuthentication, "authenticate", with_key)
 
 
 @pytest.fixture
@@ -82,7 +66,6 @@ def behind(
     people: People,
     live_server: LiveServer,
     settings: Settings,
-    monkeypatch: pytest.MonkeyPatch,
     generation: str,
     server_parent: str,
 ) -> Iterator[str]:
@@ -92,7 +75,6 @@ def behind(
     settings.PEGBOARD_APPROVE = "propose"
     settings.ALLOWED_HOSTS = ["localhost", "127.0.0.1", "testserver"]
     redis_circuit.close()
-    send_key(monkeypatch, key_of(people))
     clients = ChannelListener(running_calls.hear)
     listeners: list[ChannelListener | Listener]
     listeners = [clients, Listener(), Listener(start_request, QUEUE)]

@@ -1,42 +1,32 @@
-"""The official conformance suite against a reference server behind Pegboard's addresses of MCP.
+"""The official conformance suite against a deployed Pegboard, with a reference server behind it.
 
 Each scenario that fails is named here with its reason; one that passes must not be named.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from discovery.calls.execution import BegunCall
-from discovery.mcp.server import _mcp_tools
-from discovery.mcp.server._client_side import ClientSide
+from tests.conformance.deployed import Address, deployed
 from tests.conformance.suite import NEWEST, STABLE, Outcome, program, run_server_suite
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(900)]
 
-_SCHEMA = (
-    "A schema's unknown keywords are dropped at registration, so that every provider takes it."
-)
 _REQUIRED = "No tool requires a task of the client: Pegboard waits for the server's itself."
-_HEADERS = "The reference server has no tool with such headers; the SDK's own example neither."
+_HEADERS = "Arguments that a tool's schema repeats in headers are not compared with them."
+_QUICK = "Jobs of a second are answered by their result: a task is made after two."
 _FULL_NAMES = (
     "The address of all servers lists tools by their full names, and the suite by its own."
 )
 _UNWATCHED = "Resources are watched at their server's address."
-# These say only that nothing came within 500 to 1500 ms, in which a server may have to be started
-# first. What comes on a stream of changes is tested in `test_subscriptions.py`.
-_TOO_SLOW = (
-    "sep-2575-http-server-no-independent-requests-on-stream: Failed to receive",
-    "sep-2575-server-no-log-without-loglevel: Logging target endpoint context dropped",
-    "sep-2575-server-sends-subscription-ack: Failed to open or receive frames",
-    "sep-2575-server-tags-subscription-id: Failed to open stream",
-    "sep-2575-server-honors-notification-filter: Strict subscription filtering line failed",
-)
 OLDER: dict[str, str] = {}
 NEWER = {
     "http-custom-header-server-validation": _HEADERS,
+    "tasks-capability-negotiation": _QUICK,
+    "tasks-lifecycle": _QUICK,
+    "tasks-wire-fields": _QUICK,
     "tasks-required-task-error": _REQUIRED,
 }
 OLDER_OF_ALL = {
@@ -54,6 +44,14 @@ RUNS = {
 }
 
 
+@pytest.fixture(scope="module")
+def pegboard() -> Iterator[dict[str, Address]]:
+    if not all(program(release).is_file() for release in (STABLE, NEWEST)):
+        pytest.skip("npm could not fetch the suite: run `make install-tests` with a registry")
+    with deployed(("legacy", "modern")) as addresses:
+        yield addresses
+
+
 @pytest.mark.parametrize(
     ("release", "generation", "options", "exceptions", "is_all"),
     [
@@ -64,39 +62,23 @@ RUNS = {
     ids=[f"{name}-{address}" for name in RUNS for address in ("integration", "all")],
 )
 def test_server_behind_pegboard_conforms(
-    behind: str,
+    pegboard: Mapping[str, Address],
     tmp_path: Path,
     release: str,
     generation: str,
     options: tuple[str, ...],
     exceptions: Mapping[str, str],
     is_all: bool,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_mcp_tools, "wait_seconds_of", _wait_for_quick_tools)
-    if not program(release).is_file():
-        pytest.skip("npm could not fetch the suite: run `make install-tests` with a registry")
+    place = pegboard[generation]
+    address = place.of_all if is_all else place.of_server
 
-    address = behind if is_all else f"{behind}/reference-{generation}"
     outcomes = run_server_suite(release, address, tmp_path, *options)
 
-    failed = {name for name, outcome in outcomes.items() if _failures(outcome)}
+    failed = {name for name, outcome in outcomes.items() if outcome.failures}
     assert failed == set(exceptions), _told(outcomes, failed ^ set(exceptions))
     passed = sum(outcome.passed for outcome in outcomes.values())
     assert passed > len(outcomes) - len(failed)
-
-
-def _wait_for_quick_tools(begun: BegunCall, client: ClientSide) -> float | None:
-    """Make a task of the suite's jobs at once, and of its quick tools never: a busy machine decides
-    nothing."""
-    name, answers = begun.call.full_name, (begun.call.dialogue or {}).get("answers")
-    asks_first = name.endswith("test_tool_with_task") and not answers
-    is_quick = not client.takes_tasks or name.endswith("greet") or asks_first
-    return None if is_quick else 0
-
-
-def _failures(outcome: Outcome) -> list[str]:
-    return [failure for failure in outcome.failures if not failure.startswith(_TOO_SLOW)]
 
 
 def _told(outcomes: Mapping[str, Outcome], names: set[str]) -> str:

@@ -51,12 +51,12 @@ class TaskClient(OlderClient):
 
 
 @older_server_alone
-def test_client_from_npm_calls_polls_cancels_and_lists_tasks(behind: str) -> None:
+def test_client_from_npm_calls_polls_cancels_and_lists_tasks(behind: str, people: People) -> None:
     if not SDK.is_dir():
         pytest.skip("npm could not fetch its client: run `make install-tests` with a registry")
 
     done = subprocess.run(  # noqa: S603 - our own script
-        [NODE, FOLDER / "tasks.mjs", f"{behind}/reference-legacy"],
+        [NODE, FOLDER / "tasks.mjs", f"{behind}/reference-legacy", key_of(people)],
         capture_output=True, text=True, timeout=90, check=False,
     )  # fmt: skip
 

@@ -33,6 +33,8 @@ SCHEMA_KEYS = ("inputSchema", "parameters", "schema")
 _BESIDE = ("icons", "_meta")
 _LARGEST_BESIDE = 64 * KB
 _OF_ONE_HOP = ("io.modelcontextprotocol/", "pegboard/")
+# In a tool's `_meta`, beside what its server says: the content policy of its app's page.
+POLICY_OF_PAGE = "ui/resource-csp"
 
 
 def recognises(value: Any) -> bool:
@@ -189,6 +191,18 @@ def passed_on(annotations: Mapping[str, Any]) -> PassedOn:
     """Separate what is kept among a tool's annotations; how an API's call is sent is none of it."""
     hints = {key: value for key, value in annotations.items() if key not in ("http", *_BESIDE)}
     return PassedOn(hints, annotations.get("icons") or [], annotations.get("_meta") or {})
+
+
+def page_address(meta: Mapping[str, Any] | None) -> str:
+    """Return the address of the page that a tool's `_meta` names for its results, or ""."""
+    ui = (meta or {}).get("ui")
+    uri = ui.get("resourceUri") if isinstance(ui, dict) else None
+    return uri if isinstance(uri, str) and uri.startswith("ui://") else ""
+
+
+def with_policy(tool: JSONObject, policy: JSONObject | None) -> JSONObject:
+    """Return a listed tool with the content policy of its app's page."""
+    return {**tool, "_meta": {**tool["_meta"], POLICY_OF_PAGE: policy}} if policy else tool
 
 
 def passed_meta(meta: Mapping[str, Any] | None) -> JSONObject:

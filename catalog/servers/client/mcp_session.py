@@ -61,7 +61,8 @@ class Tools:
     `defects` are tools that could not be read, and fields of the others.
 
     `icon` is the address of the icon that the server declares for itself, or "". `names` are what
-    it calls itself, its title first: a stranger's texts.
+    it calls itself, its title first: a stranger's texts. `unread` are pages of apps whose content
+    policy is not known.
     """
 
     tools: list[dict[str, Any]]
@@ -70,6 +71,7 @@ class Tools:
     icon: str = ""
     names: tuple[str, ...] = ()
     defects: tuple[ToolDefect, ...] = ()
+    unread: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,8 @@ class Session:
         return self._client.protocol_version if self._client else ""
 
     @property
-    def _is_http(self) -> bool:
+    def is_http(self) -> bool:
+        """Return True if a message of any size leaves the connection as it is."""
         return isinstance(self._server, HttpServer)
 
     @property
@@ -346,7 +349,7 @@ class Session:
 
         What a server refused because it does not know the session was not run.
         """
-        if self._is_http and is_forgotten_session(problem):
+        if self.is_http and is_forgotten_session(problem):
             self._traffic.is_forgotten = True
             return ServerProblemError(Reason.STOPPED, "The server does not know its session.")
         explained = await self._explain_problem(problem)

@@ -1,4 +1,4 @@
-"""Verification, before a call, that a tool's definition is still the approved one.
+"""Definitions of tools: read with all that is reviewed, and verified before a call.
 
 It uses the call's own connection, since a server may tell each connection something else. The
 answer is cached for `PEGBOARD_VERIFY_SECONDS`. A change triggers a sync, and so does a server's
@@ -7,19 +7,25 @@ notification of one.
 
 import asyncio
 import time
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
 from weakref import WeakKeyDictionary
 
+import anyio
 from django.conf import settings
 
 from acl.platform.back_off import BackOff
 from acl.platform.jobs.task_names import SYNC_INTEGRATION, send_now
+from catalog.formats.descriptors import JSONObject
+from catalog.formats.readers.tool import page_address, with_policy
 from catalog.models import Sync
+from catalog.servers.client.api_session import ApiSession
 from catalog.servers.client.mcp_session import Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import Server
-from catalog.servers.connections._session_pool import ConnectionPool
-from catalog.trust.tool_list import digest_tools
+from catalog.servers.connections._session_pool import AnySession, ConnectionPool, list_tools
+from catalog.trust.tool_list import OF_LIST, digest_tools
 
 # A server that changes a dozen tools sends a dozen notifications.
 WAIT_SECONDS = 2.0
@@ -82,10 +88,67 @@ async def check_pin(pool: ConnectionPool, key: str, server: Server, name: str, p
             tools = await pool.tools(key, server)
             listed.digests = await asyncio.to_thread(_digests, tools)
             listed.at = time.monotonic()
-        digest = listed.digests.get(name)
-    if digest != pin:
+        digest = listed.digests.get(name, "")
+    if digest[:OF_LIST] != pin[:OF_LIST]:
         schedule_sync(key, Sync.Cause.CALL)
         raise ServerProblemError(Reason.CHANGED)
+
+
+MOST_PAGES = 20
+_MOST_LISTS = 5
+_POLICY_SECONDS = 10.0
+# A larger page would end a connection over standard streams, which reads whole lines.
+_LARGEST_LINE = 500_000
+
+
+async def list_definitions(session: AnySession) -> Tools:
+    """List the tools, each with the content policy of its app's page; `unread` names other pages.
+
+    A server says the policy in its list of resources, or else on the page itself.
+    """
+    tools = await list_tools(session)
+    uris = {page_address(tool.get("_meta")) for tool in tools.tools} - {""}
+    if isinstance(session, ApiSession) or not uris or "resources" not in tools.announces:
+        return tools
+    policies, unread = dict[str, JSONObject](), set(uris)
+    with anyio.move_on_after(_POLICY_SECONDS):
+        resources, params = dict[str, JSONObject](), dict[str, Any]()
+        with suppress(ServerProblemError):
+            for _ in range(_MOST_LISTS):
+                page = await session.request("resources/list", params)
+                entries = page.get("resources")
+                for entry in entries if isinstance(entries, list) else ():
+                    if isinstance(entry, dict) and entry.get("uri") in uris:
+                        resources[entry["uri"]] = entry
+                if not isinstance(cursor := page.get("nextCursor"), str):
+                    break
+                params = {"cursor": cursor}
+        for uri in sorted(uris)[:MOST_PAGES]:
+            entry = resources.get(uri, {})
+            policy, size = _policy_of(entry), entry.get("size")
+            is_small = isinstance(size, int) and size <= _LARGEST_LINE
+            if policy is None and (session.is_http or is_small):
+                try:
+                    page = await session.request("resources/read", {"uri": uri})
+                except ServerProblemError:
+                    continue
+                contents = page.get("contents")
+                policy = _policy_of(contents[0] if isinstance(contents, list) and contents else {})
+            elif policy is None:
+                continue
+            unread.discard(uri)
+            policies |= {uri: policy} if policy else {}
+    with_policies = [
+        with_policy(tool, policies.get(page_address(tool.get("_meta")))) for tool in tools.tools
+    ]
+    return replace(tools, tools=with_policies, unread=frozenset(unread))
+
+
+def _policy_of(resource: Any) -> JSONObject | None:
+    meta = resource.get("_meta") if isinstance(resource, dict) else None
+    ui = meta.get("ui") if isinstance(meta, dict) else None
+    policy = ui.get("csp") if isinstance(ui, dict) else None
+    return policy if isinstance(policy, dict) else None
 
 
 def build_connections() -> ConnectionPool:

@@ -23,12 +23,18 @@ from catalog.servers.client.server_problems import (
     StillLimitedError,
     failure_class,
 )
-from catalog.servers.client.targets import DEFAULT_LIMITS, ApiServer, Server, ServerLimits
+from catalog.servers.client.targets import (
+    DEFAULT_LIMITS,
+    ApiServer,
+    Server,
+    ServerLimits,
+)
 from catalog.servers.connections._policy import Policy, RateLimits
 from catalog.servers.net.address_check import AllowedHosts
 
 T = TypeVar("T")
 AnySession = Session | ApiSession
+Lister = Callable[[AnySession], Awaitable[Tools]]
 _LANE_POLL_SECONDS = 0.05
 
 
@@ -50,6 +56,11 @@ def credential_in(key: str) -> str:
 def capabilities_in(key: str) -> frozenset[str]:
     """Return the capabilities that the connection of this key announces."""
     return frozenset(key.partition("#")[0].split("/")[2:])
+
+
+async def list_tools(session: AnySession) -> Tools:
+    """List the tools over an open connection."""
+    return await session.tools()
 
 
 class ConnectionPool:
@@ -151,16 +162,16 @@ class ConnectionPool:
             await check()
             await (await self._entry(key, server)).hold(watch)
 
-    async def tools(self, key: str, server: Server) -> Tools:
+    async def tools(self, key: str, server: Server, lister: Lister = list_tools) -> Tools:
         """List the tools, connecting first if needed."""
-        return await self._run_on(key, server, lambda session: session.tools())
+        return await self._run_on(key, server, lister)
 
-    async def probe(self, server: Server) -> Tools:
+    async def probe(self, server: Server, lister: Lister = list_tools) -> Tools:
         """List the tools of a server over a connection outside the pool."""
         session = self._session(server)
         try:
             await session.open()
-            return await session.tools()
+            return await lister(session)
         finally:
             await session.close()
 

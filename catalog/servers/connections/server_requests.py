@@ -27,7 +27,7 @@ from catalog.servers.client.server_problems import (
     failure_class,
 )
 from catalog.servers.client.targets import DEFAULT_LIMITS, ApiServer, HttpServer, Server
-from catalog.servers.connections._definition_check import check_pin
+from catalog.servers.connections._definition_check import check_pin, list_definitions
 from catalog.servers.connections._session_pool import ConnectionPool, key_for
 from catalog.servers.connections.event_loop import connection_loop
 from catalog.servers.connections.health_history import record_health
@@ -344,7 +344,9 @@ def check_server(integration: Integration) -> Tools:
         # An API has no connection that could list its operations: its document does.
         in_pool = not isinstance(server, ApiServer)
         tools = connection_loop.run(
-            lambda pool: pool.tools(key, server) if in_pool else pool.probe(server)
+            lambda pool: (
+                pool.tools(key, server, list_definitions) if in_pool else pool.probe(server)
+            )
         )
     except ServerProblemError as problem:
         # True if the check failed only because each person has an account of their own.
@@ -370,7 +372,7 @@ def note_announced(integration: Integration, tools: Tools) -> None:
 def probe_server(integration: Integration) -> Tools:
     """Start or connect to a server outside the pool, list its tools, and close it."""
     server = with_document(build_server(integration), integration)
-    return connection_loop.run(lambda pool: pool.probe(server))
+    return connection_loop.run(lambda pool: pool.probe(server, list_definitions))
 
 
 def probe_address(url: str) -> Tools:

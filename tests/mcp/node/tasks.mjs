@@ -1,10 +1,11 @@
 // Drives tasks with the client from npm; prints what it was told as JSON.
-//     node tasks.mjs ADDRESS
+//     node tasks.mjs ADDRESS KEY
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
 const client = new Client({ name: "test", version: "1.0.0" }, { capabilities: { tasks: {} } });
-await client.connect(new StreamableHTTPClientTransport(new URL(process.argv[2])));
+const requestInit = { headers: { Authorization: `Bearer ${process.argv[3]}` } };
+await client.connect(new StreamableHTTPClientTransport(new URL(process.argv[2]), { requestInit }));
 const tasks = client.experimental.tasks;
 const { tools } = await client.listTools();
 const messages = [];
