@@ -167,6 +167,11 @@ class PendingCalls:
     rows: tuple[PendingCall, ...] = ()
     count: int = 0
 
+    @property
+    def choices(self) -> int:
+        """Return how many of its rows can be chosen."""
+        return sum(call.can_be_chosen for call in self.rows)
+
 
 def list_to_decide(person: User) -> PendingCalls:
     """Return the calls that this person may decide, and those that nobody may, oldest first."""

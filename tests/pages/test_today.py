@@ -131,6 +131,7 @@ def test_long_calls_and_those_of_the_guard_are_decided_on_their_own_page(
     assert f'value="{risky.pk}:' not in page
     assert "too long for this list" in page
     assert "The data-flow guard asks about this call." in page
+    assert "selected calls" not in page  # there is nothing to select
 
 
 def test_own_calls_of_an_admin_are_not_theirs_to_decide(
