@@ -132,10 +132,10 @@ def _read(
     places = sorted(draft.hits | draft.around)
     ids = index.ids[places]
     definitions = use.definitions(ids.tolist())
-    sent = sent_ids(ids)
+    all_ids = sent_ids(ids)
     parameters = query.parameters_of_rows() | {
-        "ids": sent,
-        "kept": sent if len(definitions) == len(ids) else sent_ids(list(definitions)),
+        "ids": all_ids,
+        "kept": all_ids if len(definitions) == len(ids) else sent_ids(list(definitions)),
         "usable": usable.sent if query.experiences else None,
         "rights_version": usable.version,
         **index.label._asdict(),

@@ -108,16 +108,10 @@ def select_capabilities(request: SelectRequest, *, order: Order | None = None) -
     watch.lap("rendering")
     degraded = _degradations(problem, candidates)
     fit = "nothing_fits" if fit == "fits" and not _fitting(selected, least) else fit
-    selection = _answer(
-        ranked,
-        selected,
-        candidates,
-        fit,
-        direct=find_direct(message, ranked, selected, candidates) if fit == "fits" else None,
-        degraded=degraded,
-        noted=noted,
-        workings=Workings(texts, reading.own > 0, ranked, placed, worth),
-    )
+    direct = find_direct(message, ranked, selected, candidates) if fit == "fits" else None
+    workings = Workings(texts, reading.own > 0, ranked, placed, worth)
+    more = {"direct": direct, "degraded": degraded, "noted": noted, "workings": workings}
+    selection = _answer(ranked, selected, candidates, fit, more)
     if fit == "nothing_fits":
         unmet = Unmet(message, request.caller, texts, embedded, background)
         discovery = any(item.full_name == DISCOVERY_TOOL for item in selected)
@@ -313,7 +307,7 @@ def _answer(
     selected: tuple[Selected, ...],
     candidates: Candidates,
     fit: Fit,
-    **more: Any,
+    more: Mapping[str, Any],
 ) -> Selection:
     excluded = candidates.usable - len(selected)
     return Selection(

@@ -177,7 +177,10 @@ def judge_columns(
     """Judge candidates by the columns of `MatchEvidence`: a row for each takes as long as this."""
     cosines, lexicals, are_named, uses, servers, against, sureness = columns
     words = _word_worths(lexicals, message.ideals, scale)
-    meaning = _beside_servers(_meanings(cosines, against, words, scale), servers, scale)
+    by_words = scale.cosine_without_words + scale.cosine_by_words * words
+    meaning = np.array(cosines, dtype=float)  # None is not a number
+    meaning = np.where(np.isnan(meaning), by_words, meaning) - np.array(against)[:, None]
+    meaning = _beside_servers(meaning, servers, scale)
     words = scale.word_weight * words
     matches = meaning + words
     if message.goes_on:
@@ -193,7 +196,7 @@ def judge_columns(
     own_scores = _scores(strengths, exact, scale)
     scores = np.where(used == 0, own_scores, _scores(strengths + used, exact, scale))
     rows, best = np.arange(len(matches)), matches.argmax(axis=1)
-    judged = (
+    results = (
         scores.tolist(),
         map(tuple, _calibrated(matches[:, 1:], scale).tolist()),
         meaning[rows, best].tolist(),
@@ -201,7 +204,7 @@ def judge_columns(
         strengths.tolist(),
         (scores - own_scores).tolist(),
     )
-    return list(map(Judged, *judged))
+    return list(map(Judged, *results))
 
 
 def _scores(strengths: Floats, exact: npt.NDArray[np.bool_], scale: Scale) -> Floats:
@@ -227,18 +230,6 @@ def _word_worths(
         for best, ideal in zip(scores.max(axis=0).tolist(), ideals, strict=True)
     ]
     return np.asarray(scores * np.array(worths))
-
-
-def _meanings(
-    cosines: Sequence[Sequence[float | None]],
-    against: Sequence[float],
-    words: Floats,
-    scale: Scale,
-) -> Floats:
-    """Return each candidate's cosine, or what its words say where it has no vector, by text."""
-    measured = np.array(cosines, dtype=float)  # None is not a number
-    by_words = scale.cosine_without_words + scale.cosine_by_words * words
-    return np.asarray(np.where(np.isnan(measured), by_words, measured) - np.array(against)[:, None])
 
 
 def _beside_servers(cosines: Floats, servers: Sequence[Sequence[float]], scale: Scale) -> Floats:
