@@ -79,10 +79,10 @@ class SharedCounts:
             elif count and count.window == window:
                 amount, count.untold = amount + count.untold, 0
         counts = attempt(partial(_add, self._prefix + who, window, amount=amount), default=None)
-        if counts:
-            with self._lock:
-                # What other threads have added meanwhile is told with the next.
-                before = self._seen.get(who)
+        with self._lock:
+            # What other threads have added meanwhile is told with the next.
+            before = self._seen.pop(who, None)
+            if counts:
                 untold = before.untold if before and before.window == window else 0
                 self._seen[who] = _Seen(window, *counts, untold)
         return counts
