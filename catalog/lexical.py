@@ -17,8 +17,8 @@ import numpy as np
 import Stemmer
 
 from catalog.embedding.texts import (
-    MOST_EXAMPLES,
     Describable,
+    example_texts,
     integration_slug,
     parameter_names,
     split_identifier,
@@ -117,7 +117,7 @@ def document_vector(capability: Describable) -> dict[int, float]:
     than a few, and its tool_terms words as much as without them.
     """
     tool_terms = terms(ranked_text(capability))
-    examples = terms(" ".join(capability.examples[:MOST_EXAMPLES])[:MAX_RANKED_CHARACTERS])
+    examples = terms(" ".join(example_texts(capability))[:MAX_RANKED_CHARACTERS])
     vector = _weigh(examples, tool_terms.total() + examples.total())
     return vector | _weigh(tool_terms, tool_terms.total())
 

@@ -26,6 +26,7 @@ from discovery.models import (
     ChatModel,
     ChatUse,
     DayFigures,
+    ExampleRun,
     Experience,
     FirstRun,
     FlowRule,
@@ -72,6 +73,13 @@ class ChatModelAdmin(ReadOnlyAdmin):
     list_filter = ("provider",)
     search_fields = ("name", "model_id", "address")
     exclude = ("sealed_key",)
+
+
+@admin.register(ExampleRun)
+class ExampleRunAdmin(ReadOnlyAdmin):
+    list_display = ("created_at", "integration", "origin", "state", "total", "tokens")
+    list_filter = ("state", "created_at")
+    list_select_related = ("integration",)
 
 
 @admin.register(Chat)

@@ -12,6 +12,7 @@ from discovery.calls import approval_pages, try_pages
 from discovery.calls import pages as call_pages
 from discovery.chats import model_pages
 from discovery.chats import pages as chat_pages
+from discovery.example_requests import pages as examples_page
 from discovery.insights.pages import downloads, overview, risk, teaching, use
 from discovery.mcp.connect import page
 from discovery.playground import first_steps_page
@@ -135,6 +136,7 @@ urlpatterns = [
     path("insights/quotas/<int:pk>/delete/", use.remove_quota, name="insights-quota-remove"),
     path("insights/prices/", use.prices, name="insights-prices"),
     path("insights/prices/<int:pk>/delete/", use.remove_price, name="insights-price-remove"),
+    path("integrations/<slug:slug>/examples/", examples_page.examples, name="integration-examples"),
     path("insights/teach/", teaching.teach, name="insights-teach"),
     path("insights/csv/<slug:name>/", downloads.download, name="insights-csv"),
     path("access/risk/", risk.risk, name="access-risk"),

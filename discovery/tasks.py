@@ -2,7 +2,8 @@
 
 from celery import shared_task
 
-from acl.platform.jobs.task_names import FORGET_EXPERIENCES, LEARN_TAUGHT
+from acl.platform.jobs.task_names import FORGET_EXPERIENCES, LEARN_TAUGHT, MEASURE_EXAMPLES
+from discovery.example_requests.gains import measure_run
 from discovery.learning.experience_store import delete_expired
 from discovery.teaching import taught_messages
 
@@ -11,6 +12,12 @@ from discovery.teaching import taught_messages
 def forget_experiences() -> None:
     """Delete expired experiences."""
     delete_expired()
+
+
+@shared_task(name=MEASURE_EXAMPLES)  # type: ignore[untyped-decorator]
+def measure_examples(run_id: int) -> None:
+    """Measure how much a run's example requests help."""
+    measure_run(run_id)
 
 
 @shared_task(name=LEARN_TAUGHT)  # type: ignore[untyped-decorator]

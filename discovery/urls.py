@@ -15,6 +15,7 @@ from discovery.calls.approval_api import ApprovalsView, ApprovalView, ApproveVie
 from discovery.calls.log_api import CallLogView
 from discovery.calls.quota_api import CallPolicyView, QuotasView, QuotaView
 from discovery.chats.model_api import ChatModelsView, ChatModelView
+from discovery.example_requests.api import ExampleRequestsView
 from discovery.insights.api import AlertsView, FiguresView, WindowsView
 from discovery.insights.risk_api import RisksView
 from discovery.insights.use_api import CallUseView, ToolUseView
@@ -51,6 +52,11 @@ urlpatterns = [
     path("prices", PricesView.as_view(), name="api-prices"),
     path("prices/<int:pk>", PriceView.as_view(), name="api-price"),
     path("advice", AdviceView.as_view(), name="api-advice"),
+    path(
+        "integrations/<slug:slug>/example-requests",
+        ExampleRequestsView.as_view(),
+        name="api-example-requests",
+    ),
     path("chat-models", ChatModelsView.as_view(), name="api-chat-models"),
     path("chat-models/<int:pk>", ChatModelView.as_view(), name="api-chat-model"),
     path("groups/<int:pk>/call-policy", CallPolicyView.as_view(), name="api-call-policy"),

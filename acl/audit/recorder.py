@@ -39,7 +39,7 @@ _WORDS_BY_SCOPES: dict[frozenset[str], str] = {
         call_policy.changed
         capability.approve capability.change capability.gone capability.promote capability.remove
         catalog.rebuild chat_model.deleted chat_model.set configuration.apply
-        definition.approve definition.reject definition.remove edge.add edge.remove
+        definition.approve definition.reject definition.remove edge.add edge.remove examples.ask
         flowrule.add flowrule.change flowrule.delete grant.remove
         group.closed group.joined_by_default group.merged group.not_joined_by_default group.opened
         host.allow host.forget own_servers.allow own_servers.forbid

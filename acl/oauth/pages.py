@@ -30,7 +30,13 @@ from acl.oauth.client_registration import (
 )
 from acl.oauth.connections import end_connection, list_connections
 from acl.platform.client_address import client_address, network_of
-from acl.web.frame import PageRequest, frame_of, render_page
+from acl.web.frame import (
+    POLICY_HEADER,
+    PageRequest,
+    frame_of,
+    page_policy,
+    render_page,
+)
 from acl.web.rate_counts import seconds_over
 
 MOST_SHOWN = 200
@@ -132,7 +138,8 @@ def _ask(request: PageRequest, grant: CodeGrant) -> HttpResponse:
     }
     response = render(request, "oauth/consent.html", context)
     # Browsers apply the policy of the form's page to the redirect that follows it.
-    response._csp_update = {"form-action": [origin_to_allow(grant.redirect_uri)]}  # type: ignore[attr-defined]
+    redirect_origin = origin_to_allow(grant.redirect_uri)
+    response[POLICY_HEADER] = page_policy({"form-action": f"'self' {redirect_origin}"})
     return response
 
 

@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from types import NoneType
 from typing import Any, NamedTuple, TypeVar
-from uuid import uuid4
+from uuid import UUID, uuid4
 from weakref import WeakKeyDictionary
 
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connection, connections
-from django.db.models import Model
+from django.db.models import JSONField, Model
 from psycopg.adapt import Dumper
 from psycopg.pq import ExecStatus, Format
 
@@ -111,6 +112,10 @@ class _BinaryDumper(Dumper):
         return obj.content
 
 
+# Once, since each cursor that registers it copies the table of all types.
+psycopg.adapters.register_dumper(BinaryValue, _BinaryDumper)
+
+
 class _PreparingCursor(psycopg.RawCursor[Any]):
     """Cursor with server-side binding and preparation at first use, which Django's lacks."""
 
@@ -120,11 +125,7 @@ class _PreparingCursor(psycopg.RawCursor[Any]):
 
 
 class _BinaryCursor(_PreparingCursor):
-    """Sends `BinaryValue` parameters and reads results in the binary format."""
-
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        super().__init__(connection)
-        self.adapters.register_dumper(BinaryValue, _BinaryDumper)
+    """Reads results in the binary format."""
 
     def execute(self, query: Any, params: Any = None, **kwargs: Any) -> "_BinaryCursor":
         super().execute(query, params, binary=True, **kwargs)
@@ -140,17 +141,19 @@ def rows_of(
     ended this one, instead of checking the connection first, which is a statement more. `binary`
     reads numbers and vectors faster, and needs a cast for each parameter.
     """
+    # Django's proxy looks up the thread's connection for each attribute, which adds up.
+    wrapper = connections[DEFAULT_DB_ALIAS]
     # A connection that is opened now works, or Postgres is down: a retry would double the wait.
-    if not twice or connection.in_atomic_block or connection.connection is None:
-        connection.close_if_health_check_failed()  # at most once in a request
+    if not twice or wrapper.in_atomic_block or wrapper.connection is None:
+        wrapper.close_if_health_check_failed()  # at most once in a request
         return _fetch(statement, parameters, binary=binary)
-    connection.health_check_done = True  # type: ignore[attr-defined]
+    wrapper.health_check_done = True  # type: ignore[attr-defined]
     try:
         return _fetch(statement, parameters, binary=binary)
     except (OperationalError, InterfaceError):
-        if not connection.connection.closed:
+        if not wrapper.connection.closed:
             raise
-        connection.close()
+        wrapper.close()
         return _fetch(statement, parameters, binary=binary)
 
 
@@ -200,13 +203,18 @@ def _numbered(statement: str) -> tuple[str, tuple[str, ...]]:
 
 def insert_row(row: Model) -> None:
     """Insert a new row with all of its columns. The ORM sends no signals for it."""
-    fields = type(row)._meta.concrete_fields
-    values = {
-        field.attname: field.get_db_prep_save(field.pre_save(row, add=True), connection)
-        for field in fields
-    }
+    wrapper = connections[DEFAULT_DB_ALIAS]
+    values = {}
+    for field in type(row)._meta.concrete_fields:
+        value = field.pre_save(row, add=True)
+        is_plain = type(value) in _PLAIN and not isinstance(field, JSONField)
+        values[field.attname] = value if is_plain else field.get_db_prep_save(value, wrapper)
     with _executed(_insertion(type(row)), values, binary=False):
         row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+
+
+# Columns take these as they are, but for JSON.
+_PLAIN = {NoneType, str, int, bool, UUID}
 
 
 @cache

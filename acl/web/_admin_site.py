@@ -1,21 +1,15 @@
 """The admin site: Unfold's, with a search and a content policy of its own."""
 
 import time
-from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from unfold.apps import BasicAppConfig
 from unfold.sites import UnfoldAdminSite
 
 PER_PAGE = 100
-# The package writes its colours into a style element. Scripts come from our own address, none
-# stands in a page itself, and none is made from text: `static/unfold/` has Alpine's build without.
-ADMIN_POLICY = {"style-src": ["'self'", "'unsafe-inline'"]}
 
 
 class PegboardAdminSite(UnfoldAdminSite):  # type: ignore[misc]  # unfold has no types
@@ -52,20 +46,3 @@ class UnfoldConfig(BasicAppConfig):  # type: ignore[misc]  # unfold has no types
         from django.contrib import admin  # apps are loaded only now
 
         admin.site = admin.sites.site = PegboardAdminSite()
-
-
-class AdminPolicyMiddleware:
-    """Loosens the policy below the admin's address, and nowhere else. Comes after django-csp's."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self._get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self._get_response(request)
-        if request.path_info.startswith(self._admin):
-            response._csp_replace = ADMIN_POLICY  # type: ignore[attr-defined]
-        return response
-
-    @cached_property
-    def _admin(self) -> str:
-        return reverse("admin:index")

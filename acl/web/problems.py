@@ -24,7 +24,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from acl.actor.chain import request_context
+from acl.actor.chain import current_context, request_context
 from acl.keys.lifecycle import KeyRefused
 from acl.platform.client_address import client_address
 from acl.platform.database_work import NO_ROOM, WORDS, lacks_room, note_missing_room
@@ -50,13 +50,10 @@ class RequestIdMiddleware:
         sent_id = request.headers.get(HEADER, "")
         request_id = sent_id if _GIVEN.fullmatch(sent_id) else uuid.uuid4().hex
         started = time.perf_counter()
-        with (
-            structlog.contextvars.bound_contextvars(request_id=request_id),
-            request_context(
-                request_id=request_id,
-                address=client_address(request),
-                person=lambda: getattr(request, "user", None),
-            ),
+        with request_context(
+            request_id=request_id,
+            address=client_address(request),
+            person=lambda: getattr(request, "user", None),
         ):
             response = self._get_response(request)
             # The path without secrets, and without the query, which may hold private text. Links of
@@ -78,7 +75,7 @@ class RequestIdMiddleware:
 
 def current_request_id() -> str:
     """Return the id of the current request, or ""."""
-    return str(structlog.contextvars.get_contextvars().get("request_id", ""))
+    return current_context().request_id
 
 
 CONTENT_TYPE = "application/problem+json"

@@ -6,16 +6,26 @@ from functools import cache, lru_cache
 from typing import Any, Literal, get_args, get_origin
 from uuid import UUID
 
+from django.core.validators import ProhibitNullCharactersValidator
 from rest_framework import serializers
+from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from acl.platform.answer_model import Field, fields_of, without_none
 from acl.platform.strict_json import hint_at_names
+
+_UNSTORABLE = (ProhibitNullCharactersValidator, ProhibitSurrogateCharactersValidator)
 
 # Strict serializer fields: unknown fields are refused, and each field takes only its own type.
 
 
 class Text(serializers.CharField):
     """A string; numbers are not taken for one."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # Whatever reaches a serializer has passed the parser or `PlainTextMiddleware`, and looking
+        # at each character again takes longer than all other checks of a message.
+        self.validators = [check for check in self.validators if not isinstance(check, _UNSTORABLE)]
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):

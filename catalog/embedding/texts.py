@@ -66,11 +66,14 @@ def _readings(capability: Describable, parameters: Sequence[str]) -> str:
     name = signature(capability, parameters)
     description = truncate(capability.description, LONGEST_DESCRIPTION)
     start = truncate(description, LONGEST_START).rstrip(". ")
-    examples = (
-        truncate(example, LONGEST_EXAMPLE) for example in capability.examples[:MOST_EXAMPLES]
-    )
+    examples = (truncate(example, LONGEST_EXAMPLE) for example in example_texts(capability))
     readings = (f"{name}: {description} {context_suffix(capability)}", f"{start}: {name}")
     return "\n".join((*readings, *filter(None, examples)))
+
+
+def example_texts(capability: Describable) -> list[str]:
+    """Return what people might write for it: its source's examples, then its example requests."""
+    return [*capability.examples, *getattr(capability, "request_texts", ())][:MOST_EXAMPLES]
 
 
 def signature(capability: Describable, parameters: Sequence[str]) -> str:

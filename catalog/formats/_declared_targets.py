@@ -8,6 +8,7 @@ from catalog.formats.descriptors import JSONObject, Transport
 from catalog.formats.entry import Entry
 from catalog.formats.files import resolve_types
 from catalog.formats.header_names import DeclaredBy, can_be_sent
+from catalog.formats.launches import with_scheme
 from catalog.formats.package_names import NotAPackageError, Package, parse_package
 from catalog.formats.secret_redaction import (
     find_placeholders,
@@ -111,14 +112,23 @@ def _is_plain(registry: str, identifier: str) -> bool:
 
 
 def _argument(argument: Entry) -> tuple[str, ...]:
-    """Return the words of one argument; an unset value becomes its hint in braces."""
-    name = argument.name("name")
-    value = argument.text("value", "default")
-    hint = argument.name("valueHint")
-    filled = value or (f"{{{hint}}}" if hint else "")
+    """Return the words of one argument; what needs a value has a gap named by its variable."""
+    name, gap = argument.name("name"), argument_gap(argument)
+    filled = normalize_placeholders(argument.text("value", "default"))[0]
+    if not filled and argument.name("valueHint"):
+        if not gap:
+            return ()  # nobody has to enter it
+        filled = f"${{{gap}}}"
     if argument.name("type") == "named":
         return tuple(part for part in (name, filled) if part)
     return (filled,) if filled else ()
+
+
+def argument_gap(argument: Entry) -> str:
+    """Return the name of the variable that a required argument without a value needs, or ""."""
+    hint = re.sub(r"\W", "_", argument.name("valueHint") or argument.name("name").lstrip("-"))
+    is_unset = not argument.text("value", "default") and argument.flag("isRequired", "required")
+    return hint if is_unset and re.match(r"[A-Za-z_]", hint) and argument.name("valueHint") else ""
 
 
 # Variables as sources declare them: with defaults and choices, and never with a secret's value.
@@ -187,6 +197,7 @@ def read_web_address(entry: Entry, *keys: str) -> str:
     address = entry.name(*keys, limit=entry.document.limits.address)
     if not address:
         return ""
+    address = with_scheme(address) or address
     try:
         if not _WEB_ADDRESS.fullmatch(address):
             raise ValueError(address)
@@ -203,7 +214,7 @@ def read_web_address(entry: Entry, *keys: str) -> str:
 def parse_transport(name: str, *, endpoint: str) -> Transport:
     """Map the formats' transport names to `stdio`, `http` or `sse`."""
     plain = name.lower().replace("_", "-")
-    if plain == "sse":
+    if plain in ("sse", "http-sse", "httpsse", "legacy-sse"):
         return "sse"
     if plain in ("http", "streamable-http", "streamablehttp") or endpoint:
         return "http"

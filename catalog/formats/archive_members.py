@@ -91,7 +91,7 @@ def check_path(
 
     `names` has those of the members before, and gets this one's.
     """
-    name = stored.rstrip("/")
+    name = stored.replace("\\", "/").rstrip("/")  # Windows packs with its own sign
     parts = [part for part in name.split("/") if part != "."]
     if name.startswith("/") or ".." in parts or "" in parts or _has_odd_characters(name):
         raise RefusedError("contains a path that leads outside")

@@ -181,8 +181,10 @@ def canonical_json(value: Any, *, ascii_only: bool = False) -> str:
     """Serialize equal values to equal texts: sorted keys, no spaces, 1.0 written as 1."""
     encode = _ASCII_ENCODER if ascii_only else _ENCODER
     text = encode(value)
-    # Every tool of an answer is measured as canonical JSON, and few have such a number.
-    return encode(_plain_numbers(value)) if _WHOLE_FLOAT.search(text) else text
+    # Every tool of an answer is measured as canonical JSON, and few have such a number. The pattern
+    # takes as long as encoding, so two signs of one are looked for first.
+    has_whole_float = (".0" in text or "e+" in text) and _WHOLE_FLOAT.search(text)
+    return encode(_plain_numbers(value)) if has_whole_float else text
 
 
 _ENCODER, _ASCII_ENCODER = (
@@ -191,7 +193,7 @@ _ENCODER, _ASCII_ENCODER = (
     ).encode
     for ascii_only in (False, True)
 )
-_WHOLE_FLOAT = re.compile(r"\d(?:\.0(?![0-9])|e[+]?\d)")
+_WHOLE_FLOAT = re.compile(r"\d(?:\.0(?![0-9])|e[+]\d)")
 
 
 def _plain_numbers(value: Any) -> Any:

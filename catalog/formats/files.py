@@ -122,8 +122,10 @@ def read_lines(path: Path, root: Path, *, limits: Limits) -> Iterator[tuple[int,
 
 
 def decode(content: bytes) -> str:
-    """Decode UTF-8 bytes."""
+    """Decode UTF-8 bytes, or UTF-16 with its mark, as the shells of Windows write files."""
     try:
+        if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+            return content.decode("utf-16")
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise RefusedError(f"is not UTF-8 text (byte {error.start})") from error

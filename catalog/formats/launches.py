@@ -23,6 +23,21 @@ _KEEPERS = frozenset({"op", "doppler", "infisical", "dotenv", "dotenvx", "aws-va
 # Programs that put a server over standard streams at a port, with its command behind an option.
 _SERVING = re.compile(r"(?:[\w@/.-]*/)?(?:supergateway|mcp-proxy|mcpo|mcp-bridge)(?:@[\w.-]+)?")
 _WEB = re.compile(r"https?://", re.IGNORECASE)
+# Shells, each with the options that a whole command follows; and what stands before it in one.
+_SHELLS = {
+    **dict.fromkeys(("sh", "bash", "zsh"), re.compile(r"-[a-z]*c")),
+    **dict.fromkeys(("powershell", "pwsh"), re.compile(r"-c(?:ommand)?", re.IGNORECASE)),
+    "cmd": re.compile(r"/[ck]", re.IGNORECASE),
+    "wsl": re.compile(r"--|-e|--exec"),
+}
+_SHELL_SIGNS = re.compile(r"[|<>`(){}]|\$\(")
+_SETTERS = frozenset({"export", "set", "setx"})
+_SET_BY_POWERSHELL = re.compile(
+    r"\$env:([A-Za-z_]\w{0,99})=?(.{0,2000})", re.IGNORECASE | re.DOTALL
+)
+_NEXT_COMMAND = frozenset({"&&", "||", ";"})
+_REDIRECTION = re.compile(r"\d?>{1,2}.{0,200}|<.{0,200}|[|&]|2>&1")
+_FOLDERS = frozenset({"cd", "pushd", "source", "."})
 _INSPECTOR = re.compile(r"@modelcontextprotocol/inspector(?:@[\w.-]+)?")
 
 # Launchers of the packages that uvx and npx start, and options that change nothing of them.
@@ -91,6 +106,54 @@ def parse_docker_image(command: Sequence[str]) -> str:
     return f"{head}{slash}{last.partition(':')[0]}"
 
 
+def split_line(words: Sequence[str]) -> tuple[list[list[str]], list[str]]:
+    """Return the commands of a shell's line, and the variables that it sets for them.
+
+    What says where output goes is a matter of the shell.
+    """
+    commands: list[list[str]] = [[]]
+    for word in words:
+        if word in _NEXT_COMMAND:
+            commands.append([])
+        elif word.endswith(";") and len(word) > 1:
+            commands[-1].append(word[:-1])
+            commands.append([])
+        else:
+            commands[-1].append(word)
+    telling: list[list[str]] = []
+    variables: list[str] = []
+    for command in commands:
+        ends = (at for at, word in enumerate(command) if _REDIRECTION.fullmatch(word))
+        command = command[: next(ends, len(command))]
+        by_powershell = _SET_BY_POWERSHELL.fullmatch(command[0]) if command else None
+        if by_powershell:
+            value = by_powershell[2] or "".join(command[1:]).removeprefix("=")
+            variables.append(f"{by_powershell[1]}={value}")
+        elif command[:1] and command[0].lower() in _SETTERS:
+            variables += filter(_ASSIGNMENT.fullmatch, command[1:])
+        elif command and all(map(_ASSIGNMENT.fullmatch, command)):
+            variables += command  # as in a file of variables
+        elif command:
+            telling.append(command)
+    return telling, variables
+
+
+_HOST = r"[a-z0-9](?:[a-z0-9-]{0,62}\.)+[a-z]{2,24}"
+_WITHOUT_SCHEME = re.compile(
+    rf"(?:{_HOST}(?=[:/])|localhost|(?:\d{{1,3}}\.){{3}}\d{{1,3}}|[a-z][a-z0-9-]{{0,62}}(?=:\d{{2,5}}/))"
+    r"(?::\d{1,5})?(?:/\S*)?",
+    re.IGNORECASE,
+)
+_LOCAL = re.compile(r"localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|[a-z][\w-]*:")
+
+
+def with_scheme(address: str) -> str:
+    """Return an address that was written without its scheme with it; "" for any other text."""
+    if not _WITHOUT_SCHEME.fullmatch(address):
+        return ""
+    return f"{'http' if _LOCAL.match(address) else 'https'}://{address}"
+
+
 @dataclass(slots=True)
 class Launch:
     """A plain command, the variables that its text sets or passes on, and what was taken off."""
@@ -130,7 +193,7 @@ class Launch:
                     )
                 )
                 words = words[words.index("--") + 1 :]
-            elif inner := self._inspected(words) or self._served(words):
+            elif inner := (self._inspected(words) or self._served(words) or self._in_shell(words)):
                 words = inner
             else:
                 break
@@ -160,6 +223,28 @@ class Launch:
             except ValueError:
                 return []
         return words[words.index("--") + 1 :] if "--" in words[2:] else []
+
+    def _in_shell(self, words: list[str]) -> list[str]:
+        """Return the command that a shell starts; none where the shell does more than that."""
+        option = _SHELLS.get(program_of(words))
+        place = next(
+            (at for at, word in enumerate(words[1:7], 1) if option and option.fullmatch(word)), 0
+        )
+        rest = words[place + 1 :] if place or program_of(words) == "wsl" else []
+        if len(rest) != 1:
+            return rest if program_of(words) in ("cmd", "wsl", "powershell", "pwsh") else []
+        try:
+            inner = shlex.split(rest[0])
+        except ValueError:
+            return []
+        commands, variables = split_line(inner)
+        telling = [command for command in commands if command[0] not in _FOLDERS]
+        if len(telling) != 1 or any(map(_SHELL_SIGNS.search, telling[0])):
+            return []
+        if len(commands) > 1:
+            reason = "names folders and files of another machine, which are left out"
+            self.left_out.append(Defect("pasted", "command", reason))
+        return [*variables, *telling[0]]
 
     def _use_usual_launcher(self) -> None:
         """Begin with uvx or npx where the packages are theirs, without idle options."""

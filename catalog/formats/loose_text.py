@@ -5,6 +5,7 @@ import json
 import re
 import textwrap
 import tomllib
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -41,6 +42,8 @@ def decode_text(body: bytes, content_type: str) -> str:
         return body.decode(errors="replace")
 
 
+# Of texts that went through a word processor or a chat.
+STRAIGHT_QUOTES = str.maketrans({"\u201c": '"', "\u201d": '"', "\u2018": "'", "\u2019": "'"})
 TOML = ".toml"
 # A fence, and in it the text. Sources are untrusted, so the quantifiers are possessive.
 _FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[^\n`]*+\n(.*?)\n[ \t]*+\1", re.DOTALL | re.MULTILINE)
@@ -60,11 +63,18 @@ def unwrap(text: str) -> str:
 
     An answer of a chat has words around its fence. Those of a configuration are its own.
     """
-    text = text.replace("\x00", "").strip("\ufeff \t\r\n").replace("\u00a0", " ")
+    text = text.replace("\x00", "").strip("\ufeff\u200b\u200e\u2060 \t\r\n").replace("\u00a0", " ")
     if not text.startswith((*_JSON_STARTS, "---")) and (fence := _FENCE.search(text)):
         return textwrap.dedent(fence.group(2)).strip()
     is_quoted = text[:1] == text[-1:] == "`" and "`" not in text[1:-1]
     return text[1:-1].strip() if is_quoted else text
+
+
+def fenced_blocks(text: str) -> list[str]:
+    """Return what is in each fence of a text that has words around them."""
+    if text.lstrip("\ufeff \t\r\n").startswith((*_JSON_STARTS, "---")):
+        return []
+    return [textwrap.dedent(fence.group(2)).strip() for fence in _FENCE.finditer(text)]
 
 
 def looks_structured(text: str) -> bool:
@@ -107,6 +117,10 @@ def parse_json_with_comments(text: str, *, max_depth: int) -> Any:
     try:
         return parse_json(text, max_depth=max_depth)
     except RefusedError:
+        straight = text.translate(STRAIGHT_QUOTES)
+        if straight != text:
+            with suppress(RefusedError):
+                return parse_json(straight, max_depth=max_depth)
         plain = _ELISION.sub(_without_elision, _COMMENT.sub(_blank, text))
         plain = _LAST_COMMA.sub(lambda match: match.group(1) or " ", plain)
     try:

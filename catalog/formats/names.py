@@ -50,6 +50,10 @@ _NAMELESS = frozenset(
     }
 )
 _SPELLINGS = {"Ui": "UI", "Devops": "DevOps", "Ai": "AI", "Api": "API", "Aws": "AWS", "Sql": "SQL"}
+# Options of launchers, whose values name no program.
+_VALUED = frozenset(
+    {"--python", "--with", "--index", "--index-url", "--default-index", "--extra-index-url"}
+)
 _SLUG_LENGTH = 48
 _NAME_LENGTH = 64
 _SHOWN_LENGTH = 200
@@ -116,6 +120,8 @@ def display_name_for(name: str) -> str:
 
 def server_title(name: str) -> str:
     """Return the title of a server by its machine name, with the usual spelling of some words."""
+    if re.fullmatch(r"(?:[A-Z][a-z]+){2,3}", name):
+        return name  # as its people write it: GitHub, DeepWiki
     words = display_name_for(name).split(" ")
     return " ".join(_SPELLINGS.get(word, word) for word in words)
 
@@ -136,7 +142,9 @@ def server_name(command: Sequence[str], address: str = "") -> str:
         scope, _, name = package.name.rpartition("/")
         name = scope.lstrip("@") if scope and name.lower() in _NAMELESS else name
     else:
-        name = parse_docker_image(command).rpartition("/")[2] or _program_name(command)
+        owner, _, name = parse_docker_image(command).rpartition("/")
+        name = owner.rpartition("/")[2] if owner and name.lower() in _NAMELESS else name
+        name = name or _program_name(command)
     return slug_for(name.partition(":")[0].partition("@")[0] or "server")
 
 
@@ -147,10 +155,11 @@ def _program_name(command: Sequence[str]) -> str:
         return words[words.index("-m") + 1].partition(".")[0]
     scripts = [word for word in words if _SCRIPT.search(word)]
     folders = [after for before, after in pairwise(words) if before in ("--directory", "--project")]
+    values = [after for before, after in pairwise(words) if before in _VALUED]
     plain = [
         word
         for word in words
-        if not word.startswith("-") and word not in ("run", "x", "exec", *folders)
+        if not word.startswith("-") and word not in ("run", "x", "exec", *folders, *values)
     ]
     path = (scripts or plain[:1] or [command[0]])[0]
     parts = [part for folder in folders for part in PureWindowsPath(folder).parts]

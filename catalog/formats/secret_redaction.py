@@ -69,10 +69,15 @@ _OPAQUE = re.compile(r"(?<![\w${.-])[\w.~%-]{8,}+(?![\w}])")
 _LEAST_DRAWN, _MOST_CAPITALS = 8, 3
 _ADDRESS = re.compile(r"(?<![\w+.-])[a-z][a-z0-9+.-]{1,20}://[^\s\"'<>`]{1,4000}", re.IGNORECASE)
 _ASSIGNMENT = re.compile(r"(?P<name>-{0,2}[\w.-]+)(?P<sign>=|:\s*)(?P<value>.+)", re.DOTALL)
+_REDACTED_VALUE = re.compile(
+    r"(?P<before>(?:(?P<name>[\w.-]{1,60}+)[\"']?\s?[:=]\s?[\"']?)?(?:(?:Bearer|Basic|Token) )?)"
+    + re.escape(REDACTED),
+    re.IGNORECASE,
+)
 # `--api-key abc`, `API_KEY=abc` or `"apiKey": "abc"` in the middle of a longer text.
 _INSIDE = re.compile(
     r"(?<![\w-])(?P<name>--[\w-]{1,60}+(?=\s)|[\w-]{1,60}+(?=[\"']?\s*[:=]))"
-    r"(?P<sign>[\"']?\s*[:=]\s*[\"']?|\s+)(?P<value>[^\s\"',;}]+)"
+    r"(?P<sign>[\"']?\s*[:=]\s*[\"']?|\s+)(?P<value>\$\{[^}]{1,200}\}|[^\s\"',;}]+)"
 )
 
 
@@ -152,6 +157,30 @@ def redact_arguments(arguments: Iterable[str]) -> tuple[tuple[str, ...], tuple[i
         if redacted != argument:
             changed.append(place)
     return tuple(redacted_arguments), tuple(changed)
+
+
+def name_secrets(arguments: Iterable[str]) -> tuple[str, ...]:
+    """Return the arguments with a gap in the place of each secret, named as the secret is.
+
+    So `--api-key s3cret` becomes `--api-key ${API_KEY}`, for which a value can be entered.
+    """
+    arguments = tuple(arguments)
+    redacted, changed = redact_arguments(arguments)
+    names: list[str] = []
+
+    def gap(match: re.Match[str]) -> str:
+        name = match["name"] or (option if option.startswith("-") else "") or "TOKEN"
+        snake = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name.strip("-"))
+        plain = re.sub(r"\W+", "_", snake).strip("_").upper() or "TOKEN"
+        names.append(plain)
+        more = names.count(plain)
+        return f"{match['before']}${{{plain}{f'_{more}' if more > 1 else ''}}}"
+
+    gapped = list(arguments)
+    for place in (at for at in changed if REDACTED in redacted[at]):
+        option = arguments[place - 1] if place else ""
+        gapped[place] = _REDACTED_VALUE.sub(gap, redacted[place])
+    return tuple(gapped)
 
 
 def redact_text(text: str) -> str:

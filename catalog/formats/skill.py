@@ -18,7 +18,13 @@ from catalog.formats.text_cleanup import clean_text
 
 FILE_NAME = "SKILL.md"
 SUFFIX, ARCHIVE_SUFFIX = ".md", ".skill"
-_FRONT_MATTER = re.compile(r"\s*---[ \t]*\n(.*?)(?:\n|(?<=\n))---[ \t]*(?:\n|\Z)", re.DOTALL)
+# A comment for a linter may stand before it, and `...` ends a document of YAML, too.
+_START = r"\s*+(?:<!--(?:(?!-->).)*+-->\s*+)?+---[ \t]*\n"
+_FRONT_MATTER = re.compile(rf"{_START}(.*?)(?:\n|(?<=\n))(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+# Without an end, it goes on to the first line that is no field.
+_OPEN = re.compile(
+    rf"{_START}((?:[A-Za-z_][\w-]{{0,60}}:[^\n]*+\n(?:[ \t]++[^\n]*+\n)*+)++)", re.DOTALL
+)
 # A field at the beginning of a line, with all lines until the next one.
 _FIELD = re.compile(
     r"^([A-Za-z_][\w -]{0,60}?)[ \t]*:(.*(?:\n(?![A-Za-z_][\w -]{0,60}?[ \t]*:).*)*)", re.MULTILINE
@@ -43,6 +49,8 @@ def read(document: Document) -> Loaded:
         if not is_skill_file(document.file.rpartition("/")[2]) or body.startswith("---"):
             raise RefusedError("must start with YAML between two lines of ---", "front matter")
         document.report("front matter", "is missing; the folder and the first lines stand for it")
+    elif not _FRONT_MATTER.match(document.value.replace("\r\n", "\n")):
+        document.report("front matter", "has no end; the fields at its beginning are read")
     entry = document.entry(read_front_matter(document, front_matter or ""))
     name = entry.name("name")
     if not name:
@@ -71,7 +79,8 @@ def read(document: Document) -> Loaded:
 
 
 def read_archive(document: Document, body: bytes) -> Loaded:
-    """Read the skill in a `.skill` archive; its folder there, or the archive, names it."""
+    """Read the skills in a `.skill` archive; its folder there, or the archive, names each."""
+    skills = Loaded()
     for member in read_members(body):
         if isinstance(member, ArchiveFile) and is_skill_file(PurePosixPath(member.path).name):
             folder = PurePosixPath(member.path).parent.name
@@ -81,14 +90,20 @@ def read_archive(document: Document, body: bytes) -> Loaded:
                 value=decode(member.content),
                 folder=None,
             )
-            return read(inner)
-    raise RefusedError(f"contains no {FILE_NAME}")
+            skill = read(inner)
+            skills = Loaded(
+                (*skills.integrations, *skill.integrations),
+                (*skills.capabilities, *skill.capabilities),
+            )
+    if not skills.capabilities:
+        raise RefusedError(f"contains no {FILE_NAME}")
+    return skills
 
 
 def split_front_matter(text: str) -> tuple[str | None, str]:
     """Split a file into its YAML front matter (or None) and the Markdown after it."""
     unix = text.replace("\r\n", "\n")
-    match = _FRONT_MATTER.match(unix)
+    match = _FRONT_MATTER.match(unix) or _OPEN.match(unix)
     return (match.group(1), unix[match.end() :]) if match else (None, unix)
 
 

@@ -1,7 +1,9 @@
 """Capabilities: the entries of the catalogue."""
 
+from collections.abc import Sequence
 from typing import ClassVar, Self
 
+from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import RegexValidator
@@ -91,6 +93,13 @@ class Capability(models.Model):
     output_schema = OrderedJSONField(null=True, blank=True)
     content = models.TextField(blank=True, help_text="A skill's Markdown.")
     examples = StoredJSONField(default=list, blank=True)
+    example_requests = StoredJSONField(
+        default=dict,
+        db_default={},  # during an upgrade, the previous version still inserts rows
+        blank=True,
+        editable=False,
+        help_text="What people might write for it, by an admin or a chat model, with its origin.",
+    )
     required_secrets = ArrayField(models.CharField(max_length=120), default=list, blank=True)
     required_tools = ArrayField(models.CharField(max_length=200), default=list, blank=True)
     declared_edges = StoredJSONField(default=list, blank=True)
@@ -185,6 +194,11 @@ class Capability(models.Model):
         """Return its name within its integration: the admin's, else its server's."""
         renamed = "full_name" in self.source_texts
         return self.full_name.partition("__")[2] if renamed else self.action
+
+    @property
+    def request_texts(self) -> Sequence[str]:
+        """Return its example requests. They are not its source's words, and never shown as such."""
+        return self.example_requests.get("texts", ()) if settings.PEGBOARD_EXAMPLE_REQUESTS else ()
 
     @property
     def source_full_name(self) -> str:

@@ -26,7 +26,7 @@ from catalog.relations.relations import refresh_relations
 from catalog.trust.gate import ReviewedDefinition, ReviewedIntegration, marked_as_reviewed
 
 # Set by the source once; afterwards admins own them.
-_ADMIN_COLUMNS = {"state", "core", "pinned"}
+_ADMIN_COLUMNS = {"state", "core", "pinned", "example_requests"}
 # Kept where the evidence says that an admin corrected them.
 _EFFECT_COLUMNS = ("effect_evidence", *CORRECTABLE)
 _STRICTNESS = [access.value for access in Capability.AIAccess]
@@ -74,7 +74,8 @@ def store_integrations(
         elif _differs(row, values, besides={"source_ref"}):
             # A changed target or new secrets need an admin's confirmation again.
             row.unconfirmed |= connection_facts(row) != connection_facts(descriptor)
-            _assign(row, values | {"came_from": came_from})
+            for name, value in (values | {"came_from": came_from}).items():
+                setattr(row, name, value)
             changed.append(row)
     declared = ((row, icon_address(row.source_ref.get("icon"))) for row in (*new, *changed))
     assign_icons((row, address) for row, address in declared if address)
@@ -227,11 +228,6 @@ def _capability_values(descriptor: Descriptor) -> dict[str, Any]:
 
 def _differs(row: Model, values: Mapping[str, Any], *, besides: set[str]) -> bool:
     return any(getattr(row, name) != value for name, value in values.items() if name not in besides)
-
-
-def _assign(row: Model, values: Mapping[str, Any]) -> None:
-    for name, value in values.items():
-        setattr(row, name, value)
 
 
 def overwrite(model: type[Model], rows: Sequence[Model], columns: Sequence[str]) -> None:

@@ -68,7 +68,7 @@ LEFT: frozenset[str] = frozenset(
     }
 )
 _STRICTNESS = [access.value for access in Capability.AIAccess]
-_MARKS = ("core", "pinned")
+_MARKS = ("core", "pinned", "example_requests")
 _CORRECTED = (*CORRECTABLE, "category")
 # Columns with words of the source, which an admin may replace.
 TEXT_COLUMNS = ("full_name", "display_name", "description")
@@ -221,7 +221,7 @@ def _settings(capability: Capability, *, only_limits: bool) -> dict[str, Any]:
         values["ai_access"] = capability.ai_access
     if only_limits:
         return values
-    values |= {name: True for name in _MARKS if getattr(capability, name)}
+    values |= {name: value for name in _MARKS if (value := getattr(capability, name))}
     corrected = corrected_columns(capability.effect_evidence)
     values |= {name: getattr(capability, name) for name in _CORRECTED if name in corrected}
     return values | {name: getattr(capability, name) for name in capability.source_texts}

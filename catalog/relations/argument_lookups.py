@@ -116,7 +116,8 @@ _COLUMNS = ("integration", "pk", "action", "input_schema", "side_effect")
 
 def refresh_lookups(ids: Sequence[int]) -> None:
     """Compute the lookups of the servers that have these capabilities."""
-    servers = _servers(ids)
+    rows = Capability.objects.filter(pk__in=ids).order_by("integration")
+    servers = list(rows.values_list("integration", flat=True).distinct())
     computed = {
         (source, target): weight
         for _, rows in groupby(_tools(servers), key=itemgetter(0))
@@ -135,11 +136,6 @@ def refresh_lookups(ids: Sequence[int]) -> None:
         columns = {"sources": sources, "targets": targets, "weights": weights}
         with connection.cursor() as cursor:
             cursor.execute(_INSERT, columns)
-
-
-def _servers(ids: Sequence[int]) -> list[int]:
-    rows = Capability.objects.filter(pk__in=ids).order_by("integration")
-    return list(rows.values_list("integration", flat=True).distinct())
 
 
 def _tools(servers: Sequence[int]) -> Iterator[tuple[Any, ...]]:

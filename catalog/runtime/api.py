@@ -29,11 +29,10 @@ from acl.web.request_callers import (
 from acl.web.scopes import has_scope
 from acl.web.serializers import Flag, ProblemSerializer, StrictSerializer, Text, serializer_for
 from catalog.capabilities import lookup_api, runtime_state
-from catalog.formats.runtime import RUNTIME_KINDS
 from catalog.models import Capability, RuntimeCapability
 from catalog.runtime import service
 from catalog.runtime import service as runtime_list
-from catalog.runtime.service import STATUSES, RuntimeEntry
+from catalog.runtime.service import RUNTIME_KINDS, STATUSES, RuntimeEntry
 from catalog.runtime.tool_settings_api import (
     ChangeToolSettingsSerializer,
     ToolSettingsSerializer,

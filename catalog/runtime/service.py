@@ -29,13 +29,16 @@ from catalog.capabilities.runtime_state import (
     retire,
 )
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, IntegrationKind, Loaded
-from catalog.formats.runtime import RUNTIME_KINDS, normalize_runtime
+from catalog.formats.entry import Document
+from catalog.formats.files import DEFAULT_LIMITS, Limits, RefusedError
+from catalog.formats.readers.manifest import read_manifest
 from catalog.locks import lock_catalog
 from catalog.models import Capability, Definition, Integration, RuntimeCapability
 from catalog.registration.register import register
 from catalog.trust.findings import Finding, read_findings
 from catalog.trust.gate import Origin
 
+RUNTIME_KINDS = ("voice", "skill", "emergent-tool")
 MOST_PER_GROUP = 500
 USUAL_LIFE = timedelta(days=30)
 # Fields of a request, as the reader of manifests calls them in its defects.
@@ -372,3 +375,25 @@ def _pending(rows: list[RuntimeCapability]) -> dict[tuple[int, str], Definition]
         standing__in=(*Definition.WAITING, Definition.Standing.REJECTED),
     )
     return {(definition.integration_id, definition.name): definition for definition in definitions}
+
+
+# Reading a body.
+
+
+def normalize_runtime(
+    value: Any, *, integration: str | None = None, limits: Limits = DEFAULT_LIMITS
+) -> Loaded:
+    """Read one capability from a request body: the fields of a manifest plus `content`.
+
+    A result without a capability means that the body was refused; its defects name the fields.
+    """
+    document = Document(file="request", value=value, limits=limits)
+    try:
+        entry = document.entry(value)
+        if entry.raw("kind") is not None and entry.name("kind") not in RUNTIME_KINDS:
+            raise RefusedError(f"must be one of {', '.join(RUNTIME_KINDS)}", "kind")
+        declared = read_manifest(entry, integration=integration)
+    except RefusedError as refused:
+        document.report(refused.field, refused.reason)
+        return Loaded(defects=tuple(document.defects))
+    return Loaded((declared.integration,), (declared.capability,), tuple(document.defects))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.access.usable_ids import VERSION_SQL
-from catalog.embedding.embedder import Vectors
+from catalog.embedding.embedder import Vectors, cosines_of
 from catalog.models.relation import PULLS_IN_SOURCE, PULLS_IN_TARGET
 from catalog.relations.neighbours import LARGEST_CATEGORY
 
@@ -217,33 +217,32 @@ class SearchIndex:
         return rows if are_known else None
 
     def likeness(self, vectors: Vectors, rows: Rows) -> Scores | None:
-        """Return the cosines of `rows` with the vectors; None where nothing is embedded."""
+        """Return a row for each of the vectors with its cosines at `rows`, and with anything at
+        others; None where nothing is embedded."""
         if not self.embedded.any():
             return None
         unit = normalized(vectors)
-        if len(rows) < _FEW * len(self.ids):
-            return np.asarray(self.matrix[rows] @ unit.T)
-        return np.asarray((self.matrix @ unit.T)[rows])
+        if len(rows) >= _FEW * len(self.ids):
+            return cosines_of(self.matrix, unit)
+        cosines = np.zeros((len(unit), len(self.ids)), dtype=np.float32)
+        cosines[:, rows] = cosines_of(self.matrix[rows], unit)
+        return cosines
 
     def nearest(self, likeness: Scores, rows: Rows, most: int) -> list[int]:
         """Return those of `rows` that are nearest to any of the vectors, the nearest first."""
-        best = np.where(self.embedded[rows], likeness.max(axis=1), -np.inf)
-        return _best(best.astype(np.float32), rows, most, above=-np.inf)
-
-    def worded(self, query: Mapping[int, float], rows: Rows, most: int) -> list[int]:
-        """Return those of `rows` that fit the words best, the best first."""
-        return _best(self.words.score(query)[rows], rows, most, above=0.0)
+        return best_rows(likeness.max(axis=0), rows[self.embedded[rows]], most, above=-np.inf)
 
 
-def _best(scores: Scores, rows: Rows, most: int, *, above: float) -> list[int]:
-    """Return the rows with the highest scores above a limit; equal ones in their order."""
-    if len(scores) > most:
-        least = np.partition(scores, -most)[-most]
-        places = np.flatnonzero((scores >= least) & (scores > above))
-    else:
-        places = np.flatnonzero(scores > above)
+def best_rows(scores: Scores, rows: Rows, most: int, *, above: float) -> list[int]:
+    """Return those of `rows` with the highest scores above a limit; equal ones in their order."""
+    scores = scores[rows]
+    # First the limit: numpy takes ten times as long to part thousands of equal numbers.
+    places = np.flatnonzero(scores > above)
+    if len(places) > most:
+        least = np.partition(scores[places], -most)[-most]
+        places = places[scores[places] >= least]
     order = np.argsort(-scores[places], kind="stable")[:most]
-    return [int(row) for row in rows[places[order]]]
+    return list(rows[places[order]].tolist())
 
 
 def normalized(vectors: Vectors) -> Vectors:
@@ -278,8 +277,8 @@ def lengths_of_sums(index: SearchIndex, rows: Rows) -> Lengths:
 def likeness_of_means(
     index: SearchIndex, rows: Rows, likeness: Scores, lengths: Lengths
 ) -> npt.NDArray[np.float64]:
-    """Return for each server and text the cosine of its mean, by the likeness of `rows`; not a
+    """Return for each server and text the cosine of its mean, by the likeness at `rows`; not a
     number where it has none."""
     servers = index.servers[rows]
-    sums = [np.bincount(servers, column, len(lengths)) for column in likeness.T]
+    sums = [np.bincount(servers, cosines[rows], len(lengths)) for cosines in likeness]
     return np.stack(sums, axis=1) / np.where(lengths > 0, lengths, np.nan)[:, None]

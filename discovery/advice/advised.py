@@ -18,7 +18,7 @@ from discovery.advice.questions import (
     order_question,
     plan_question,
     read_order,
-    read_steps,
+    read_texts,
 )
 from discovery.models import AdvicePolicy
 from discovery.select.selection import ModelAdvice, Selection, SelectRequest
@@ -73,7 +73,7 @@ class _Advisor:
     def steps(self) -> tuple[str, ...]:
         if not self.policy.plans:
             return ()
-        steps = read_steps(self._ask(plan_question(self.message)) or "")
+        steps = read_texts(self._ask(plan_question(self.message)) or "")
         return steps if len(steps) > 1 else ()  # one step is the message itself
 
     def order(self, tools: Sequence[tuple[str, str]]) -> tuple[int, ...]:

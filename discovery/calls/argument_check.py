@@ -108,10 +108,15 @@ def read_arguments(schema: JSONObject | None, arguments: Any) -> Any:
     """Return the arguments as they are meant, of models and clients that write them a little off.
 
     An optional one that is null is left out where its schema allows none: clients in strict mode
-    write every argument. A text is the JSON, the number or the flag that it has where its schema
-    names another type and no text. The one place that reads them so: what is checked, approved,
-    stored and sent is what this returns.
+    write every argument. A text is the JSON, the number or the flag that it has, or nothing, where
+    its schema names another type and no text. The one place that reads them so: what is checked,
+    approved, stored and sent is what this returns.
     """
+    if isinstance(arguments, str):
+        try:
+            arguments = parse_json(arguments or "{}", max_depth=DEEPEST)
+        except StrictJSONError:
+            return arguments
     if not isinstance(arguments, dict) or not isinstance(schema, dict):
         return arguments
     if not any(isinstance(value, dict | list | str | None) for value in arguments.values()):
@@ -121,8 +126,9 @@ def read_arguments(schema: JSONObject | None, arguments: Any) -> Any:
     return _Meant(schema).value(schema, arguments, DEEPEST)
 
 
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(\.\d{1,15})?")
+_NUMBER = re.compile(r"-?(?=\.?\d)(?:0|[1-9]\d{0,14})?((?:\.\d{1,15})?(?:[eE][-+]?\d{1,2})?)")
 _FLAGS = {"true": True, "false": False}
+_NOTHING = frozenset({"", "null", "none"})
 _COMPOSED = ("allOf", "anyOf", "oneOf")
 
 
@@ -177,9 +183,10 @@ class _Meant:
                 for part in parts
             )
             takes_null = not schemas or any(_takes_null(s, self._definitions) for s in schemas)
-            if inner is None and not is_needed and not takes_null:
+            reading = self.value(schemas[0], inner, depth - 1) if schemas else inner
+            if reading is None and not is_needed and not takes_null:
                 continue
-            result[name] = self.value(schemas[0], inner, depth - 1) if schemas else inner
+            result[name] = reading
         return result
 
     @staticmethod
@@ -194,11 +201,16 @@ class _Meant:
         if not types or "string" in types:
             return text
         plain = text.strip()
-        if plain in _FLAGS and "boolean" in types:
-            return _FLAGS[plain]
-        if (match := _NUMBER.fullmatch(plain)) and (match[1] or types & {"integer", "number"}):
-            is_fitting = "number" in types or (not match[1] and "integer" in types)
-            return (float(plain) if match[1] else int(plain)) if is_fitting else text
+        if plain.lower() in _NOTHING:
+            return None
+        if "boolean" in types and (flag := _FLAGS.get(plain.lower())) is not None:
+            return flag
+        if types & {"integer", "number"} and (match := _NUMBER.fullmatch(plain)):
+            number = float(plain) if match[1] else int(plain)
+            is_whole = "e" not in plain.lower() and number == int(number)
+            is_fitting = "number" in types or is_whole
+            number = int(number) if is_whole and "number" not in types else number
+            return number if is_fitting else text
         if plain[:1] in ("{", "["):
             try:
                 parsed = parse_json(plain, max_depth=DEEPEST)

@@ -1,13 +1,10 @@
 """Requests of a message: the first, those with results, and the comparison with all tools."""
 
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 from typing import Any
 
 from django.conf import settings
 from django.db.models.functions import Now
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
 
 from acl.platform.jobs.rows import move
 from acl.platform.jobs.task_names import ASK_MODEL, send_on_commit
@@ -17,87 +14,12 @@ from discovery.answer import modes
 from discovery.answer.formats.base import Tool
 from discovery.answer.formats.registry import renamed
 from discovery.answer.injection import inject_everything
+from discovery.chats.problems import ChatProblem
 from discovery.chats.providers.base import ModelQuestion, Round
 from discovery.chats.providers.registry import APIS
 from discovery.flow_guard.turn_memory import forget_turn
 from discovery.models import Chat, ChatMessage, ChatModel, ModelRequest
 from discovery.select.selection import SelectRequest
-
-# Reasons for which a message gets no answer, and what to do about each, in words.
-
-
-class ChatProblem(StrEnum):
-    """Reasons, as they are stored. Three are codes of outgoing requests."""
-
-    KEY_REFUSED = "key_refused"
-    KEY_UNAVAILABLE = "key_unavailable"
-    UNKNOWN_MODEL = "unknown_model"
-    RATE_LIMITED = "rate_limited"
-    REFUSED = "refused"
-    UNAVAILABLE = "unavailable"
-    MALFORMED = "malformed"
-    NOT_ALLOWED = "endpoint_not_allowed"
-    NOT_REACHED = "endpoint_not_reachable"
-    TOO_LARGE = "answer_too_large"
-    NO_MODEL = "no_model"
-    CANCELLED = "cancelled"
-    LOST = "lost"
-    TOO_MANY_STEPS = "too_many_steps"
-    TOO_LONG = "too_long"
-    TOKENS_USED_UP = "tokens_used_up"
-    TOO_MANY_TOOLS = "too_many_tools"
-
-
-_WORDS = {
-    ChatProblem.KEY_REFUSED: gettext_noop(
-        "The provider refused the key. An admin can set it again."
-    ),
-    ChatProblem.KEY_UNAVAILABLE: gettext_noop(
-        "The key cannot be opened. An admin can set it again."
-    ),
-    ChatProblem.UNKNOWN_MODEL: gettext_noop(
-        "The provider does not know this model, or the address is wrong."
-    ),
-    ChatProblem.RATE_LIMITED: gettext_noop(
-        "The provider's rate limit is reached. Wait a moment, then send the message again."
-    ),
-    ChatProblem.REFUSED: gettext_noop("The provider refused the request."),
-    ChatProblem.UNAVAILABLE: gettext_noop(
-        "The provider is unavailable. Send the message again in a moment."
-    ),
-    ChatProblem.MALFORMED: gettext_noop("The provider's answer cannot be read."),
-    ChatProblem.NOT_ALLOWED: gettext_noop(
-        "The model's address is not allowed. An admin can use a public https address, or allow "
-        "its host in PEGBOARD_ALLOWED_PRIVATE_HOSTS."
-    ),
-    ChatProblem.NOT_REACHED: gettext_noop(
-        "The model could not be reached or did not answer in time."
-    ),
-    ChatProblem.TOO_LARGE: gettext_noop("The provider's answer is too large."),
-    ChatProblem.NO_MODEL: gettext_noop(
-        "The model of this chat was removed, or you may no longer use it."
-    ),
-    ChatProblem.CANCELLED: gettext_noop("You cancelled this message."),
-    ChatProblem.LOST: gettext_noop("The request was lost. Send the message again."),
-    ChatProblem.TOO_MANY_STEPS: gettext_noop(
-        "The model kept calling tools without an answer, so it was stopped."
-    ),
-    ChatProblem.TOO_LONG: gettext_noop(
-        "This chat is too long for another request. Begin a new one."
-    ),
-    ChatProblem.TOKENS_USED_UP: gettext_noop(
-        "You have reached today's token limit for this model. It resets at 00:00 UTC."
-    ),
-    ChatProblem.TOO_MANY_TOOLS: gettext_noop(
-        "All your tools are more than this model takes at once, so nothing was sent."
-    ),
-}
-
-
-def describe_problem(reason: str) -> str:
-    """Return the reason in the reader's language; "" without one."""
-    return _(_WORDS[ChatProblem(reason)]) if reason in _WORDS else ""
-
 
 Purpose, State = ModelRequest.Purpose, ModelRequest.State
 MOST_BODY = 4_000_000  # characters of one request

@@ -21,11 +21,23 @@ from catalog.servers.net.guarded_requests import Bounds, FetchedDocument, post_b
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import unseal
 from discovery.advice.policies import count_tokens
-from discovery.advice.questions import leave_alone, put_answer, read_answer, read_question
-from discovery.chats._requests import ChatProblem
+from discovery.advice.questions import (
+    AdviceQuestion,
+    leave_alone,
+    put_answer,
+    read_answer,
+    read_question,
+)
+from discovery.chats.problems import ChatProblem
 from discovery.chats.providers.base import MalformedAnswerError, ModelAnswer, ModelQuestion
 from discovery.chats.providers.registry import APIS
-from discovery.models import AdvicePolicy, ChatMessage, ChatModel, ChatUse, ModelRequest
+from discovery.models import (
+    AdvicePolicy,
+    ChatMessage,
+    ChatModel,
+    ChatUse,
+    ModelRequest,
+)
 from discovery.models.chat import LONGEST
 
 State = ModelRequest.State
@@ -94,16 +106,25 @@ def answer_advice(digest: str) -> None:
     if policy is None or policy.used_today >= policy.daily_tokens:
         return
     model = policy.model
-    message = ModelQuestion(model.model_id, question.prompt, (), question.text, (), [])
     try:
-        body = write_json(APIS[model.provider].body(message)) if model.provider in APIS else ""
-        answer = ask_model(model, model.model_id, body, seconds=LONGEST / 1000)
+        answer = ask_question(model, question, seconds=LONGEST / 1000)
     except ModelFailedError as failed:
         leave_alone(policy)
         log.info("model gave no advice", model=model.pk, reason=failed.problem)
         return
     put_answer(digest, answer.text)
     count_tokens(policy, answer.tokens_read + answer.tokens_written)
+
+
+def ask_question(
+    model: ChatModel | None, question: AdviceQuestion, *, seconds: float
+) -> ModelAnswer:
+    """Ask a model a question without tools. Raises ModelFailedError."""
+    if model is None or model.provider not in APIS:
+        raise ModelFailedError(ChatProblem.NO_MODEL)
+    message = ModelQuestion(model.model_id, question.prompt, (), question.text, (), [])
+    body = write_json(APIS[model.provider].body(message))
+    return ask_model(model, model.model_id, body, seconds=seconds)
 
 
 def ask_model(model: ChatModel | None, model_id: str, body: str, *, seconds: float) -> ModelAnswer:

@@ -6,8 +6,8 @@ from django.db.models.functions import Now
 
 from acl.platform.jobs.rows import move, overdue, send_again
 from acl.platform.jobs.task_names import ANSWER_ADVICE, ASK_MODEL, SWEEP_CHATS
-from discovery.chats._requests import ChatProblem
 from discovery.chats.model_sender import answer_advice, send_request
+from discovery.chats.problems import ChatProblem
 from discovery.models import ModelRequest
 
 # The sweeper of chats: sends lost requests again, and gives up.

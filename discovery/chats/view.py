@@ -7,8 +7,8 @@ from hashlib import sha256
 
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
-from discovery.chats._requests import describe_problem
 from discovery.chats.apps import has_app
+from discovery.chats.problems import describe_problem
 from discovery.models import Call, Chat, ChatMessage, ModelRequest
 from discovery.prices.model import Price, list_prices, price_of
 

@@ -20,8 +20,9 @@ from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import KeyUsedError, NotFoundError, begin
 from discovery.calls.queries import find_own_call
 from discovery.calls.view import describe_call
-from discovery.chats._requests import ChatProblem, TooLongError, add_request, end_message
+from discovery.chats._requests import TooLongError, add_request, end_message
 from discovery.chats.chats import is_used_up
+from discovery.chats.problems import ChatProblem
 from discovery.chats.providers.base import MOST_CALLS, CallResult, Round
 from discovery.models import Call, ChatMessage, ChatModel, ModelRequest
 

@@ -177,15 +177,11 @@ def gains_by_level(
     strength = np.array([strengths[key] for key in keys])
     before = _rank_worths(strength)
     after = [
-        _rank_worths(strength + _column(keys, bonuses(votes, level)))
-        for level in range(len(LEVELS))
+        _rank_worths(strength + [gains.get(key, 0.0) for key in keys])
+        for gains in (bonuses(votes, level) for level in range(len(LEVELS)))
     ]
     table = np.stack(after, axis=1) - before[:, None]
     return {key: tuple(row.tolist()) for key, row in zip(keys, table, strict=True) if row.any()}
-
-
-def _column(keys: Sequence[int], values: Mapping[int, float]) -> npt.NDArray[np.float64]:
-    return np.array([values.get(key, 0.0) for key in keys])
 
 
 def _rank_worths(strengths: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -8,6 +8,7 @@ from discovery.models.chat import (
     ChatMessage,
     ChatModel,
     ChatUse,
+    ExampleRun,
     ModelPrice,
     ModelRequest,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "ChatModel",
     "ChatUse",
     "DayFigures",
+    "ExampleRun",
     "Experience",
     "FirstRun",
     "FlowMode",

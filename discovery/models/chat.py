@@ -17,6 +17,7 @@ from acl.platform.jobs.rows import JobRow
 from acl.platform.stored_json import StoredJSONField
 from acl.rights.caller_lookup import Caller
 from catalog.formats.secret_redaction import word_address
+from catalog.models import Integration
 from discovery.models.turn import Turn
 
 # Chat models that admins connect, and the tokens that people used of each on a day.
@@ -227,6 +228,46 @@ class ModelRequest(JobRow):
 
     def __str__(self) -> str:
         return f"{self.purpose} {self.step} {self.state}"
+
+
+# Questions for example requests of tools.
+
+
+class ExampleRun(JobRow):
+    """A chat model's example requests for tools of an integration, which await an admin.
+
+    The worker that goes out asks about one tool after the other; then it is measured how much
+    each tool's requests help to find it.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        MEASURING = "measuring"
+        ENDED = "ended"
+        FAILED = "failed"
+
+    UNDER_WAY = (State.QUEUED, State.RUNNING, State.MEASURING)
+
+    integration = models.OneToOneField(Integration, models.CASCADE, related_name="+")
+    model = models.ForeignKey(ChatModel, models.SET_NULL, null=True, related_name="+")
+    origin = models.CharField(max_length=LONGEST_NAME, help_text="The model's name.")
+    state = models.CharField(max_length=9, choices=State.choices, default=State.QUEUED)
+    tools = StoredJSONField(default=list, help_text="Keys of capabilities yet to be asked about.")
+    total = models.PositiveIntegerField(help_text="Tools to ask about, in all.")
+    proposals = StoredJSONField(
+        default=dict, help_text="By capability: texts, and how many find it before and after."
+    )
+    tokens = models.PositiveBigIntegerField(default=0, help_text="Read and written.")
+    reason = models.CharField(max_length=32, blank=True, help_text="Why it failed, for machines.")
+    detail = models.CharField(max_length=300, blank=True, help_text="The provider's own words.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.origin} about {self.total}: {self.state}"
 
 
 # Prices of models, as an admin has noted them.

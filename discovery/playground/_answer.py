@@ -16,7 +16,7 @@ from catalog.models import Capability
 from catalog.readiness.readiness import MendLink, ToolReadiness, mend_link
 from catalog.schemas.parameters import Parameter, list_parameters
 from discovery.advice.advised import select_advised
-from discovery.answer.tiers.options import TierOptions
+from discovery.answer.tiers.state import TierOptions
 from discovery.playground._callers import PlaygroundForm, describe_caller, find_other_caller
 from discovery.select.selection import Selected, Selection, SelectRequest
 from discovery.select.selector import select_capabilities

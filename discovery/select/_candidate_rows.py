@@ -32,6 +32,7 @@ from discovery.select.ranking.fusion import FEWEST_OF_SEVERAL
 from discovery.select.ranking.relation_gains import RankedRelation
 
 _facts_of = attrgetter(*COLUMNS)
+MOST_SCHEMAS = 1_000  # parsed ones that a process keeps, some 5 kB each
 
 
 class Candidate(NamedTuple):
@@ -74,12 +75,18 @@ class Candidate(NamedTuple):
     @property
     def input_schema(self) -> ReviewedSchema | None:
         """Return the JSON schema of the arguments."""
-        return ReviewedSchema(json.loads(self.schema)) if self.schema else None
+        return _parse_schema(self.schema) if self.schema else None
 
     @property
     def mend(self) -> MendLink | None:
         """Return the link that mends its readiness, or None."""
         return mend_link(self.readiness, integration=self.integration, full_name=self.full_name)
+
+
+@lru_cache(maxsize=MOST_SCHEMAS)
+def _parse_schema(text: str) -> ReviewedSchema:
+    """Parse a schema. The result is shared and must not be modified."""
+    return ReviewedSchema(json.loads(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,17 +218,18 @@ class CandidateQuery:
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of a statement that finds candidates."""
         vectors = [] if self.vectors is None else list(self.vectors)
-        parameters = {
-            **self.rights(),
-            **facts_parameters(),
-            "model": self.model,
+        return {
+            **self.parameters_of_rows(),
             "names": list(self.names),
             **{f"v{i}": _binary(Vector(vector)) for i, vector in enumerate(vectors)},
             **{f"t{i}": _binary(SparseVector(q, DIMENSIONS)) for i, q in enumerate(self.words)},
         }
-        if self.experiences:
-            parameters["h0"] = _binary(HalfVector(vectors[0]))
-            parameters["apart"] = list(self.apart)
+
+    def parameters_of_rows(self) -> dict[str, Any]:
+        """Return the parameters of a statement that reads candidates found by an index."""
+        parameters = {**self.rights(), **facts_parameters(), "model": self.model}
+        if self.experiences and self.vectors is not None:
+            parameters |= {"h0": _binary(HalfVector(self.vectors[0])), "apart": list(self.apart)}
         return parameters
 
     def rights(self) -> dict[str, Any]:

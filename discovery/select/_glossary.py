@@ -9,7 +9,7 @@ opened is an issue.
 import csv
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -64,6 +64,8 @@ _EVERYDAY = (
         "create a note to remember",
     ),
 )
+_WITHOUT_DIGITS = tuple(entry for entry in _EVERYDAY if entry[0] is not _SUM)
+_DIGIT = re.compile(r"\d")
 _FUNCTION_WORDS = """
 english: the a an is are was of to in on for and or i you it my me can what how with this that
   please do have at be from your
@@ -99,13 +101,20 @@ def add_english(texts: Sequence[str]) -> tuple[str, ...]:
     """Append English to the message and its clauses, to an English one for everyday words only."""
     language = language_of(texts[0]) if texts else ""
     if not language:
-        return tuple(map(_with_words_of_tools, texts))
-    return tuple(_with_english(text, language) for text in texts)
+        return tuple(_append(text, _words_of_tools(text)) for text in texts)
+    return tuple(_append(text, _english_of(text, language)) for text in texts)
 
 
-def _with_words_of_tools(text: str) -> str:
-    added = " ".join(words for phrase, words in _EVERYDAY if phrase.search(text))
+def _append(text: str, words: Iterable[str]) -> str:
+    added = " ".join(words)
     return f"{text} ({added})" if added else text
+
+
+@lru_cache(maxsize=8)  # a message is looked at twice
+def _words_of_tools(text: str) -> tuple[str, ...]:
+    # Without a digit there is no sum, and looking for one takes longer than for all others.
+    phrases = _EVERYDAY if _DIGIT.search(text) else _WITHOUT_DIGITS
+    return tuple(words for phrase, words in phrases if phrase.search(text))
 
 
 def tasks_in_words_of_tools(message: str) -> tuple[str, ...]:
@@ -115,15 +124,14 @@ def tasks_in_words_of_tools(message: str) -> tuple[str, ...]:
     """
     if language_of(message):
         return ()
-    return tuple(words for phrase, words in _EVERYDAY if " " in words and phrase.search(message))
+    return tuple(words for words in _words_of_tools(message) if " " in words)
 
 
-def _with_english(text: str, language: str) -> str:
+def _english_of(text: str, language: str) -> Iterable[str]:
     english, small = _glossary(language).english, _function_words()[language]
     words = [word for word in _WORD.findall(text.lower()) if word not in small]
     translations = (english.get(stem) for stem in _stems(language, words))
-    added = " ".join(dict.fromkeys(word for word in translations if word))
-    return f"{text} ({added})" if added else text
+    return dict.fromkeys(word for word in translations if word)
 
 
 def is_foreign(message: str) -> bool:
@@ -164,6 +172,7 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower().replace("'", " ").replace("\u2019", " "))
 
 
+@lru_cache(maxsize=8)  # the same one
 def language_of(message: str) -> str:
     """Detect the message's language by its function words and first word; "" for English."""
     # Quoted text may be in another language.

@@ -22,7 +22,13 @@ from acl.rights.version import version_sql
 from catalog.querysets import TABLES
 from catalog.readiness.facts import COLUMNS, facts_sql
 from catalog.search_index.cache import index_cache
-from catalog.search_index.rows import IS_CURRENT_SQL, SearchIndex, likeness_of_means, normalized
+from catalog.search_index.rows import (
+    IS_CURRENT_SQL,
+    Scores,
+    SearchIndex,
+    best_rows,
+    likeness_of_means,
+)
 from discovery.learning import memory
 from discovery.learning.memory import PastCall, VoteGains
 from discovery.select._candidate_rows import (
@@ -59,6 +65,8 @@ class _Draft:
     hits: frozenset[int]
     foremost: frozenset[int]
     around: frozenset[int]
+    worded: Scores  # of all rows, for the first text
+    likeness: Scores | None  # for each text, of the usable rows
     # For each server and text, the cosine of its usable tools' mean; None where it does not count.
     servers: npt.NDArray[np.float64] | None = None
 
@@ -96,7 +104,8 @@ def _draft(index: SearchIndex, usable: UsableRows, query: CandidateQuery) -> _Dr
     several = len(query.words) > 1
     most = NEAREST_OF_SEVERAL if several else NEAREST
     first = FOREMOST_OF_SEVERAL if several else FOREMOST
-    worded = index.worded(query.words[0], usable.rows, most)
+    scores = index.words.score(query.words[0])
+    worded = best_rows(scores, usable.rows, most, above=0.0)
     likeness = None if query.vectors is None else index.likeness(query.vectors, usable.rows)
     near = [] if likeness is None else index.nearest(likeness, usable.rows, most)
     servers = None
@@ -106,14 +115,14 @@ def _draft(index: SearchIndex, usable: UsableRows, query: CandidateQuery) -> _Dr
     named_rows = [row for row in rows if row is not None and usable.mask[row]]
     hits = frozenset((*worded, *near, *named_rows, *usable.always))
     if not query.use_graph:
-        return _Draft(hits, frozenset(), frozenset(), servers)
+        return _Draft(hits, frozenset(), frozenset(), scores, likeness, servers)
     foremost = frozenset((*named_rows, *worded[:first], *near[:first]))
     groups = query.caller.group_ids
     beside = (
         index.relations.beside(row, groups=groups, usable=usable.mask, most=BESIDE_EACH)
         for row in foremost
     )
-    return _Draft(hits, foremost, foremost.union(*beside), servers)
+    return _Draft(hits, foremost, foremost.union(*beside), scores, likeness, servers)
 
 
 def _read(
@@ -123,9 +132,10 @@ def _read(
     places = sorted(draft.hits | draft.around)
     ids = index.ids[places]
     definitions = use.definitions(ids.tolist())
-    parameters = query.parameters() | {
-        "ids": sent_ids(ids),
-        "kept": sent_ids(list(definitions)),
+    sent = sent_ids(ids)
+    parameters = query.parameters_of_rows() | {
+        "ids": sent,
+        "kept": sent if len(definitions) == len(ids) else sent_ids(list(definitions)),
         "usable": usable.sent if query.experiences else None,
         "rights_version": usable.version,
         **index.label._asdict(),
@@ -158,7 +168,7 @@ def _candidates(
             if calls[0]:
                 hits.add(row[_KEY])
                 experiences += map(PastCall, repeat(row[_KEY]), *calls)
-    candidates = _made(index, definitions, usable, query, rows)
+    candidates = _made(index, definitions, usable, draft, query, rows)
     hit_candidates = [candidate for candidate in candidates if candidate.pk in hits]
     outside = [candidate for candidate in candidates if candidate.pk not in hits]
     embedded = any(
@@ -181,20 +191,25 @@ def _made(
     index: SearchIndex,
     definitions: Mapping[int, Definition],
     usable: UsableRows,
+    draft: _Draft,
     query: CandidateQuery,
     rows: Sequence[tuple[Any, ...]],
 ) -> list[Candidate]:
     """Make candidates of kept definitions, what the rows say of each, and the index's scores."""
     keys = [row[_KEY] for row in rows]
     places = np.searchsorted(index.ids, keys)
-    words = np.stack([index.words.score(text)[places] for text in query.words], axis=1).tolist()
+    others = (index.words.score(text) for text in query.words[1:])
+    words = np.stack([scores[places] for scores in (draft.worded, *others)], axis=1).tolist()
     cosines: list[list[float | None]] = [[None] * query.vector_count] * len(rows)
-    if query.vectors is not None and len(rows):
-        likeness = (index.matrix[places] @ normalized(query.vectors).T).tolist()
-        embedded = index.embedded[places].tolist()
+    if draft.likeness is not None:
         cosines = [
             near if has else missing
-            for near, has, missing in zip(likeness, embedded, cosines, strict=True)
+            for near, has, missing in zip(
+                draft.likeness[:, places].T.tolist(),
+                index.embedded[places].tolist(),
+                cosines,
+                strict=True,
+            )
         ]
     asks_first = usable.asking[places].tolist()
     return [

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from catalog.lexical import words
 from catalog.models.relation import Kind
@@ -83,24 +83,30 @@ LONGEST_QUOTE = 60
 MIN_GAIN = 0.01
 
 
-# A message's words as written, each with its stems.
-MessageWords = tuple[tuple[str, frozenset[str]], ...]
+# A message's words as written, each with its place, by stem.
+MessageWords = dict[str, list[tuple[int, str]]]
 
 
 def message_words(message: str) -> MessageWords:
     """Return the message's words, each once."""
     bare = dict.fromkeys(word.strip(".,;:!?\"'()") for word in message.split())
-    return tuple((word, _stems(word)) for word in bare if word)
+    by_stem: MessageWords = {}
+    for place, word in enumerate(bare):
+        for stem in _stems(word):
+            by_stem.setdefault(stem, []).append((place, word))
+    return by_stem
 
 
-def reasons_for(item: Ranked, *, texts: Sequence[str], spoken: MessageWords) -> tuple[str, ...]:
+def reasons_for(
+    item: Ranked, *, texts: Sequence[str], spoken: MessageWords, language: str | None
+) -> tuple[str, ...]:
     """Return the reasons, strongest first; `texts` are the message and its clauses, `spoken` the
-    words of the message."""
+    words of the message, `language` the active one."""
     candidate = item.candidate
     reasons = [
         _("Named in the message") if item.exact_name else "",
-        _meaning(candidate, texts),
-        _shared_words(candidate, spoken),
+        _meaning(candidate, texts, language),
+        _shared_words(candidate, spoken, language),
         _("Used before for similar messages") if item.judged.used >= MIN_GAIN else "",
         _("Related to %(tool)s, which also matches") % {"tool": raised_by(item)}
         if raised_by(item)
@@ -148,7 +154,7 @@ def evidence_for(item: Ranked) -> dict[str, float]:
     return {kind: round(own_score * share, 4) for kind, share in shares.items() if share} | others
 
 
-def _meaning(candidate: Candidate, texts: Sequence[str]) -> str:
+def _meaning(candidate: Candidate, texts: Sequence[str], language: str | None) -> str:
     """Name the part of the message that the description matches, preferably a clause."""
     near = [
         (cosine, text) for cosine, text in zip(candidate.cosines, texts, strict=False) if cosine
@@ -156,7 +162,7 @@ def _meaning(candidate: Candidate, texts: Sequence[str]) -> str:
     if not near or max(near)[0] < MIN_COSINE:
         return ""
     nearest = max(near[1:] or near)
-    return _matches(get_language()) % {"text": _quoted(nearest[1])}
+    return _matches(language) % {"text": _quoted(nearest[1])}
 
 
 @lru_cache(maxsize=16)
@@ -165,16 +171,16 @@ def _matches(language: str | None) -> str:
     return _("Matches “%(text)s”")
 
 
-def _shared_words(candidate: Candidate, spoken: MessageWords) -> str:
+def _shared_words(candidate: Candidate, spoken: MessageWords, language: str | None) -> str:
     """Return the message's words that also occur in the name, description or tags."""
     if not candidate.words or candidate.words[0] <= 0:
         return ""
     fields = (candidate.action, candidate.integration, candidate.description, *candidate.tags)
-    stems_of_tool = _stems(" ".join(fields))
-    shared = [word for word, stems in spoken if not stems_of_tool.isdisjoint(stems)][:4]
+    stems = _stems(" ".join(fields)).intersection(spoken)
+    shared = sorted({word for stem in stems for word in spoken[stem]})[:4]
     if not shared:
         return ""
-    return _keywords(get_language(), len(shared)) % {"words": ", ".join(shared)}
+    return _keywords(language, len(shared)) % {"words": ", ".join(w for _, w in shared)}
 
 
 @lru_cache(maxsize=64)

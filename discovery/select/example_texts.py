@@ -17,7 +17,13 @@ from safetensors.numpy import save_file
 
 from acl.platform.redis_circuit import attempt
 from catalog.embedding.configured_embedder import answering_embedder
-from catalog.embedding.embedder import Embedder, EmbedderUnavailable, Vectors, normalize_rows
+from catalog.embedding.embedder import (
+    Embedder,
+    EmbedderUnavailable,
+    Vectors,
+    cosines_of,
+    normalize_rows,
+)
 from catalog.embedding.multilingual_embedder import multilingual_embedder
 from catalog.embedding.query_vectors import EmbeddedTexts
 from discovery.select._glossary import add_english, is_foreign
@@ -169,7 +175,7 @@ def read_abilities() -> list[str]:
 
 def nearness_to(abilities: Vectors, texts: Vectors) -> tuple[float, ...]:
     """Return each text's mean cosine with the nearest of the abilities."""
-    nearest = np.partition(texts @ abilities.T, -NEAREST, axis=1)[:, -NEAREST:]
+    nearest = np.partition(cosines_of(abilities, texts), -NEAREST, axis=1)[:, -NEAREST:]
     return tuple(map(float, nearest.mean(axis=1)))
 
 

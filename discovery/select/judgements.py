@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from safetensors import safe_open
 
-from catalog.embedding.embedder import Vectors
+from catalog.embedding.embedder import Vectors, cosines_of
 from catalog.embedding.query_vectors import EmbeddedTexts
 from discovery.select.example_texts import PerModel, read_examples
 
@@ -87,6 +87,10 @@ def is_small_talk(
     `embedded` has the message and its clauses; without it the words decide. A message that
     `goes_on` is a follow-up: its score includes an earlier message, so the score is ignored.
     """
+    # A clause can only lower the chance, and mostly the message as a whole is too low already.
+    whole = embedded and replace(embedded, vectors=embedded.vectors[:1])
+    if chance_of_small_talk(message, whole) < LIKELY:
+        return False
     chance = chance_of_small_talk(message, embedded)
     if goes_on:
         return chance >= LIKELY_AFTER_REQUEST
@@ -125,17 +129,16 @@ class _Classifier:
     @classmethod
     def by(cls, vectors: Vectors, kinds: Doubles) -> "_Classifier":
         exact = vectors.astype(np.float64)  # float32 is too coarse for the solver
-        likeness = _likeness(exact, exact) + SOFTNESS * np.eye(len(exact))
+        likeness = _likeness(exact @ exact.T) + SOFTNESS * np.eye(len(exact))
         return cls(vectors, np.asarray(np.linalg.solve(likeness, kinds), dtype=np.float64))
 
     def chance(self, vectors: Vectors) -> float:
-        votes = _likeness(vectors, self.examples) @ self.weights
+        votes = _likeness(cosines_of(self.examples, vectors)) @ self.weights
         return float(np.clip((1 + votes.min()) / 2, 0, 1))
 
 
-def _likeness(some: Vectors | Doubles, others: Vectors | Doubles) -> Doubles:
-    cosines = (some @ others.T).astype(np.float64)
-    return np.asarray(np.exp(SHARPNESS * (cosines - 1)), dtype=np.float64)
+def _likeness(cosines: Vectors | Doubles) -> Doubles:
+    return np.asarray(np.exp(SHARPNESS * (cosines.astype(np.float64) - 1)), dtype=np.float64)
 
 
 def _classifier(vectors: Sequence[Vectors]) -> _Classifier:

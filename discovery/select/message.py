@@ -254,7 +254,7 @@ def _starts_with_verb(text: str, at: int = 0) -> bool:
 
 def _is_task(clause: str) -> bool:
     needed = FEWEST_WORDS_AFTER_VERB if _starts_with_verb(clause) else FEWEST_WORDS
-    return len(set(lexical.words(clause))) >= needed
+    return len(lexical.query_vector(clause)) >= needed  # which is looked up again later
 
 
 def _merge_shortest(clauses: list[str]) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import structlog
 from django.conf import settings
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from acl.platform.redis_circuit import redis_circuit
 from acl.rights.caller_lookup import Caller
@@ -71,7 +71,8 @@ def select_capabilities(request: SelectRequest, *, order: Order | None = None) -
     """
     watch = _Stopwatch()
     message = shorten(request.message, settings.PEGBOARD_MAX_MESSAGE_CHARACTERS)
-    request = replace(request, message=message)
+    if message != request.message:
+        request = replace(request, message=message)
     reading = read(message, request.history, request.steps)
     texts = reading.texts
     embedded, problem = _embed(reading)
@@ -107,9 +108,13 @@ def select_capabilities(request: SelectRequest, *, order: Order | None = None) -
     watch.lap("rendering")
     degraded = _degradations(problem, candidates)
     fit = "nothing_fits" if fit == "fits" and not _fitting(selected, least) else fit
-    selection = replace(
-        _answer(ranked, selected, candidates, degraded, fit),
+    selection = _answer(
+        ranked,
+        selected,
+        candidates,
+        fit,
         direct=find_direct(message, ranked, selected, candidates) if fit == "fits" else None,
+        degraded=degraded,
         noted=noted,
         workings=Workings(texts, reading.own > 0, ranked, placed, worth),
     )
@@ -211,7 +216,7 @@ def _fit(
 
     A message whose kind is `learned` is what was called for it, unless it is mere politeness.
     """
-    best = max((item.judged.score for item in ranked), default=0.0)
+    best = ranked[0].judged.score if ranked else 0.0
     if learned and not is_polite(request.message):
         return "fits"
     if _is_small_talk(request, reading, embedded, ranked):
@@ -247,8 +252,8 @@ def _explain_all(
     placed: Placed, needed: Sequence[Needed], texts: Sequence[str]
 ) -> tuple[Selected, ...]:
     """Explain the selected capabilities, best first."""
-    spoken = message_words(texts[0])
-    selected = [_explain(item, twins, texts, spoken) for item, twins in placed]
+    spoken, language = message_words(texts[0]), get_language()
+    selected = [_explain(item, twins, texts, spoken, language) for item, twins in placed]
     selected += [_explain_needed(item) for item in needed]
     return tuple(sorted(selected, key=lambda item: (not item.readiness.is_offered, -item.score)))
 
@@ -266,12 +271,16 @@ def _tell_approvers(selected: Sequence[Selected], caller: Caller) -> tuple[Selec
 
 
 def _explain(
-    item: Ranked, twins: Sequence[Ranked], texts: Sequence[str], spoken: MessageWords
+    item: Ranked,
+    twins: Sequence[Ranked],
+    texts: Sequence[str],
+    spoken: MessageWords,
+    language: str | None,
 ) -> Selected:
     return _selected(
         item.candidate,
         score=item.score,
-        reasons=reasons_for(item, texts=texts, spoken=spoken),
+        reasons=reasons_for(item, texts=texts, spoken=spoken, language=language),
         evidence=evidence_for(item),
         alternatives=tuple(twin.candidate.full_name for twin in twins),
         raised_by=raised_by(item),
@@ -303,8 +312,8 @@ def _answer(
     ranked: Sequence[Ranked],
     selected: tuple[Selected, ...],
     candidates: Candidates,
-    degraded: tuple[str, ...],
     fit: Fit,
+    **more: Any,
 ) -> Selection:
     excluded = candidates.usable - len(selected)
     return Selection(
@@ -313,8 +322,6 @@ def _answer(
         excluded_count=excluded,
         reason=_summary(selected, excluded, fit),
         discovery_suggested=excluded > 0,
-        direct=None,
-        degraded=degraded,
         tokens_all=candidates.tokens,
         tokens_selected=sum(item.tokens for item in selected),
         timings={},
@@ -323,6 +330,7 @@ def _answer(
         question=_("What exactly do you mean, and what should I do with it?")
         if fit == "needs_clarification"
         else "",
+        **more,
     )
 
 

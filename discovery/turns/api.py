@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from acl.actor.chain import note_subject
 from acl.models import ApiKey
 from acl.platform.answer_model import write_answer
-from acl.web.api_views import with_defaults
+from acl.web.api_views import SelectionRenderer, with_defaults
 from acl.web.problems import CONTENT_TYPE, Conflict
 from acl.web.request_callers import administers_all, note_look, principal_of
 from acl.web.serializers import ProblemSerializer, StrictSerializer
@@ -185,6 +185,7 @@ class PlanView(APIView):
     """The turn planner."""
 
     required_scope = ApiKey.Scope.SELECT
+    renderer_classes = (SelectionRenderer,)
 
     @extend_schema(
         operation_id="plan",

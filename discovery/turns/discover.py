@@ -26,8 +26,14 @@ from discovery.answer.tiers.matches import (
     write_details,
     write_lines,
 )
-from discovery.answer.tiers.options import TierOptions
-from discovery.answer.tiers.state import Category, Summary, categories_at, read_state, write_summary
+from discovery.answer.tiers.state import (
+    Category,
+    Summary,
+    TierOptions,
+    categories_at,
+    read_state,
+    write_summary,
+)
 from discovery.select.helping_offers import HelpOffer
 from discovery.select.ranking.thresholds import Fit
 from discovery.select.selection import Selection, SelectRequest

@@ -14,7 +14,12 @@ from rest_framework.views import APIView
 from acl.models import ApiKey
 from acl.models.application import LONGEST_NAME
 from acl.platform.answer_model import write_answer
-from acl.web.api_views import CONVERSATION, take_caller_names, with_defaults
+from acl.web.api_views import (
+    CONVERSATION,
+    SelectionRenderer,
+    take_caller_names,
+    with_defaults,
+)
 from acl.web.request_callers import caller_of
 from acl.web.serializers import (
     Flag,
@@ -31,7 +36,7 @@ from discovery.answer.formats.registry import FORMATS, NO_TOOLS, SEARCHING
 from discovery.answer.injection import inject, write_found
 from discovery.answer.modes import WANTED_MODES
 from discovery.answer.selection import SelectAnswer, answer_selection
-from discovery.answer.tiers.options import TierOptions
+from discovery.answer.tiers.state import TierOptions
 from discovery.select.selection import SelectRequest, observe_selection
 from discovery.turns.discover import DiscoverAnswer, answer_discovery, discover
 from discovery.turns.records import select_for_turn
@@ -152,7 +157,7 @@ class SelectInModeRequestSerializer(RoomSerializer, SelectRequestSerializer):
 SelectionInModeSerializer = serializer_for(SelectAnswer)
 
 
-def build_message_request(request: Request, body: dict[str, Any]) -> SelectRequest:
+def build_message_request(request: Request, body: dict[str, Any], **more: Any) -> SelectRequest:
     """Convert a validated `MessageSerializer`, for a caller that the request may act for."""
     caller = caller_of(request, **take_caller_names({**body}))
     return SelectRequest(
@@ -163,13 +168,15 @@ def build_message_request(request: Request, body: dict[str, Any]) -> SelectReque
         kind=body["kind"],
         use_graph=body["use_graph"],
         client_executes=body["client_executes"],
+        **more,
     )
 
 
 def build_selection_request(request: Request, body: dict[str, Any]) -> SelectRequest:
     """Convert a validated `SelectRequestSerializer`."""
-    return replace(
-        build_message_request(request, body),
+    return build_message_request(
+        request,
+        body,
         max_tools=body.get("max_tools", settings.PEGBOARD_MAX_TOOLS),
         only_available=body["only_available"],
         only_connected=body["only_available"],
@@ -189,6 +196,7 @@ class SelectView(APIView):
     """The selector."""
 
     required_scope = ApiKey.Scope.SELECT
+    renderer_classes = (SelectionRenderer,)
 
     @extend_schema(
         operation_id="select",
@@ -269,6 +277,7 @@ class DiscoverView(APIView):
     """Discovery in tiers."""
 
     required_scope = ApiKey.Scope.DISCOVER
+    renderer_classes = (SelectionRenderer,)
 
     @extend_schema(
         operation_id="discover",

@@ -1,5 +1,6 @@
 """Commands, links and pages of READMEs as the configuration that they would write. Pure."""
 
+import html
 import re
 import shlex
 from base64 import b64decode
@@ -10,8 +11,8 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from catalog.formats.files import RefusedError
-from catalog.formats.launches import program_of
-from catalog.formats.loose_text import parse_json_with_comments
+from catalog.formats.launches import program_of, split_line, with_scheme
+from catalog.formats.loose_text import STRAIGHT_QUOTES, parse_json_with_comments
 from catalog.formats.readers.mcp_json import is_server
 
 # Addresses as they stand in a text: in brackets, in quotes, behind a word, without their scheme.
@@ -20,12 +21,6 @@ _WRAPPED = re.compile(
     r"\A(?:\[[^\]\n]{0,200}\]\((.+)\)|<(.+)>|[\"'\u201c\u2018](.+)[\"'\u201d\u2019])\Z"
 )
 _LABEL = re.compile(r"\A(?:[A-Za-z]{1,20} ){0,3}[A-Za-z]{1,20}: +(?=https?://)", re.IGNORECASE)
-_HOST = r"[a-z0-9](?:[a-z0-9-]{0,62}\.)+[a-z]{2,24}"
-_WITHOUT_SCHEME = re.compile(
-    rf"(?:{_HOST}(?=[:/])|localhost|(?:\d{{1,3}}\.){{3}}\d{{1,3}})(?::\d{{1,5}})?(?:/\S*)?",
-    re.IGNORECASE,
-)
-_LOCAL = re.compile(r"localhost|127\.|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.")
 _IMAGE = re.compile(
     r"(?:(?:ghcr|docker|quay|gcr|lscr)\.io|mcr\.microsoft\.com|public\.ecr\.aws|registry\.[\w.-]+"
     r"|[\w-]+\.azurecr\.io|[\w-]+\.pkg\.dev)/[\w./-]+(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?"
@@ -47,16 +42,14 @@ _PAGES = (
 
 def plain_address(text: str) -> str:
     """Return the address in a text that has no more than that; the text itself otherwise."""
-    plain = text
+    plain = html.unescape(text) if "&amp;" in text else text
     for _ in range(3):
         match = _WRAPPED.match(plain)
         inner = next(filter(None, match.groups()), plain) if match else plain
         plain = _LABEL.sub("", inner).strip().rstrip(",;")
     if _WEB.fullmatch(plain):
         return plain.rstrip(".")
-    if not _WITHOUT_SCHEME.fullmatch(plain) or _IMAGE.fullmatch(plain):
-        return text
-    return f"{'http' if _LOCAL.match(plain) else 'https'}://{plain}"
+    return ("" if _IMAGE.fullmatch(plain) else with_scheme(plain)) or text
 
 
 def launch_of(text: str) -> list[str]:
@@ -106,7 +99,15 @@ _AROUND = re.compile(
     r"(?!(?:run|tool|x|exec|dlx) )[^\n]*|(?:claude|codex|gemini) mcp (?:list|get|login)\b[^\n]*"
     r"|claude|codex"
 )
+_WINDOWS_PATH = re.compile(r"(?:^|[\s\"=])[A-Za-z]:\\\w")
 _MOST_LINES = 40
+_INDEX_CLIENTS = frozenset({"npm", "pnpm", "yarn", "pip", "pip3", "uv", "poetry", "pdm"})
+# What word processors make of hyphens.
+_DASH = re.compile(r"(?<=\s)[\u2013\u2014](?=(\w)(\w?))")
+
+
+def _dashes(match: re.Match[str]) -> str:
+    return "--" if match[2] else "-"
 
 
 def split_commands(text: str) -> list[list[str]]:
@@ -115,7 +116,8 @@ def split_commands(text: str) -> list[list[str]]:
     A line that ends with a backslash goes on, and so does one within quotes. Variables that are
     exported belong to what follows.
     """
-    joined = re.sub(r"(?<![ \t])[ \t]*+[\\^`][ \t]*+\r?\n\s*+", " ", text)
+    joined = re.sub(r"(?<![ \t])[ \t]*+[\\^`][ \t]*+\r?\n\s*+", " ", _DASH.sub(_dashes, text))
+    joined = joined.translate(STRAIGHT_QUOTES)
     commands: list[list[str]] = []
     exported: list[str] = []
     waiting = ""
@@ -123,15 +125,17 @@ def split_commands(text: str) -> list[list[str]]:
         waiting = (
             f"{waiting}\n{line}" if waiting else _PROMPT.sub("", _COMMENT.sub("", line).strip())
         )
+        is_windows = _WINDOWS_PATH.search(waiting) is not None
         try:
-            words = shlex.split(waiting)
+            words = shlex.split(waiting.replace("\\", "\\\\") if is_windows else waiting)
         except ValueError:
             continue
         waiting = ""
-        if words[:1] == ["export"]:
-            exported += words[1:]
-        elif words:
-            commands.append([*exported, *words])
+        of_line, variables = split_line(words)
+        exported += variables
+        # What is installed first is the package; its program says no more.
+        of_line = of_line[:1] if of_line and of_line[0][0] in _INDEX_CLIENTS else of_line
+        commands += ([*exported, *command] for command in of_line)
     telling = [words for words in commands if not _AROUND.fullmatch(" ".join(words))]
     return (telling or commands) if len(commands) <= _MOST_LINES else []
 
@@ -147,15 +151,17 @@ def read_client_command(
     if "--add-mcp" in words:
         value = parse(words[words.index("--add-mcp") + 1]) if words[-1] != "--add-mcp" else None
         return (str(value.get("name") or ""), value) if isinstance(value, dict) else None
-    if len(words) < 4 or words[1] != "mcp" or words[2] not in ("add", "add-json"):
+    if len(words) < 4 or words[1] != "mcp" or words[2] not in ("add", "add-json", "set"):
         return None
     names, server, command = _read_options(words[3:])
     names = [server.pop("name"), *names] if "name" in server else names
     name, rest = (names[0] if names else ""), names[1:]
     if "args" in server:
         text = server["args"]
-        server["args"] = parse(text) if text.startswith("[") else text.split(",")
-    if words[2] == "add-json":
+        server["args"] = (
+            parse(text) if text.startswith("[") else text.split("," if "," in text else None)
+        )
+    if words[2] != "add":
         value = parse(rest[0]) if rest else None
         return (name, value) if isinstance(value, dict) else None
     if command:
@@ -181,12 +187,15 @@ def _other_command(words: Sequence[str]) -> tuple[str, Server] | None:
             if option in ("-H", "--header") and not value.lower().startswith(("content-", "accept"))
         ]
         return ("", {"url": address, "headers": headers}) if is_server_there else None
-    if (
-        address
-        and program in ("npx", "bunx", "pnpx")
-        and any(map(_INSTALLER.fullmatch, words[1:4]))
-    ):
-        return "", {"url": address}
+    installer = next((at for at, word in enumerate(words[:4]) if _INSTALLER.fullmatch(word)), 0)
+    if installer and program in ("npx", "bunx", "pnpx"):
+        names, server, _ = _read_options(words[installer + 1 :])
+        target = server.pop("url", "") or next(iter(names), "")
+        name = server.pop("name", "")
+        if _WEB.fullmatch(target):
+            return name, {**server, "url": target}
+        command = target if " " in target else f"npx -y {target}"
+        return (name, {**server, "command": command}) if target else None
     for option, value in pairwise(words) if program == "goose" else ():
         if option in ("--with-extension", "--with-builtin"):
             return "", {"command": value}
@@ -204,7 +213,7 @@ def read_link(text: str) -> tuple[str, Server] | None:
         whole = _packed(unquote(link.query))
         if isinstance(whole, dict) and is_server(whole):
             return str(whole.get("name") or ""), whole
-        if linked := _named_server(link.scheme, dict(parse_qsl(link.query))):
+        if linked := _named_server(link.scheme, parse_qsl(link.query)):
             return linked
         # What is within another link begins anew: `…/redirect?url=vscode:mcp/install?{…}`.
         inner = _INNER.search(text)
@@ -215,24 +224,32 @@ def read_link(text: str) -> tuple[str, Server] | None:
     return None
 
 
-def _named_server(scheme: str, values: dict[str, str]) -> tuple[str, Server] | None:
-    """Return what the values of a link name; a page of the web needs a packed configuration."""
+def _named_server(scheme: str, pairs: list[tuple[str, str]]) -> tuple[str, Server] | None:
+    """Return what the values of a link name; a page of the web needs a packed configuration, or the
+    address of a server for a connector."""
+    values = dict(pairs)
     name = values.get("name") or values.get("id") or ""
-    for key in ("config", "mcp", "server"):
+    for key in ("config", "mcp", "server", "servers"):
         packed = _packed(values.get(key, ""))
         if not isinstance(packed, dict):
             continue
-        if not is_server(packed) and len(packed) == 1:
+        while isinstance(packed, dict) and not is_server(packed) and len(packed) == 1:
             [(key, packed)] = packed.items()
-            name = name or key
+            name = name if name or key == "mcpServers" else key
         return (name, packed) if is_server(packed) else None
     if scheme in ("http", "https"):
-        return None
+        is_connector = "connector" in "".join(values.values())
+        address = values.get("url", "") if is_connector else ""
+        return (name, {"url": address}) if _WEB.fullmatch(address) else None
     server: Server = {"type": values.get("type", ""), "description": values.get("description", "")}
     if _WEB.fullmatch(values.get("url", "")):
         return name, {**server, "url": values["url"]}
     program = values.get("cmd") or values.get("command")
-    return (name, {**server, "command": program}) if program else None
+    arguments = [value for key, value in pairs if key == "arg"]
+    # Each with a description in the place of a value.
+    variables = [value.partition("=")[0] for key, value in pairs if key == "env"]
+    launch = {"command": program, "args": arguments, "env": variables}
+    return (name, {**server, **launch}) if program else None
 
 
 def _read_options(words: Sequence[str]) -> tuple[list[str], Server, list[str]]:
@@ -269,6 +286,7 @@ def _packed(text: str) -> Any:
     try:
         padded = text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4)
         candidates.append(b64decode(padded, validate=True).decode())
+        candidates.append(unquote(candidates[-1]))
     except (NotBase64Error, ValueError):
         pass
     for candidate in candidates:

@@ -11,10 +11,12 @@ from django.utils.translation import gettext_lazy
 
 from catalog.formats import skill
 from catalog.formats.descriptors import Defect, IntegrationDescriptor
+from catalog.formats.entry import plain_key
 from catalog.formats.files import DEFAULT_LIMITS, RefusedError
 from catalog.formats.launches import Launch, program_of
 from catalog.formats.loader import load_value
-from catalog.formats.loose_text import looks_structured, parse_loose, unwrap
+from catalog.formats.loose_text import fenced_blocks, looks_structured, parse_loose, unwrap
+from catalog.formats.names import slug_for
 from catalog.formats.openapi.api_document import join_pasted, looks_like_document
 from catalog.formats.package_names import NotAPackageError, parse_package
 from catalog.formats.readers.mcp_json import is_server
@@ -105,6 +107,7 @@ _INSTALLERS = {
 _INDEXES = {"pypi": "uvx", "npm": "npx"}
 
 
+_BESIDE_CONFIGURATION = "is no configuration, and is not read beside one"
 _NOT_RECOGNISED = gettext_lazy(
     "Pegboard does not recognise this. Paste an address, a package name, a command "
     "that begins with uvx, npx or docker run, a client's JSON, an OpenAPI document, or a SKILL.md."
@@ -137,6 +140,8 @@ def recognise(text: str, *, name: str = "", index: str = "") -> Recognised:
     """Return what a pasted text is. `index` says where a bare package name is meant."""
     if len(text) <= LONGEST_DOCUMENT and (joined := join_pasted(text)) != text:
         return Recognised(document=joined)
+    if len(blocks := fenced_blocks(text)) > 1:
+        return _read_blocks(blocks, name, index)
     text = unwrap(text)
     if looks_like_document(text):
         if len(text) > LONGEST_DOCUMENT:
@@ -151,6 +156,23 @@ def recognise(text: str, *, name: str = "", index: str = "") -> Recognised:
         return _read_command(launched, name, index)
     if address == text and looks_structured(text):
         return _read_configuration(text, name)
+    try:
+        return _read_line(text, address, name, index)
+    except WhichIndexError:
+        raise
+    except NotRecognisedError as problem:
+        # A configuration may stand in words: of a file, of a program, or of a chat.
+        configuration = text[text.find("{") : text.rfind("}") + 1]
+        if not configuration.startswith("{"):
+            raise
+        try:
+            return _read_configuration(configuration, name)
+        except NotRecognisedError:
+            raise problem from None
+
+
+def _read_line(text: str, address: str, name: str, index: str) -> Recognised:
+    """Read a link, an address, a command, or a block of commands."""
     if len(text) > LONGEST_TEXT:
         raise NotRecognisedError(_("This is too long for an address or a command."))
     if linked := read_link(address):
@@ -161,6 +183,40 @@ def recognise(text: str, *, name: str = "", index: str = "") -> Recognised:
     if len(commands) > 1:
         return _read_commands(commands, name, index)
     return _read_command(commands[0] if commands else [], name, index)
+
+
+def _read_blocks(blocks: list[str], name: str, index: str) -> Recognised:
+    """Read the blocks of a README: each server once, and what is no server is left out.
+
+    Beside a configuration, the commands of other blocks are other ways to the same.
+    """
+    servers: dict[tuple[str, ...], IntegrationDescriptor] = {}
+    left_out: list[Defect] = []
+    problem = NotRecognisedError(_NOT_RECOGNISED)
+    structured = [block for block in blocks if looks_structured(block)]
+    for number, block in enumerate(blocks, 1):
+        try:
+            if structured and block not in structured:
+                left_out.append(Defect("pasted", f"block {number}", _BESIDE_CONFIGURATION))
+                continue
+            recognised = recognise(block, index=index)
+            if recognised.document or recognised.skill:
+                return recognised
+            if recognised.address:
+                recognised = _load_server("", {"url": recognised.address}, "")
+        except NotRecognisedError as refused:
+            problem = refused
+            left_out.append(Defect("pasted", f"block {number}", str(refused)))
+            continue
+        for server in recognised.servers:
+            servers.setdefault((server.endpoint, *server.command), server)
+        left_out += recognised.left_out
+    if not servers:
+        raise problem
+    if name and len(servers) == 1:
+        [server] = servers.values()
+        servers = {(): replace(server, slug=slug_for(name), title=name)}
+    return Recognised(servers=tuple(servers.values()), left_out=tuple(dict.fromkeys(left_out)))
 
 
 def is_package(descriptor: IntegrationDescriptor) -> bool:
@@ -176,9 +232,16 @@ def _read_configuration(text: str, name: str) -> Recognised:
     if len(text) > LONGEST_CONFIGURATION:
         raise NotRecognisedError(_("This is too long for a configuration."))
     text = text if text[0] != '"' else f"{{{text.rstrip(',')}}}"
-    value = _parse(text)
+    try:
+        value = _parse(text)
+    except NotRecognisedError:
+        # Several objects, one after the other.
+        if len(parts := re.split(r"(?<=\})\s{1,100}(?=\{)", text)) == 1:
+            raise
+        return _read_blocks(parts, name, "")
     if isinstance(value, dict) and is_server(value) and "transport" not in value:
-        return _load_server(str(value.get("name") or ""), value, name)
+        own_name = next((text for key, text in value.items() if plain_key(str(key)) == "name"), "")
+        return _load_server(str(own_name or ""), value, name)
     return _load(value, name, text)
 
 
@@ -194,7 +257,9 @@ def _load_server(server_name: str, server: dict[str, Any], name: str) -> Recogni
     chosen = name or server_name
     inputs = server.get("inputs")
     around = {"inputs": inputs} if isinstance(inputs, list) else {}
-    inner = {key: value for key, value in server.items() if key not in ("inputs", "name")}
+    inner = {
+        key: value for key, value in server.items() if plain_key(str(key)) not in ("inputs", "name")
+    }
     if chosen:
         return _load({**around, "mcpServers": {chosen: inner}}, name)
     return _load({**around, "mcpServers": [inner]}, name)
@@ -243,6 +308,8 @@ def _as_launch(words: list[str], index: str) -> list[str]:
     verbs = [
         verb for at, verb in enumerate(verbs) if at != 1 or verb not in ("tool", "pip", "global")
     ]
+    if verbs[:2] == ["go", "install"]:
+        return ["go", "run", *verbs[2:]]
     if len(verbs) > 2 and verbs[0] in _INSTALLERS and verbs[1] in ("install", "i", "add"):
         packages = [word for word in verbs[2:] if not word.startswith("-")]
         return [_INSTALLERS[verbs[0]], *packages[:1]]

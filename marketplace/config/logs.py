@@ -8,6 +8,7 @@ from typing import Any
 import structlog
 from gunicorn.glogging import Logger
 
+from acl.actor.chain import current_context
 from catalog.formats.secret_redaction import word_addresses
 
 # Characters that terminals or line readers act on: C0, C1, and Unicode line separators.
@@ -17,6 +18,14 @@ _TRACEBACKS = {"exception", "stack"}
 LONGEST_TEXT = 8_000
 # These loggers have handlers of their own, which escape nothing.
 _HANDED_ON = ("gunicorn.access", "gunicorn.error")
+
+
+def add_request_id(
+    _: Any, __: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """Add the id of the request that is being answered."""
+    request_id = current_context().request_id
+    return {"request_id": request_id, **event} if request_id else event
 
 
 def escape_texts(_: Any, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
@@ -59,7 +68,7 @@ def _shorten(text: str) -> str:
 def logging_config(level: str, style: str) -> dict[str, Any]:
     """Return the dictConfig: standard loggers, rendered by structlog."""
     shared: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,
+        add_request_id,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

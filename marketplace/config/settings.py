@@ -133,6 +133,7 @@ PEGBOARD_OAUTH_DAYS: int = _env["PEGBOARD_OAUTH_DAYS"]
 PEGBOARD_RESULT_BYTES: int = _env["PEGBOARD_RESULT_BYTES"]
 PEGBOARD_CALL_DAYS: int = _env["PEGBOARD_CALL_DAYS"]
 PEGBOARD_ADVICE: bool = _env["PEGBOARD_ADVICE"]
+PEGBOARD_EXAMPLE_REQUESTS: bool = _env["PEGBOARD_EXAMPLE_REQUESTS"]
 PEGBOARD_TURN_DAYS: int = _env["PEGBOARD_TURN_DAYS"]
 PEGBOARD_MESSAGE_DAYS: int = _env["PEGBOARD_MESSAGE_DAYS"]
 PEGBOARD_DELIVERY_DAYS: int = _env["PEGBOARD_DELIVERY_DAYS"]
@@ -204,7 +205,6 @@ INSTALLED_APPS = [
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
     "axes",
-    "csp",
     "django_htmx",
     "template_partials",
     "rest_framework",
@@ -223,8 +223,7 @@ MIDDLEWARE = [
     "marketplace.config.health.MetricsMiddleware",
     "marketplace.operate._pause.PauseMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "csp.middleware.CSPMiddleware",  # before the static files: an image opened alone is a page, too
-    "acl.web._admin_site.AdminPolicyMiddleware",
+    "acl.web.frame.PolicyMiddleware",  # before static files: an image alone is a page, too
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "acl.web.problems.LanguageMiddleware",
@@ -352,6 +351,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep-calls": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_CALLS),
     "sweep-requests": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_REQUESTS),
     "sweep-chats": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_CHATS),
+    "sweep-examples": _every(300, task_names.SWEEP_EXAMPLES),
     "renew-tokens": _every(60, task_names.RENEW_TOKENS),
     "sweep-sign-ins": _every(PEGBOARD_SWEEP_SECONDS, task_names.SWEEP_SIGN_INS),
     "sweep-revocations": _every(300, task_names.SWEEP_REVOCATIONS),
@@ -466,7 +466,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "ENUM_NAME_OVERRIDES": {  # the same field means a kind in an answer, and any kind in a question
         "Kind": "catalog.models.Capability.Kind",
-        "RuntimeKind": "catalog.formats.runtime.RUNTIME_KINDS",
+        "RuntimeKind": "catalog.runtime.service.RUNTIME_KINDS",
         "WantedKind": "catalog.capabilities.lookup_api.KINDS",
         "Detail": "catalog.capabilities.detail_levels.DETAILS",
         "Scope": "acl.models.ApiKey.Scope",
@@ -501,16 +501,14 @@ SPECTACULAR_SETTINGS = {
 }
 
 CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": ["'self'"],
-        "script-src": ["'self'"],
-        "style-src": ["'self'"],
-        "img-src": ["'self'", "data:"],
-        "frame-ancestors": ["'none'"],
-        "base-uri": ["'none'"],
-        "form-action": ["'self'"],
-        "object-src": ["'none'"],
-    }
+    "default-src": "'self'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self' data:",
+    "frame-ancestors": "'none'",
+    "base-uri": "'none'",
+    "form-action": "'self'",
+    "object-src": "'none'",
 }
 
 STATIC_URL = "static/"

@@ -698,6 +698,12 @@ SETTINGS = (
         "groups then sends the model its message, and waits as long as the policy says.",
     ),
     Setting(
+        "PEGBOARD_EXAMPLE_REQUESTS",
+        True,
+        "Find tools by the example requests that admins gave them, too, and let admins ask a chat "
+        "model for some. After a change run `manage.py rebuild_catalog`.",
+    ),
+    Setting(
         "PEGBOARD_TURN_DAYS",
         400,
         "Days that turns and their outcomes are kept; their sums stay. 0 keeps them for ever.",

@@ -15,9 +15,10 @@ from acl.audit.recorder import record
 from acl.platform.jobs.task_names import CLEAN_UP_INSTALLATIONS, send_on_commit
 from catalog.formats.descriptors import IntegrationDescriptor, from_columns
 from catalog.formats.names import slug_for
-from catalog.models import Integration
+from catalog.models import Integration, ServerProposal
 from catalog.models.integration import ReviewState
 from catalog.servers.net.address_check import AllowedHosts, check_address
+from catalog.servers.proposals import answer_proposal
 from marketplace.installs._idempotency import find_earlier, request_digest
 from marketplace.installs.confirmation import (
     ConnectionLine,
@@ -32,6 +33,7 @@ from marketplace.installs.requests import (
     begin_update,
     check_program,
     check_target,
+    start_install,
 )
 from marketplace.installs.state import from_json, lock_installed
 from marketplace.installs.store_step import tools_digest
@@ -284,3 +286,35 @@ __all__ = [
     "uninstall",
     "update_from",
 ]
+
+
+# Servers that people propose, installed once an admin approves them.
+
+
+@transaction.atomic
+def install_proposed(
+    *, by: User, proposal: ServerProposal, for_group: bool, note: str = ""
+) -> Installation:
+    """Approve the proposal and start its installation, for the requesting group or without a grant.
+
+    Raises AnsweredError, AlreadyInstalledError and EndpointNotAllowedError, with nothing changed.
+    """
+    answer_proposal(by=by, proposal=proposal, approve=True, note=note)
+    return start_install(
+        by=by,
+        descriptor=descriptor_of(proposal),
+        groups=[proposal.group] if for_group else [],
+    )
+
+
+def descriptor_of(proposal: ServerProposal) -> IntegrationDescriptor:
+    """Return the descriptor of the proposed server."""
+    return IntegrationDescriptor(
+        slug=slug_for(proposal.name),
+        kind="mcp",
+        title=proposal.name,
+        description=proposal.reason,
+        transport="http",
+        endpoint=proposal.endpoint,
+        source_ref={"type": "proposal", "by": proposal.user.get_username()},
+    )

@@ -21,6 +21,7 @@ from catalog.servers.net.private_hosts import closed_host
 from catalog.servers.oauth.accounts import find_account
 from catalog.servers.program_network import ProgramNetwork, program_network
 from catalog.servers.secrets.store import SecretState, list_secret_states
+from discovery.example_requests.proposals import choose_tools
 from marketplace.installs.integration_management import current_installation, previous_installation
 from marketplace.integrations.listing import (
     IntegrationStatus,
@@ -58,6 +59,7 @@ class IntegrationDetails:
     to_review: int
     network: ProgramNetwork | None  # of a program
     cells: CellReport
+    described_poorly: int  # tools that have no example requests either
     icon_problem: str  # why the icon that it declares is not shown, or ""
 
     @property
@@ -110,6 +112,7 @@ def integration_details(slug: str, *, page: int | str | None = 1) -> Integration
         to_review=row.definitions.filter(standing__in=Definition.WAITING).count(),
         network=network,
         cells=report_for(row.command),
+        described_poorly=len(choose_tools(row, ())),
         icon_problem=icon_problem(row.icon),
     )
 

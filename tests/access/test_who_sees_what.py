@@ -113,6 +113,7 @@ OTHERS |= {
     "api-quota",
     "api-prices",  # tests/insights/test_prices.py
     "api-price",
+    "api-example-requests",  # for admins: tests/example_requests
     "api-advice",  # tests/advice/test_advice.py
     "api-chat-models",  # tests/chats/test_models.py
     "api-chat-model",

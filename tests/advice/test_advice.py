@@ -19,13 +19,13 @@ from discovery.advice import questions
 from discovery.advice.advised import select_advised
 from discovery.advice.policies import policy_for, set_policy
 from discovery.advice.questions import (
-    LONGEST_STEP,
+    LONGEST_TEXT,
     MOST_STEPS,
     ORDER,
     PLAN,
     READ_OF_TOOL,
     read_order,
-    read_steps,
+    read_texts,
 )
 from discovery.chats.model_sender import answer_advice
 from discovery.models import AdvicePolicy, ChatModel
@@ -249,13 +249,13 @@ def test_whatever_a_model_answers_is_read_within_bounds(seed: int) -> None:
         random.choice(["", "Here: ", "[[", "]"]) + json.dumps(value) + random.choice(["", "!", "]"])
     )
 
-    steps, order = read_steps(text), read_order(text, 20)
+    steps, order = read_texts(text), read_order(text, 20)
 
     assert len(steps) <= MOST_STEPS
-    assert all(0 < len(step) <= LONGEST_STEP and step == " ".join(step.split()) for step in steps)
+    assert all(0 < len(step) <= LONGEST_TEXT and step == " ".join(step.split()) for step in steps)
     assert len(order) == len(set(order))
     assert all(0 <= place < 20 for place in order)
-    assert read_steps("[" * 100_000) == ()
+    assert read_texts("[" * 100_000) == ()
 
 
 def test_admins_set_it_by_api_and_page(fake: FakeModel, people: People) -> None:

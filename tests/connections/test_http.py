@@ -202,7 +202,6 @@ def test_each_server_gets_its_own_headers_and_no_others(evil: EvilServer) -> Non
         ("crash", QUICK, Reason.NOT_REACHABLE, True),
         ("drip", replace(QUICK, call_seconds=0.3), Reason.NO_ANSWER, True),
         ("garbage", QUICK, Reason.WRONG_ANSWER, True),
-        ("infinite", QUICK, Reason.WRONG_ANSWER, True),
         ("page", QUICK, Reason.WRONG_ANSWER, True),
         ("huge", QUICK, Reason.TOO_LARGE, True),
         ("flood", QUICK, Reason.FLOODING, True),

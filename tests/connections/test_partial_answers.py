@@ -161,15 +161,188 @@ def test_sound_blocks_are_read_whatever_the_others_are(seed: int) -> None:
     assert len(answer.content) >= len(content)  # one for each, and perhaps the structured value
 
 
-def test_unknown_block_is_named_beside_the_others() -> None:
-    answer = call(
-        {"content": [{"type": "chart", "bars": [1]}, {"type": "text", "text": "Sold 3."}]}
+@pytest.mark.parametrize(
+    "block",
+    [{"type": "chart", "bars": [1]}, {"type": "image", "url": "https://a.example/b.png"}, {"a": 1}],
+)
+def test_unknown_block_is_told_as_it_is_beside_the_others(block: dict[str, Any]) -> None:
+    long = {"type": "chart", "bars": [1] * 2_000}
+
+    answer = call({"content": [block, long, {"type": "text", "text": "Sold 3."}]})
+
+    unknown, left_out, sound = texts(answer)
+    assert json.loads(unknown.partition("\n")[2]) == block
+    assert left_out == '[Left out: a part of the answer of the unknown type "chart".]'
+    assert sound == "Sold 3."
+
+
+@pytest.mark.parametrize(
+    ("block", "text"),
+    [
+        ({"text": "no type"}, "no type"),
+        ({"type": "text", "text": 7}, "7"),
+        ({"type": "text", "text": {"a": "ß"}}, '{"a":"ß"}'),
+        ({"type": "resource", "resource": {"text": "no address"}}, "no address"),
+    ],
+)
+def test_text_of_a_block_is_read_however_it_is_written(block: Any, text: str) -> None:
+    assert texts(call({"content": [block]})) == [text]
+
+
+def test_picture_in_an_address_and_a_nameless_link_are_read() -> None:
+    picture = {"type": "image", "data": "data:image/png;base64,aGk="}
+    link = {"type": "resource_link", "uri": "file:///a"}
+
+    assert call({"content": [picture, link]}).content == [
+        {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+        {"type": "resource_link", "uri": "file:///a", "name": "file:///a"},
+    ]
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+@pytest.mark.parametrize("where", ['{"a":@}', '{"a":[1,@]}', '{"b":{"a":@}}'])
+def test_number_that_is_none_in_json_costs_only_itself(number: str, where: str) -> None:
+    value = where.replace("@", number)
+    bodies = {
+        "tools/call": f'"content":[{{"type":"text","text":"ok"}}],"structuredContent":{value}',
+        "tools/list": f'"tools":[{{"name":"echo","inputSchema":{{"x":{value}}}}}]',
+    }
+
+    def script(server: ScriptedServer, message: Message) -> Reply | None:
+        if (body := bodies.get(message["method"])) is None:
+            return None
+        whole = f'{{"jsonrpc":"2.0","id":{message["id"]},"result":{{{body}}}}}'
+        return Reply(body=whole.encode())
+
+    with scripted_server(script) as server:
+        answer: ToolResult = ask(server, lambda session: session.call("echo", {}))
+        listed: Tools = ask(server, lambda session: session.tools())
+    line: Any = read_line(
+        f'{{"jsonrpc":"2.0","id":1,"result":{{{bodies["tools/call"]}}}}}'.encode()
     )
 
-    assert texts(answer) == [
-        '[Left out: a part of the answer of the unknown type "chart".]',
-        "Sold 3.",
-    ]
+    assert (
+        answer.structured
+        == json.loads(where.replace("@", "null"))
+        == line.result["structuredContent"]
+    )
+    assert texts(answer)[0] == "ok"
+    assert "not finite" in texts(answer)[1]
+    assert [tool["name"] for tool in listed.tools] == ["echo"]
+
+
+OPENINGS: tuple[Message, ...] = (
+    {"capabilities": None, "serverInfo": None},
+    {},
+    {"capabilities": {"tools": None}, "serverInfo": "a name"},
+    {"capabilities": {"tools": [], "prompts": [], "logging": None}, "serverInfo": {"name": "a"}},
+    {"capabilities": {"tools": True, "experimental": None}, "serverInfo": {}},
+    {"capabilities": {"tools": {"listChanged": None}}, "instructions": {"a": 1}, "_meta": None},
+)
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+@pytest.mark.parametrize("tools", [[TOOL], None])
+def test_server_is_used_whatever_its_opening_lacks(opening: Message, tools: Any) -> None:
+    def script(server: ScriptedServer, message: Message) -> Reply | None:
+        if message["method"] != "initialize":
+            return None
+        return result(message, {"protocolVersion": "2025-06-18", **opening})
+
+    with scripted_server(script) as server:
+        server.tools = tools
+        listed: Tools = ask(server, lambda session: session.tools())
+
+    assert listed.tools == (tools or [])
+
+
+Answers = Callable[[bytes, Message], Reply]
+EVENT = b"data: %s\n\n"
+STREAM = "text/event-stream"
+
+
+def changed(body: bytes, **fields: Any) -> Reply:
+    whole = {**json.loads(body), **fields}
+    return Reply(
+        body=json.dumps({key: value for key, value in whole.items() if value != ""}).encode()
+    )
+
+
+# How servers answer a request, beside the specification.
+ANSWERS: dict[str, Answers] = {
+    "type of a text": lambda body, message: Reply(body=body, kind="text/plain"),
+    "no type": lambda body, message: Reply(body=body, kind=""),
+    "events told to be JSON": lambda body, message: Reply(body=EVENT % body),
+    "JSON told to be events": lambda body, message: Reply(body=body, kind=STREAM),
+    "accepted, with the answer": lambda body, message: Reply(202, body),
+    "list of one": lambda body, message: Reply(body=b"[" + body + b"]"),
+    "id as a text": lambda body, message: changed(body, id=str(message["id"])),
+    "id as a fraction": lambda body, message: changed(body, id=float(message["id"])),
+    "no id": lambda body, message: changed(body, id=None),
+    "no version": lambda body, message: changed(body, jsonrpc=""),
+    "last event without its end": lambda body, message: Reply(body=b"data: " + body, kind=STREAM),
+    "event of another name": lambda body, message: Reply(
+        body=b"event: response\n" + EVENT % body, kind=STREAM
+    ),
+    "event that is no message": lambda body, message: Reply(
+        body=EVENT % b"ping" + b"event: ping\ndata: 2026\n\n" + EVENT % body, kind=STREAM
+    ),
+    "event of several lines": lambda body, message: Reply(
+        body=b"data: "
+        + json.dumps(json.loads(body), indent=1).replace("\n", "\ndata: ").encode()
+        + b"\n\n",
+        kind=STREAM,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ANSWERS.values(), ids=ANSWERS)
+def test_answer_is_read_in_every_form_of_it(form: Answers) -> None:
+    def script(server: ScriptedServer, message: Message) -> Reply | None:
+        contents: dict[str, Any] = {
+            "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                           "serverInfo": {"name": "a", "version": "1"}},
+            "tools/list": {"tools": [TOOL]},
+            "tools/call": {"content": [{"type": "text", "text": "done"}]},
+        }  # fmt: skip
+        if message["method"] not in contents:
+            return None
+        return form(result(message, contents[message["method"]]).body, message)
+
+    async def both(session: Session) -> Any:
+        return await session.tools(), await session.call("echo", {})
+
+    with scripted_server(script) as server:
+        listed, answer = ask(server, both)
+
+    assert listed.tools == [TOOL]
+    assert texts(answer) == ["done"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (Reply(400, b'{"error": "missing field x"}'), 'HTTP 400. {"error": "missing field x"}'),
+        (Reply(413, b"<html><h1>Too large</h1></html>", "text/html"), "HTTP 413. Too large"),
+        (Reply(422, b""), "HTTP 422."),
+        (Reply(500, b"<p>boom</p>", "text/html"), "HTTP 500. boom"),
+        (Reply(body=b'{"jsonrpc": "2.0", "id": null, "error": {"message": "boom"}}'), "boom"),
+        (Reply(body=b'{"jsonrpc": "2.0", "id": null, "error": "boom"}'), "boom"),
+        (Reply(body=b'{"error": {"code": "E7", "message": "boom"}}'), "boom"),
+        (
+            Reply(400, b'{"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "boom"}}'),
+            "boom",
+        ),
+    ],
+)
+def test_refusal_says_what_the_server_says(reply: Reply, words: str) -> None:
+    def script(server: ScriptedServer, message: Message) -> Reply | None:
+        return reply if message["method"] == "tools/call" else None
+
+    with scripted_server(script) as server, pytest.raises(ServerProblemError) as problem:
+        ask(server, lambda session: session.call("echo", {}))
+
+    assert (problem.value.reason, problem.value.detail) == (Reason.REFUSED, words)
 
 
 @pytest.mark.parametrize("value", [[1, 2], "text", 7, True])
@@ -184,11 +357,11 @@ def test_answer_without_content_is_its_structured_value() -> None:
     assert call({"structuredContent": {"n": 7}}).structured == {"n": 7}
 
 
-def test_what_is_no_answer_at_all_is_still_refused() -> None:
-    with pytest.raises(ServerProblemError) as problem:
-        call({"weather": "fine"})
+@pytest.mark.parametrize("is_error", [True, False])
+def test_result_of_another_shape_is_told_as_it_is(is_error: bool) -> None:
+    answer = call({"weather": "fine", "isError": is_error})
 
-    assert problem.value.reason is Reason.WRONG_ANSWER
+    assert (texts(answer), answer.is_error) == (['{"weather":"fine"}'], is_error)
 
 
 @pytest.mark.parametrize("broken", [rb"\ud800", rb"\udfff", rb"\uD83D\uD83D", rb"\ude00\ud83d"])

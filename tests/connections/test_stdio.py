@@ -92,7 +92,6 @@ def test_hears_that_tools_changed() -> None:
         ("crash_at_start", QUICK, Reason.CRASHED),
         ("drip", replace(QUICK, call_seconds=0.3), Reason.NO_ANSWER),
         ("garbage", QUICK, Reason.WRONG_ANSWER),
-        ("infinite", QUICK, Reason.WRONG_ANSWER),
         ("twice", QUICK, Reason.WRONG_ANSWER),
         ("flood", QUICK, Reason.FLOODING),
         ("huge", QUICK, Reason.TOO_LARGE),

@@ -381,6 +381,37 @@ def test_other_products_give_their_servers_and_say_who_may_use_them(
     assert "s3cret" not in repr(read)
 
 
+@pytest.mark.parametrize(
+    ("fields", "headers"),
+    [
+        ({"apiKey": {"source": "user", "authorization_type": "bearer"}},
+         {"Authorization": "Bearer ${TOKEN}"}),
+        ({"auth_type": "authorization", "auth_value": "os.environ/A"}, {"Authorization": "${A}"}),
+        ({"auth_type": "bearer_token", "auth_value": "os.environ/A"},
+         {"Authorization": "Bearer ${A}"}),
+        ({"auth_type": "authheaders", "auth_headers": [{"key": "X-A", "value": "${K}"}]},
+         {"X-A": "${K}"}),
+    ],
+)  # fmt: skip
+def test_credentials_are_headers_however_a_product_says_them(
+    fields: dict[str, Any], headers: dict[str, str]
+) -> None:
+    [server] = recognise(json.dumps({"mcpServers": {"a": {"url": ADDRESS, **fields}}})).servers
+
+    assert server.source_ref["headers"] == headers
+    assert len(server.required_secrets) == 1
+
+
+def test_what_a_client_fills_in_for_its_people_is_told() -> None:
+    environment = {"USER_ID": "{{LIBRECHAT_USER_ID}}", "API_KEY": "${API_KEY}"}
+    config = {"mcpServers": {"a": {"command": "npx", "args": ["b"], "env": environment}}}
+
+    read = recognise(json.dumps(config))
+
+    assert read.servers[0].required_secrets == ("API_KEY",)
+    assert [defect.field for defect in read.left_out] == ["a.USER_ID"]
+
+
 NAMES = st.from_regex(r"[a-z]{3,8}-[a-z]{3,8}", fullmatch=True)
 ENVIRONMENTS = st.dictionaries(
     st.sampled_from(("MODE", "REGION", "LEVEL", "FORMAT")), st.sampled_from(("fast", "eu", "7"))
@@ -401,6 +432,18 @@ AROUND = {
     "chat": "Use this:\n\n```bash\n{}\n```\n\nThen restart.",
     "claude": "claude mcp add it -s user -- {}",
     "droid": 'droid mcp add it "{}"',
+    "export": "export MODE=fast; {}",
+    "set": "set MODE=fast && {}",
+    "file of variables": "MODE=fast\n{}",
+    "variable of PowerShell": '$env:MODE = "fast"\n{}',
+    "shell of Windows": "C:\\Windows\\System32\\cmd.exe /c {}",
+    "login shell": "bash -lc 'cd /srv/x && MODE=fast {}'",
+    "PowerShell": 'powershell -NoProfile -Command "{}"',
+    "Linux on Windows": "wsl.exe bash -c '{}'",
+    "background": "{} > /dev/null 2>&1 &",
+    "log": "{} 2>&1 | tee log",
+    "installer": "npx add-mcp '{}' --name it --client cursor",
+    "typeset": "claude mcp add it \u2014scope user \u2013e MODE=fast -- {}",
     "goose": "goose session --with-extension '{}'",
 }
 SAME_LAUNCHERS = {
@@ -587,6 +630,8 @@ def test_what_is_no_server_says_what_it_is(text: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("command", "name"),
     [
+        ("uvx --python 3.12 --with httpx acme-weather", "acme-weather"),
+        ("docker run -i mcr.example/weather/mcp --port 80", "weather"),
         ("python -m acme_weather.server --port 80", "acme_weather"),
         ("node /srv/weather/build/index.js --port 80", "weather"),
         ("uv --directory /srv/weather run server.py", "weather"),
@@ -598,3 +643,142 @@ def test_names_are_not_the_values_of_options(command: str, name: str) -> None:
     [server] = recognise(command).servers
 
     assert server.slug == name
+
+
+SECRET = st.from_regex(r"[a-z0-9]{12,20}", fullmatch=True)
+
+
+@settings(max_examples=EXAMPLES_OF_TEXTS)
+@given(
+    option=st.sampled_from(["--api-key", "--token", "--github-token", "--secret"]),
+    parameter=st.sampled_from(["key", "api_key", "apiKey", "tavilyApiKey", "Authorization"]),
+    secret=SECRET,
+    is_joined=st.booleans(),
+)
+def test_secret_of_an_argument_or_an_address_is_asked_for(
+    option: str, parameter: str, secret: str, is_joined: bool
+) -> None:
+    words = [f"{option}={secret}"] if is_joined else [option, secret]
+    config = {
+        "program": {"command": "npx", "args": ["-y", "weather", *words]},
+        "remote": {"url": f"https://a.example/mcp?a=b&{parameter}={secret}"},
+    }
+
+    program, remote = recognise(json.dumps(config)).servers
+
+    [name] = program.required_secrets
+    assert name == option.strip("-").replace("-", "_").upper()
+    assert f"${{{name}}}" in program.command[-1]
+    [name] = remote.required_secrets
+    assert remote.endpoint == f"https://a.example/mcp?a=b&{parameter}=${{{name}}}"
+    assert secret not in repr((program, remote))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Here it is:\n{}\nHave fun",
+        "cat > .mcp.json <<EOF\n{}\nEOF",
+        "echo '{}' > .mcp.json",
+        "const config = {};",
+        "\u200b{}\u200b",
+    ],
+)
+def test_configuration_is_read_within_words(text: str) -> None:
+    servers = {"mcpServers": {"web": {"url": ADDRESS}}}
+
+    [server] = recognise(text.replace("{}", json.dumps(servers))).servers
+
+    assert (server.slug, server.endpoint) == ("web", ADDRESS)
+
+
+@settings(max_examples=EXAMPLES_OF_TEXTS)
+@given(servers=SERVERS, others=SERVERS, fence=st.sampled_from(["```json\n{}\n```", "{}"]))
+def test_every_block_of_a_text_is_read(servers: Servers, others: Servers, fence: str) -> None:
+    texts = [
+        json.dumps({key: part}) for key, part in (("mcpServers", servers), ("servers", others))
+    ]
+    expected = {
+        (server.endpoint, server.command) for text in texts for server in recognise(text).servers
+    }
+
+    read = recognise("\n\n".join(map(fence.replace, ["{}"] * 2, texts)))
+
+    assert {(server.endpoint, server.command) for server in read.servers} == expected
+
+
+def test_commands_beside_a_configuration_are_told() -> None:
+    config = json.dumps({"mcpServers": {"web": {"url": ADDRESS}}})
+
+    read = recognise(f"Install:\n```sh\nnpm i -g web-mcp\n```\nThen:\n```json\n{config}\n```")
+
+    assert [server.endpoint for server in read.servers] == [ADDRESS]
+    assert "block 1" in str(read.left_out[0])
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("GitHub", "github"), ("my server", "my-server"), ("a.b", "a b")]
+)
+def test_servers_whose_names_differ_little_are_both_read(first: str, second: str) -> None:
+    config = {first: {"url": "https://a.example/mcp"}, second: {"url": "https://b.example/mcp"}}
+
+    read = recognise(json.dumps({"mcpServers": config}))
+
+    assert [server.endpoint[8] for server in read.servers] == ["a", "b"]
+    assert len({server.slug for server in read.servers}) == 2
+    assert not read.left_out
+
+
+def packed(value: dict[str, Any], *, escaped: bool = False) -> str:
+    text = json.dumps(value)
+    return quote(b64encode((quote(text, safe="") if escaped else text).encode()).decode(), safe="")
+
+
+WEB: dict[str, Any] = {"url": ADDRESS}
+LINKS = {
+    "whole configuration": f"x://mcp/install?servers={packed({'mcpServers': {'it': WEB}})}",
+    "escaped twice": f"x://y/mcp/install?name=it&config={packed(WEB, escaped=True)}",
+    "connector": f"https://x.example/connectors?modal=add-custom-connector&name=it&url={ADDRESS}",
+    "named installer": f"npx mcp-add --type http --url {ADDRESS} --name it",
+    "set": f"x mcp set it '{json.dumps(WEB)}'",
+    "typographic quotes": json.dumps({"it": WEB}).replace('"', "\u201d"),
+    "without its scheme": json.dumps({"it": {"url": ADDRESS.partition("://")[2]}}),
+    "other key for the address": json.dumps({"it": {"baseUrl": ADDRESS, "isActive": True}}),
+    "fields": f"Name: it\nURL: {ADDRESS}\nTransport: HTTP",
+}
+
+
+@pytest.mark.parametrize("text", LINKS.values(), ids=LINKS)
+def test_address_and_name_are_read_from_each_form(text: str) -> None:
+    [server] = recognise(text).servers
+
+    assert (server.slug, server.endpoint, server.transport) == ("it", ADDRESS, "http")
+
+
+def test_link_for_goose_keeps_arguments_and_variables() -> None:
+    query = "cmd=npx&arg=-y&arg=%40acme%2Fweather&id=it&name=It&env=API_KEY%3DYour%20key"
+
+    [server] = recognise(f"goose://extension?{query}").servers
+
+    assert server.command == ("npx", "-y", "@acme/weather")
+    assert server.required_secrets == ("API_KEY",)
+
+
+@pytest.mark.parametrize(
+    "arguments", ["-y @acme/weather --fast", ["-y", "@acme/weather", "--fast"]]
+)
+def test_arguments_may_be_one_text(arguments: Any) -> None:
+    config = json.dumps({"it": {"command": "npx", "args": arguments}})
+
+    [server] = recognise(config).servers
+
+    assert server.command == ("npx", "-y", "@acme/weather", "--fast")
+
+
+def test_server_that_is_an_api_is_told_beside_others() -> None:
+    api = {"type": "openapi", "openapi": {"url": "https://a.example/openapi.json"}}
+
+    read = recognise(json.dumps({"mcpServers": {"api": api, "web": WEB}}))
+
+    assert [server.slug for server in read.servers] == ["web"]
+    assert "OpenAPI document" in str(read.left_out[0])

@@ -257,6 +257,33 @@ def test_nothing_of_a_registry_entry_is_lost() -> None:
     assert server.source_ref["status"] == "deprecated"
 
 
+@pytest.mark.parametrize("kind", ["npm", "pypi", "oci"])
+def test_arguments_of_a_package_are_filled_in_and_asked_for(kind: str) -> None:
+    arguments = [
+        {"type": "positional", "value": "serve"},
+        {"type": "named", "name": "--port", "value": "{port}",
+         "variables": {"port": {"default": "80"}}},
+        {"type": "named", "name": "--key", "valueHint": "api-key", "isRequired": True,
+         "isSecret": True},
+        {"type": "positional", "valueHint": "folder", "isRequired": True, "description": "Which"},
+        {"type": "named", "name": "--more", "valueHint": "not-needed"},
+        {"type": "named", "name": "--fast"},
+    ]  # fmt: skip
+    package = {"registryType": kind, "identifier": "acme", "version": "1.0.0"}
+    entry = {"name": "org.example/a", "version": "1.0.0",
+             "packages": [{**package, "packageArguments": arguments}]}  # fmt: skip
+
+    [server] = load_value(entry, file="server.json").integrations
+
+    assert server.command[-6:] == (
+        *("--port", "${port}", "--key", "${api_key}", "${folder}", "--fast"),
+    )
+    variables = {variable["name"]: variable for variable in server.source_ref["variables"]}
+    assert set(server.required_secrets) == {"api_key", "folder"}
+    assert (variables["api_key"]["secret"], variables["folder"]["description"]) == (True, "Which")
+    assert variables["port"]["default"] == "80"
+
+
 def test_package_that_speaks_over_standard_streams_is_preferred() -> None:
     packages = [
         {"registryType": "npm", "identifier": "a-http", "version": "1.0.0",
@@ -289,9 +316,12 @@ def test_client_configuration_leaves_every_secret_value_out() -> None:
     loaded = sample("clients/desktop.json")
 
     assert "canary" not in repr(loaded)
-    assert owner(loaded, "wine-cellar").required_secrets == ("CELLAR_PASSWORD", "CELLAR_URL")
+    assert owner(loaded, "wine-cellar").required_secrets == (
+        *("CELLAR_PASSWORD", "CELLAR_URL"),
+        *("API_KEY", "TOKEN"),  # gaps in the place of what its arguments held
+    )
     ship = owner(loaded, "weather-ship")
-    assert ship.required_secrets == ("Authorization", "SHIP_KEY")
+    assert ship.required_secrets == ("Authorization", "SHIP_KEY", "API_KEY")
     assert ship.source_ref["headers"] == {
         "Authorization": "${Authorization}",
         "X-Client": "desktop",
@@ -406,3 +436,49 @@ def test_plugin_whose_repository_is_an_address_is_no_server(tmp_path: Path) -> N
     (found,) = load_path(tmp_path).integrations
 
     assert (found.kind, found.slug) == ("extension", "notes")
+
+
+def test_registry_of_toolhive_has_images_and_remote_servers() -> None:
+    key = {"name": "API_KEY", "description": "Yours", "required": True, "secret": True}
+    value = {
+        "version": "1.0",
+        "servers": {"a": {"image": "ghcr.io/acme/a:1", "transport": "stdio", "env_vars": [key],
+                          "tools": ["t"], "args": ["--fast"]}},
+        "remote_servers": {"b": {"url": "https://b.example/mcp", "transport": "streamable-http",
+                                 "headers": [{**key, "name": "X-Key"}]}},
+    }  # fmt: skip
+
+    loaded = load_value(value, file="registry.json")
+
+    first, second = sorted(loaded.integrations, key=lambda server: server.slug)
+    assert first.command[-2:] == ("ghcr.io/acme/a:1", "--fast")
+    assert first.required_secrets == ("API_KEY",)
+    assert (second.endpoint, second.source_ref["headers"]) == (
+        *("https://b.example/mcp", {"X-Key": "${X-Key}"}),
+    )
+    assert second.required_secrets == ("X-Key",)
+    assert [tool.full_name for tool in loaded.capabilities] == ["a__t"]
+
+
+def test_list_of_a_catalogue_is_each_of_its_entries() -> None:
+    entries = [
+        {"name": name, "runtime": "npx", "npxConfig": {"package": f"@acme/{name}"}} for name in "ab"
+    ]
+
+    loaded = load_value([*entries], file="catalogue.json")
+
+    assert [server.command[-1] for server in loaded.integrations] == ["@acme/a", "@acme/b"]
+
+
+def test_settings_in_the_command_of_an_image_are_asked_for() -> None:
+    entry = {
+        "type": "server",
+        "name": "acme",
+        "image": "mcp/acme",
+        "command": ["--mode", "{{acme.mode}}", "--at={{place}}"],
+    }
+
+    [server] = load_value(entry, file="server.yaml").integrations
+
+    assert server.command[-3:] == ("--mode", "${acme.mode}", "--at=${place}")
+    assert set(server.required_secrets) == {"acme.mode", "place"}

@@ -343,6 +343,7 @@ SKILL = "---\ndescription: Plans a day.\n---\nDo it."
         ({"SKILL.md": SKILL}, "packed"),
         ({"skill.md": SKILL, "scripts/x.py": "1"}, "packed"),
         ({"a/b/Skill.md": SKILL.replace("---\n", "---\nname: own\n", 1)}, "own"),
+        ({"day-planner\\SKILL.md": SKILL, "day-planner\\scripts\\x.py": "1"}, "day-planner"),
     ],
 )
 def test_archive_is_the_skill_in_it(tmp_path: Path, files: dict[str, str], name: str) -> None:
@@ -350,6 +351,39 @@ def test_archive_is_the_skill_in_it(tmp_path: Path, files: dict[str, str], name:
 
     assert capability(loaded).full_name == name
     assert capability(loaded).content == "Do it."
+
+
+def test_archive_of_several_skills_has_them_all(tmp_path: Path) -> None:
+    loaded = load(tmp_path, "packed.skill", archive({f"{name}/SKILL.md": SKILL for name in "ab"}))
+
+    assert {skill.full_name for skill in loaded.capabilities} == {"a", "b"}
+
+
+# How front matter begins and ends in files that other loaders take.
+FRONTS = {
+    "end of a document": ("---\n{}...\n", 0),
+    "comment before": ("<!-- markdownlint-disable -->\n---\n{}---\n", 0),
+    "no end, then a heading": ("---\n{}# Title\n\n", 1),
+    "no end, then a blank line": ("---\n{}\n", 1),
+    "blank lines before": ("\n\n---\n{}---  \n", 0),
+}
+
+
+@pytest.mark.parametrize(("front", "defects"), FRONTS.values(), ids=FRONTS)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_front_matter_is_read_however_it_ends(
+    tmp_path: Path, front: str, defects: int, encoding: str, end: str
+) -> None:
+    fields = "name: day-planner\ndescription: Plans\n  a day.\n"
+    text = front.format(fields).replace("\n", end) + "Straße."
+
+    loaded = load(tmp_path, "x/SKILL.md", text.encode(encoding))
+
+    skill = capability(loaded)
+    assert (skill.full_name, skill.description) == ("day-planner", "Plans a day.")
+    assert skill.content.endswith("Straße.")
+    assert len(reasons(loaded)) == defects
 
 
 @pytest.mark.parametrize("body", [b"no archive", archive({"a.txt": "A"}), archive({"../x": "A"})])

@@ -19,7 +19,7 @@ from catalog.formats.descriptors import (
 from catalog.formats.files import Limits
 from catalog.formats.loader import load_path
 from catalog.formats.readers.tools_list import normalize_tools
-from catalog.formats.runtime import normalize_runtime
+from catalog.runtime.service import normalize_runtime
 from tests.formats.folders import capability, integration, load, reasons, write
 
 SERVER = IntegrationDescriptor(slug="box", kind="mcp", title="Box")

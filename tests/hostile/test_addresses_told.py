@@ -32,8 +32,8 @@ from discovery.chats.models import ModelRefusedError, WantedModel, set_model
 from marketplace.config.logs import word_texts
 from marketplace.models import Addition, NotificationDelivery, Source
 from marketplace.notifications.channels import ChannelRefused, NewChannel, add_channel, send_test
-from marketplace.notifications.delivery_sender import deliver
 from marketplace.notifications.kinds.registry import ADDRESS_KINDS
+from marketplace.notifications.tasks import deliver
 from marketplace.sources.refresh import refresh_source
 from marketplace.sources.subscriptions import add_source
 from tests.connection_loops import own_connections

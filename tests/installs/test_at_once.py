@@ -20,7 +20,6 @@ from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.locks import definitions_key
 from catalog.models import Capability, Definition, Integration, IntegrationGroupPermission
 from catalog.models.integration import ReviewState
-from marketplace.installs.disk_cleanup import clean_up
 from marketplace.installs.integration_management import NotReadyError, set_enabled, uninstall
 from marketplace.installs.packages.folders import servers_folder
 from marketplace.installs.requests import (
@@ -30,6 +29,7 @@ from marketplace.installs.requests import (
     retry_install,
 )
 from marketplace.installs.state import transition
+from marketplace.installs.tasks import clean_up
 from marketplace.installs.worker import install
 from marketplace.models import Installation, ListingFile
 from tests.connections.evil_server import our_children

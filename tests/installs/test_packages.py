@@ -29,7 +29,6 @@ from catalog.servers.connections.server_requests import call_tool, close_connect
 from catalog.servers.secrets.store import forget_secret, set_secret
 from marketplace.installs import package_step
 from marketplace.installs._progress import build_progress
-from marketplace.installs.disk_cleanup import clean_up
 from marketplace.installs.integration_management import (
     pending_update,
     repair,
@@ -50,6 +49,7 @@ from marketplace.installs.requests import (
     start_install,
     to_confirm,
 )
+from marketplace.installs.tasks import clean_up
 from marketplace.installs.worker import install
 from marketplace.models import Installation, Listing
 from tests.connection_loops import own_connections

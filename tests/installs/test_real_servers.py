@@ -28,10 +28,10 @@ from catalog.servers.cell.command import user_of
 from catalog.servers.cell.visible_files import give_folder
 from catalog.servers.connections import server_requests
 from catalog.servers.connections.server_requests import call_tool
-from marketplace.installs.disk_cleanup import clean_up
 from marketplace.installs.integration_management import uninstall
 from marketplace.installs.packages.folders import TARBALLS
 from marketplace.installs.requests import retry_install, start_install, to_confirm
+from marketplace.installs.tasks import clean_up
 from marketplace.installs.worker import install
 from marketplace.models import Installation
 from marketplace.offers.kinds.starter import starter_listings

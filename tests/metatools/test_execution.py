@@ -493,7 +493,10 @@ MEANT = [
         ("boolean", "true", True),
         ("boolean", "yes", None),
         ("boolean", "1", None),
-        ("integer", "", None),
+        ("boolean", "False", False),
+        ("integer", "3.0", 3),
+        ("number", "1e3", 1000),
+        ("number", ".5", 0.5),
     ),
     *(("object", '{"k": 1}', {"k": 1}), ("object", "[1]", None), ("array", "[1, 2]", [1, 2])),
     *(
@@ -538,6 +541,24 @@ def test_text_is_what_it_has_where_the_schema_takes_no_text(
         assert refusal(schema, read) != ""
     else:
         check_arguments(schema, read)
+
+
+@pytest.mark.parametrize("text", ["", "null", "None", " "])
+@pytest.mark.parametrize("kind", ["integer", "boolean", "array", "object"])
+def test_text_that_says_nothing_is_none(kind: str, text: str) -> None:
+    schema: JSONObject = {"type": "object", "properties": {"it": {"type": kind}}}
+    nullable: JSONObject = {"type": "object", "properties": {"it": {"type": [kind, "null"]}}}
+
+    assert read_arguments(schema, {"it": text}) == {}
+    assert read_arguments(nullable, {"it": text}) == {"it": None}
+    assert refusal({**schema, "required": ["it"]}, {"it": None}) != ""
+
+
+@pytest.mark.parametrize("schema", [None, {"type": "object", "properties": {"it": {}}}])
+def test_all_arguments_may_be_one_text(schema: JSONObject | None) -> None:
+    assert read_arguments(schema, '{"it": "7"}') == {"it": "7"}
+    assert read_arguments(schema, "") == {}
+    assert read_arguments(schema, "no JSON") == "no JSON"
 
 
 def test_choices_are_never_read_otherwise() -> None:

@@ -29,7 +29,6 @@ from catalog.models import (
     OAuthSignIn,
 )
 from catalog.servers.client.server_problems import ServerProblemError
-from catalog.servers.client_documents._reader import read_document
 from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.server_requests import call_tool
 from catalog.servers.icons._reader import read_icon
@@ -39,6 +38,7 @@ from catalog.servers.net.guarded_requests import fetch
 from catalog.servers.net.guarded_transport import GuardedBackend
 from catalog.servers.oauth._client_registration import TOKEN, store_value
 from catalog.servers.oauth.authorization_client import OAuthHttp
+from catalog.servers.oauth.client_documents import read_document
 from catalog.servers.oauth.sign_in import prepare
 from catalog.servers.oauth.tokens import SOON, renew_token, revoke_token
 from catalog.servers.proposals import ProposalRefusedError, propose_server

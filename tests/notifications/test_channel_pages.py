@@ -16,8 +16,8 @@ from discovery.models import OutcomeAlert
 from marketplace.models import NotificationChannel
 from marketplace.notifications._deliveries import add_deliveries, claim_due, is_mail_due
 from marketplace.notifications.channels import NewChannel, add_channel, send_test
-from marketplace.notifications.delivery_sender import deliver
 from marketplace.notifications.mail_sender import deliver_mails
+from marketplace.notifications.tasks import deliver
 from tests.factories import waiting_call
 from tests.notifications.conftest import Receiver
 from tests.sessions import session_of

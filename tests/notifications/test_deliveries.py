@@ -31,8 +31,8 @@ from marketplace.notifications._deliveries import (
     is_mail_due,
 )
 from marketplace.notifications.channels import NewChannel, add_channel, send_test, signed_headers
-from marketplace.notifications.delivery_sender import deliver
 from marketplace.notifications.mail_sender import deliver_mails
+from marketplace.notifications.tasks import deliver
 from marketplace.operate.secret_broker import may_open
 from tests.factories import GroupFactory, IntegrationFactory, UserFactory, give, waiting_call
 from tests.notifications.conftest import Receiver

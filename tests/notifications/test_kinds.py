@@ -11,9 +11,9 @@ from acl.platform.open_registry import modules_of
 from marketplace.models import NotificationChannel
 from marketplace.notifications import kinds
 from marketplace.notifications.channels import ChannelRefused, NewChannel, add_channel, send_test
-from marketplace.notifications.delivery_sender import deliver
 from marketplace.notifications.kinds.base import Message
 from marketplace.notifications.kinds.registry import ADDRESS_KINDS, KINDS, label_kind
+from marketplace.notifications.tasks import deliver
 from tests.notifications.conftest import Receiver
 
 MESSAGE = Message(

@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from base64 import b64decode, urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from http.server import ThreadingHTTPServer
@@ -62,6 +62,10 @@ class _Handler(Handler):
                 self._send(status, body, kind=kind)
                 return
             status, told = self.server.token(form, self.headers.get("Authorization", ""))
+            if status == 200 and self.server.writes is not None:
+                status, body, kind = self.server.writes(told)
+                self._send(status, body, kind=kind)
+                return
             self._json(status, told)
         else:
             self._json(404, {})
@@ -133,6 +137,8 @@ class SignInServer(ThreadingHTTPServer):
         self.is_api = False  # it refuses the parameter `resource`, and knows client credentials
         self.is_ill = False
         self.fails: tuple[int, bytes, str] | None = None  # the token endpoint, instead of a token
+        # How it writes a token, as status, body and type.
+        self.writes: Callable[[dict[str, Any]], tuple[int, bytes, str]] | None = None
         self.needs = ""  # scopes that calls require
         self.grants: set[str] | None = None  # scopes that it grants; None for all requested
         self.scopes: dict[str, set[str]] = {}  # by access token

@@ -243,4 +243,5 @@ def test_scopes_are_those_of_schemes_with_a_sign_in() -> None:
     assert read_scopes([{"login": ["b", "a", 7, "a b", ""]}, {"other": ["x"]}, 7], known) == {
         "login": ["a", "b"]
     }
-    assert read_scopes({"login": ["a"]}, known) == read_scopes(None, known) == {}
+    assert read_scopes({"login": ["a"]}, known) == {"login": ["a"]}
+    assert read_scopes(None, known) == {}

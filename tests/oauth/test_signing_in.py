@@ -2,9 +2,10 @@
 
 import json
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -20,6 +21,7 @@ from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import call_tool, check_server
 from catalog.servers.oauth import tokens
 from catalog.servers.oauth.accounts import MAX_CONCURRENT
+from catalog.servers.oauth.sign_in_error import SignInError
 from catalog.servers.oauth.tasks import finish_sign_in, renew_tokens, sweep_sign_ins
 from catalog.servers.oauth.tokens import get_bearer_token
 from discovery.models import Call
@@ -443,3 +445,93 @@ def test_a_key_that_acts_for_a_person_uses_that_persons_account_and_no_other(
     assert f"Bearer {tokens[bob]}" not in sent
     states = dict(Call.objects.values_list("user__username", "state"))
     assert states == {"alice": "completed", "root": "failed"}
+
+
+def written(**more: Any) -> Callable[[dict[str, Any]], tuple[int, bytes, str]]:
+    """Return a writer of tokens in JSON, with other values for some fields; None for none."""
+
+    def write(token: dict[str, Any]) -> tuple[int, bytes, str]:
+        fields = {name: value for name, value in {**token, **more}.items() if value is not None}
+        return more.pop("status", 200), json.dumps(fields).encode(), "application/json"
+
+    return write
+
+
+def as_form(token: dict[str, Any]) -> tuple[int, bytes, str]:
+    return 200, urlencode(token).encode(), "application/x-www-form-urlencoded; charset=utf-8"
+
+
+# How token endpoints write what they issue, and whether the token has an end.
+TOKENS: dict[str, tuple[Callable[[dict[str, Any]], tuple[int, bytes, str]], bool]] = {
+    "form": (as_form, True),
+    "created": (lambda token: (201, json.dumps(token).encode(), "application/json"), True),
+    "as text": (lambda token: (200, json.dumps(token).encode(), "text/plain"), True),
+    "seconds as a text": (written(expires_in="3600"), True),
+    "seconds with a fraction": (written(expires_in=3599.6), True),
+    "no end": (written(expires_in=None), False),
+    "end that is no number": (written(expires_in=""), False),
+    "end at zero": (written(expires_in=0), False),
+    "another kind of token": (written(token_type="JWT"), True),
+    "no kind": (written(token_type=None), True),
+    "scopes as a list": (written(scope=["mail.read", "mail.send"]), True),
+    "scopes of null": (written(scope="", id_token="x", user={"a": 1}), True),
+}
+
+
+@pytest.mark.parametrize(("write", "ends"), TOKENS.values(), ids=TOKENS)
+def test_token_is_read_however_it_is_written(
+    mail: Integration, server: SignInServer, root: User, write: Any, ends: bool
+) -> None:
+    server.writes = write
+
+    row = sign_in(browser_of(root))
+
+    assert row.state == "done"
+    assert get_bearer_token(mail) in server.good
+    account = OAuthConnection.objects.get()
+    assert (account.expires_at is not None) is ends
+    assert account.can_refresh
+
+
+def test_renewal_without_a_new_refresh_token_keeps_the_old_one(
+    mail: Integration, server: SignInServer, root: User
+) -> None:
+    sign_in(browser_of(root))
+    server.writes = written(refresh_token=None)
+    OAuthConnection.objects.update(expires_at=timezone.now())
+
+    assert get_bearer_token(mail) in server.good
+    assert OAuthConnection.objects.get().can_refresh
+
+
+def test_refusal_with_status_200_ends_an_account_as_another_does(
+    mail: Integration, server: SignInServer, root: User
+) -> None:
+    sign_in(browser_of(root))
+    server.fails = (200, b'{"error": "invalid_grant"}', "application/json")
+    OAuthConnection.objects.update(expires_at=timezone.now())
+
+    with pytest.raises(SignInError, match="again"):
+        get_bearer_token(mail)
+
+    assert OAuthConnection.objects.get().problem
+
+
+@pytest.mark.parametrize(
+    "instead",
+    [
+        {"scopes_supported": "mail.read mail.send"},
+        {"scopes_supported": None, "service_documentation": ""},
+        {"jwks_uri": "", "op_policy_uri": "none", "response_types_supported": "code"},
+        {"grant_types_supported": {"a": 1}, "ui_locales_supported": "de"},
+    ],
+)
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_metadata_may_be_wrong_where_nothing_depends_on_it(
+    mail: Integration, server: SignInServer, root: User, instead: dict[str, Any], slash: str
+) -> None:
+    issuer = f"{server.origin}{slash}"
+    server.instead, server.issues = {**instead, "issuer": issuer}, issuer
+    server.resource_instead = {"scopes_supported": "mail.read", "resource_documentation": ""}
+
+    assert sign_in(browser_of(root)).state == "done"

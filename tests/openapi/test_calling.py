@@ -300,13 +300,12 @@ def test_only_wanted_fields_are_answered(
 @pytest.mark.parametrize(
     ("answer", "content"),
     [
-        (
-            Answer(kind="image/png", body=b"\x89PNG"),
-            {"type": "image", "data": "iVBORw==", "mimeType": "image/png"},
-        ),
-        (
-            Answer(kind="application/pdf", body=b"\xff\xfe"),
-            {"type": "text", "text": "HTTP 200: 2 bytes of application/pdf."},
+        *(
+            (
+                Answer(kind=f"{media}/x", body=b"\x89PNG"),
+                {"type": media, "data": "iVBORw==", "mimeType": f"{media}/x"},
+            )
+            for media in ("image", "audio")
         ),
         (Answer(body=b"not json"), {"type": "text", "text": "not json"}),
         (Answer(status=204, body=b""), {"type": "text", "text": "HTTP 204, without a body."}),
@@ -369,3 +368,25 @@ def test_redirects_without_end_are_told(api: MockApi) -> None:
     result = call(api, "list_books")
 
     assert (result.is_error, len(api.asked)) == (True, 2)
+
+
+@pytest.mark.parametrize("kind", ["application/pdf", "application/zip", "video/mp4", "font/woff"])
+@pytest.mark.parametrize("body", [b"\xff\xfe", b"%PDF-1.7\x80" * 100])
+def test_file_of_an_answer_is_passed_on(api: MockApi, kind: str, body: bytes) -> None:
+    api.answers = [Answer(kind=kind, body=body)]
+
+    words, file = call(api, "list_books").content
+
+    assert words["text"] == f"HTTP 200: {len(body):,} bytes of {kind}."
+    assert base64.b64decode(file["resource"]["blob"]) == body
+    assert file["resource"]["mimeType"] == kind
+
+
+@pytest.mark.parametrize("status", [201, 202])
+@pytest.mark.parametrize("body", [b"", b'{"id": 7}'])
+def test_address_of_what_was_made_is_told(api: MockApi, status: int, body: bytes) -> None:
+    api.answers = [Answer(status=status, body=body, headers={"Location": "/books/7"})]
+
+    *_, last = call(api, "books_add", {"title": "Emma", "shelf": "A"}).content
+
+    assert last["text"] == "Location: /books/7"

@@ -1,5 +1,6 @@
 """Requests and questions: credentials, lists, files, paths and names, from many documents."""
 
+import json
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -392,3 +393,202 @@ def test_argument_that_bears_a_name_of_ours_keeps_its_own() -> None:
 
     assert set(properties) == {"answer_fields", "answer_fields_query"}
     assert built(read, {"answer_fields_query": "a"}).url == f"{BASE}/x?answer_fields=a"
+
+
+GAPS = ["{id}", "{id:[0-9]+}", "{+id}", "{id*}", "{id:path}"]
+
+
+@pytest.mark.parametrize("gap", GAPS)
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize("beside", ["/a/{}", "/a/{}/b", "/a/{}:cancel", "/a('{}')", "/a/{}.json"])
+def test_gap_of_a_path_is_an_argument_declared_or_not(
+    gap: str, declared: bool, beside: str
+) -> None:
+    parameter = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+    path = beside.replace("{}", gap)
+    read = api({path: {"get": operation(*([parameter] if declared else []))}})
+
+    assert read.operations[0].tool["inputSchema"]["required"] == ["id"]
+    assert built(read, {"id": "7"}).url == BASE + beside.replace("{}", "7")
+    assert bool(read.defects) is not declared
+
+
+def test_query_in_a_path_goes_on_with_the_arguments() -> None:
+    word = {"name": "q", "in": "query", "schema": {"type": "string"}}
+    read = api({"/search?type=book": {"get": operation(word)}})
+
+    assert built(read, {}).url == f"{BASE}/search?type=book"
+    assert built(read, {"q": "a b"}).url == f"{BASE}/search?type=book&q=a+b"
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, {"a": [1, {"b": "c"}]}])
+@pytest.mark.parametrize("kind", ["", "application/json", "application/merge-patch+json"])
+def test_part_of_a_form_has_its_type(value: JSONObject, kind: str) -> None:
+    fields = {"about": {"type": "object"}, "file": {"type": "string", "format": "binary"}}
+    encoding = {"file": {"contentType": "image/png, image/gif"}}
+    encoding |= {"about": {"contentType": kind}} if kind else {}
+    read = api(
+        {"/x": {"post": operation(**form(fields, "multipart/form-data", encoding=encoding))}}
+    )
+
+    parts = built(read, {"about": value, "file": "aGk="}).content.split(b"--")
+
+    [about] = [part for part in parts if b'name="about"' in part]
+    [file] = [part for part in parts if b'name="file"' in part]
+    assert f"Content-Type: {kind or 'application/json'}\r\n".encode() in about
+    assert b"Content-Type: image/png\r\n" in file
+    assert json.loads(about.partition(b"\r\n\r\n")[2]) == value
+
+
+VARIANTS: dict[str, JSONObject] = {
+    "oneOf": {"oneOf": [{"$ref": "#/components/schemas/Cat"}, {"properties": {"bark": {}}}]},
+    "anyOf": {"anyOf": [{"properties": {"purr": {}}}, {"properties": {"bark": {}}}]},
+    "discriminator": {
+        "discriminator": {"propertyName": "kind", "mapping": {"cat": "Cat", "dog": "Dog"}}
+    },
+}
+
+
+@pytest.mark.parametrize("variants", VARIANTS.values(), ids=VARIANTS)
+@pytest.mark.parametrize("sent", ["purr", "bark"])
+def test_fields_of_variants_can_be_sent(variants: JSONObject, sent: str) -> None:
+    base = {"type": "object", "required": ["kind"], "properties": {"kind": {"type": "string"}}}
+    schemas = {
+        name: {"allOf": [{"$ref": "#/components/schemas/Pet"}, {"properties": {field: {}}}]}
+        for name, field in (("Cat", "purr"), ("Dog", "bark"))
+    }
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Pet"}}}
+    read = api(
+        {"/x": {"post": operation(requestBody={"required": True, "content": content})}},
+        components={"schemas": {"Pet": base | variants, **schemas}},
+    )
+
+    schema = read.operations[0].tool["inputSchema"]
+    assert set(schema["properties"]) == {"kind", "purr", "bark"}
+    assert schema["required"] == ["kind"]
+    assert json.loads(built(read, {"kind": "x", sent: 1}).content) == {"kind": "x", sent: 1}
+
+
+@pytest.mark.parametrize("beside", [{"required": ["a"]}, {"properties": {"b": {}}}])
+def test_what_stands_beside_a_reference_counts(beside: JSONObject) -> None:
+    schema = {"$ref": "#/components/schemas/A", **beside}
+    content = {"application/json": {"schema": schema}}
+    read = api(
+        {"/x": {"post": operation(requestBody={"required": True, "content": content})}},
+        components={"schemas": {"A": {"type": "object", "properties": {"a": {}}}}},
+    )
+
+    schema = read.operations[0].tool["inputSchema"]
+    assert set(schema["properties"]) == {"a", *beside.get("properties", {})}
+    assert schema.get("required", []) == beside.get("required", [])
+
+
+def test_body_that_is_open_takes_more_than_the_document_names() -> None:
+    schema = {"type": "object", "properties": {"a": {}}, "additionalProperties": True}
+    page = {"name": "page", "in": "query", "schema": {"type": "integer"}}
+    body = {"content": {"application/json": {"schema": schema}}}
+    read = api({"/x": {"post": operation(page, requestBody=body)}})
+
+    request = built(read, {"a": 1, "page": 2, "b": {"c": 3}})
+
+    assert request.url == f"{BASE}/x?page=2"
+    assert json.loads(request.content) == {"a": 1, "b": {"c": 3}}
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/graphql", "application/x-ndjson", "application/jsonl", "application/sql"]
+)
+def test_body_in_a_language_of_its_own_is_sent_as_it_is(kind: str) -> None:
+    content = {kind: {"schema": {"type": "string"}}}
+    read = api({"/x": {"post": operation(requestBody={"content": content})}})
+
+    assert built(read, {"body": '{"a": 1}\n{}'}).content == b'{"a": 1}\n{}'
+
+
+@pytest.mark.parametrize("kind", ["image/*", "*/*;q=1", "application/*"])
+def test_range_of_types_is_sent_as_bytes(kind: str) -> None:
+    content = {kind: {"schema": {"type": "string", "format": "binary"}}}
+    read = api({"/x": {"post": operation(requestBody={"content": content})}})
+
+    request = built(read, {"body": "aGk="})
+
+    assert (request.content, request.headers["content-type"]) == (b"hi", "application/octet-stream")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("int", "integer"), ("String", "string"), ("float", "number"), ("Bool", "boolean"),
+     ("long", "integer"), ("date", "string"), ("list", "array"), ("dict", "object")],
+)  # fmt: skip
+def test_types_are_read_as_people_write_them(written: str, meant: str) -> None:
+    read = api(
+        {"/x": {"get": operation({"name": "a", "in": "query", "schema": {"type": written}})}}
+    )
+
+    assert read.operations[0].tool["inputSchema"]["properties"]["a"]["type"] == meant
+
+
+@pytest.mark.parametrize("values", [[True, False], [1, 2], ["a", None], [1.5]])
+def test_choices_of_a_text_are_texts(values: list[Any]) -> None:
+    schema = {"type": "string", "enum": values}
+    read = api({"/x": {"get": operation({"name": "a", "in": "query", "schema": schema})}})
+
+    choices = read.operations[0].tool["inputSchema"]["properties"]["a"]["enum"]
+    assert [choice for choice in choices if choice is not None] == [
+        value if isinstance(value, str) else json.dumps(value)
+        for value in values
+        if value is not None
+    ]
+
+
+@pytest.mark.parametrize(
+    "left_out",
+    [
+        operation({"$ref": "#/components/parameters/Gone"}),
+        operation(*({"name": f"p{n}", "in": "query", "schema": {}} for n in range(101))),
+    ],
+)
+def test_parameter_that_is_not_read_is_told(left_out: JSONObject) -> None:
+    read = api({"/x": {"get": left_out}})
+
+    assert len(read.operations) == len(read.defects) == 1
+
+
+@pytest.mark.parametrize("name", ["Bearer", "auth"])
+@pytest.mark.parametrize("header", ["Authorization", "authorization"])
+def test_key_that_is_described_as_a_bearer_token_is_sent_as_one(name: str, header: str) -> None:
+    scheme = {"type": "apiKey", "in": "header", "name": header, "description": "'Bearer <token>'"}
+    read = api(
+        {"/x": {"get": operation()}},
+        "2.0",
+        securityDefinitions={name: scheme},
+        security={name: []},  # people write the only alternative without its list
+    )
+
+    request = built(read, {}, **{f"{name.upper()}_KEY": "abc"})
+
+    assert request.headers["Authorization"] == "Bearer abc"
+
+
+@pytest.mark.parametrize("local", ["http://localhost:8080", "http://127.0.0.1/v1", "//0.0.0.0"])
+def test_server_on_the_authors_machine_gives_way_to_another(local: str) -> None:
+    servers = [{"url": local}, {"url": "https://api.example/v1"}]
+    document = {"info": {"title": "A"}, "paths": {"/x": {"get": operation()}}, "servers": servers}
+
+    read = read_api({"openapi": "3.0.0", **document}, file="a")
+    at_home = read_api({"openapi": "3.0.0", **document}, file="a", came_from="http://localhost/a")
+
+    assert read.integration.endpoint == "https://api.example/v1"
+    assert "api.example" not in at_home.integration.endpoint
+
+
+def test_names_in_other_letters_are_told_in_latin_ones() -> None:
+    names: list[dict[str, Any]] = [
+        {"name": name, "in": "query", "schema": {}} for name in ("名前", "größe", "город")
+    ]
+    read = api({"/x": {"get": operation(*names)}})
+
+    properties = list(read.operations[0].tool["inputSchema"]["properties"])
+    assert "value" not in properties
+    assert all(name.isascii() for name in properties)
+    assert parse_qsl(built(read, {properties[0]: "a"}).url.partition("?")[2]) == [("名前", "a")]

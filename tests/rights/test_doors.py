@@ -30,7 +30,7 @@ from pytest_django.fixtures import Settings
 from acl.models import ClientDocument
 from acl.platform.database_work import database_now
 from acl.platform.redis_circuit import redis_circuit
-from catalog.formats import catalog_jsonl, runtime, skill
+from catalog.formats import catalog_jsonl, skill
 from catalog.formats.loader import FORMATS, load_path
 from catalog.models import (
     Capability,
@@ -50,7 +50,7 @@ from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.oauth import tokens
 from catalog.servers.oauth._client_registration import TOKEN, store_value
 from catalog.servers.secrets.sealed_values import seal
-from discovery.models import AdvicePolicy, Call, ModelRequest
+from discovery.models import AdvicePolicy, Call, ExampleRun, ModelRequest
 from marketplace.models import (
     Addition,
     Installation,
@@ -93,7 +93,6 @@ SAMPLE_OF = {
     "tool": "tools/functions.json",
     "skill": "skills",
     "catalog_jsonl": "catalog",
-    "runtime": "manifests",
 }
 # A source of each kind that is read locally, and the external addresses that it names.
 SOURCE_OF = {
@@ -135,6 +134,9 @@ TASKS: dict[str, tuple[Any, frozenset[str]]] = {
     "servers.notify": (None, NOTHING),
     "servers.deliver_notification": (NotificationDelivery, NOTHING),
     # A chat model that an admin set; what is asked waits in Redis, by a digest.
+    "servers.ask_for_examples": (ExampleRun, NOTHING),
+    "servers.sweep_examples": (None, NOTHING),
+    "discovery.measure_examples": (ExampleRun, NOTHING),
     "servers.answer_advice": (AdvicePolicy, NOTHING),
     # An address that an admin pasted. It gets no secret, and nothing is installed.
     "servers.ask_model": (ModelRequest, NOTHING),
@@ -398,7 +400,7 @@ def test_every_task_is_listed(world: World) -> None:
 
 
 def test_every_format_source_and_command_is_listed() -> None:
-    modules = (*FORMATS, skill, catalog_jsonl, runtime)
+    modules = (*FORMATS, skill, catalog_jsonl)
     formats = {module.__name__.rpartition(".")[2] for module in modules}  # type: ignore[attr-defined]
     apps = {"acl", "catalog", "discovery", "marketplace"}
     commands = {name for name, app in get_commands().items() if app in apps}

@@ -26,9 +26,8 @@ from catalog.models import Capability, Definition, Integration, Secret, ServerPr
 from catalog.registration.integration_identity import find_target, normalised_address
 from catalog.registration.manifest_reload import reload_manifests
 from catalog.registration.register import register
-from marketplace.installs._proposals import install_proposed
 from marketplace.installs.confirmation import to_confirm
-from marketplace.installs.integration_management import descriptor_of_listing
+from marketplace.installs.integration_management import descriptor_of_listing, install_proposed
 from marketplace.installs.requests import (
     AlreadyInstalledError,
     NameTakenError,

@@ -17,7 +17,7 @@ from catalog.registration.definition_review import (
 )
 from catalog.servers.proposals import propose_server
 from catalog.trust.stored_definition import INTEGRATION_TEXTS
-from marketplace.installs._proposals import install_proposed
+from marketplace.installs.integration_management import install_proposed
 from marketplace.installs.requests import approve_install, begin_update, start_install
 from marketplace.installs.store_step import approve_all, store_tools
 from marketplace.models import Installation
@@ -198,7 +198,6 @@ WRITERS = {
         "store_capabilities",
     ): "takes ReviewedDefinition only",
     ("catalog/registration/descriptor_rows.py", "_capability"): "called by store_capabilities",
-    ("catalog/registration/descriptor_rows.py", "_assign"): "called by store_integrations",
     (
         "catalog/registration/definition_review.py",
         "_accept_texts",

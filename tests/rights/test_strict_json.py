@@ -150,7 +150,7 @@ OTHERS = {
     "catalog/formats/reader_program.py json.loads": "the request of its parent, in a cell",
     "catalog/servers/cell/entry.py json.loads": "what bubblewrap says of its child",
     "catalog/servers/cell/report.py json.loads": OWN,
-    "catalog/servers/client/http_transport.py json.loads": OWN,
+    "catalog/servers/client/_readable_json.py json.loads": "read again by the strict parser",
     "catalog/servers/client/process_guard.py json.loads": "an argument of its parent",
     "discovery/answer/formats/_legal_schema.py json.loads": OWN,
     "discovery/answer/modes.py json.loads": "a jsonb column, read as text",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.formats.runtime import RUNTIME_KINDS
+from catalog.runtime.service import RUNTIME_KINDS
 from tests.access.people import People
 from tests.runtime.conftest import key_of, post
 

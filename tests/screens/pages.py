@@ -113,6 +113,8 @@ _ADMIN = [
     Screen("integration-no-update", "/integrations/{failing}/update/"),
     Screen("integration-confirm", "/integrations/{imported}/confirm/"),
     Screen("integration-imported", "/integrations/{imported}/"),
+    Screen("integration-examples", "/integrations/gmail/examples/"),
+    Screen("integration-examples-none", "/integrations/github/examples/"),
     Screen("integration-review", "/integrations/{reviewed}/review/"),
     Screen("integration-nothing-to-review", "/integrations/{failing}/review/"),
     Screen("integration-repair", "/integrations/{failing}/repair/"),

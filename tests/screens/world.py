@@ -45,7 +45,16 @@ from catalog.runtime.service import Maker, create_capability
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.health_history import record_health
 from catalog.servers.icons._reader import write_png
-from discovery.models import Call, Chat, ChatMessage, ChatModel, ModelRequest, TaughtMessage, Turn
+from discovery.models import (
+    Call,
+    Chat,
+    ChatMessage,
+    ChatModel,
+    ExampleRun,
+    ModelRequest,
+    TaughtMessage,
+    Turn,
+)
 from discovery.teaching.message_proposals import import_messages, open_proposals
 from discovery.teaching.taught_messages import Decision, decide
 from marketplace.additions._listing import store_server
@@ -149,6 +158,7 @@ def build() -> World:
     _notifications(world)
     _risks()
     _taught(world)
+    _example_requests(world)
     _icons(world)
     _own_servers(world)
     return world
@@ -207,6 +217,21 @@ def _taught(world: World) -> None:
         learned_by=EmbeddingModel.objects.get(active=True), places_before=[3], places_after=[1]
     )
     import_messages(caller=caller, lines=["write an e-mail to a customer", f"open {LONG}"])
+
+
+def _example_requests(world: World) -> None:
+    """Store requests of three tools, and a model's proposal for one more; at the next it failed."""
+    tools = Capability.objects.filter(integration__slug="gmail").order_by("full_name")
+    for row in tools[2:]:
+        Capability.objects.filter(pk=row.pk).update(
+            example_requests={"texts": [f"open {LONG}", "send it"], "origin": "Fable"}
+        )
+    proposal = {"texts": ["mail the landlord", ARABIC], "found_before": 0, "found_after": 2}
+    ExampleRun.objects.create(
+        integration=tools[0].integration, origin="Fable", total=2, tools=[tools[1].pk],
+        proposals={str(tools[0].pk): proposal}, state=ExampleRun.State.FAILED,
+        reason="rate_limited", detail="Slow down.",
+    )  # fmt: skip
 
 
 def _notifications(world: World) -> None:

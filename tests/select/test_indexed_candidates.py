@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acl.rights.caller_lookup import Caller
+from catalog.embedding.embedder import cosines_of
 from catalog.lexical import query_vector
 from catalog.models import (
     Capability,
@@ -24,6 +25,7 @@ from catalog.models import (
     RuntimeCapability,
     Trait,
 )
+from catalog.search_index.rows import best_rows
 from discovery.select._candidate_rows import CandidateQuery
 from discovery.select._indexed_candidates import find_by_index
 from discovery.select.candidates import find_candidates
@@ -68,6 +70,38 @@ def test_both_ways_find_the_same_in_any_world(seed: int) -> None:
             found = assert_same_way(random_query(caller, random))
             assert {one.pk for one in found.found} <= world.capabilities.keys()
         transaction.set_rollback(True)
+
+
+@given(
+    rows=st.integers(0, 3) | st.sampled_from((511, 512, 513, 1100)),
+    texts=st.integers(1, 6),
+    seed=st.integers(0, 2**32),
+)
+def test_cosines_are_the_products_of_each_row_with_each_text(
+    rows: int, texts: int, seed: int
+) -> None:
+    dice = np.random.default_rng(seed)
+    matrix, vectors = (
+        dice.standard_normal((count, 24)).astype(np.float32) for count in (rows, texts)
+    )
+
+    assert cosines_of(matrix, vectors) == pytest.approx(vectors @ matrix.T, abs=1e-4)
+
+
+@given(
+    scores=st.lists(st.sampled_from((0.0, 0.5, 1.0, 2.0)) | st.floats(0, 2, width=32)),
+    most=st.integers(1, 9),
+    every=st.integers(1, 3),
+)
+def test_best_rows_are_the_first_of_all_in_order(
+    scores: list[float], most: int, every: int
+) -> None:
+    rows = list(range(0, len(scores), every))
+
+    best = best_rows(np.array(scores, np.float32), np.array(rows, np.int32), most, above=0.0)
+
+    in_order = sorted((row for row in rows if scores[row] > 0), key=lambda row: -scores[row])
+    assert best == in_order[:most]
 
 
 def test_whole_selections_are_the_same(shop: Shop) -> None:

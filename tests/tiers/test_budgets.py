@@ -16,8 +16,14 @@ from catalog.readiness.obstacles import Obstacle
 from catalog.readiness.readiness import ToolReadiness
 from catalog.token_counter import token_counter
 from discovery.answer.tiers.matches import TierMatch, choose_matches, write_details, write_lines
-from discovery.answer.tiers.options import TierOptions
-from discovery.answer.tiers.state import FIRST, LAST, Category, StoredFacts, write_summary
+from discovery.answer.tiers.state import (
+    FIRST,
+    LAST,
+    Category,
+    StoredFacts,
+    TierOptions,
+    write_summary,
+)
 from discovery.select.selection import Selected
 from tests.access.people import People, client_of
 from tests.examples import EXAMPLES_OF_TEXTS

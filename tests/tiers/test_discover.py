@@ -21,8 +21,7 @@ from discovery.answer import modes
 from discovery.answer.formats.registry import FORMATS, write_tools
 from discovery.answer.injection import Injection, inject_everything
 from discovery.answer.tiers import state
-from discovery.answer.tiers.options import TierOptions
-from discovery.answer.tiers.state import categories_at, read_state
+from discovery.answer.tiers.state import TierOptions, categories_at, read_state
 from discovery.models import Turn
 from discovery.select.selection import SelectRequest
 from discovery.turns.discover import discover

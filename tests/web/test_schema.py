@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC
 from io import StringIO
 from typing import Annotated, Any
 
@@ -14,10 +15,12 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
 from django.test import Client
 from django.urls import URLResolver, get_resolver
-from django.utils.translation import get_language
+from django.utils.translation import get_language, gettext_lazy
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from rest_framework import serializers
+from rest_framework.renderers import JSONRenderer
 from rest_framework.views import APIView
 from schemathesis import APIOperation
 from schemathesis.checks import not_a_server_error
@@ -28,8 +31,11 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from acl.models import ApiKey
 from acl.platform.answer_model import HIDDEN, SPREAD, Answer, Shown, fields_of, write_answer
+from acl.platform.strict_json import parse_json
 from acl.web import openapi_pages
+from acl.web.api_views import SelectionRenderer
 from acl.web.serializers import StrictSerializer, page_serializer, serializer_for
 from discovery.answer.selection import SelectAnswer
 from discovery.select._candidate_rows import Candidate, row_reader
@@ -281,3 +287,26 @@ def test_candidates_are_read_by_the_names_of_columns() -> None:
     assert reader.totals(row) == (7, 700)
     assert reader.candidate(row) == tuple(range(len(Candidate._fields)))
     assert reader.related is None
+
+
+answers = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+    | st.uuids()
+    | st.dates()
+    | st.datetimes(timezones=st.just(UTC))
+    | st.sampled_from((gettext_lazy("Ready"), ApiKey.Scope.SELECT)),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner, inner),
+)
+
+
+@given(answers)
+def test_answers_are_written_as_the_framework_writes_them(answer: Any) -> None:
+    ours, theirs = (kind().render(answer) for kind in (SelectionRenderer, JSONRenderer))
+
+    assert parse_json(ours or b"null", any_text=True) == parse_json(
+        theirs or b"null", any_text=True
+    )

@@ -44,6 +44,8 @@ DELIVER_NOTIFICATION: Final = TaskName("servers.deliver_notification")
 ASK_MODEL: Final = TaskName("servers.ask_model")
 ANSWER_ADVICE: Final = TaskName("servers.answer_advice")
 SWEEP_CHATS: Final = TaskName("servers.sweep_chats")
+ASK_FOR_EXAMPLES: Final = TaskName("servers.ask_for_examples")
+SWEEP_EXAMPLES: Final = TaskName("servers.sweep_examples")
 
 LOOK_AT_ADDITION: Final = TaskName("servers.look_at_addition")
 SWEEP_ADDITIONS: Final = TaskName("servers.sweep_additions")
@@ -64,6 +66,7 @@ EXPIRE_CAPABILITIES: Final = TaskName("catalog.expire_capabilities")
 DELIVER_MAIL: Final = TaskName("marketplace.deliver_mail")
 SWEEP_LISTINGS: Final = TaskName("marketplace.sweep_listings")
 FORGET_EXPERIENCES: Final = TaskName("discovery.forget_experiences")
+MEASURE_EXAMPLES: Final = TaskName("discovery.measure_examples")
 LEARN_TAUGHT: Final = TaskName("discovery.learn_taught")
 
 

@@ -24,6 +24,23 @@ _PLAIN = (
     *("type", "format", "default", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
     *("minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "multipleOf", "const"),
 )
+# Types that people write, which JSON Schema does not have.
+_MEANT_TYPES = {
+    **dict.fromkeys(("int", "int32", "int64", "long", "short"), "integer"),
+    **dict.fromkeys(("float", "double", "decimal"), "number"),
+    **dict.fromkeys(("str", "text", "date", "datetime", "date-time", "uuid", "enum"), "string"),
+    "bool": "boolean",
+    "list": "array",
+    "dict": "object",
+    "map": "object",
+}
+# Beside a reference, these say no more of the value.
+_OF_REFERENCES = frozenset(
+    {
+        *("$ref", "description", "summary", "title", "deprecated", "readOnly", "writeOnly"),
+        *("example", "examples", "externalDocs", "xml"),
+    }
+)
 _TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 _WHOLE_NUMBERS = ("minLength", "maxLength", "minItems", "maxItems")
 
@@ -81,7 +98,14 @@ class SchemaReader:
             target = self._document.target(reference)
             if reference in above or not isinstance(target, dict) or len(above) > depth + 8:
                 return _described({}, schema)
-            # Beside a reference, only its description says more (3.1 allows it, 3.0 ignores it).
+            beside = {
+                key: value
+                for key, value in schema.items()
+                if key not in _OF_REFERENCES and not str(key).startswith("x-")
+            }
+            if beside:  # version 3.1 allows it, and people write it before
+                whole = _described({"allOf": [{"$ref": reference}], **beside}, schema)
+                return self._read(whole, depth, (*above, reference))
             return _described(self._read(target, depth, (*above, reference)), schema)
         schema = self._merged(schema)
         inlined = _plain(schema)
@@ -137,7 +161,11 @@ class SchemaReader:
                 name for name in _names(schema.get("required")) if name in inner_properties
             ]:
                 inlined["required"] = required
+        if properties:
+            self._add_variants(schema, inlined["properties"], depth, above)
         extra = schema.get("additionalProperties")
+        if extra is True:
+            inlined["additionalProperties"] = True
         if isinstance(extra, dict) and extra:
             inlined["additionalProperties"] = self._read(extra, depth - 1, above)
         if isinstance(schema.get("items"), dict):
@@ -151,6 +179,32 @@ class SchemaReader:
                 ]
                 if len(parts) <= _MOST_CHOICES and all(read_parts):
                     inlined["anyOf"] = read_parts
+
+    def _add_variants(
+        self, schema: JSONObject, properties: JSONObject, depth: int, above: tuple[str, ...]
+    ) -> None:
+        """Add the fields that only some variants of an object have, none of them required."""
+        mapping = _mapping(_mapping(schema.get("discriminator")).get("mapping"))
+        references = (
+            target if "/" in target else f"#/components/schemas/{target}"
+            for target in mapping.values()
+            if isinstance(target, str)
+        )
+        variants = [
+            *(
+                part
+                for parts in (schema.get("oneOf"), schema.get("anyOf"))
+                if isinstance(parts, list)
+                for part in parts
+            ),
+            *({"$ref": reference} for reference in references),
+        ]
+        for variant in variants[:_MOST_PARTS]:
+            part = self._document.resolve(variant)
+            fields = self._merged(part).get("properties") if isinstance(part, dict) else None
+            for name, subschema in _mapping(fields).items():
+                if name not in properties and not self._is_hidden(subschema):
+                    properties[str(name)] = self._read(subschema, depth - 1, above)
 
     def _is_hidden(self, schema: Any) -> bool:
         plain = self._document.resolve(schema)
@@ -170,6 +224,12 @@ def plain_text(value: Any, most: int) -> str:
 def _plain(schema: JSONObject) -> JSONObject:
     """Return the keywords that need no reading, in the form of JSON Schema 2020-12."""
     keywords: JSONObject = {}
+    kind = schema.get("type")
+    if isinstance(kind, str) and kind not in _TYPES:
+        plain_kind = kind.strip().lower()
+        schema = {**schema, "type": _MEANT_TYPES.get(plain_kind, plain_kind)}
+    if schema.get("type") == "file":
+        schema = {**schema, "type": "string", "format": "binary"}
     for key in _PLAIN:
         if key in schema and _is_usable(key, schema[key]):
             keywords[key] = schema[key]
@@ -186,7 +246,14 @@ def _plain(schema: JSONObject) -> JSONObject:
     values = schema.get("enum")
     if isinstance(values, list) and 0 < len(values) <= _MOST_VALUES:
         keywords["enum"] = list(values)
-    if schema.get("nullable") is True and isinstance(keywords.get("type"), str):
+        if keywords.get("type") == "string":  # YAML reads `on` and `1` as no texts
+            keywords["enum"] = [
+                value if isinstance(value, str) or value is None else canonical_json(value)
+                for value in values
+            ]
+    if True in (schema.get("nullable"), schema.get("x-nullable")) and isinstance(
+        keywords.get("type"), str
+    ):
         keywords["type"] = [keywords["type"], "null"]
         if "enum" in keywords and None not in keywords["enum"]:
             keywords["enum"] = [*keywords["enum"], None]

@@ -121,9 +121,15 @@ class OpenApiDocument:
     def address(self, came_from: str = "") -> str:
         """Return the API's address: the first server with its default variables, or "".
 
-        A relative one is meant relative to the address that the document came from.
+        A relative one is meant relative to the address that the document came from. A server of the
+        developer's own machine gives way to another one.
         """
-        return self.address_of(self.value.get("servers"), came_from)
+        servers = self.value.get("servers")
+        servers = servers if isinstance(servers, list) else [servers]
+        addresses = [self.address_of([server], came_from) for server in servers[:50]]
+        remote = (text for text in addresses if text and not _LOCAL_SERVER.match(text))
+        address = next(remote, "") or next(filter(None, addresses), "")
+        return addresses[0] if addresses and _LOCAL_SERVER.match(came_from) else address
 
     def address_of(self, servers: Any, came_from: str = "") -> str:
         """Return the address of the first of some servers."""
@@ -132,6 +138,8 @@ class OpenApiDocument:
         url = _text(server.get("url"))
         for name, variable in _mapping(server.get("variables")).items():
             url = url.replace(f"{{{name}}}", _text(_mapping(variable).get("default")))
+        if "{" in url:
+            return ""  # a variable without a default
         try:
             return _completed(url, came_from).rstrip("/")
         except ValueError:  # an address such as http://[
@@ -344,12 +352,18 @@ class _Joined:
         return f"{start}{fragment}"
 
 
+_LOCAL_SERVER = re.compile(r"https?://(?:localhost|127\.|0\.0\.0\.0|\[::1\])", re.IGNORECASE)
+# Clients' configurations have servers of the type `openapi`, whose value is no version.
+_JSON_VERSION = re.compile(r'"(?:openapi|swagger)"\s{0,20}:\s{0,20}(?:"\s{0,3})?\d')
+_YAML_VERSION = re.compile(r"^(?:openapi|swagger):", re.MULTILINE)
+
+
 def looks_like_document(text: str) -> bool:
     """Return True if a text seems to be an OpenAPI document, judged by its first kilobytes."""
     start = text.lstrip()[:20_000]
-    words = ('"openapi"', '"swagger"') if start[:1] == "{" else ("\nopenapi:", "\nswagger:")
+    version = _JSON_VERSION if start[:1] == "{" else _YAML_VERSION
     signs = [dialect.SIGN for dialect in DIALECTS.values()]
-    return any(word in f"\n{start}" for word in (*words, *signs))
+    return version.search(start) is not None or any(sign in start for sign in signs)
 
 
 def _convertible(value: JSONObject) -> ModuleType | None:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable
 
+from anyascii import anyascii
+
 from catalog.words.names import singular
 
 LONGEST_ACTION = 56
@@ -62,7 +64,8 @@ def unique_name(name: str, taken: Iterable[str], longest: int, more: str = "") -
 
 def argument_for(name: str) -> str:
     """Return a parameter's name in the characters that models may use."""
-    plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name.replace("[]", "")).strip("_.-")
+    latin = anyascii(name)  # 名前 is MingQian
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", latin.replace("[]", "")).strip("_.-")
     return _cut(plain or "value", LONGEST_ARGUMENT)
 
 

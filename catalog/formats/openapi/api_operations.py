@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from catalog.formats.descriptors import JSONObject
+from catalog.formats.descriptors import JSONObject, canonical_json
 from catalog.formats.files import RefusedError
 from catalog.formats.header_names import DeclaredBy, can_be_sent, header_key
 from catalog.formats.openapi._api_schemas import SchemaReader, plain_text
@@ -46,6 +46,10 @@ _MOST_PARAMETERS = 100
 _NOT_TOLD = frozenset({"accept", "content-type", "authorization", "host", "cookie", "user-agent"})
 _COOKIE_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _MEDIA_TYPE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,98}[\x21-\x7e])?")
+# A gap of a router or a template: `{id:[0-9]+}`, `{+name}`.
+_GAP = re.compile(r"\{[+#./;]?([\w.-]{1,100})(?::[^{}]{0,200}|\*)?\}")
+_LINES_OF_JSON = re.compile(r"ndjson|jsonl|json-seq|json-?lines")
+_TEXTS = re.compile(r"xml|yaml|graphql|javascript|sql")
 _JSON, _FORM, _MULTIPART = "json", "form", "multipart"
 _WORDS_OF_PAGES = frozenset(
     {"page", "per_page", "page_size", "pagesize", "limit", "offset", "cursor"}
@@ -141,7 +145,7 @@ class _OperationReader:
         self, document: OpenApiDocument, path: str, method: str, item: JSONObject, raw: JSONObject
     ) -> None:
         self._document = document
-        self._path, self._method = path, method
+        self._path, self._method = _GAP.sub(r"{\1}", path), method
         self._item, self._raw = item, raw
         self._schemas = SchemaReader(document)
         self._properties: dict[str, JSONObject] = {}
@@ -200,7 +204,7 @@ class _OperationReader:
         parameters, body = self._check_grammar()
         for parameter in parameters:
             self._read_parameter(parameter)
-        self._check_path()
+        self._fill_path()
         if body is not None:
             self._read_body(body)
         answer = self._answer_fields()
@@ -226,10 +230,17 @@ class _OperationReader:
             [plain for item in listed if (plain := self._document.parameter(item))]
             for listed in (_list(self._item.get("parameters")), _list(self._raw.get("parameters")))
         )
+        for item in (*_list(self._item.get("parameters")), *_list(self._raw.get("parameters"))):
+            if not self._document.parameter(item):
+                reference = str(_mapping(item).get("$ref"))[:100]
+                self.left_out.append(f"leaves out a parameter that is not there: {reference}")
         by_name = {
             (str(parameter.get("in")), str(parameter.get("name"))): parameter
             for parameter in (*shared, *operation_parameters)
         }
+        if len(by_name) > _MOST_PARAMETERS:
+            words = f"has {len(by_name):,} parameters; only the first {_MOST_PARAMETERS} are read"
+            self.left_out.append(words)
         parameters = list(by_name.values())[:_MOST_PARAMETERS]
         body = resolve(self._raw.get("requestBody"))
         body = body if isinstance(body, dict) else None
@@ -281,11 +292,13 @@ class _OperationReader:
             return "the sign-in is sent under this name"
         return ""
 
-    def _check_path(self) -> None:
-        """Refuse a path with a gap that no argument fills."""
+    def _fill_path(self) -> None:
+        """Add an argument for each gap of the path that the document does not declare."""
         filled = {parameter["name"] for parameter in self._sent if parameter["in"] == "path"}
-        gaps = {gap.partition("}")[0] for gap in self._path.split("{")[1:]}
-        self.refuse_unless(gaps <= filled, "has a path parameter that it does not declare")
+        for gap in dict.fromkeys(gap.partition("}")[0] for gap in self._path.split("{")[1:]):
+            if gap not in filled:
+                self._read_parameter({"in": "path", "name": gap, "schema": {"type": "string"}})
+                self.left_out.append(f"does not declare its path parameter {gap[:100]!r}")
         for parameter in self._sent:
             # A path without this part would be another operation.
             if parameter["in"] == "path" and parameter["argument"] not in self._required:
@@ -299,11 +312,16 @@ class _OperationReader:
         raw_schema = _mapping(media).get("schema")
         schema = self._schemas.read(raw_schema)
         self.refuse_unless(_MEDIA_TYPE.fullmatch(kind) is not None, "has a body of no known type")
-        encoding = _encoding_of(kind)
+        encoding = _encoding_of(kind, schema)
         required = body.get("required") is True
         properties = schema.get("properties")
         sent: JSONObject = {"as": encoding, "type": kind}
-        if isinstance(properties, dict) and "additionalProperties" not in schema:
+        if "*" in kind:  # a range is no type
+            sent["type"] = "application/octet-stream"
+        is_open = schema.get("additionalProperties") is True
+        if isinstance(properties, dict) and (is_open or "additionalProperties" not in schema):
+            if is_open:
+                sent["open"] = True
             needed = schema.get("required", [])
             sent["fields"] = {
                 self._add(name, field_schema, "body", required=required and name in needed): name
@@ -397,7 +415,7 @@ class _OperationReader:
         if self._required:
             schema["required"] = list(dict.fromkeys(self._required))
         # A misspelt argument would be left out in silence.
-        schema["additionalProperties"] = False
+        schema["additionalProperties"] = bool(self._body and self._body.get("open"))
         sending: JSONObject = {"method": self._method.upper(), "path": self._path}
         if self._sent:
             sending["parameters"] = self._sent
@@ -457,9 +475,14 @@ def _without_schemas(parameter: JSONObject) -> JSONObject:
 
 
 def _choose_content(content: JSONObject) -> tuple[str, Any]:
-    """Return the kind of body that is easiest to write: JSON, a form, text, and then the first."""
+    """Return the kind of body that is easiest to write: JSON, a form, text, and then the first.
+
+    Of two forms the one with files can carry them.
+    """
     kinds = {str(kind): media for kind, media in content.items()}
-    order = ("application/json", "+json", "json", "x-www-form-urlencoded", "multipart", "text/")
+    has_files = '"binary"' in canonical_json(kinds.get("multipart/form-data"))
+    forms = ("x-www-form-urlencoded", "multipart")
+    order = ("application/json", "+json", "json", *(forms[::-1] if has_files else forms), "text/")
     for fragment in order:
         for kind, media in kinds.items():
             if fragment in kind.partition(";")[0].lower():
@@ -469,15 +492,20 @@ def _choose_content(content: JSONObject) -> tuple[str, Any]:
     return next(((kind[:100], media) for kind, media in kinds.items()), ("", None))
 
 
-def _encoding_of(kind: str) -> str:
+def _encoding_of(kind: str, schema: JSONObject) -> str:
     plain = kind.partition(";")[0].strip().lower()
+    if _LINES_OF_JSON.search(plain):
+        return "text"
     if "json" in plain:
         return _JSON
     if plain == "application/x-www-form-urlencoded":
         return _FORM
     if plain.startswith("multipart/"):
         return _MULTIPART
-    return "text" if plain.startswith("text/") or "xml" in plain or "yaml" in plain else "bytes"
+    # A language of its own, such as GraphQL.
+    is_text = schema.get("type") == "string" and not is_binary(schema) and "octet" not in plain
+    is_text = is_text and not plain.startswith(("image/", "audio/", "video/"))
+    return "text" if is_text or plain.startswith("text/") or _TEXTS.search(plain) else "bytes"
 
 
 def is_binary(schema: JSONObject) -> bool:

@@ -82,8 +82,11 @@ def build_request(
     if cookies:
         pairs = "; ".join(f"{name}={text}" for name, text in cookies.items())
         headers["cookie"] = _header("cookie", pairs)
-    content = _add_body(sending.get("body"), arguments, headers, credentials.body)
-    url = base.rstrip("/") + path + (f"?{urlencode(query)}" if query else "")
+    content = _add_body(sending, arguments, headers, credentials.body)
+    path = path.partition("#")[0]
+    # Documents tell operations of one path apart by a query in it.
+    joint = "&" if "?" in path else "?"
+    url = base.rstrip("/") + path + (f"{joint}{urlencode(query)}" if query else "")
     fields, pages = arguments.get(FIELDS) or (), arguments.get(PAGES)
     return ApiRequest(
         str(sending["method"]),
@@ -118,24 +121,28 @@ def shape_answer(
     """Return content, structured content, and True for an error."""
     plain = kind.partition(";")[0].strip().lower()
     failed = status >= 300
+    if not body:
+        return [_text(f"HTTP {status}, without a body.")], None, failed
     if "json" in plain or (not plain and body[:1] in (b"{", b"[")):
         try:
-            value = parse_json(text) if (text := decode_text(body, kind)) else None
+            value = parse_json(text := decode_text(body, kind))
         except (ValueError, RecursionError):
             return _shape_text(status, text, failed=failed)
         return shape_json(status, value, fields=() if failed else fields)
-    if not body:
-        return [_text(f"HTTP {status}, without a body.")], None, failed
-    if plain.startswith("image/") and not failed:
+    media, _, _ = plain.partition("/")
+    if media in ("image", "audio") and not failed:
         data = base64.b64encode(body).decode()
-        return [{"type": "image", "data": data, "mimeType": plain[:100]}], None, False
+        return [{"type": media, "data": data, "mimeType": plain[:100]}], None, False
     if plain.startswith("text/") or "xml" in plain or "yaml" in plain or "javascript" in plain:
         return _shape_text(status, decode_text(body, kind), failed=failed)
     try:
         text = body.decode()
     except UnicodeDecodeError:
         words = f"HTTP {status}: {len(body):,} bytes of {plain[:100] or 'an unknown type'}."
-        return [_text(words)], None, failed
+        data = base64.b64encode(body).decode()
+        file = {"uri": "attachment:answer", "mimeType": plain[:100], "blob": data}
+        files = [] if failed else [{"type": "resource", "resource": file}]
+        return [_text(words), *files], None, failed
     return _shape_text(status, text, failed=failed)
 
 
@@ -324,16 +331,24 @@ def _header(name: str, text: str) -> str:
 
 
 def _add_body(
-    body: Any, arguments: Mapping[str, Any], headers: dict[str, str], secret: Mapping[str, str]
+    sending: JSONObject,
+    arguments: Mapping[str, Any],
+    headers: dict[str, str],
+    secret: Mapping[str, str],
 ) -> bytes:
     """Return the body's bytes, and set its type. `secret` are credentials that belong in it."""
+    body = sending.get("body")
     if not isinstance(body, dict):
         return b""
     if "fields" in body:
+        others = {FIELDS, PAGES} | {
+            parameter["argument"] for parameter in sending.get("parameters") or ()
+        }
+        names = dict(body["fields"])
+        if body.get("open"):  # it takes fields that the document does not name
+            names = {argument: argument for argument in arguments if argument not in others} | names
         value: Any = {
-            name: arguments[argument]
-            for argument, name in body["fields"].items()
-            if argument in arguments
+            name: arguments[argument] for argument, name in names.items() if argument in arguments
         } | dict(secret)
         if not value and body["as"] != "json":
             return b""
@@ -348,7 +363,9 @@ def _add_body(
     if body["as"] == "form":
         return urlencode(list(_form_pairs(value, body.get("styles") or {}))).encode()
     if body["as"] == "multipart":
-        content, headers["content-type"] = _multipart(value, body.get("binary") or ())
+        content, headers["content-type"] = _multipart(
+            value, body.get("binary") or (), body.get("styles") or {}
+        )
         return content
     if body["as"] == "bytes":
         return _decoded(body.get("argument", "body"), value)
@@ -401,17 +418,26 @@ def _xml(shape: Any, value: Any) -> str:
     return f"<{name}{attributes}>{inner}</{name}>"
 
 
-def _multipart(value: Any, binary: Any) -> tuple[bytes, str]:
-    """Return a form with files, and its type with the boundary."""
+def _multipart(value: Any, binary: Any, styles: Mapping[str, Any]) -> tuple[bytes, str]:
+    """Return a form with files, and its type with the boundary.
+
+    A part has the type that the document says; without one, an object is JSON.
+    """
     boundary = random.token_hex(16)
     parts: list[bytes] = []
     for name, field_value in value.items() if isinstance(value, dict) else ():
-        for item in field_value if isinstance(field_value, list) else [field_value]:
+        kind = str((styles.get(name) or {}).get("contentType") or "").partition(",")[0]
+        is_whole = "json" in kind  # a list, too
+        for item in (
+            field_value if isinstance(field_value, list) and not is_whole else [field_value]
+        ):
             is_file = name in binary
+            default = "application/json" if isinstance(item, (dict, list)) else ""
+            type_line = f"\r\nContent-Type: {part_kind}" if (part_kind := kind or default) else ""
             text = _decoded(name, item) if is_file else _scalar(item).encode()
             file = f'; filename="{quote(name, safe="")}"' if is_file else ""
             head = f'Content-Disposition: form-data; name="{quote(name, safe="[]")}"{file}'
-            parts.append(f"--{boundary}\r\n{head}\r\n\r\n".encode() + text + b"\r\n")
+            parts.append(f"--{boundary}\r\n{head}{type_line}\r\n\r\n".encode() + text + b"\r\n")
     parts.append(f"--{boundary}--\r\n".encode())
     return b"".join(parts), f"multipart/form-data; boundary={boundary}"
 

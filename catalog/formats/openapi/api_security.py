@@ -20,6 +20,7 @@ from catalog.formats.openapi.api_names import secret_for
 
 _COOKIE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
 _QUERY = re.compile(r"[A-Za-z0-9_.\[\]-]{1,100}")
+_BEARER = re.compile(r"\bbearer", re.IGNORECASE)
 _RANKS = {"basic": 1, "cookie": 2, "query": 3, "body": 3}
 _MOST_SCHEMES = 30
 _MOST_SCOPES = 50
@@ -126,6 +127,8 @@ def declared_schemes(document: OpenApiDocument) -> set[str]:
 
 def read_security(value: Any) -> list[list[str]] | None:
     """Return the alternatives of an operation, each the names of schemes; None if undeclared."""
+    if isinstance(value, dict):
+        value = [value]  # people write the only alternative so
     if not isinstance(value, list):
         return None
     return [
@@ -291,7 +294,7 @@ def find_sign_in(schemes: Any) -> tuple[str, Mapping[str, Any]]:
 def read_scopes(value: Any, schemes: Mapping[str, JSONObject]) -> dict[str, list[str]]:
     """Return the scopes that an operation's security names, of schemes with a sign-in."""
     by_scheme: dict[str, set[str]] = {}
-    for alternative in value if isinstance(value, list) else ():
+    for alternative in value if isinstance(value, list) else [value]:
         for name, scopes in alternative.items() if isinstance(alternative, dict) else ():
             if "sign_in" in schemes.get(str(name), {}) and isinstance(scopes, list):
                 valid_scopes = {
@@ -310,4 +313,8 @@ def _read_key(name: str, scheme: JSONObject, about: str) -> JSONObject | None:
     }
     if not allowed.get(str(place), False):
         return None
+    words = f"{name} {scheme.get('description')}"
+    if header_key(sent_as) == header_key("Authorization") and _BEARER.search(words):
+        # Version 2.0 has no other way to say it.
+        return {"as": "bearer", "secrets": [secret_for(name, "KEY")], "about": about}
     return {"as": place, "name": sent_as, "secrets": [secret_for(name, "KEY")], "about": about}

@@ -85,9 +85,16 @@ def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
     image = entry.name("image")
     variables = _variables(entry)
     limit = entry.document.limits.secret_name
+    # `{{github.mode}}` is a setting that people enter.
+    words = [normalize_placeholders(word) for word in (run or entry).texts("command")]
+    gaps = dict.fromkeys(gap for _, names in words for gap in names)
+    known_names = {variable["name"] for variable in variables}
+    passed_on = tuple(variable["name"] for variable in variables)
+    variables += [
+        build_variable(entry, gap, secret=False) for gap in gaps if gap not in known_names
+    ]
     needed = (variable["name"] for variable in variables if variable["required"])
     secrets = distinct((*needed, *headers.names), limit)
-    passed_on = tuple(variable["name"] for variable in variables)
     if entry.raw("volumes"):
         entry.report("volumes", "are folders of another machine, and are left out")
     project = read_web_address(source, "project") if source else ""
@@ -101,7 +108,7 @@ def _integration(entry: Entry, name: str, slug: str) -> IntegrationDescriptor:
             remote.name("transportType") if remote else "", endpoint=endpoint
         ),
         endpoint=endpoint,
-        command=container_command(entry, image, passed_on, (run or entry).texts("command")),
+        command=container_command(entry, image, passed_on, tuple(word for word, _ in words)),
         required_secrets=secrets,
         homepage=project,
         source_ref={

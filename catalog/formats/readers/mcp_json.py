@@ -7,9 +7,9 @@ only the client needs are told as left out.
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
-from pathlib import PurePath
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import count, pairwise
 from typing import Any, NoReturn
 
 from catalog.formats._declared_targets import (
@@ -35,6 +35,7 @@ from catalog.formats.secret_redaction import (
     find_defaults,
     find_placeholders,
     is_plain_setting,
+    name_secrets,
     normalize_placeholders,
     normalize_variables,
     redact_text,
@@ -51,11 +52,12 @@ _COMMON_KEYS = frozenset({"servers", "mcp", "extensions", "gateways", "connectio
 _AROUND_COMMON = re.compile(r"mcp|entities|tool_?server", re.IGNORECASE)
 _SWITCHES = ("true", "false")
 _DEEPEST = 5
-_ADDRESSES = ("httpUrl", "serverUrl", "url", "uri", "sseUrl", "endpoint")
+_ADDRESSES = ("httpUrl", "serverUrl", "url", "uri", "sseUrl", "endpoint", "baseUrl")
+_TYPES = ("type", "transport", "transportType")
 _PROGRAMS = ("command", "cmd")
 _VARIABLES = ("env", "envs", "environment")
 _VARIABLE_NAMES = ("envVars", "envKeys")
-_HEADERS = ("headers", "httpHeaders", "staticHeaders")
+_HEADERS = ("headers", "httpHeaders", "staticHeaders", "authHeaders")
 _TOKENS = (
     "bearerToken",
     "authToken",
@@ -71,7 +73,7 @@ _READ = frozenset(
         plain_key,
         (
             *(*_ADDRESSES, *_PROGRAMS, *_VARIABLES, *_VARIABLE_NAMES, *_HEADERS, *_TOKENS),
-            *("args", "type", "transport", "name", "title", "description", "disabled", "enabled"),
+            *(*_TYPES, "args", "name", "title", "description", "disabled", "enabled", "isActive"),
             *("requestOptions", "requestInit", "bearerTokenEnvVar", "envHttpHeaders", "authType"),
             *("info", "source", "path", "id", "displayName", "bundled", "customUserVars", "slug"),
             *("config", "enable", "specType", "serverLabel", "serverDescription"),
@@ -89,16 +91,17 @@ _SIGN_IN = re.compile(r"o?auth\w*|clientid|clientsecret|tokenurl|authorizationur
 _OF_PERSON = re.compile(r"\{\{ ?(?:LIBRECHAT_|OPENID_|USER_|CHAT_)\w+ ?\}\}")
 # Paths of the person who wrote the file, not secrets to ask for.
 _LOCAL_VARIABLES = frozenset(
-    {"workspaceFolder", "userHome", "HOME", "PWD", "CLAUDE_PLUGIN_ROOT", "PATH", "USER"}
+    {
+        *("workspaceFolder", "userHome", "HOME", "PWD", "CLAUDE_PLUGIN_ROOT", "PATH", "USER"),
+        *("extensionPath", "workspacePath", "pathSeparator", "__dirname"),
+    }
 )
 # Programs that pass everything on to an address: it is the address that matters.
 _BRIDGES = re.compile(
     r"(?:[\w@/.-]*/)?(?:mcp-remote|mcp-proxy|supergateway|mcp-server-bridge)(?:@[\w.-]+)?"
 )
-_SHELLS = {("cmd", "/c"), ("cmd.exe", "/c"), ("sh", "-c"), ("bash", "-c"), ("bash", "-lc")}
 _SCHEME = re.compile(r"(?:Bearer|Basic|Token) ", re.IGNORECASE)
 _PLAIN_START = re.compile(r"[\w.@-]++\s")
-_SHELL_SIGNS = re.compile(r"[;&|<>`$(){}]")
 
 
 def recognises(value: Any) -> bool:
@@ -138,6 +141,7 @@ def read(document: Document) -> Loaded:
         if isinstance(others, list) and others and key != "gateways":
             document.report(f"entities.{key}", f"has {len(others):,} entries that are no servers")
     integrations: dict[str, IntegrationDescriptor] = {}
+    slugs: dict[str, str] = {}
     limit = document.limits.entries_per_file
     if len(servers) > limit:
         document.report(
@@ -150,6 +154,12 @@ def read(document: Document) -> Loaded:
         except RefusedError as refused:
             document.report(refused.field, refused.reason)
             continue
+        if slugs.get(integration.slug, name) != name:
+            # Another server, whose name differs in what a slug does not tell.
+            free = (f"{integration.slug}-{number}" for number in count(2))
+            slug = next(slug for slug in free if slug not in integrations)
+            integration = replace(integration, slug=slug)
+        slugs[integration.slug] = name
         if integrations.setdefault(integration.slug, integration) != integration:
             document.report(name, "is there twice; the first is read")
     return Loaded(tuple(integrations.values()))
@@ -216,8 +226,10 @@ def names_of_server(value: Any) -> Iterator[str]:
     """Yield the names of a server in a list, the best first: its own, and one made of it."""
     sources = (value, value.get("info")) if isinstance(value, dict) else ()
     for source in sources:
-        for key in ("name", "server_label", "title", "id"):
-            text = source.get(key) if isinstance(source, dict) else None
+        fields = source if isinstance(source, dict) else {}
+        plain = {plain_key(str(key)): text for key, text in fields.items()}
+        for key in ("name", "serverlabel", "title", "id"):
+            text = plain.get(key)
             if isinstance(text, str) and text.strip():
                 yield text.strip()
     if is_server(value):
@@ -287,7 +299,7 @@ class _ServerReader:
         entry, connection = self._entry, self._connection
         words = self._command()
         key = next((key for key in _ADDRESSES if connection.raw(key) is not None), "url")
-        address = read_web_address(connection, key)
+        address = self._address(key)
         bridged = self._unbridge(words)
         endpoint = normalize_placeholders(bridged or address)[0]
         command = () if endpoint else safe_command(entry, words) if words else ()
@@ -302,7 +314,7 @@ class _ServerReader:
             slug=slug or slug_for(self._name),
             kind="mcp",
             title=entry.name("title", "displayName")
-            or server_title(entry.cleaned(self._name, "name")),
+            or server_title(entry.name("name") or entry.cleaned(self._name, "name")),
             description=entry.text("description"),
             transport=self._transport(endpoint, bridged, words),
             endpoint=endpoint,
@@ -319,6 +331,17 @@ class _ServerReader:
                 **self._told_variables(),
             },
         )
+
+    def _address(self, key: str) -> str:
+        """Return the address, in which each secret is a gap: its value is asked for."""
+        raw = self._connection.raw(key)
+        fits = isinstance(raw, str) and len(raw) <= self._entry.document.limits.address
+        [gapped] = name_secrets((raw,)) if fits else [raw]
+        if gapped == raw or not re.match(r"https?://[^\[]", gapped, re.IGNORECASE):
+            return read_web_address(self._connection, key)
+        self._entry.report(key, "contained a secret, which was left out: enter it as a secret")
+        linked = Entry({key: gapped}, document=self._entry.document, at=self._entry.at)
+        return read_web_address(linked, key)
 
     def _is_api(self) -> bool:
         return self._entry.name("type") == "openapi" or self._entry.raw("specPath") is not None
@@ -343,7 +366,7 @@ class _ServerReader:
             is_sse = "sse-only" in words or "--sse" in words or bridged.rstrip("/").endswith("/sse")
             return "sse" if is_sse else "http"
         is_sse = self._connection.raw("sseUrl") is not None
-        kind = self._connection.name("type", "transport") or ("sse" if is_sse else "")
+        kind = self._connection.name(*_TYPES) or ("sse" if is_sse else "")
         return parse_transport(kind, endpoint=endpoint)
 
     def _command(self) -> tuple[str, ...]:
@@ -356,19 +379,28 @@ class _ServerReader:
             source, key = self._program, "path"
         raw = source.raw(key)
         words = source.texts(key) if isinstance(raw, list) else _command_words(source.text(key))
-        words = (*words, *source.texts("args"))
-        if words[1:2] and (PurePath(words[0]).name.lower(), words[1].lower()) in _SHELLS:
-            inner = words[2:]
-            if len(inner) == 1 and not _SHELL_SIGNS.search(inner[0]):
-                inner = _command_words(f"{inner[0]} ")
-            words = inner if words[0].lower().startswith("cmd") or len(inner) > 1 else words
+        arguments = source.raw("args")
+        if isinstance(arguments, str):
+            words = (*words, *_command_words(f"- {arguments}")[1:])
+        else:
+            words = (*words, *source.texts("args"))
         launch = Launch.read(words)
         for name, value in launch.environment.items():
             if value or name not in self._environment:
                 self._environment[name] = value
         for defect in launch.left_out:
             self._entry.report(defect.field, defect.reason)
-        return tuple(normalize_variables(word) for word in launch.words)
+        return self._with_gaps(normalize_variables(word) for word in launch.words)
+
+    def _with_gaps(self, words: Iterable[str]) -> tuple[str, ...]:
+        """Return words in which each secret is a gap: its value is asked for."""
+        words = tuple(words)
+        gapped = name_secrets(words)
+        for place in (at for at, word in enumerate(words) if word != gapped[at]):
+            self._entry.report(
+                f"command[{place}]", "contained a secret, which was left out: enter it as a secret"
+            )
+        return gapped
 
     def _unbridge(self, words: tuple[str, ...]) -> str:
         """Return the address that a bridge is started for, and take over its headers; else ""."""
@@ -378,7 +410,9 @@ class _ServerReader:
         if not address:
             return ""
         for option, value in pairwise(words):
-            if option in ("--header", "-H", "--headers"):
+            if option == "--oauth2Bearer":
+                self._headers.append(Header("Authorization", f"Bearer {value}"))
+            elif option in ("--header", "-H", "--headers"):
                 name, _, text = value.partition(":")
                 gaps = find_placeholders(text)
                 scheme = _SCHEME.match(self._environment.get(gaps[0], "")) if gaps else None
@@ -400,14 +434,21 @@ class _ServerReader:
             self._headers.append(Header(name, f"${{{variable}}}"))
         if variable := connection.name("bearerTokenEnvVar"):
             self._headers.append(Header("Authorization", f"Bearer ${{{variable}}}"))
-        token = next((connection.text(key) for key in _TOKENS if connection.text(key)), "")
+        # LibreChat says in a mapping that each person has a key of their own.
+        tokens = (connection.raw(key) for key in _TOKENS)
+        token = next((text for text in tokens if text and isinstance(text, str)), "")
+        of_person = connection.raw("apiKey")
+        is_described = isinstance(of_person, dict)
         kind = plain_key(self._entry.name("authType"))
+        kind = plain_key(str(of_person.get("authorization_type"))) if is_described else kind
         if (token or kind in ("bearer", "bearertoken", "apikey", "basic")) and not any(
             header.name.lower() == "authorization" for header in self._headers
         ):
             gap = token if find_placeholders(token) else "${TOKEN}"
             if kind == "apikey":
                 self._headers.append(Header("X-API-Key", gap))
+            elif kind == "authorization":  # the whole value
+                self._headers.append(Header("Authorization", gap))
             else:
                 scheme = "Basic" if kind == "basic" else "Bearer"
                 self._headers.append(Header("Authorization", f"{scheme} {gap}"))
@@ -434,6 +475,9 @@ class _ServerReader:
         defaults = {name: value for text in texts for name, value in find_defaults(text)}
         is_program = not address or not any(map(_BRIDGES.fullmatch, words[:4]))
         for name, value in self._environment.items() if is_program else ():
+            if _OF_PERSON.search(value):
+                self._entry.report(name, "names the person of the client, who is not sent")
+                continue
             referred = find_placeholders(value)
             is_gap = bool(referred) and not strip_placeholders(value).strip()
             if is_gap:
@@ -475,7 +519,7 @@ class _ServerReader:
         entry = self._entry
         nested = entry.raw("config")
         config = entry.mapping("config") if isinstance(nested, dict) else None
-        flags = (entry.raw("enabled"), config.raw("enable") if config else None)
+        flags = (entry.raw("enabled", "isActive"), config.raw("enable") if config else None)
         if entry.raw("disabled") in (True, "true") or not {False, "false"}.isdisjoint(flags):
             entry.report("disabled", "says that it is off: it runs only if it is installed")
         for key, value in (*entry.items(), *(config.items() if config else ())):

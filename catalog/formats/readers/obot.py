@@ -26,13 +26,24 @@ _MOST_TOOLS = 200
 
 
 def recognises(value: Any) -> bool:
-    """Return True for an entry with one of Obot's runtimes."""
+    """Return True for an entry with one of Obot's runtimes, or a list of such."""
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(entry, dict) and recognises(entry) for entry in value)
     return isinstance(value, dict) and value.get("runtime") in (*_RUNTIMES, _REMOTE, "composite")
 
 
 def read(document: Document) -> Loaded:
+    """Read one server, or each of a list."""
+    if not isinstance(document.value, list):
+        entry = document.entry(document.value)
+        return Loaded((_integration(document, entry, document.integration),))
+    limit = document.limits.entries_per_file
+    entries = document.entries(document.value, "servers", limit=limit)
+    return Loaded(tuple(_integration(document, entry, None) for entry in entries))
+
+
+def _integration(document: Document, entry: Entry, slug: str | None) -> IntegrationDescriptor:
     """Read one server; what Obot alone can start is listed without a command, and told."""
-    entry = document.entry(document.value)
     name = entry.name("name") or document.stem
     remote = entry.mapping("remoteConfig")
     address = read_web_address(remote, "fixedURL", "urlTemplate", "url") if remote else ""
@@ -48,24 +59,20 @@ def read(document: Document) -> Loaded:
     command = () if endpoint else _command(entry, [variable["name"] for variable in variables])
     if not endpoint and not command:
         entry.report("runtime", "is none that Pegboard starts or reaches, so it is only listed")
-    return Loaded(
-        (
-            IntegrationDescriptor(
-                slug=document.integration or slug_for(name),
-                kind="mcp",
-                title=display_name_for(name) if name.islower() else name,
-                description=entry.text("shortDescription", "description"),
-                transport="http" if endpoint else "stdio" if command else "",
-                endpoint=endpoint,
-                command=command,
-                required_secrets=distinct(
-                    (variable["name"] for variable in variables if variable["required"]),
-                    document.limits.secret_name,
-                ),
-                homepage=read_web_address(entry, "repoURL"),
-                source_ref=_source_ref(entry, name, variables, headers),
-            ),
-        )
+    return IntegrationDescriptor(
+        slug=slug or slug_for(name),
+        kind="mcp",
+        title=display_name_for(name) if name.islower() else name,
+        description=entry.text("shortDescription", "description"),
+        transport="http" if endpoint else "stdio" if command else "",
+        endpoint=endpoint,
+        command=command,
+        required_secrets=distinct(
+            (variable["name"] for variable in variables if variable["required"]),
+            document.limits.secret_name,
+        ),
+        homepage=read_web_address(entry, "repoURL"),
+        source_ref=_source_ref(entry, name, variables, headers),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from catalog.formats._declared_targets import (
     Header,
     HeaderTemplates,
+    argument_gap,
     build_header_templates,
     build_variable,
     is_bundle,
@@ -176,6 +177,12 @@ class _Launch:
             for variable in _described(argument.mapping("variables")):
                 name = variable.name("name", limit=limit)
                 self.variables.setdefault(name, read_variable(variable, name))
+            if used.raw("registryName") is not None:
+                continue  # arguments of that form stay away from the command
+            if gap := argument_gap(argument):
+                self.variables.setdefault(gap, read_variable(argument, gap, required=True))
+            for name in normalize_placeholders(argument.text("value", "default"))[1]:
+                self.variables.setdefault(name, build_variable(used, name))
         for name in (*find_placeholders(endpoint), *self.headers.names):
             self.variables.setdefault(name, build_variable(used, name))
 

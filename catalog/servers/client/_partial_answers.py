@@ -4,6 +4,7 @@ The SDK refuses an answer as a whole. So each tool of a list, and each block of 
 on its own before the SDK reads the message.
 """
 
+import re
 from functools import cache
 from typing import Any, get_args
 
@@ -20,6 +21,8 @@ _LISTED = "pegboard/listed"  # in the `_meta` of a list: all that the server sen
 _LATEST = "2025-11-25"
 _LONGEST_NAME, _LONGEST_REASON = 80, 160
 _MOST_DEFECTS = 100
+_DATA_ADDRESS = re.compile(r"data:([\w.+/-]{3,100});base64,")
+_LONGEST_BLOCK = 2_000
 _OBJECT: JSONObject = {"type": "object"}
 _OF_CALLS = frozenset({"tools/call", "tasks/result"})
 
@@ -28,6 +31,8 @@ def mend_answer(method: str, result: Any, protocol: str) -> Any:
     """Return the result with all that can be read, in the shape that the SDK expects."""
     if not isinstance(result, dict):
         return result
+    if method == "initialize":
+        return mend_opening(result)
     if method == "tools/list":
         return _mend_list(result, protocol)
     return _mend_result(result, protocol) if method in _OF_CALLS else result
@@ -139,8 +144,29 @@ def _block_types(protocol: str) -> tuple[TypeAdapter[Any], ...]:
     return TypeAdapter(get_args(blocks.annotation)[0]), _BLOCK
 
 
+def mend_opening(result: JSONObject) -> JSONObject:
+    """Return the answer to `initialize` without what says nothing: `null`, `[]` for an object."""
+    opening = {key: value for key, value in result.items() if value is not None}
+    if not isinstance(opening.get("instructions", ""), str):
+        del opening["instructions"]
+    announced = opening.get("capabilities")
+    announced = announced if isinstance(announced, dict) else {}
+    capabilities: JSONObject = {}
+    for name, feature in announced.items():
+        if feature is None or feature is False:
+            continue
+        fields = feature if isinstance(feature, dict) else {}
+        capabilities[name] = {key: value for key, value in fields.items() if value is not None}
+    about = opening.get("serverInfo")
+    about = about if isinstance(about, dict) else {"name": about}
+    texts = {key: value for key, value in about.items() if isinstance(value, str)}
+    server_info = about | {"name": texts.get("name", "server"), "version": texts.get("version", "")}
+    return {**opening, "capabilities": capabilities, "serverInfo": server_info}
+
+
 def _mend_list(result: JSONObject, protocol: str) -> JSONObject:
-    entries = result.get("tools")
+    # Go writes an empty list as null.
+    entries = result["tools"] or [] if "tools" in result else None
     if not isinstance(entries, list):
         return result
     sound = [entry for entry in entries if isinstance(entry, dict) and not _faults(entry, protocol)]
@@ -165,7 +191,10 @@ def _mend_result(result: JSONObject, protocol: str) -> JSONObject:
     if result.get("resultType") == "input_required" or "task" in result:
         return result
     if not {"content", "structuredContent"} & result.keys():
-        return result  # no answer of a tool at all
+        rest = {key: value for key, value in result.items() if key not in ("_meta", "isError")}
+        # Of a result without content, what else it has is the answer.
+        text = write_json(rest, ensure_ascii=False) if rest else None
+        result = {**result, "content": [text] if text else []}
     blocks = [_mend_block(block, protocol) for block in _blocks(result.get("content"))]
     mended, structured = {**result, "content": blocks}, result.get("structuredContent")
     if protocol in MODERN_PROTOCOL_VERSIONS:
@@ -189,6 +218,8 @@ def _mend_block(block: Any, protocol: str) -> Any:
     """Return the block, or one of text in the place of one that nobody could read."""
     if isinstance(block, str):
         return {"type": "text", "text": block}
+    if isinstance(block, dict) and str(block.get("data"))[:5] == "data:":
+        block = _simpler(block.get("type"), block) or block
     try:
         for adapter in _block_types(protocol):
             adapter.validate_python(block, by_name=False)
@@ -197,12 +228,12 @@ def _mend_block(block: Any, protocol: str) -> Any:
     else:
         return block
     kind = block.get("type") if isinstance(block, dict) else None
+    if (simple := _simpler(kind, block)) is not None:
+        return simple
     if not isinstance(kind, str):
-        return _left_out("without a type")
+        return _left_out("without a type", block)
     if kind not in _KINDS:
-        return _left_out(f'of the unknown type "{kind[:_LONGEST_NAME]}"')
-    if kind == "text" and isinstance(text := block.get("text"), str):
-        return {"type": "text", "text": text}  # something beside the text is wrong
+        return _left_out(f'of the unknown type "{kind[:_LONGEST_NAME]}"', block)
     why = next(
         (
             f"{'.'.join(map(str, error['loc'][1:]))}: {error['msg']}"[:_LONGEST_REASON]
@@ -211,11 +242,37 @@ def _mend_block(block: Any, protocol: str) -> Any:
         ),
         "",
     )
-    return _left_out(f'of type "{kind}" that is not valid ({why})')
+    return _left_out(f'of type "{kind}" that is not valid ({why})', block)
 
 
-def _left_out(what: str) -> JSONObject:
-    return {"type": "text", "text": f"[Left out: a part of the answer {what}.]"}
+def _simpler(kind: Any, block: Any) -> JSONObject | None:
+    """Return a block that says the same in the form that MCP has for it, or None."""
+    if not isinstance(block, dict):
+        return None
+    text, resource = block.get("text"), block.get("resource")
+    if kind in ("text", None) and text is not None:
+        text = text if isinstance(text, str) else write_json(text, ensure_ascii=False)
+        return {"type": "text", "text": text}
+    if kind == "resource" and isinstance(resource, dict) and isinstance(resource.get("text"), str):
+        return {"type": "text", "text": resource["text"]}
+    if kind in ("image", "audio") and (address := _DATA_ADDRESS.match(str(block.get("data")))):
+        data = block["data"][address.end() :]
+        return {"type": kind, "data": data, "mimeType": block.get("mimeType") or address[1]}
+    if kind == "resource_link" and isinstance(uri := block.get("uri"), str):
+        return {"type": kind, "uri": uri, "name": uri}
+    return None
+
+
+def _left_out(what: str, block: Any) -> JSONObject:
+    """Return a text in the place of a block, with the block itself where it is short."""
+    try:
+        serialized = write_json(block, ensure_ascii=False)
+    except (TypeError, ValueError):
+        serialized = ""
+    words = f"a part of the answer {what}"
+    if not isinstance(block, dict) or len(serialized) > _LONGEST_BLOCK:
+        return {"type": "text", "text": f"[Left out: {words}.]"}
+    return {"type": "text", "text": f"[As it is: {words}.]\n{serialized}"}
 
 
 _BLOCK: TypeAdapter[Any] = TypeAdapter(types.ContentBlock)

@@ -76,6 +76,8 @@ class Traffic:
 
     def allows(self, message: JSONRPCMessage, size: int = 0) -> bool:
         """Return True to accept the message; otherwise the connection has ended."""
+        if isinstance(message, JSONRPCError) and message.id is None and len(self._expected) == 1:
+            [message.id] = self._expected  # a server that could not read the request says no more
         if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id in self._expected:
             method, refusal = self._expected.pop(message.id), self._refusals.pop(message.id, None)
             if isinstance(message, JSONRPCError) and refusal is not None:

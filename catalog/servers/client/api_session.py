@@ -46,6 +46,8 @@ from catalog.servers.net.guarded_transport import GuardedTransport
 _DOCUMENT = Bounds(most_bytes=LIMITS.file, seconds=60)
 _AGENT = "Pegboard"
 _REFUSED_EVERYWHERE = 3
+_CREATED = frozenset({201, 202})  # what came of it is often told by its address alone
+_LONGEST_LOCATION = 500
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -165,6 +167,9 @@ class ApiSession:
         content, structured, is_error = shape_answer(
             response.status_code, kind, body, fields=request.fields
         )
+        location = str(response.headers.get("location", ""))[:_LONGEST_LOCATION]
+        if response.status_code in _CREATED and location:
+            content = [*content, {"type": "text", "text": f"Location: {location}"}]
         return ToolResult(content, structured, is_error)
 
     def _judge(self, request: ApiRequest, response: httpx2.Response) -> None:

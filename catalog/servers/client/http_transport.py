@@ -1,6 +1,5 @@
 """HTTP transports: the SDK's streams on the guarded network, and the scopes that refusals name."""
 
-import json
 import re
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -17,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError
 
-from catalog.servers.client._readable_json import ReadableTransport
+from catalog.servers.client._readable_json import ReadableTransport, read_message
 from catalog.servers.client._sdk_errors import tells_of_lost_session
 from catalog.servers.client._traffic import MonitoredTransport, RequestRefusal, Traffic
 from catalog.servers.client.server_problems import Reason
@@ -70,15 +69,6 @@ class AnsweringClient(httpx2.AsyncClient):
         if number is not None and self.tell is not None:  # somebody waits for an answer
             error = ErrorData(code=INTERNAL_ERROR, message=words, data=refusal)
             self.tell(SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=error)))
-
-
-def read_message(request: httpx2.Request) -> Mapping[str, Any]:
-    """Return the message that a request carries, or {}."""
-    try:
-        message = json.loads(request.content or b"{}")
-    except (httpx2.RequestNotRead, ValueError):
-        return {}
-    return message if isinstance(message, dict) else {}
 
 
 def _reason_of(problem: Exception) -> Reason:
@@ -135,6 +125,8 @@ _OF_EVERYBODY = frozenset({"", "initialize", "server/discover", "tools/list", "p
 _OF_SESSIONS = frozenset({400, 404, 410})
 _SESSION = b"session"
 _MOST_OF_REFUSAL = 2_000
+_MARKUP = re.compile(r"<[^<>]{0,500}>")
+_LONGEST_WORDS = 300
 _QUOTED = re.compile(r'"([^"]{8,200})"')
 MAX_SCOPES = 50
 _MAX_SCOPE_CHARACTERS = 200
@@ -213,7 +205,13 @@ async def _read_refusal(response: httpx2.Response, method: str) -> RequestRefusa
         return RequestRefusal(limit, retry_after=read_retry_after(response))
     if status in (502, 503, 504):
         return RequestRefusal(Reason.NOT_REACHABLE, f"It answers with status {status}.")
-    return None
+    if method in ("", "server/discover") or method.startswith("notifications/"):
+        return None
+    body = (await response.aread())[:_MOST_OF_REFUSAL].decode(errors="replace")
+    if '"jsonrpc"' in body:
+        return None  # the SDK reads such an error
+    words = " ".join(_MARKUP.sub(" ", body).split())[:_LONGEST_WORDS]
+    return RequestRefusal(Reason.REFUSED, f"HTTP {status}. {words}".strip())
 
 
 def read_limit(response: httpx2.Response) -> Reason | None:

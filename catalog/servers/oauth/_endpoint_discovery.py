@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
@@ -15,7 +15,7 @@ from mcp.client.auth.utils import (
 )
 from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_server_url
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from acl.platform.strict_json import parse_json
 from catalog.formats.openapi.api_operations import HTTP
@@ -25,6 +25,7 @@ from catalog.servers.net.address_check import check_address
 from catalog.servers.oauth.authorization_client import OAuthHttp
 from catalog.servers.oauth.sign_in_error import SignInError
 
+_Metadata = TypeVar("_Metadata", bound=BaseModel)
 GRANTS = ["authorization_code", "refresh_token"]
 _MAX_URL_CHARACTERS = 500  # as in the tables
 # An initialize request needs no session; its 401 response names where to sign in.
@@ -80,9 +81,7 @@ def _resource_metadata(
         answer = http.get(url)
         if answer.status_code == 200:
             try:
-                resource_metadata = ProtectedResourceMetadata.model_validate(
-                    parse_json(answer.content)
-                )
+                resource_metadata = _read(ProtectedResourceMetadata, answer)
             except ValueError:
                 continue
             return resource_metadata, _raw_text(answer, "authorization_servers")
@@ -95,7 +94,8 @@ def _server_metadata(
     """Return the issuer and its metadata, or raise SignInError.
 
     The metadata must name the expected issuer, which prevents mix-up attacks. Issuers are compared
-    as written (RFC 8414, section 3.3): the SDK's models would append a slash to some.
+    as written (RFC 8414, section 3.3), but for a last slash: servers name themselves with and
+    without it.
     """
     expected = issuer or _origin(endpoint)
     for url in build_oauth_authorization_server_metadata_discovery_urls(issuer, endpoint):
@@ -103,13 +103,30 @@ def _server_metadata(
         if answer.status_code != 200:
             continue
         try:
-            metadata = OAuthMetadata.model_validate(parse_json(answer.content))
+            metadata = _read(OAuthMetadata, answer)
         except ValueError:
             continue
-        if (issuer_text := _raw_text(answer, "issuer")) != expected:
+        issuer_text = _raw_text(answer, "issuer")
+        if issuer_text.removesuffix("/") != expected.removesuffix("/"):
             raise SignInError("wrong_issuer")
         return issuer_text, metadata
     raise SignInError("not_offered")
+
+
+def _read(model: type[_Metadata], answer: httpx2.Response) -> _Metadata:
+    """Return metadata without the optional fields that are not as the specification has them.
+
+    Raises ValueError where a required one is.
+    """
+    value = parse_json(answer.content)
+    try:
+        return model.model_validate(value)
+    except ValidationError as problem:
+        wrong = {error["loc"][0] for error in problem.errors(include_url=False) if error["loc"]}
+    required = {name for name, field in model.model_fields.items() if field.is_required()}
+    if wrong & required or not isinstance(value, dict):
+        raise ValueError("a required field is wrong")
+    return model.model_validate({key: part for key, part in value.items() if key not in wrong})
 
 
 def _raw_text(answer: httpx2.Response, name: str) -> str:
@@ -203,7 +220,7 @@ def _fetch(address: str, http: OAuthHttp) -> OAuthMetadata | None:
     if answer.status_code != 200:
         return None
     try:
-        return OAuthMetadata.model_validate(parse_json(answer.content))
+        return _read(OAuthMetadata, answer)
     except ValueError:
         return None
 

@@ -10,7 +10,7 @@ from mcp.client.auth.oauth2 import PKCEParameters
 
 from acl.audit.recorder import record
 from acl.platform.jobs.rows import move
-from catalog.models import Integration, OAuthConnection, OAuthSignIn
+from catalog.models import OAuthConnection, OAuthSignIn
 from catalog.servers.net.address_check import OutgoingError
 from catalog.servers.oauth._client_registration import Client, client_at, client_for
 from catalog.servers.oauth._endpoint_discovery import OAuthEndpoints, discover, discover_api
@@ -35,7 +35,11 @@ def prepare(pk: int, http: OAuthHttp | None = None) -> None:
         return
     try:
         _require_confirmed(row)
-        endpoints = _discover(row.integration, http)
+        endpoints = (
+            discover_api(row.integration, http)
+            if row.integration.transport == "openapi"
+            else discover(row.integration.endpoint, http)
+        )
         scope = scope_to_ask(row.integration, row.user_id, endpoints.scope)
         endpoints = replace(endpoints, scope=scope)
         client = client_for(row.integration, endpoints, row.redirect_uri, http)
@@ -50,12 +54,6 @@ def prepare(pk: int, http: OAuthHttp | None = None) -> None:
         details=_details(row, endpoints),
         sealed_verifier=seal(pkce.code_verifier, purpose=row.purpose),
     )
-
-
-def _discover(integration: Integration, http: OAuthHttp) -> OAuthEndpoints:
-    if integration.transport == "openapi":
-        return discover_api(integration, http)
-    return discover(integration.endpoint, http)
 
 
 def finish(pk: int, http: OAuthHttp | None = None) -> bool:

@@ -5,14 +5,18 @@ from datetime import timedelta
 
 from celery import shared_task
 
+from acl.models import ClientDocument
+from acl.oauth.client_registration import OPEN, forget_unconnected_documents
 from acl.platform.database_work import database_now
-from acl.platform.jobs.rows import overdue
+from acl.platform.jobs.rows import overdue, send_again
 from acl.platform.jobs.task_names import (
     CHECK_INTEGRATION,
     FINISH_SIGN_IN,
     PREPARE_SIGN_IN,
+    READ_CLIENT_DOCUMENT,
     RENEW_TOKENS,
     REVOKE_TOKEN,
+    SWEEP_CLIENT_DOCUMENTS,
     SWEEP_REVOCATIONS,
     SWEEP_SIGN_INS,
     send_now,
@@ -21,6 +25,7 @@ from catalog.models import OAuthConnection, OAuthRevocation, OAuthSignIn
 from catalog.models.oauth_tables import SIGN_IN_LASTS
 from catalog.servers.oauth import tokens
 from catalog.servers.oauth.authorization_client import OAuthHttp
+from catalog.servers.oauth.client_documents import read_document
 from catalog.servers.oauth.sign_in import finish, prepare
 
 State = OAuthSignIn.State
@@ -88,3 +93,17 @@ def renew_tokens() -> None:
     for pk in ending.order_by("expires_at", "pk").values_list("pk", flat=True):
         tokens.renew_token(pk, within=EARLY, http=OAuthHttp())
     OAuthSignIn.objects.filter(created_at__lt=now - _SIGN_INS_KEPT).delete()
+
+
+@shared_task(name=READ_CLIENT_DOCUMENT)  # type: ignore[untyped-decorator]
+def read_client_document(pk: int) -> None:
+    """Read a document that waits."""
+    read_document(pk)
+
+
+@shared_task(name=SWEEP_CLIENT_DOCUMENTS)  # type: ignore[untyped-decorator]
+def sweep_client_documents() -> None:
+    """Send lost tasks again, and delete documents that nobody needs."""
+    overdue_rows = ClientDocument.objects.filter(overdue(at_least=30), state__in=OPEN)
+    send_again(READ_CLIENT_DOCUMENT, overdue_rows, state=ClientDocument.State.WAITING)
+    forget_unconnected_documents()

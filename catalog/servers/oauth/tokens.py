@@ -4,7 +4,8 @@ import json
 import time
 from collections.abc import Mapping
 from datetime import timedelta
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
 from django.db import transaction
@@ -158,23 +159,36 @@ def store_token(row: OAuthConnection, token: OAuthToken, *, refresh: str = "") -
 
 
 def request_token(url: str, form: Mapping[str, str], client: Client, http: OAuthHttp) -> OAuthToken:
-    fields, headers = client.proof()
-    answer = http.post(url, form={**form, **fields}, headers=headers)
-    if answer.status_code != 200:
-        raise SignInError("refused", _error_of(answer))
+    proof, headers = client.proof()
+    answer = http.post(url, form={**form, **proof}, headers=headers)
+    fields = _fields_of(answer)
+    # Some say in an answer with status 200 that there is no token.
+    if answer.status_code not in (200, 201) or ("error" in fields and "access_token" not in fields):
+        # The standardized error code, and nothing else of the answer.
+        code = str(fields.get("error", ""))
+        raise SignInError("refused", code if code.replace("_", "").isalnum() else "")
+    scope, lasts = fields.get("scope"), str(fields.get("expires_in") or "").partition(".")[0]
+    token = {
+        "access_token": fields.get("access_token"),
+        "refresh_token": fields.get("refresh_token") or None,
+        "expires_in": int(lasts[:12]) if lasts.isdecimal() else None,
+        "scope": " ".join(map(str, scope)) if isinstance(scope, list) else scope or None,
+    }
     try:
-        return OAuthToken.model_validate(parse_json(answer.content))
+        return OAuthToken.model_validate(token)
     except ValueError:
         raise SignInError("wrong_answer") from None
 
 
-def _error_of(answer: httpx2.Response) -> str:
-    """Return the standardized error code, and nothing else of the response."""
+def _fields_of(answer: httpx2.Response) -> Mapping[str, Any]:
+    """Return the fields of an answer in JSON, or as a form, which some send all the same."""
     try:
-        code = parse_json(answer.content).get("error", "")
-    except (ValueError, AttributeError):
-        return ""
-    return code if isinstance(code, str) and code.replace("_", "").isalnum() else ""
+        if "x-www-form-urlencoded" in answer.headers.get("content-type", ""):
+            return dict(parse_qsl(answer.content.decode()))
+        fields: Any = parse_json(answer.content)
+    except ValueError:
+        return {}
+    return fields if isinstance(fields, dict) else {}
 
 
 def ends_before(row: OAuthConnection, within: timedelta) -> bool:

@@ -15,9 +15,8 @@ from discovery.select.ranking.fit import need_of_tools, something_fits
 from discovery.select.ranking.fusion import (
     NAMED,
     Judged,
-    MatchEvidence,
     MessageFeatures,
-    judge,
+    judge_columns,
     scale_of,
 )
 from discovery.select.ranking.thresholds import margin
@@ -109,26 +108,27 @@ def rank(
     without one. `deletion` is what tools that delete lose; `goes_on` is True where the first text
     contains an earlier message.
     """
+    if not candidates:
+        return []
     # True if the message names it. `list` alone is a word, not an action's name.
     exact = [
         candidate.full_name in names
         or (candidate.action in names and _NAME.fullmatch(candidate.action) is not None)
         for candidate in candidates
     ]
-    evidence = [
-        MatchEvidence(
-            tuple(candidate.cosines) or (None,) * len(texts),
-            tuple(candidate.words),
-            is_exact,
-            use.bonuses.get(candidate.pk, 0.0),
-            servers.get(candidate.pk, ()),
-            _cost(candidate, deletion),
-            use.sure.get(candidate.pk, 0.0),
-        )
-        for candidate, is_exact in zip(candidates, exact, strict=True)
-    ]
+    unknown = [None] * len(texts)
+    keys = [candidate.pk for candidate in candidates]
+    columns = (
+        [candidate.cosines or unknown for candidate in candidates],
+        [candidate.words for candidate in candidates],
+        exact,
+        [use.bonuses.get(key, 0.0) for key in keys],
+        [servers.get(key, ()) for key in keys],
+        [_cost(candidate, deletion) for candidate in candidates],
+        [use.sure.get(key, 0.0) for key in keys],
+    )
     features = MessageFeatures.of(texts[0], texts[1:], goes_on=goes_on)
-    judged = judge(evidence, features, scale_of(model))
+    judged = judge_columns(columns, features, scale_of(model))
     return _sorted(map(Ranked, candidates, judged, exact))
 
 

@@ -22,6 +22,8 @@ from discovery.select.ranking.thresholds import is_enough
 WEIGHTS_FILE = Path(__file__).parent / "fit.safetensors"
 # Log-odds. Messages in other languages are further from their tools.
 LIMIT, LIMIT_FOREIGN = -2.3, -3.0
+# Whatever the odds are: "nine tools match" is not said of tools whose relevance is lower.
+LEAST_RELEVANCE = 0.13
 # Whatever the margin is. A message of one or two words says less, for a tool and against one.
 SURE, SURE_OF_FEW, _FEW_WORDS = -0.5, -1.25, 2
 _TENTH, _OTHERS, _FIRST_WORDS = 10, 20, 3
@@ -58,6 +60,8 @@ def something_fits(
     is_ahead = is_enough(distance, least=scale.limit(words))
     if distance is None or need is None:
         return is_ahead
+    if max(item.score for item in judged) < LEAST_RELEVANCE:
+        return False
     odds = odds_of_fit(gather_evidence(judged, worded, distance, words=words, need=need))
     if is_ahead:
         return odds >= (LIMIT_FOREIGN if foreign else LIMIT)

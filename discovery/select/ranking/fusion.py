@@ -10,10 +10,10 @@ the less the whole counts. The steps of a task are mostly the same server's, so 
 how far their server as a whole is behind the best one. Past use is added last.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -123,12 +123,12 @@ NAMED = 0.99  # scores above this are reserved for candidates that the message n
 class MatchEvidence(NamedTuple):
     """Evidence for a candidate: for the whole message, then for each clause."""
 
-    cosines: tuple[float | None, ...]  # None: not embedded yet, or no embedder
-    lexicals: tuple[float, ...]
+    cosines: Sequence[float | None]  # None: not embedded yet, or no embedder
+    lexicals: Sequence[float]
     exact_name: bool = False  # the message contains the full name or the action literally
     use: float = 0.0  # bonus or malus by past use
     # Cosines of the mean vector of its server's tools; empty where there is none.
-    server: tuple[float, ...] = ()
+    server: Sequence[float] = ()
     against: float = 0.0  # what its effect costs where the message does not ask for it
     sure: float = 0.0  # how far past messages of this kind decide for it, from 0 to 1
 
@@ -168,26 +168,32 @@ def judge(
     evidence: Sequence[MatchEvidence], message: MessageFeatures, scale: Scale = GENERAL
 ) -> list[Judged]:
     """Judge all candidates, in their order."""
-    if not evidence:
-        return []
-    meaning, words = _matches(evidence, message, scale)
+    return judge_columns(zip(*evidence, strict=True), message, scale) if evidence else []
+
+
+def judge_columns(
+    columns: Iterable[Sequence[Any]], message: MessageFeatures, scale: Scale
+) -> list[Judged]:
+    """Judge candidates by the columns of `MatchEvidence`: a row for each takes as long as this."""
+    cosines, lexicals, are_named, uses, servers, against, sureness = columns
+    words = _word_worths(lexicals, message.ideals, scale)
+    meaning = _beside_servers(_meanings(cosines, against, words, scale), servers, scale)
+    words = scale.word_weight * words
     matches = meaning + words
     if message.goes_on:
         # It may begin another topic, so its own words count beside the earlier message.
         itself = matches[:, 1:].max(axis=1)
         matches[:, 0] = (1 - OWN_SHARE) * matches[:, 0] + OWN_SHARE * itself
     strengths = _strengths(matches, scale)
-    used = np.array([item.use for item in evidence])
-    sure = np.array([item.sure for item in evidence])
+    used, sure, exact = np.array(uses), np.array(sureness), np.array(are_named)
     if sure.any():
         # The gap to whatever is first, closed as far as that kind of message is known.
         first = max((strengths + used).max(), scale.middle) + LEAD
         used = np.where(sure > 0, np.maximum(used, sure * (first - strengths)), used)
-    exact = np.array([item.exact_name for item in evidence])
     own_scores = _scores(strengths, exact, scale)
     scores = np.where(used == 0, own_scores, _scores(strengths + used, exact, scale))
-    rows, best = np.arange(len(evidence)), matches.argmax(axis=1)
-    columns = (
+    rows, best = np.arange(len(matches)), matches.argmax(axis=1)
+    judged = (
         scores.tolist(),
         map(tuple, _calibrated(matches[:, 1:], scale).tolist()),
         meaning[rows, best].tolist(),
@@ -195,7 +201,7 @@ def judge(
         strengths.tolist(),
         (scores - own_scores).tolist(),
     )
-    return list(map(Judged, *columns))
+    return list(map(Judged, *judged))
 
 
 def _scores(strengths: Floats, exact: npt.NDArray[np.bool_], scale: Scale) -> Floats:
@@ -210,33 +216,40 @@ def fuse(
     return [judged.score for judged in judge(evidence, message, scale)]
 
 
-def _matches(
-    evidence: Sequence[MatchEvidence], message: MessageFeatures, scale: Scale
-) -> tuple[Floats, Floats]:
-    """Match each candidate with the whole and each clause: cosines and word scores, by text."""
-    lexicals = np.array([item.lexicals for item in evidence], dtype=float)
+def _word_worths(
+    lexicals: Sequence[Sequence[float]], ideals: Sequence[float], scale: Scale
+) -> Floats:
+    """Return how much of its words' possible worth each candidate reaches, by text."""
+    scores = np.array(lexicals, dtype=float)
     # The factor that gives the best candidate its share of the ideal, to a power.
     worths = [
         (best / ideal) ** scale.word_power / best if best > 0 and ideal > 0 else 0.0
-        for best, ideal in zip(lexicals.max(axis=0).tolist(), message.ideals, strict=True)
+        for best, ideal in zip(scores.max(axis=0).tolist(), ideals, strict=True)
     ]
-    words = lexicals * np.array(worths)
-    cosines = np.array([item.cosines for item in evidence], dtype=float)  # None is not a number
+    return np.asarray(scores * np.array(worths))
+
+
+def _meanings(
+    cosines: Sequence[Sequence[float | None]],
+    against: Sequence[float],
+    words: Floats,
+    scale: Scale,
+) -> Floats:
+    """Return each candidate's cosine, or what its words say where it has no vector, by text."""
+    measured = np.array(cosines, dtype=float)  # None is not a number
     by_words = scale.cosine_without_words + scale.cosine_by_words * words
-    cosines = np.where(np.isnan(cosines), by_words, cosines)
-    cosines = cosines - np.array([[item.against] for item in evidence])
-    return _beside_servers(cosines, evidence, scale.server_share), scale.word_weight * words
+    return np.asarray(np.where(np.isnan(measured), by_words, measured) - np.array(against)[:, None])
 
 
-def _beside_servers(cosines: Floats, evidence: Sequence[MatchEvidence], share: float) -> Floats:
+def _beside_servers(cosines: Floats, servers: Sequence[Sequence[float]], scale: Scale) -> Floats:
     """Take from each cosine what its server is behind the best one. The best server's tools keep
     theirs, so that the scale does not move; with one server for all, nothing changes."""
-    servers = [item.server for item in evidence if len(item.server) >= FEWEST_OF_SEVERAL]
-    if not servers:
+    means = [server for server in servers if len(server) >= FEWEST_OF_SEVERAL]
+    if not means:
         return cosines
-    best = np.max(servers, axis=0)
-    behind = np.array([item.server or best for item in evidence]) - best
-    return np.asarray(cosines + share * behind)
+    best = np.max(means, axis=0)
+    behind = np.array([server or best for server in servers]) - best
+    return np.asarray(cosines + scale.server_share * behind)
 
 
 def _strengths(matches: Floats, scale: Scale) -> Floats:

@@ -4,7 +4,7 @@ which no model has to choose.
 Select, plan, the tiers and the searches of models all ask here.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import Literal, NamedTuple, get_args
 
@@ -29,20 +29,20 @@ DIRECT_SCORE, DIRECT_LEAD = 0.85, 4.0
 
 
 def margin(
-    cosines: Iterable[Sequence[float | None]], background: Sequence[float] | None
+    cosines: Sequence[Sequence[float | None]], background: Sequence[float] | None
 ) -> float | None:
     """Return how much nearer the best candidate is than the background, for the best of the texts.
 
     None if there is no background, or no candidate has a vector.
     """
-    if background is None:
+    if background is None or not cosines:
         return None
+    columns = zip(zip(*cosines, strict=True), background, strict=True)
     return max(
         (
-            cosine - common
-            for row in cosines
-            for cosine, common in zip(row, background, strict=True)
-            if cosine is not None
+            max(near) - common
+            for column, common in columns
+            if (near := [cosine for cosine in column if cosine is not None])
         ),
         default=None,
     )

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from acl.web.frame import PageRequest, admins_only, frame_of, render_page
 from catalog.access.grants import stored_access
 from catalog.servers.cell.report import report_for
+from discovery.example_requests.proposals import choose_tools
 from marketplace.installs._progress import ENDED, build_progress, tools_to_try
 from marketplace.installs.requests import (
     NotPermittedError,
@@ -41,7 +42,9 @@ def installation(request: PageRequest, public_id: UUID) -> HttpResponse:
     if is_ready:
         examples = next((tool.examples or [tool.display_name] for tool in tools), [""])
         access = stored_access(row.integration)
+        described_poorly = len(choose_tools(row.integration, ()))
         context |= {"has_access": not access.is_empty, "sample": examples[0]}
+        context["described_poorly"] = described_poorly
     context |= {"seen": tools_digest(row.tools), "cells": report_for(row.command)}
     return render_page(request, template, context, frame=frame)
 

@@ -29,7 +29,7 @@ from catalog.servers.proposals import (
     list_open_proposals,
 )
 from catalog.servers.secrets.store import UnusableSecretError
-from marketplace.installs._proposals import install_proposed
+from marketplace.installs.integration_management import install_proposed
 from marketplace.installs.preparation import (
     Prepared,
     Receivers,

@@ -152,7 +152,8 @@ class Supervisor:
                 ending = describe_exit(part.process.returncode) if part.process else ending
                 reason = f"{part.name} {ending}"
                 self._note_broken(part.name, BrokenPart(back_off.failures + 1, reason))
-            self.say(f"{part.name} {ending}; starting it again{_in(back_off.pause)}.")
+            delay = f" in {back_off.pause:.0f} s" if back_off.pause else ""
+            self.say(f"{part.name} {ending}; starting it again{delay}.")
             self._wait(back_off.pause)
             if self._stopping.is_set():
                 return
@@ -194,10 +195,6 @@ class Supervisor:
                 self._broken.pop(name, None)
             if self._data is not None:
                 write_broken_parts(self._data, self._broken)
-
-
-def _in(delay: float) -> str:
-    return f" in {delay:.0f} s" if delay else ""
 
 
 def describe_exit(code: int) -> str:

@@ -1,9 +1,4 @@
-"""Reading of a client's metadata document: fetch through the guarded door, check, store.
-
-Talks to addresses that strangers name, and that a page of theirs can make a person's browser ask
-for. So requests go to public hosts only, also where an operator allows private ones, carry nothing
-of ours, and follow no redirect. A failure says the same about all that cannot be reached.
-"""
+"""Reading documents by which MCP clients describe themselves, in the outgoing worker."""
 
 import re
 from datetime import timedelta
@@ -15,7 +10,11 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
 from acl.models import ClientDocument, RegisteredClient
-from acl.oauth.client_registration import DocumentRefused, check_document_address, read_metadata
+from acl.oauth.client_registration import (
+    DocumentRefused,
+    check_document_address,
+    read_metadata,
+)
 from acl.platform.jobs.rows import GAVE_UP_MESSAGE, move
 from acl.platform.strict_json import StrictJSONError, parse_json
 from catalog.servers.net.address_check import AllowedHosts, AnswerTooLargeError, OutgoingError

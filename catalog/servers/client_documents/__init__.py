@@ -1,1 +1,0 @@
-"""Reading of OAuth clients' metadata documents, in the outgoing worker."""

@@ -1,0 +1,1 @@
+"""Example requests: what people might write for tools that are described poorly."""

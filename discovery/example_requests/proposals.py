@@ -1,0 +1,291 @@
+"""Example requests of an integration's tools: who needs some, asking a model, and an admin's word.
+
+Tools whose description says little are found worse than others. What people might write for such a
+tool is searched like its source's examples, and never shown or sent as the source's words. A
+model's proposals count only once an admin took them.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+
+from acl.audit.recorder import record
+from acl.platform.answer_model import HIDDEN, Answer, Shown
+from acl.platform.jobs.task_names import ASK_FOR_EXAMPLES, send_on_commit
+from acl.platform.stored_texts import translate_stored
+from catalog.embedding.texts import LONGEST_EXAMPLE, MOST_EXAMPLES
+from catalog.lexical import words
+from catalog.models import Capability, Integration
+from catalog.registration.admin_corrections import correct_capability
+from catalog.token_counter import token_counter
+from catalog.trust.findings import requires_review, worst_first
+from catalog.trust.scanner import scan_definition
+from discovery.advice.questions import EXAMPLES, MOST_OF_EXAMPLES, example_question
+from discovery.chats.problems import describe_problem
+from discovery.models import ChatModel, ExampleRun
+from discovery.prices.model import list_prices, price_of
+
+MOST_TOOLS = 100
+_FEWEST_WORDS = 3
+# A model's answer of five requests, as it is counted before it is asked.
+_TOKENS_OF_ANSWER = 110
+
+
+class ExamplesRefusedError(Exception):
+    """Examples cannot be asked for, or stored. `field` names what is wrong, or the tool."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class ToolExamples(Answer):
+    """A tool's example requests: those in use, or those that a model proposes in their place.
+
+    `found_before` and `found_after` are None where they were not measured.
+    """
+
+    pk: Annotated[int, HIDDEN]
+    full_name: str
+    display_name: str
+    description: str
+    is_poor: Annotated[bool, Shown("Its description says hardly more than its name.")]
+    texts: tuple[str, ...]
+    origin: Annotated[str, Shown("The chat model that wrote them; empty for an admin.")]
+    is_proposed: Annotated[bool, Shown("They count once an admin took them.")]
+    found_before: Annotated[
+        int | None, Shown("Texts that have the tool among their five nearest without the others.")
+    ]
+    found_after: Annotated[int | None, Shown("The same with the others in the tool's text.")]
+
+
+def list_tools(integration: Integration, run: ExampleRun | None) -> list[ToolExamples]:
+    """Return an integration's tools: those with proposals first, then those described poorly."""
+    proposals: Mapping[str, Any] = run.proposals if run else {}
+    origin = run.origin if run else ""
+    rows = list(_tools(integration))
+    poor = described_poorly(rows)
+    tools = []
+    for row in rows:
+        proposal = proposals.get(str(row.pk))
+        stored = proposal or row.example_requests
+        tools.append(
+            ToolExamples(
+                pk=row.pk,
+                full_name=row.full_name,
+                display_name=row.display_name,
+                description=row.description,
+                is_poor=row.pk in poor,
+                texts=tuple(stored.get("texts", ())),
+                origin=origin if proposal else stored.get("origin", ""),
+                is_proposed=bool(proposal),
+                found_before=stored.get("found_before"),
+                found_after=stored.get("found_after"),
+            )
+        )
+    return sorted(tools, key=lambda tool: (not tool.is_proposed, not tool.is_poor, tool.full_name))
+
+
+def _tools(integration: Integration) -> Any:
+    rows = Capability.objects.filter(integration=integration, state="approved")
+    return rows.select_related("integration").order_by("full_name")
+
+
+def described_poorly(rows: Sequence[Capability]) -> set[int]:
+    """Return the keys of tools that have no example, and whose description says hardly more than
+    their name, or the same as another tool's."""
+    descriptions = Counter(row.description for row in rows)
+    names = {row.pk: words(f"{row.tool_name} {row.display_name}") for row in rows}
+    return {
+        row.pk
+        for row in rows
+        if not row.examples
+        and (
+            descriptions[row.description] > 1
+            or len(set(words(row.description)).difference(names[row.pk])) < _FEWEST_WORDS
+        )
+    }
+
+
+# Asking a model.
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Cost of asking: tokens read and written, and US dollars; None without a price."""
+
+    tokens: int
+    dollars: Decimal | None
+
+
+def estimate(model: ChatModel, rows: Collection[Capability]) -> Cost:
+    """Estimate what it costs to ask a model about tools."""
+    count = token_counter().count
+    questions = sum(count(EXAMPLES) + count(example_question(row).text) for row in rows)
+    answers = len(rows) * _TOKENS_OF_ANSWER
+    price = price_of(model.model_id, list_prices())
+    dollars = price.cost(tokens_read=questions, tokens_written=answers) if price else None
+    return Cost(questions + answers, dollars)
+
+
+def choose_tools(integration: Integration, names: Collection[str]) -> list[Capability]:
+    """Return the named tools, or without names those described poorly that have no requests yet.
+
+    Raises ExamplesRefusedError.
+    """
+    rows = list(_tools(integration))
+    poor = described_poorly(rows)
+    if not names:
+        return [row for row in rows if row.pk in poor and not row.example_requests][:MOST_TOOLS]
+    if unknown := set(names).difference(row.full_name for row in rows):
+        problem = _("There is no tool “%(name)s” here.") % {"name": min(unknown)}
+        raise ExamplesRefusedError("tools", problem)
+    return [row for row in rows if row.full_name in names]
+
+
+@transaction.atomic
+def ask_for_examples(
+    *, by: User | None, integration: Integration, model: ChatModel, tools: Sequence[Capability]
+) -> ExampleRun:
+    """Ask a model for example requests of tools, in place of its earlier proposals.
+
+    Raises ExamplesRefusedError.
+    """
+    if not settings.PEGBOARD_EXAMPLE_REQUESTS:
+        problem = _("Example requests are turned off (PEGBOARD_EXAMPLE_REQUESTS).")
+        raise ExamplesRefusedError("model", problem)
+    if not tools:
+        raise ExamplesRefusedError("tools", _("Choose a tool at least."))
+    if len(tools) > MOST_TOOLS:
+        problem = _("At most %(most)s tools at once.") % {"most": MOST_TOOLS}
+        raise ExamplesRefusedError("tools", problem)
+    Integration.objects.select_for_update().get(pk=integration.pk)
+    run = ExampleRun.objects.filter(integration=integration).first()
+    if run and run.state in ExampleRun.UNDER_WAY:
+        raise ExamplesRefusedError("model", _("A model is being asked already."))
+    run = run or ExampleRun(integration=integration)
+    run.model, run.origin, run.total = model, model.name, len(tools)
+    run.tools, run.proposals, run.tokens = [row.pk for row in tools], {}, 0
+    run.state, run.reason, run.detail, run.attempts = ExampleRun.State.QUEUED, "", "", 0
+    run.created_at = run.sent_at = Now()
+    run.save()
+    names = [row.full_name for row in tools]
+    details = {"model": model.name, "tools": names}
+    record(by=by, action="examples.ask", target=integration.slug, details=details)
+    send_on_commit(ASK_FOR_EXAMPLES, run.pk)
+    return run
+
+
+# An admin's word.
+
+
+@transaction.atomic
+def set_examples(
+    *, by: User | None, integration: Integration, texts: Mapping[str, Sequence[str]]
+) -> int:
+    """Store the example requests of tools, by full name; an empty list takes them back.
+
+    What a model proposed for these tools is decided by it. Returns the number of tools changed.
+    Raises ExamplesRefusedError, whose field is the tool.
+    """
+    run = ExampleRun.objects.select_for_update().filter(integration=integration).first()
+    proposals: dict[str, Any] = dict(run.proposals) if run else {}
+    rows = Capability.objects.select_related("integration").select_for_update(of=("self",))
+    rows = rows.filter(integration=integration, full_name__in=texts).order_by("pk")
+    changed = 0
+    for row in rows:
+        lines = _checked(row.full_name, texts[row.full_name])
+        proposal = proposals.pop(str(row.pk), None)
+        requests: dict[str, Any] = {}
+        if lines:
+            # Theirs who wrote all of the lines; whoever changes one is an admin.
+            before = row.example_requests
+            is_kept = set(lines) <= set(before.get("texts", ()))
+            origin = before["origin"] if is_kept else ""
+            if run and proposal and set(lines) <= set(proposal["texts"]):
+                origin = run.origin
+            requests = {"texts": lines, "origin": origin}
+            if proposal and lines == proposal["texts"]:
+                places = ("found_before", "found_after")
+                requests |= {name: proposal[name] for name in places if name in proposal}
+        if lines != row.example_requests.get("texts", []):
+            row.example_requests = requests
+            correct_capability(by=by, capability=row, changed=["example_requests"])
+            changed += 1
+    if run:
+        ExampleRun.objects.filter(pk=run.pk).update(proposals=proposals)
+    return changed
+
+
+def _checked(name: str, texts: Sequence[str]) -> list[str]:
+    lines = list(dict.fromkeys(filter(None, (" ".join(text.split()) for text in texts))))
+    if len(lines) > MOST_EXAMPLES:
+        problem = _("At most %(most)s examples for a tool.") % {"most": MOST_EXAMPLES}
+        raise ExamplesRefusedError(name, problem)
+    if any(len(line) > LONGEST_EXAMPLE for line in lines):
+        problem = _("An example has at most %(most)s characters.") % {"most": LONGEST_EXAMPLE}
+        raise ExamplesRefusedError(name, problem)
+    findings = worst_first(scan_definition({"examples": lines}))
+    if requires_review(findings):
+        raise ExamplesRefusedError(name, translate_stored(findings[0].told))
+    return lines
+
+
+def proposed_texts(answer_texts: Sequence[str]) -> list[str]:
+    """Return what an admin may be shown of a model's answer: no text that a review would hold."""
+    return [
+        text
+        for text in answer_texts[:MOST_OF_EXAMPLES]
+        if not requires_review(scan_definition({"examples": [text]}))
+    ]
+
+
+# What page and API show.
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleOverview(Answer):
+    """An integration's example requests, and the newest run that asked a model for some.
+
+    `state` is "" where none was asked, and `tools_left` how many are yet to be asked about.
+    """
+
+    on: Annotated[bool, Shown("False while PEGBOARD_EXAMPLE_REQUESTS switches them off.")]
+    state: str
+    model: str
+    tools_asked: int
+    tools_left: int
+    tokens: Annotated[int, Shown("Read and written by the model.")]
+    problem: str
+    detail: Annotated[str, Shown("The provider's own words.")]
+    tools: tuple[ToolExamples, ...]
+
+    @property
+    def is_under_way(self) -> bool:
+        """Return True while a model is asked, or its answers are measured."""
+        return self.state in ExampleRun.UNDER_WAY
+
+
+def overview_of(integration: Integration) -> ExampleOverview:
+    """Return an integration's example requests as page and API show them."""
+    run = ExampleRun.objects.filter(integration=integration).first()
+    return ExampleOverview(
+        on=settings.PEGBOARD_EXAMPLE_REQUESTS,
+        state=run.state if run else "",
+        model=run.origin if run else "",
+        tools_asked=run.total if run else 0,
+        tools_left=len(run.tools) if run else 0,
+        tokens=run.tokens if run else 0,
+        problem=describe_problem(run.reason) if run else "",
+        detail=run.detail if run else "",
+        tools=tuple(list_tools(integration, run)),
+    )
