@@ -40,6 +40,18 @@ def _text(message: Any) -> str:
     return str(message["result"]["content"][0]["text"])
 
 
+@pytest.mark.parametrize("generation", ["modern"])
+@pytest.mark.usefixtures("behind")
+def test_level_of_an_older_clients_log_reaches_a_newer_server(people: People) -> None:
+    client = OlderClient(key_of(people), NEWER)
+
+    client.post({"id": 1, "method": "logging/setLevel", "params": {"level": "info"}})
+    logged = client.call("test_tool_with_logging").rest()
+
+    assert [part["params"]["level"] for part in logged[:-1]] == ["info"] * 3
+    assert _text(logged[-1]) == "Three messages were logged."
+
+
 @pytest.mark.parametrize("generation", ["legacy"])
 @pytest.mark.usefixtures("behind")
 def test_client_hears_of_its_call_while_it_runs(people: People) -> None:

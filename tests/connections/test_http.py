@@ -157,6 +157,27 @@ def test_speaks_with_servers_of_the_sdk(transport: Literal["http", "sse"], proto
         with_session(HttpServer(url, transport=transport), ask)
 
 
+def test_watches_of_many_leave_room_for_calls() -> None:
+    async def watch_and_call(session: Session) -> ToolResult:
+        agreements = [asyncio.Event() for _ in range(30)]
+        watches = [
+            asyncio.create_task(session.watch(frozenset({"test://a"}), lambda *_: None, event.set))
+            for event in agreements
+        ]
+        try:
+            for event in agreements:
+                await asyncio.wait_for(event.wait(), 30)
+            return await session.call("add", {"first": 1, "second": 2})
+        finally:
+            for watch in watches:
+                watch.cancel()
+
+    with fine_server() as url:
+        result = with_session(HttpServer(url), watch_and_call)
+
+    assert result.structured == {"result": 3}
+
+
 def test_each_server_gets_its_own_headers_and_no_others(evil: EvilServer) -> None:
     async def ask(session: Session) -> Any:
         return (await session.call("headers", {})).structured

@@ -35,6 +35,8 @@ from catalog.servers.net.guarded_transport import GuardedTransport
 # from which answers are read, and the messages of others go on.
 
 _KEEPS_METHOD = frozenset({307, 308})
+# Each watch of a newer server keeps one, and a process may have a hundred; calls need theirs, too.
+_CONNECTIONS = 120
 _Messages = MemoryObjectSendStream[SessionMessage | Exception]
 
 
@@ -177,7 +179,8 @@ def _client(
 
     return kind(
         transport=ReadableTransport(
-            GuardedTransport(allowed, most_bytes=limits.body_bytes), most_line=limits.line_bytes
+            GuardedTransport(allowed, most_bytes=limits.body_bytes, connections=_CONNECTIONS),
+            most_line=limits.line_bytes,
         ),
         headers=dict(headers),
         timeout=httpx2.Timeout(limits.connect_seconds, read=_READ_TIMEOUT_SECONDS),

@@ -224,6 +224,8 @@ class Session:
         """Call a tool, once. If a problem has `sent`, the call may have been executed."""
         client = self._require_client()
         params = {"name": name, "arguments": arguments, **dialogue.answers}
+        if self.is_modern and dialogue.log_level:
+            params["_meta"] = {types.LOG_LEVEL_META_KEY: dialogue.log_level}
         self._running += 1
         seconds = seconds or self._limits.call_seconds
         try:
@@ -423,7 +425,7 @@ class Session:
         )
 
     async def _set_log_level(self) -> None:
-        """Ask an older server for messages of this level; newer ones are not asked."""
+        """Ask an older server for messages of this level; newer ones hear of it in each request."""
         level = self._conversation.log_level
         if level in ("", self._log_level) or self.is_modern or "logging" not in self.announces:
             return
