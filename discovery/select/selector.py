@@ -76,22 +76,13 @@ def select_capabilities(request: SelectRequest, *, order: Order | None = None) -
     reading = read(message, request.history, request.steps)
     texts = reading.texts
     embedded, problem = _embed(reading)
-    model, background = embedded.model if embedded else "", nearness(embedded)
+    background = nearness(embedded)
     watch.lap("embedding")
     words = [lexical.query_vector(text) for text in texts]
     candidates = _find(request, words, embedded)
     watch.lap("sql")
     use = PastUse.of(candidates.experiences, candidates.checked)
-    ranked = rank(
-        candidates.found,
-        texts=texts,
-        names=names_in(message),
-        use=use,
-        servers=candidates.servers,
-        model=model,
-        deletion=cost_of_deletion(embedded),
-        goes_on=reading.own > 0,
-    )
+    ranked = _rank(candidates, reading, embedded, use, names_in(message))
     noted, foreign = _note(embedded, ranked, use.votes), bool(reading.foreign)
     support = support_of(ranked, use, background, embedded, words=len(words[0]), foreign=foreign)
     fit = _fit(request, reading, embedded, ranked, support, learned=use.decides)
@@ -118,6 +109,25 @@ def select_capabilities(request: SelectRequest, *, order: Order | None = None) -
         selection = replace(selection, help=find_help(unmet, discovery=discovery))
         watch.lap("help")
     return replace(selection, timings=watch.finish())
+
+
+def _rank(
+    candidates: Candidates,
+    reading: MessageTexts,
+    embedded: EmbeddedTexts | None,
+    use: PastUse,
+    names: set[str],
+) -> list[Ranked]:
+    return rank(
+        candidates.found,
+        texts=reading.texts,
+        names=names,
+        use=use,
+        servers=candidates.servers,
+        model=embedded.model if embedded else "",
+        deletion=cost_of_deletion(embedded),
+        goes_on=reading.own > 0,
+    )
 
 
 @dataclass(slots=True)
