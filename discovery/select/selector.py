@@ -54,7 +54,7 @@ from discovery.select.ranking.competition import (
     rerank,
     support_of,
 )
-from discovery.select.ranking.thresholds import NOTHING, Fit
+from discovery.select.ranking.thresholds import MATCHES, NOTHING, Fit
 from discovery.select.selection import Selected, Selection, SelectRequest, Workings
 
 LENGTH_OF_RANKING = 20
@@ -348,11 +348,19 @@ def _summary(selected: Sequence[Selected], excluded: int, fit: Fit) -> str:
         return _("Nothing you can use fits this message.")
     fitting = [item for item in selected if not item.pinned and not item.needed_by]
     count = len(fitting)
-    sentence = ngettext(
-        "%(count)s of your tools matches this message.",
-        "%(count)s of your tools match this message.",
-        count,
-    ) % {"count": count}
+    if max((item.score for item in fitting), default=1.0) < MATCHES:
+        sentence = ngettext(
+            "Nothing fits well; %(count)s of your tools comes nearest.",
+            "Nothing fits well; %(count)s of your tools come nearest.",
+            count,
+        )
+    else:
+        sentence = ngettext(
+            "%(count)s of your tools matches this message.",
+            "%(count)s of your tools match this message.",
+            count,
+        )
+    sentence %= {"count": count}
     if not excluded:
         return sentence
     more = ngettext(

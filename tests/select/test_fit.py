@@ -52,6 +52,20 @@ def test_message_of_one_noun_gets_the_tools_for_it(shop: Shop, message: str, ser
     assert names(selection)[0].partition("__")[0] == server
 
 
+@pytest.mark.parametrize(
+    "message",
+    ["what is the capital of Peru", "how many orders did we have last month", "check my email",
+     "block this spammer", "query the replica for inactive users", "is it raining in Oslo"],
+)  # fmt: skip
+def test_sentence_says_no_more_than_the_scores(shop: Shop, message: str) -> None:
+    selection = shop.ask(message)
+
+    best = max((item.score for item in selection.selected if not item.pinned), default=0.0)
+    says_match = "match" in selection.reason
+    assert says_match == (selection.fit == "fits" and best >= 0.3)
+    assert selection.fit != "fits" or best >= 0.13
+
+
 @pytest.mark.parametrize("message", NOTHING)
 def test_every_way_to_ask_says_so(shop: Shop, client: Client, message: str) -> None:
     client.force_login(User.objects.get(username="alice"))

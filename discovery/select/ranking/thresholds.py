@@ -13,6 +13,8 @@ FITS: tuple[Fit, ...] = get_args(Fit)
 
 # Scores below the floor are irrelevant.
 FLOOR = 0.05
+# The answer's sentence says of tools below this score that they come nearest, not that they match.
+MATCHES = 0.3
 # A tool gets a place if its odds are at least this share of the best's; each model has its own
 # (`Scale.share`). So a clear message gets one to three tools, and an open one, whose candidates
 # score alike, up to all places.
