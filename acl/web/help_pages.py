@@ -62,6 +62,7 @@ HELP_TOPICS: dict[str, str] = {
     "integration-uninstall": "installing#afterwards",
     "integration-confirm": "trust#confirming-imports",
     "integration-review": "trust#review",
+    "integration-examples": "learning#example-requests",
     "approvals": "executing#approvals",
     "approval": "executing#canonical-rendering",
     "calls": "executing#the-log",

@@ -29,7 +29,7 @@ from discovery.learning.memory import PastUse
 from discovery.select._candidate_rows import Candidate, CandidateQuery, Candidates
 from discovery.select.candidates import find_requestable, find_unheld
 from discovery.select.example_texts import nearness
-from discovery.select.judgements import cost_of_deletion
+from discovery.select.judgements import costs_of_effects
 from discovery.select.message import read
 from discovery.select.ranking.competition import names_in, rank, support_of
 
@@ -99,7 +99,7 @@ def _fitting(
         use=PastUse(),
         servers=candidates.servers,
         model=query.model,
-        deletion=cost_of_deletion(embedded),
+        costs=costs_of_effects(embedded),
     )
     support = support_of(ranked, PastUse(), background, embedded, words=len(query.words[0]))
     if not support.enough:

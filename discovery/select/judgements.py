@@ -1,7 +1,7 @@
-"""Judgements of a message: small talk, which gets no tools, and wishes to delete."""
+"""Judgements of a message: small talk, which gets no tools, and the effects that it asks for."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -14,34 +14,45 @@ from catalog.embedding.embedder import Vectors, cosines_of
 from catalog.embedding.query_vectors import EmbeddedTexts
 from discovery.select.example_texts import PerModel, read_examples
 
-# Judgement of a message: does it ask to delete or cancel something, in any language.
+# Judgement of a message: does it ask to delete or cancel something, does it only ask to read, in
+# any language.
 #
-# A logistic regression on the message's vector, fitted by `lab.training.asks_to_delete`; the file
+# Two logistic regressions on the message's vector, fitted by `lab.training.effects_asked`; the file
 # has numbers only. Independent of the catalogue.
 
-WEIGHTS_FILE = Path(__file__).parent / "asks_to_delete.safetensors"
+WEIGHTS_FILE = Path(__file__).parent / "effects_asked.safetensors"
 # Log-odds, lower than even: a deletion that comes later is a smaller harm than one that comes first
 # for who deletes nothing, since no deletion runs without a question.
 LIMIT = -0.5
 # What a deletion loses for each step below the limit, and at most: more than lies between the tools
 # that create, read, change and delete one thing.
 COST_OF_STEP, MOST_COST = 0.2, 0.4
+# The same of a tool that writes, for each step above the limit of who only wants to read: about
+# what lies between these tools, since "who wrote to me" and "write to me" are easily confused.
+READS, COST_OF_WRITING, MOST_OF_WRITING = 0.5, 0.05, 0.15
 
 
-def cost_of_deletion(embedded: EmbeddedTexts | None) -> float:
-    """Return what a tool that deletes loses in strength: more, the surer neither the message nor a
-    clause of it deletes anything. Nothing if unknown."""
-    model, weights = _read_weights()
+def costs_of_effects(embedded: EmbeddedTexts | None) -> Mapping[str, float]:
+    """Return what tools lose in strength by their side effect; nothing if unknown.
+
+    One that deletes loses more, the surer neither the message nor a clause deletes anything, and
+    one that writes, the surer all of them only read.
+    """
+    model, deletes, reads = _read_weights()
     if embedded is None or embedded.model != model:
-        return 0.0
-    odds = float((embedded.vectors @ weights[:-1] + weights[-1]).max())
-    return min(MOST_COST, max(0.0, COST_OF_STEP * (LIMIT - odds)))
+        return {}
+    deleting = float((embedded.vectors @ deletes[:-1] + deletes[-1]).max())
+    reading = float((embedded.vectors @ reads[:-1] + reads[-1]).min())
+    write = min(MOST_OF_WRITING, max(0.0, COST_OF_WRITING * (reading - READS)))
+    delete = min(MOST_COST, max(0.0, COST_OF_STEP * (LIMIT - deleting)))
+    return {"write": write, "delete": max(delete, write)}
 
 
 @lru_cache(maxsize=1)
-def _read_weights() -> tuple[str, Vectors]:
+def _read_weights() -> tuple[str, Vectors, Vectors]:
     with safe_open(WEIGHTS_FILE, "numpy") as file:
-        return (file.metadata() or {})["model"], file.get_tensor("weights")
+        model = (file.metadata() or {})["model"]
+        return model, file.get_tensor("deletes"), file.get_tensor("reads")
 
 
 # Detection of small talk, which gets no tools. Independent of the catalogue.

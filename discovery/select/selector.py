@@ -36,7 +36,7 @@ from discovery.select.example_texts import nearness
 from discovery.select.helping_offers import DISCOVERY_TOOL, Unmet, find_help
 from discovery.select.judgements import (
     CLEARLY_FITS,
-    cost_of_deletion,
+    costs_of_effects,
     is_polite,
     is_small_talk,
 )
@@ -125,7 +125,7 @@ def _rank(
         use=use,
         servers=candidates.servers,
         model=embedded.model if embedded else "",
-        deletion=cost_of_deletion(embedded),
+        costs=costs_of_effects(embedded),
         goes_on=reading.own > 0,
     )
 

@@ -23,7 +23,7 @@ import django
 import numpy as np
 from safetensors.numpy import save_file
 
-from lab.training.asks_to_delete import fit
+from lab.training.effects_asked import fit
 
 if TYPE_CHECKING:
     from catalog.embedding.embedder import Embedder, Vectors

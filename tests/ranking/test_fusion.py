@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from catalog.embedding.embedder import Vectors
 from catalog.embedding.multilingual_model import MultilingualEncoder, prepare_multilingual, read_map
 from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.query_vectors import EmbeddedTexts
-from discovery.select.judgements import MOST_COST, cost_of_deletion
+from discovery.select.judgements import MOST_COST, MOST_OF_WRITING, costs_of_effects
 from discovery.select.ranking.competition import needs_own_evidence
 from discovery.select.ranking.fusion import (
     GENERAL,
@@ -332,12 +333,12 @@ def test_requests_that_delete_are_told_in_any_language(
     embedder: OnnxEmbedder, encoder: MultilingualEncoder
 ) -> None:
     deleting = [
-        cost_of_deletion(embedded) <= 0.2
+        costs_of_effects(embedded)["delete"] <= 0.2
         for language, messages in DELETIONS["deleting"].items()
         for embedded in _embed(messages, language, embedder, encoder)
     ]
     others = [
-        cost_of_deletion(embedded) <= 0.2
+        costs_of_effects(embedded)["delete"] <= 0.2
         for language, messages in DELETIONS["others"].items()
         for embedded in _embed(messages, language, embedder, encoder)
     ]
@@ -350,9 +351,9 @@ def test_one_clause_that_deletes_is_enough_and_an_unknown_model_too(embedder: On
     texts = ("add milk to the list and delete the meeting", "add milk to the list")
     vectors: Vectors = embedder.embed((*texts, "delete the meeting"))
 
-    assert cost_of_deletion(EmbeddedTexts(embedder.name, vectors[1:2])) > 0.2
-    assert cost_of_deletion(EmbeddedTexts(embedder.name, vectors)) == 0
-    assert cost_of_deletion(EmbeddedTexts("another", vectors[1:2])) == cost_of_deletion(None) == 0
+    assert costs_of_effects(EmbeddedTexts(embedder.name, vectors[1:2]))["delete"] > 0.2
+    assert costs_of_effects(EmbeddedTexts(embedder.name, vectors))["delete"] == 0
+    assert costs_of_effects(EmbeddedTexts("another", vectors[1:2])) == costs_of_effects(None) == {}
 
 
 def test_another_clause_never_makes_a_deletion_dearer(embedder: OnnxEmbedder) -> None:
@@ -360,10 +361,43 @@ def test_another_clause_never_makes_a_deletion_dearer(embedder: OnnxEmbedder) ->
     for _ in range(200):
         vectors = np.float32(0.1) * dice.normal(size=(3, 384)).astype(np.float32)
         texts = [EmbeddedTexts(embedder.name, vectors[:count]) for count in (1, 2, 3)]
-        costs = [cost_of_deletion(text) for text in texts]
+        costs = [costs_of_effects(text)["delete"] for text in texts]
         assert min(costs) >= 0
         assert max(costs) <= MOST_COST
         assert all(np.diff(costs) <= 1e-6)
+
+
+_THINGS = (
+    "appointments next week", "unpaid invoices", "a note about the boiler",
+    "orders of this customer", "files in the folder", "members of the team",
+    "tasks of the project", "messages from Anna",
+)  # fmt: skip
+
+
+def _costs_of_writing(verbs: tuple[str, ...], embedder: OnnxEmbedder) -> npt.NDArray[np.float64]:
+    vectors = embedder.embed([f"{verb} {thing}" for verb in verbs for thing in _THINGS])
+    texts = [EmbeddedTexts(embedder.name, row[None]) for row in vectors]
+    return np.array([costs_of_effects(text)["write"] for text in texts])
+
+
+def test_tools_that_write_lose_for_who_only_reads(embedder: OnnxEmbedder) -> None:
+    reading = ("show me", "list", "find", "look up", "which are the", "how many")
+    writing = ("create", "add", "send", "update", "rename", "upload")
+
+    of_reading = _costs_of_writing(reading, embedder)
+    of_writing = _costs_of_writing(writing, embedder)
+
+    assert np.mean(of_reading > 0) >= 0.6
+    assert np.mean(of_writing > 0) <= 0.05
+    assert of_reading.max() <= MOST_OF_WRITING
+
+
+def test_one_clause_that_writes_is_enough(embedder: OnnxEmbedder) -> None:
+    texts = ("find unpaid invoices and send Anna a reminder", "find unpaid invoices", "send it")
+    vectors = embedder.embed(texts)
+
+    assert costs_of_effects(EmbeddedTexts(embedder.name, vectors[1:2]))["write"] > 0
+    assert costs_of_effects(EmbeddedTexts(embedder.name, vectors))["write"] == 0
 
 
 @given(

@@ -99,14 +99,14 @@ def rank(
     use: PastUse,
     servers: Mapping[int, tuple[float, ...]],
     model: str,
-    deletion: float = 0.0,
+    costs: Mapping[str, float],
     goes_on: bool = False,
 ) -> list[Ranked]:
     """Rank candidates, best first; ties are sorted by name to be deterministic.
 
     By primary key, `servers` has the cosines of the servers' means. `model` embedded the texts; ""
-    without one. `deletion` is what tools that delete lose; `goes_on` is True where the first text
-    contains an earlier message.
+    without one. `costs` is what tools lose by their side effect; `goes_on` is True where the first
+    text contains an earlier message.
     """
     if not candidates:
         return []
@@ -124,19 +124,18 @@ def rank(
         exact,
         [use.bonuses.get(key, 0.0) for key in keys],
         [servers.get(key, ()) for key in keys],
-        [_cost(candidate, deletion) for candidate in candidates],
+        [
+            max(
+                costs.get(candidate.side_effect, 0.0),
+                COST_OF_DISCOVERY if candidate.category == _DISCOVERY else 0.0,
+            )
+            for candidate in candidates
+        ],
         [use.sure.get(key, 0.0) for key in keys],
     )
     features = MessageFeatures.of(texts[0], texts[1:], goes_on=goes_on)
     judged = judge_columns(columns, features, scale_of(model))
     return _sorted(map(Ranked, candidates, judged, exact))
-
-
-def _cost(candidate: Candidate, deletion: float) -> float:
-    """Return what its cosines lose, for what it does."""
-    if candidate.side_effect == _DELETE:
-        return deletion
-    return COST_OF_DISCOVERY if candidate.category == _DISCOVERY else 0.0
 
 
 class Support(NamedTuple):

@@ -1,10 +1,11 @@
-"""Fits what tells requests that delete or cancel something from others, and writes its weights.
+"""Fits what tells requests that delete something, and those that only read, from others.
 
-    python -m lab.training.asks_to_delete ../shared/train
+    python -m lab.training.effects_asked ../shared/train
 
-A logistic regression on the message's vector, over requests whose right tool deletes and others,
-both sides weighing the same. Requests in other languages are read by the multilingual model, so one
-vector serves all. Prints for each set left out how many of both kinds are below the limit.
+Two logistic regressions on the message's vector, over requests by the effect of their right tool:
+both sides weigh the same, for reading in each set. Requests in other languages are read by the
+multilingual model, so one vector serves all. Prints for each set left out how many are below the
+limit of deletions, and how well reading is told.
 """
 
 import argparse
@@ -23,16 +24,21 @@ SOFTNESS = 1e-3
 LEFT_OUT = {"apibench", "bfcl-none", "lobe-assistants", "rotbench", "skill-evals", "skills-public"}
 # Others of a set that are read, in English and in other languages.
 MOST_ENGLISH, MOST_FOREIGN, SEED = 500, 1500, 2
-FEWEST = 20  # requests that delete, of a set that is left out
+FEWEST = 20  # requests of a kind, of a set that is left out
+KNOWN = ("read", "write", "delete")
 
 
 class Request(NamedTuple):
-    """A request, its set, and whether its right tool deletes."""
+    """A request, its set, and the effect of its right tool, or ""."""
 
     message: str
     set: str
     foreign: bool
-    deletes: bool
+    effect: str
+
+    @property
+    def deletes(self) -> bool:
+        return self.effect == "delete"
 
 
 def read_requests(folder: Path) -> list[Request]:
@@ -54,7 +60,7 @@ def read_requests(folder: Path) -> list[Request]:
                 labelled.query,
                 name,
                 labelled.language not in {"", "en"},
-                any(effects.get(key) == "delete" for key in labelled.relevant),
+                next((effects[key] for key in labelled.relevant if key in effects), ""),
             )
             for labelled in read_queries(path.parent)
             if len(labelled.relevant) == 1 or not any(map(effects.get, labelled.relevant))
@@ -87,6 +93,19 @@ def fit(vectors: Any, deletes: Any, weight: Any = None) -> Any:
     return minimize(loss, np.zeros(vectors.shape[1] + 1), jac=True, method="L-BFGS-B").x
 
 
+def fit_reading(vectors: Any, requests: Sequence[Request]) -> Any:
+    """Return the weights of what only reads. In each set, both sides weigh the same."""
+    sets = np.array([request.set for request in requests])
+    effects = np.array([request.effect for request in requests])
+    weight = np.zeros(len(requests))
+    for name in np.unique(sets):
+        for side in (effects == "read", np.isin(effects, KNOWN[1:])):
+            rows = (sets == name) & side
+            weight[rows] = 1 / max(1, rows.sum())
+    used = weight > 0
+    return fit(vectors[used], (effects == "read")[used], weight[used])
+
+
 def _measure(vectors: Any, requests: Sequence[Request]) -> None:
     from discovery.select.judgements import LIMIT
 
@@ -99,6 +118,16 @@ def _measure(vectors: Any, requests: Sequence[Request]) -> None:
             below = vectors[out] @ weights[:-1] + weights[-1] < LIMIT
             lost, kept = below[deletes[out]].mean(), below[~deletes[out]].mean()
             print(f"{name}: below the limit {lost:.1%} that delete, {kept:.1%} of the others")
+    known = np.array([request.effect in KNOWN for request in requests])
+    reads = np.array([request.effect == "read" for request in requests])
+    for name in np.unique(sets):
+        out = (sets == name) & known
+        if FEWEST <= reads[out].sum() <= out.sum() - FEWEST:
+            weights = fit_reading(vectors[sets != name], [r for r in requests if r.set != name])
+            order = np.argsort(np.argsort(vectors[out] @ weights[:-1]))
+            lowest, count = reads[out].sum() * (reads[out].sum() - 1) / 2, (~reads[out]).sum()
+            area = (order[reads[out]].sum() - lowest) / (reads[out].sum() * count)
+            print(f"{name}: area under the curve of reading {area:.1%}")
 
 
 def main() -> None:
@@ -127,8 +156,12 @@ def main() -> None:
         ]
     vectors = np.array(rows, float)
     _measure(vectors, requests)
-    weights = fit(vectors, np.array([request.deletes for request in requests]))
-    save_file({"weights": weights.astype(np.float32)}, WEIGHTS_FILE, {"model": shipped.name})
+    weights = {
+        "deletes": fit(vectors, np.array([request.deletes for request in requests])),
+        "reads": fit_reading(vectors, requests),
+    }
+    numbers = {name: row.astype(np.float32) for name, row in weights.items()}
+    save_file(numbers, WEIGHTS_FILE, {"model": shipped.name})
     print(f"{WEIGHTS_FILE}: {len(requests)} requests")
 
 
