@@ -70,7 +70,7 @@ class ToolExamples(Answer):
 
 def list_tools(integration: Integration, run: ExampleRun | None) -> list[ToolExamples]:
     """Return an integration's tools: those with proposals first, then those described poorly."""
-    proposals: Mapping[str, Any] = run.proposals if run else {}
+    proposals = _open_proposals(run)
     origin = run.origin if run else ""
     rows = list(_tools(integration))
     poor = described_poorly(rows)
@@ -93,6 +93,11 @@ def list_tools(integration: Integration, run: ExampleRun | None) -> list[ToolExa
             )
         )
     return sorted(tools, key=lambda tool: (not tool.is_proposed, not tool.is_poor, tool.full_name))
+
+
+def _open_proposals(run: ExampleRun | None) -> dict[str, Any]:
+    """Return a run's proposals once it has ended: until then its worker writes them."""
+    return {} if run is None or run.state in ExampleRun.UNDER_WAY else dict(run.proposals)
 
 
 def _tools(integration: Integration) -> Any:
@@ -194,17 +199,20 @@ def set_examples(
 ) -> int:
     """Store the example requests of tools, by full name; an empty list takes them back.
 
-    What a model proposed for these tools is decided by it. Returns the number of tools changed.
-    Raises ExamplesRefusedError, whose field is the tool.
+    What a model proposed for these tools is decided by it: an empty list only drops it, and what
+    the tool had before stays. Returns the number of tools changed. Raises ExamplesRefusedError,
+    whose field is the tool.
     """
     run = ExampleRun.objects.select_for_update().filter(integration=integration).first()
-    proposals: dict[str, Any] = dict(run.proposals) if run else {}
+    proposals = _open_proposals(run)
     rows = Capability.objects.select_related("integration").select_for_update(of=("self",))
     rows = rows.filter(integration=integration, full_name__in=texts).order_by("pk")
     changed = 0
     for row in rows:
         lines = _checked(row.full_name, texts[row.full_name])
         proposal = proposals.pop(str(row.pk), None)
+        if proposal and not lines:
+            continue
         requests: dict[str, Any] = {}
         if lines:
             # Theirs who wrote all of the lines; whoever changes one is an admin.
@@ -221,7 +229,7 @@ def set_examples(
             row.example_requests = requests
             correct_capability(by=by, capability=row, changed=["example_requests"])
             changed += 1
-    if run:
+    if run and run.state not in ExampleRun.UNDER_WAY:
         ExampleRun.objects.filter(pk=run.pk).update(proposals=proposals)
     return changed
 

@@ -252,6 +252,26 @@ def test_what_an_admin_writes_is_bounded_and_scanned(
     assert not Capability.objects.get(pk=opaque.pk).example_requests
 
 
+def test_dropping_a_proposal_keeps_what_the_tool_had(fake: FakeModel, opaque: Capability) -> None:
+    set_examples(by=None, integration=opaque.integration, texts={opaque.full_name: TEXTS[:1]})
+    fake.script = [Say(json.dumps(TEXTS))]
+    tools = choose_tools(opaque.integration, [opaque.full_name])
+    model = ChatModel.objects.get()
+    run = ask_for_examples(by=None, integration=opaque.integration, model=model, tools=tools)
+
+    answer_for_examples(run.pk)  # not yet measured: nothing is shown, and nothing decided
+    (under_way,) = list_tools(opaque.integration, ExampleRun.objects.get())
+    set_examples(by=None, integration=opaque.integration, texts={opaque.full_name: TEXTS[:1]})
+    measure_run(run.pk)
+    (proposed,) = list_tools(opaque.integration, ExampleRun.objects.get())
+    set_examples(by=None, integration=opaque.integration, texts={opaque.full_name: []})
+    (dropped,) = list_tools(opaque.integration, ExampleRun.objects.get())
+
+    assert (under_way.is_proposed, list(under_way.texts)) == (False, TEXTS[:1])
+    assert (proposed.is_proposed, list(proposed.texts)) == (True, TEXTS)
+    assert (dropped.is_proposed, list(dropped.texts)) == (False, TEXTS[:1])
+
+
 def test_examples_outlive_a_change_by_the_source(opaque: Capability) -> None:
     set_examples(by=None, integration=opaque.integration, texts={opaque.full_name: TEXTS})
     row = Capability.objects.get(pk=opaque.pk)
