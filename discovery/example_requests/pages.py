@@ -1,7 +1,5 @@
 """The page of an integration's example requests, for admins."""
 
-from typing import Any
-
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -61,7 +59,7 @@ def examples(request: PageRequest, slug: str) -> HttpResponse:
 
 def _ask(request: PageRequest, row: Integration) -> HttpResponse:
     tools = choose_tools(row, ())
-    form = AskForm(request.POST, costs=_costs(tools))
+    form = AskForm(request.POST, costs=estimate(ChatModel.objects.all(), tools))
     if not form.is_valid():
         return _show(request, row, form=form)
     try:
@@ -102,6 +100,7 @@ def _show(
 ) -> HttpResponse:
     overview = overview_of(row)
     poor = choose_tools(row, ())
+    costs = estimate(ChatModel.objects.all(), poor)
     page = Paginator(overview.tools, ON_A_PAGE).get_page(request.GET.get("page"))
     context = {
         "integration": row,
@@ -116,14 +115,10 @@ def _show(
             for tool in page
         ],
         "poor": poor,
-        "form": form or AskForm(costs=_costs(poor)),
+        "form": form or AskForm(costs=costs),
         "awaited": request.htmx and not overview.is_under_way,
-        "has_models": ChatModel.objects.exists(),
+        "has_models": bool(costs),
     }
     status = 422 if wrong or (form and form.errors) else 200
     name = "integrations/examples.html" + ("#run" if request.htmx else "")
     return render_page(request, name, context, frame=frame_of(request), status=status)
-
-
-def _costs(tools: list[Any]) -> dict[ChatModel, Cost]:
-    return {model: estimate(model, tools) for model in ChatModel.objects.all()}

@@ -6,7 +6,7 @@ model's proposals count only once an admin took them.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any
@@ -102,6 +102,8 @@ def _open_proposals(run: ExampleRun | None) -> dict[str, Any]:
 
 def _tools(integration: Integration) -> Any:
     rows = Capability.objects.filter(integration=integration, state="approved")
+    # The rest of a definition is large, and says nothing here.
+    rows = rows.defer("output_schema", "content", "annotations", "source_ref", "effect_evidence")
     return rows.select_related("integration").order_by("full_name")
 
 
@@ -132,14 +134,17 @@ class Cost:
     dollars: Decimal | None
 
 
-def estimate(model: ChatModel, rows: Collection[Capability]) -> Cost:
-    """Estimate what it costs to ask a model about tools."""
+def estimate(models: Iterable[ChatModel], rows: Collection[Capability]) -> dict[ChatModel, Cost]:
+    """Estimate what it costs to ask each of the models about tools."""
     count = token_counter().count
     questions = sum(count(EXAMPLES) + count(example_question(row).text) for row in rows)
-    answers = len(rows) * _TOKENS_OF_ANSWER
-    price = price_of(model.model_id, list_prices())
-    dollars = price.cost(tokens_read=questions, tokens_written=answers) if price else None
-    return Cost(questions + answers, dollars)
+    answers, all_prices = len(rows) * _TOKENS_OF_ANSWER, list_prices()
+    costs = {}
+    for model in models:
+        price = price_of(model.model_id, all_prices)
+        dollars = price.cost(tokens_read=questions, tokens_written=answers) if price else None
+        costs[model] = Cost(questions + answers, dollars)
+    return costs
 
 
 def choose_tools(integration: Integration, names: Collection[str]) -> list[Capability]:
@@ -200,8 +205,8 @@ def set_examples(
     """Store the example requests of tools, by full name; an empty list takes them back.
 
     What a model proposed for these tools is decided by it: an empty list only drops it, and what
-    the tool had before stays. Returns the number of tools changed. Raises ExamplesRefusedError,
-    whose field is the tool.
+    the tool had before stays. Returns the number of tools decided about or changed. Raises
+    ExamplesRefusedError, whose field is the tool.
     """
     run = ExampleRun.objects.select_for_update().filter(integration=integration).first()
     proposals = _open_proposals(run)
@@ -212,6 +217,7 @@ def set_examples(
         lines = _checked(row.full_name, texts[row.full_name])
         proposal = proposals.pop(str(row.pk), None)
         if proposal and not lines:
+            changed += 1
             continue
         requests: dict[str, Any] = {}
         if lines:

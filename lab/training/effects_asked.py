@@ -118,10 +118,10 @@ def _measure(vectors: Any, requests: Sequence[Request]) -> None:
             below = vectors[out] @ weights[:-1] + weights[-1] < LIMIT
             lost, kept = below[deletes[out]].mean(), below[~deletes[out]].mean()
             print(f"{name}: below the limit {lost:.1%} that delete, {kept:.1%} of the others")
-    known = np.array([request.effect in KNOWN for request in requests])
+    has_effect = np.array([request.effect in KNOWN for request in requests])
     reads = np.array([request.effect == "read" for request in requests])
     for name in np.unique(sets):
-        out = (sets == name) & known
+        out = (sets == name) & has_effect
         if FEWEST <= reads[out].sum() <= out.sum() - FEWEST:
             weights = fit_reading(vectors[sets != name], [r for r in requests if r.set != name])
             order = np.argsort(np.argsort(vectors[out] @ weights[:-1]))

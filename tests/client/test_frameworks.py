@@ -243,7 +243,7 @@ def test_library_with_packages_of_its_own(
     )
 
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told["answer"] == "Done: 1: hello"
-    assert ("notes_echo" if library == "crewai" else "notes__echo") in told["offered"]
+    output = json.loads(done.stdout.splitlines()[-1])
+    assert output["answer"] == "Done: 1: hello"
+    assert ("notes_echo" if library == "crewai" else "notes__echo") in output["offered"]
     assert turn_is_whole(people)

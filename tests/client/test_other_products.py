@@ -162,7 +162,7 @@ def test_chat_gets_the_tools_of_who_asks(people: People, key: str, live_server: 
     )
 
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert {"own", "notes__echo"} <= set(told.pop("offered"))
-    assert told == {"ran": "1: hello", "stranger": ["own"], "unreachable": ["own"]}
+    output = json.loads(done.stdout.splitlines()[-1])
+    assert {"own", "notes__echo"} <= set(output.pop("offered"))
+    assert output == {"ran": "1: hello", "stranger": ["own"], "unreachable": ["own"]}
     assert Call.objects.get().user == people.alice

@@ -282,7 +282,7 @@ def test_examples_outlive_a_change_by_the_source(opaque: Capability) -> None:
 
 def test_cost_is_told_before(fake: FakeModel, opaque: Capability, root: User) -> None:
     tools = choose_tools(opaque.integration, ())
-    cost = estimate(ChatModel.objects.get(), tools)
+    (cost,) = estimate(ChatModel.objects.all(), tools).values()
     client = Client()
     client.force_login(root)
 
@@ -306,20 +306,20 @@ def test_page_asks_shows_and_saves(fake: FakeModel, opaque: Capability, root: Us
     address = f"/integrations/{opaque.integration.slug}/examples/"
     model = ChatModel.objects.get()
 
-    asked = client.post(address, {"do": "ask", "model": model.pk})
+    question = client.post(address, {"do": "ask", "model": model.pk})
     under_way = client.get(address).content.decode()
     run = work(ExampleRun.objects.get())
-    shown = client.get(address).content.decode()
+    proposals = client.get(address).content.decode()
     field = f"lines-{opaque.full_name}"
     wrong = client.post(address, {field: "x" * 161})
     saved = client.post(address, {field: "\n".join([*TEXTS, "", TEXTS[0]])})
     in_use = client.get(address).content.decode()
     client.post(address, {field: "\n".join(TEXTS), "discard": opaque.full_name})
 
-    assert (asked.status_code, saved.status_code, wrong.status_code) == (302, 302, 422)
+    assert (question.status_code, saved.status_code, wrong.status_code) == (302, 302, 422)
     assert "1 of 1 tools are left" in under_way
-    assert "proposed by Fable" in shown
-    assert "Among the five nearest tools" in shown
+    assert "proposed by Fable" in proposals
+    assert "Among the five nearest tools" in proposals
     assert "160 characters" in wrong.content.decode()
     assert "by Fable" in in_use
     assert "proposed" not in in_use
@@ -338,7 +338,7 @@ def test_api_does_the_same(fake: FakeModel, opaque: Capability, root: User) -> N
         return client.generic(method, address, content, content_type="application/json")
 
     first = client.get(address).json()
-    asked = send("POST", model="Fable")
+    question = send("POST", model="Fable")
     work(ExampleRun.objects.get())
     proposed = client.get(address).json()["tools"][0]
     put = send("PUT", tool=opaque.full_name, texts=TEXTS)
@@ -346,7 +346,7 @@ def test_api_does_the_same(fake: FakeModel, opaque: Capability, root: User) -> N
     hostile = send("PUT", tool=opaque.full_name, texts=["x" * 161])
 
     assert (first["state"], first["tools"][0]["is_poor"]) == ("", True)
-    assert (asked.status_code, asked.json()["state"]) == (202, "queued")
+    assert (question.status_code, question.json()["state"]) == (202, "queued")
     assert (proposed["is_proposed"], proposed["texts"]) == (True, TEXTS)
     assert put.json()["tools"][0]["is_proposed"] is False
     assert (unknown.status_code, unknown.json()["field"] == "tool") == (400, True)
