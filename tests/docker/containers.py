@@ -208,8 +208,10 @@ def test_upgrade_loses_no_request_and_no_data(
     rule = {"group": "everyone", "effect": "deny", "capability": CLOCK}
     assert old.ask("POST", "/access/rules", rule).status_code == 201
     new.take_over(old)
+    backup, *commands = _upgrade_commands()
     with old.load() as load:
-        for command in _upgrade_commands():
+        old.run(backup)
+        for command in commands:
             finds = re.fullmatch(FINDS_SOMETHING, command)
             new.run(command, allowed=(0, 1) if finds else (0,))
         new.wait_until_healthy()
@@ -269,5 +271,7 @@ def _last_release() -> str:
 
 def _told(load: Load) -> str:
     """Return a load's outcome in words."""
-    failures = f"{len(load.failed)} of {len(load.answers)} requests lost"
+    refused = sum(answer.status == 503 for answer in load.failed)
+    failures = f"{len(load.failed) - refused} of {len(load.answers)} requests lost"
+    failures += f", {refused} told to come again" if refused else ""
     return f"{failures}, p95 {load.p(0.95):.0f} ms, the slowest {load.p(1) / 1000:.1f} s"
