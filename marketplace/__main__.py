@@ -17,6 +17,11 @@ def main() -> None:
 
     if sys.argv[1:2] == ["up"]:
         return _supervise()
+    if sys.argv[1:] == ["--version"]:
+        from django.conf import settings
+
+        sys.stdout.write(f"Pegboard {settings.PEGBOARD_VERSION}\n")
+        return None
     if len(sys.argv) > 1 and sys.argv[1] not in SERVICES:
         chain.note_operator()
     try:
