@@ -21,7 +21,7 @@ class DiscoveryConfig(AppConfig):
         from discovery.calls.queries import acts_context
         from discovery.calls.view import register_answer
         from discovery.mcp.answers.dispatch import answer_call
-        from discovery.metatools.registry import META_TOOLS
+        from discovery.metatools import META_TOOLS
         from discovery.models import ChatModel
         from discovery.playground.sample_messages import first_call
         from discovery.select.helping_offers import rank_unheld

@@ -4,8 +4,8 @@ from django.urls import include, path
 
 from acl.people import account_pages
 from acl.web import design_page
-from catalog.access.pages import changes, explanations, groups, matrix, my_tools, requests, spaces
-from catalog.runtime import pages
+from catalog.access.pages import explanations, groups, matrix, my_tools, spaces
+from catalog.runtime import pages as runtime_pages
 from catalog.servers import secret_pages
 from discovery.applications import pages as application_pages
 from discovery.calls import approval_pages, try_pages
@@ -14,7 +14,7 @@ from discovery.chats import model_pages
 from discovery.chats import pages as chat_pages
 from discovery.example_requests import pages as examples_page
 from discovery.insights.pages import downloads, overview, risk, teaching, use
-from discovery.mcp.connect import page
+from discovery.mcp import connect
 from discovery.playground import first_steps_page
 from discovery.playground import page as playground_page
 
@@ -45,7 +45,7 @@ urlpatterns = [
         name="chat-model-remove",
     ),
     path("tools/", my_tools.my_tools, name="my-tools"),
-    path("tools/connect/", page.connect, name="connect"),
+    path("tools/connect/", connect.connect, name="connect"),
     path("tools/requests/", my_tools.requests, name="requests"),
     path("tools/connections/", secret_pages.my_secrets, name="my-secrets"),
     path("tools/connections/<slug:slug>/", secret_pages.my_secret, name="my-secret"),
@@ -53,10 +53,10 @@ urlpatterns = [
     path("tools/connections/<slug:slug>/sign-out/", secret_pages.sign_out, name="my-sign-out"),
     path("connections/callback/", secret_pages.callback, name="account-callback"),
     path("connections/<uuid:public_id>/", secret_pages.progress, name="account-progress"),
-    path("tools/runtime/", pages.runtime_tools, name="runtime-tools"),
+    path("tools/runtime/", runtime_pages.runtime_tools, name="runtime-tools"),
     path(
         "tools/runtime/<slug:full_name>/<slug:decision>/",
-        pages.decide,
+        runtime_pages.decide,
         name="runtime-decide",
     ),
     path("tools/<slug:full_name>/", my_tools.tool, name="tool"),
@@ -100,9 +100,9 @@ urlpatterns = [
     path("tools/<slug:full_name>/why/", explanations.why, name="tool-why"),
     path("access/", matrix.matrix, name="access"),
     path("access/kept/<int:pk>/lift/", matrix.lift_kept, name="access-lift"),
-    path("access/changes/", changes.preview_changes, name="access-changes"),
-    path("access/changes/save/", changes.save, name="access-changes-save"),
-    path("access/changes/undo/", changes.preview_undo, name="access-changes-undo"),
+    path("access/changes/", matrix.preview_changes, name="access-changes"),
+    path("access/changes/save/", matrix.save, name="access-changes-save"),
+    path("access/changes/undo/", matrix.preview_undo, name="access-changes-undo"),
     path("access/groups/", groups.groups, name="access-groups"),
     path("access/groups/new/", groups.new_group, name="access-group-new"),
     path("access/groups/<int:pk>/", groups.group, name="access-group"),
@@ -123,8 +123,8 @@ urlpatterns = [
     path("access/explain/", explanations.explain_page, name="access-explain"),
     path("access/people/<int:pk>/", explanations.reach, name="access-reach"),
     path("access/tools/<slug:full_name>/", explanations.holders, name="access-holders"),
-    path("access/requests/", requests.inbox, name="access-requests"),
-    path("access/requests/<int:pk>/", requests.answer, name="access-request"),
+    path("access/requests/", my_tools.inbox, name="access-requests"),
+    path("access/requests/<int:pk>/", my_tools.answer, name="access-request"),
     path("access/find/targets/", groups.suggest_targets, name="access-targets"),
     path("access/find/capabilities/", groups.suggest_capabilities, name="access-capabilities"),
     path("insights/", overview.figures, name="insights"),

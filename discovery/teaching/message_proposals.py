@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools import META_TOOLS
 from discovery.models import TaughtMessage
 from discovery.models.taught_message import LONGEST_MESSAGE
 from discovery.select.selection import SelectRequest

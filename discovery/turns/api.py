@@ -21,7 +21,7 @@ from acl.web.problems import CONTENT_TYPE, Conflict
 from acl.web.request_callers import administers_all, note_look, principal_of
 from acl.web.serializers import ProblemSerializer, StrictSerializer
 from discovery.answer.selection import answer_selection
-from discovery.calls.told_results import ToldResult, TurnForgottenError, tell_results
+from discovery.calls.flow_check import ToldResult, TurnForgottenError, tell_results
 from discovery.models import Turn
 from discovery.turns import serializers as bodies
 from discovery.turns._plan import Plan, PlanAnswer, Wanted, plan_record, plan_turn

@@ -21,7 +21,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from catalog.embedding.embedder import Embedder, Vectors
-    from discovery.evaluation.labelled_sets import Labelled
+    from discovery.evaluation import Labelled
     from discovery.select.ranking.fusion import Scale
     from lab.training._evidence import LabelledQuestion
 
@@ -61,8 +61,7 @@ def main() -> None:
     from django.test import override_settings
 
     from catalog.embedding.multilingual_model import prepare_multilingual
-    from catalog.embedding.onnx_embedder import OnnxEmbedder
-    from catalog.embedding.shipped_model import prepare_model
+    from catalog.embedding.onnx_embedder import OnnxEmbedder, prepare_model
     from discovery.select.example_texts import embed_examples, read_abilities
     from discovery.select.ranking.fusion import GENERAL, scale_of
     from marketplace.offers.kinds.starter import FOLDER
@@ -91,7 +90,7 @@ def read_set(folder: Path, embedder: "Embedder", abilities: "Vectors") -> list[M
     """Return the messages with a right tool, and their candidates."""
     from catalog.embedding.texts import MOST_EXAMPLES
     from catalog.formats.loader import load_path
-    from discovery.evaluation.labelled_sets import read_queries
+    from discovery.evaluation import read_queries
     from discovery.select.example_texts import nearness_to
     from discovery.select.message import read
     from lab.training._evidence import LabelledRequest, embed_reading, find_evidence

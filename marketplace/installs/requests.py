@@ -18,7 +18,7 @@ from catalog.access.grants import set_restricted
 from catalog.formats.descriptors import IntegrationDescriptor, column_values
 from catalog.formats.icon_choice import icon_address
 from catalog.formats.package_names import NotAPackageError, check_constraint, parse_package
-from catalog.icons.declarations import set_icon
+from catalog.icons import set_icon
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
 from catalog.registration.admission import review_integrations

@@ -32,7 +32,7 @@ from marketplace.listings.reviews import ListingReview, approve_listing, hide_li
 from marketplace.listings.viewer import Viewer
 from marketplace.models import Listing, ListingVersion
 from marketplace.offers.kinds.registry import CHOICES
-from marketplace.offers.package_test import PackageTest
+from marketplace.offers.offer import PackageTest
 
 # Serializers of the listing endpoints.
 

@@ -11,7 +11,7 @@ from catalog.formats.descriptors import Defect, IntegrationDescriptor, Renaming,
 from catalog.formats.icon_choice import icon_address
 from catalog.formats.names import slug_for
 from catalog.formats.readers.server_json import is_stable
-from catalog.icons.declarations import assign_icons
+from catalog.icons import assign_icons
 from catalog.registration.descriptor_rows import file_of, overwrite
 from catalog.registration.integration_identity import (
     DescribedIntegration,

@@ -13,13 +13,12 @@ from pytest_django.fixtures import Settings
 from acl.models import AuditEntry
 from catalog.embedding.configured_embedder import configured_embedder
 from catalog.embedding.jobs import embed_pending
-from catalog.embedding.shipped_model import prepare_model
+from catalog.embedding.onnx_embedder import prepare_model
 from catalog.embedding.texts import MOST_EXAMPLES, embedding_text
 from catalog.models import Capability, Embedding, EmbeddingModel, LexicalVector
 from discovery.advice.questions import EXAMPLES
 from discovery.chats.problems import ChatProblem
 from discovery.example_requests import tasks
-from discovery.example_requests.gains import measure_run
 from discovery.example_requests.proposals import (
     ExamplesRefusedError,
     ask_for_examples,
@@ -27,6 +26,7 @@ from discovery.example_requests.proposals import (
     described_poorly,
     estimate,
     list_tools,
+    measure_run,
     set_examples,
 )
 from discovery.example_requests.tasks import MOST_ATTEMPTS, answer_for_examples, sweep_examples

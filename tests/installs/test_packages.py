@@ -28,7 +28,6 @@ from catalog.servers.connections.params import build_server
 from catalog.servers.connections.server_requests import call_tool, close_connection
 from catalog.servers.secrets.store import forget_secret, set_secret
 from marketplace.installs import package_step
-from marketplace.installs._progress import build_progress
 from marketplace.installs.integration_management import (
     pending_update,
     repair,
@@ -41,6 +40,7 @@ from marketplace.installs.packages.client import client_environment
 from marketplace.installs.packages.folders import Place
 from marketplace.installs.packages.pypi import find_definers, find_required_pythons
 from marketplace.installs.packages.suggested_bounds import suggest_bounds
+from marketplace.installs.progress_pages import build_progress
 from marketplace.installs.requests import (
     NotPermittedError,
     approve_install,
@@ -49,8 +49,7 @@ from marketplace.installs.requests import (
     start_install,
     to_confirm,
 )
-from marketplace.installs.tasks import clean_up
-from marketplace.installs.worker import install
+from marketplace.installs.worker import clean_up, install
 from marketplace.models import Installation, Listing
 from tests.connection_loops import own_connections
 from tests.connections.evil_server import QUICK, text_of

@@ -30,7 +30,7 @@ from acl.platform.task_names import READ_CLIENT_DOCUMENT
 from catalog.servers.net import guarded_transport
 from catalog.servers.net.address_check import AllowedHosts
 from catalog.servers.net.guarded_transport import GuardedBackend
-from catalog.servers.oauth.tasks import read_client_document, sweep_client_documents
+from catalog.servers.oauth.client_documents import read_client_document, sweep_client_documents
 from tests.access.people import People
 from tests.factories import UserFactory
 from tests.local_servers import Handler, running

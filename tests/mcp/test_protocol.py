@@ -26,7 +26,7 @@ from discovery.calls.worker import serialize_result
 from discovery.mcp.server import _change_stream
 from discovery.mcp.server._client_side import ClientSide
 from discovery.mcp.server._mcp_tools import describe_tool, listed_for, result_of_call
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools import META_TOOLS
 from tests.access.people import People
 from tests.access.ways import META_CALLS, hide_something
 from tests.conformance.older_client import STREAM, Stream

@@ -20,7 +20,7 @@ from acl.models import ClientDocument
 from acl.rights.caller_lookup import Caller
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.files import RefusedError
-from catalog.icons.declarations import find_or_add
+from catalog.icons import find_or_add
 from catalog.models import (
     Integration,
     OAuthClient,
@@ -31,14 +31,14 @@ from catalog.models import (
 from catalog.servers.client.server_problems import ServerProblemError
 from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.server_requests import call_tool
-from catalog.servers.icons._reader import read_icon
+from catalog.servers.icons.reader import read_icon
 from catalog.servers.net import guarded_transport
 from catalog.servers.net.address_check import AllowedHosts, OutgoingError
 from catalog.servers.net.guarded_requests import fetch
 from catalog.servers.net.guarded_transport import GuardedBackend
 from catalog.servers.oauth._client_registration import TOKEN, store_value
 from catalog.servers.oauth.authorization_client import OAuthHttp
-from catalog.servers.oauth.client_documents import read_document
+from catalog.servers.oauth.client_documents import read_client_document
 from catalog.servers.oauth.sign_in import prepare
 from catalog.servers.oauth.tokens import SOON, renew_token, revoke_token
 from catalog.servers.proposals import ProposalRefusedError, propose_server
@@ -165,7 +165,7 @@ def read_an_icon_of_a_server(world: World, url: str) -> str:
 
 def read_a_clients_document(world: World, url: str) -> str:
     row = ClientDocument.objects.create(address=url[:500])
-    read_document(row.pk)
+    read_client_document(row.pk)
     row.refresh_from_db()
     return row.problem if row.state == row.State.FAILED else "fetched"
 

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test import Client
 
 from catalog.models import OAuthSignIn
-from catalog.servers.oauth.tasks import finish_sign_in, prepare_sign_in
+from catalog.servers.oauth.sign_in import finish_sign_in, prepare_sign_in
 
 
 def browser_of(user: User) -> Client:

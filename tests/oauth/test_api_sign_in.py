@@ -14,7 +14,7 @@ from catalog.models import Integration, OAuthClient, OAuthConnection
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import call_tool
 from catalog.servers.oauth.accounts import set_client
-from catalog.servers.oauth.tasks import renew_tokens
+from catalog.servers.oauth.sign_in import renew_tokens
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give
 from tests.oauth.server import METADATA, OPENID, SignInServer, sign_in_server
 from tests.oauth.steps import begin, browser_of, everything_stored, go_there, sign_in

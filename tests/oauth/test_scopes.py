@@ -14,7 +14,7 @@ from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthRevoc
 from catalog.servers.client.http_transport import merge_scopes, read_missing_scopes
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import call_tool
-from catalog.servers.oauth.tasks import revoke_token, sweep_revocations
+from catalog.servers.oauth.sign_in import revoke_token, sweep_revocations
 from catalog.servers.oauth.tokens import get_bearer_token
 from catalog.servers.secrets.sealed_values import rotate_secrets
 from tests.factories import UserFactory

@@ -21,8 +21,8 @@ from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import call_tool, check_server
 from catalog.servers.oauth import tokens
 from catalog.servers.oauth.accounts import MAX_CONCURRENT
-from catalog.servers.oauth.sign_in_error import SignInError
-from catalog.servers.oauth.tasks import finish_sign_in, renew_tokens, sweep_sign_ins
+from catalog.servers.oauth.authorization_client import SignInError
+from catalog.servers.oauth.sign_in import finish_sign_in, renew_tokens, sweep_sign_ins
 from catalog.servers.oauth.tokens import get_bearer_token
 from discovery.models import Call
 from tests.calls.worker import run_call

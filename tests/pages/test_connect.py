@@ -32,7 +32,7 @@ from acl.models import ApiKey
 from acl.people.spaces import create_space, ensure_root
 from catalog.models import Capability, Integration
 from catalog.servers.secrets.sealed_values import values_for
-from discovery.mcp.connect._client_setups import CLIENTS, ClientAddress, Setup
+from discovery.mcp.connect import CLIENTS, ClientAddress, Setup
 from marketplace.models import Addition, Installation
 from tests.examples import EXAMPLES_OF_STORIES
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give

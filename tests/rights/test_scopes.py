@@ -30,7 +30,7 @@ from acl.web.authentication import scopes_of
 from catalog.access.grants import grant, grant_integrations, revoke
 from catalog.models import Integration
 from discovery.calls._policy import set_policy
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools import META_TOOLS
 from discovery.models import CallPolicy
 from discovery.models.call import Content
 from marketplace.installs.integration_management import set_enabled, uninstall

@@ -26,7 +26,7 @@ from catalog.registration.definition_review import (
     reject_definitions,
     seen_digest,
 )
-from discovery.answer.tiers.state import read_categories
+from discovery.answer.tiers import read_categories
 from tests.access.people import People
 from tests.factories import UserFactory, lay_down
 from tests.runtime.conftest import HAIKU, HIDDEN, SUM_UP, WHISPER, key_of, post, without_name

@@ -44,7 +44,7 @@ from catalog.registration.embedding_models import register_configured_model
 from catalog.runtime.service import Maker, create_capability
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.health_history import record_health
-from catalog.servers.icons._reader import write_png
+from catalog.servers.icons.reader import write_png
 from discovery.models import (
     Call,
     Chat,

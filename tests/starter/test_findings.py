@@ -7,8 +7,7 @@ from lab.atlas.__main__ import choose_packages
 from lab.atlas.packages import AtlasPackage, read_packages
 from lab.atlas.results import KEPT, read_results, write_results
 from marketplace.offers.kinds.starter import read_findings, starter_listings
-from marketplace.offers.offer import offer_of
-from marketplace.offers.package_test import WORKING, read_package_test
+from marketplace.offers.offer import WORKING, offer_of, read_package_test
 from tests.docs.atlas_page import PAGE, render_atlas
 
 PACKAGES = read_packages()

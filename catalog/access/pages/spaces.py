@@ -16,7 +16,7 @@ from acl.web.frame import PageRequest, admins_only, posted, render_access
 from catalog.access._group_overview import Level, find_targets, list_levels
 from catalog.access.change_preview import Change
 from catalog.access.pages.access_forms import RuleForm, find_things, write_change
-from catalog.access.pages.changes import find_rule_warnings, render_preview
+from catalog.access.pages.matrix import find_rule_warnings, render_preview
 from catalog.access.rules import RuleConflict, RuleRefused
 from catalog.models import Rule
 

@@ -19,8 +19,7 @@ from pydantic import AnyUrl
 from catalog.models import Integration, OAuthClient, Secret
 from catalog.models.oauth_tables import CLIENT, TOKEN
 from catalog.servers.oauth._endpoint_discovery import GRANTS, OAuthEndpoints
-from catalog.servers.oauth.authorization_client import OAuthHttp
-from catalog.servers.oauth.sign_in_error import SignInError
+from catalog.servers.oauth.authorization_client import OAuthHttp, SignInError
 from catalog.servers.secrets.sealed_values import seal, unseal
 
 # Storage of tokens and client secrets as sealed secrets under reserved names.

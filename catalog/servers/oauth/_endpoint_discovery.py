@@ -22,8 +22,7 @@ from catalog.formats.openapi.api_operations import HTTP
 from catalog.formats.openapi.api_security import CLIENT_CREDENTIALS, find_sign_in
 from catalog.models import Capability, Integration
 from catalog.servers.net.address_check import check_address
-from catalog.servers.oauth.authorization_client import OAuthHttp
-from catalog.servers.oauth.sign_in_error import SignInError
+from catalog.servers.oauth.authorization_client import OAuthHttp, SignInError
 
 _Metadata = TypeVar("_Metadata", bound=BaseModel)
 GRANTS = ["authorization_code", "refresh_token"]

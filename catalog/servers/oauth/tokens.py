@@ -28,8 +28,7 @@ from catalog.servers.oauth._client_registration import (
     store_value,
 )
 from catalog.servers.oauth._endpoint_discovery import installed_scopes
-from catalog.servers.oauth.authorization_client import OAuthHttp
-from catalog.servers.oauth.sign_in_error import SignInError
+from catalog.servers.oauth.authorization_client import OAuthHttp, SignInError
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import unseal
 

@@ -45,7 +45,7 @@ from discovery.mcp.server.runnable_tools import (
     tools_of_apps,
     tools_of_integration,
 )
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools import META_TOOLS
 
 LIST_TTL_MS = 60_000  # a list changes with rights and servers only
 _EXECUTE = ApiKey.Scope.EXECUTE
