@@ -14,8 +14,8 @@ class DiscoveryConfig(AppConfig):
         # Imported here, since models are available only once every app is loaded.
         from acl.web.frame import NavigationPlace, extensions
         from catalog.access.grant_suggestions import register_ranker
-        from catalog.readiness.facts import register_own_tools
         from catalog.readiness.obstacles import BUILT_IN_TOOLS
+        from catalog.readiness.readiness import register_own_tools
         from catalog.servers.secrets.sealed_values import register_sealed
         from discovery.calls.approvals import waiting_by_place
         from discovery.calls.queries import acts_context

@@ -15,7 +15,7 @@ from django.db import models
 from django.db.models.expressions import RawSQL
 
 from acl.rights.caller_lookup import Caller
-from acl.rights.precedence_sql import (
+from acl.rights.precedence import (
     LIVE,
     MODE,
     PERMISSIONS,

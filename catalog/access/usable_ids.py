@@ -19,15 +19,15 @@ from acl.rights.caller_lookup import Caller
 from acl.rights.statement import rights_parameters, rights_sql
 from acl.rights.version import version_sql
 from catalog.querysets import TABLES
-from catalog.readiness.facts import (
+from catalog.readiness.obstacles import Obstacle, obstacle_sql
+from catalog.readiness.readiness import (
+    ToolReadiness,
     asks_first_sql,
     facts_parameters,
     for_staff_sql,
     policy_parameters,
     runs_here_sql,
 )
-from catalog.readiness.obstacles import Obstacle, obstacle_sql
-from catalog.readiness.readiness import ToolReadiness
 
 # xmin distinguishes states with the same number, after a rollback or a restored backup.
 VERSION_SQL = "SELECT number || '-' || xmin FROM catalog_catalogversion WHERE id = 1"

@@ -30,11 +30,11 @@ from discovery.chats.chats import (
     cancel_message,
     chats_of,
     delete_chat,
+    go_on,
     send_message,
     tokens_used,
 )
 from discovery.chats.view import show_messages, version_of
-from discovery.chats.work import go_on
 from discovery.models import Call, Chat, ChatMessage, ChatModel
 
 MOST_LISTED = 50

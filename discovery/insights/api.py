@@ -20,7 +20,7 @@ from rest_framework.views import APIView
 from acl.models import ApiKey, Application, Space
 from acl.rights.caller_lookup import CallerRefused
 from acl.rights.delegation.authority import KeyHolder
-from acl.rights.precedence_sql import EFFECTS
+from acl.rights.precedence import EFFECTS
 from acl.web.api_views import AdminView
 from acl.web.problems import CONTENT_TYPE
 from acl.web.request_callers import named_application, own_group, principal_of

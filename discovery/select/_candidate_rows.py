@@ -17,14 +17,16 @@ from acl.rights.caller_lookup import Caller
 from acl.rights.statement import rights_parameters
 from catalog.embedding.embedder import Vectors
 from catalog.lexical import DIMENSIONS
-from catalog.readiness.facts import (
+from catalog.readiness.readiness import (
     COLUMNS,
     MODE_OF_ROW,
+    MendLink,
+    ToolReadiness,
     facts_parameters,
     facts_sql,
+    mend_link,
     readiness_from,
 )
-from catalog.readiness.readiness import MendLink, ToolReadiness, mend_link
 from catalog.trust.findings import ReviewedSchema, ReviewedText
 from discovery.learning import memory
 from discovery.learning.memory import PastCall, VoteGains

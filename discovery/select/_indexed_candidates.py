@@ -20,7 +20,7 @@ from acl.platform.database_connections import rows_of
 from acl.platform.read_replica import read_replica
 from acl.rights.version import version_sql
 from catalog.querysets import TABLES
-from catalog.readiness.facts import COLUMNS, facts_sql
+from catalog.readiness.readiness import COLUMNS, facts_sql
 from catalog.search_index.cache import index_cache
 from catalog.search_index.rows import (
     IS_CURRENT_SQL,

@@ -22,9 +22,18 @@ from catalog import lexical
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.query_vectors import EmbeddedTexts, embed_queries
 from catalog.querysets import TABLES
-from catalog.readiness.facts import MODE_OF_ROW, facts_parameters, facts_sql, readiness_from
 from catalog.readiness.obstacles import can_run_sql
-from catalog.readiness.readiness import LONGEST_WISH, MEND_HELP, ToolReadiness, mend_link, path_of
+from catalog.readiness.readiness import (
+    LONGEST_WISH,
+    MEND_HELP,
+    MODE_OF_ROW,
+    ToolReadiness,
+    facts_parameters,
+    facts_sql,
+    mend_link,
+    path_of,
+    readiness_from,
+)
 from discovery.learning.memory import PastUse
 from discovery.select._candidate_rows import Candidate, CandidateQuery, Candidates
 from discovery.select.candidates import find_requestable, find_unheld

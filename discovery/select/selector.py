@@ -17,7 +17,7 @@ from acl.rights.caller_lookup import Caller
 from catalog import lexical
 from catalog.embedding.embedder import EmbedderLoading, EmbedderUnavailable
 from catalog.embedding.query_vectors import EmbeddedTexts, embed_queries
-from catalog.readiness.facts import tell_approvers
+from catalog.readiness.readiness import tell_approvers
 from discovery.learning.experience_store import Note, write_note
 from discovery.learning.memory import PastUse, Vote, gains_by_level
 from discovery.select._candidate_rows import Candidate, CandidateQuery, Candidates

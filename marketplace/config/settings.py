@@ -491,11 +491,11 @@ SPECTACULAR_SETTINGS = {
         "InjectionMode": "discovery.answer.modes.MODES",
         "FitEnum": "discovery.select.ranking.thresholds.FITS",
         "SelectionMode": "discovery.models.Turn.Mode",
-        "Effect": "acl.rights.precedence_sql.EFFECTS",
+        "Effect": "acl.rights.precedence.EFFECTS",
         "AccessEnum": "catalog.capabilities.detail_levels.ACCESSES",
         "ToolAccess": "catalog.runtime.tool_settings_api.ACCESS",
         "ToolEffect": "catalog.runtime.tool_settings_api.EFFECTS",
-        "Decision": "acl.rights.precedence_sql.DECISIONS",
+        "Decision": "acl.rights.precedence.DECISIONS",
         "StepKind": "catalog.access._explanation_steps.KINDS",
     },
 }

@@ -19,7 +19,6 @@ from catalog.models import Integration, ServerProposal
 from catalog.models.integration import ReviewState
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.proposals import answer_proposal
-from marketplace.installs._idempotency import find_earlier, request_digest
 from marketplace.installs.confirmation import (
     ConnectionLine,
     bounds_of,
@@ -35,7 +34,7 @@ from marketplace.installs.requests import (
     check_target,
     start_install,
 )
-from marketplace.installs.state import from_json, lock_installed
+from marketplace.installs.state import find_earlier, from_json, lock_installed, request_digest
 from marketplace.installs.store_step import tools_digest
 from marketplace.listings.reviews import check_not_held
 from marketplace.models import Installation, Listing, ListingVersion

@@ -33,12 +33,6 @@ from catalog.servers.client.variable_rules import refusal_reason
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.program_network import set_network
 from catalog.servers.secrets.store import set_secret
-from marketplace.installs._idempotency import (
-    InProgressError,
-    OtherRequestError,
-    find_earlier,
-    request_digest,
-)
 from marketplace.installs.confirmation import (
     CommandToConfirm,
     digest_of_target,
@@ -46,9 +40,13 @@ from marketplace.installs.confirmation import (
     to_confirm,
 )
 from marketplace.installs.state import (
+    InProgressError,
+    OtherRequestError,
+    find_earlier,
     from_json,
     lock_installed,
     lock_integration,
+    request_digest,
     transition,
     undo_install,
 )

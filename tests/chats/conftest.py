@@ -11,10 +11,9 @@ from pytest_django.fixtures import Settings
 
 from acl.actor import request_context
 from catalog.models import Capability
-from discovery.chats.chats import begin_chat
+from discovery.chats.chats import begin_chat, go_on
 from discovery.chats.model_sender import send_request
 from discovery.chats.models import WantedModel, set_model
-from discovery.chats.work import go_on
 from discovery.models import ChatMessage, ChatModel, ModelRequest
 from tests.access.people import People
 from tests.chats.fake_models import KEY, MODEL, FakeModel, Serve, serve

@@ -7,7 +7,7 @@ import pytest
 from catalog.effects.assessment import Assessment
 from catalog.effects.classifier import assess
 from catalog.formats.descriptors import Descriptor
-from catalog.readiness.facts import SURE
+from catalog.readiness.readiness import SURE
 
 
 def definition(name: str, description: str = "", **more: Any) -> Descriptor:

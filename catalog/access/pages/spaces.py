@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from acl.models import Space
 from acl.people.spaces import SpaceRefused, delete_space, move_space, rename_space
-from acl.rights import precedence_sql
+from acl.rights import precedence
 from acl.web.frame import PageRequest, admins_only, posted, render_access
 from catalog.access._group_overview import Level, find_targets, list_levels
 from catalog.access.change_preview import Change
@@ -143,7 +143,7 @@ def _space_page(
         "warnings": _warnings(space_row, form),
         "refused": refused,
         "back": _address(space_row),
-        "precedence": [_(sentence) for sentence in precedence_sql.IN_WORDS],
+        "precedence": [_(sentence) for sentence in precedence.IN_WORDS],
     }
     wrong = refused or (request.method == "POST" and form.errors)
     return render_access(request, "space.html", context, tab="groups", status=422 if wrong else 200)
