@@ -10,17 +10,15 @@ from catalog.servers import secret_pages
 from discovery.applications import pages as application_pages
 from discovery.calls import approval_pages, try_pages
 from discovery.calls import pages as call_pages
-from discovery.chats import model_pages
 from discovery.chats import pages as chat_pages
 from discovery.example_requests import pages as examples_page
-from discovery.insights.pages import downloads, overview, risk, teaching, use
+from discovery.insights.pages import overview, risk, teaching, use
 from discovery.mcp import connect
-from discovery.playground import first_steps_page
 from discovery.playground import page as playground_page
 
 urlpatterns = [
     path("", playground_page.playground, name="playground"),
-    path("first-steps/", first_steps_page.first_run, name="first-run"),
+    path("first-steps/", playground_page.first_run, name="first-run"),
     path("playground/people/", playground_page.people, name="people"),
     path("playground/chat/", chat_pages.chats, name="chats"),
     path("playground/chat/<uuid:pk>/", chat_pages.chat, name="chat"),
@@ -33,15 +31,15 @@ urlpatterns = [
         chat_pages.chat_app_call,
         name="chat-app-call",
     ),
-    path("playground/models/", model_pages.chat_models, name="chat-models"),
+    path("playground/models/", chat_pages.chat_models, name="chat-models"),
     path(
         "playground/models/advice/<int:pk>/remove/",
-        model_pages.remove_advice,
+        chat_pages.remove_advice,
         name="advice-remove",
     ),
     path(
         "playground/models/<int:pk>/delete/",
-        model_pages.remove_chat_model,
+        chat_pages.remove_chat_model,
         name="chat-model-remove",
     ),
     path("tools/", my_tools.my_tools, name="my-tools"),
@@ -137,7 +135,7 @@ urlpatterns = [
     path("insights/prices/<int:pk>/delete/", use.remove_price, name="insights-price-remove"),
     path("integrations/<slug:slug>/examples/", examples_page.examples, name="integration-examples"),
     path("insights/teach/", teaching.teach, name="insights-teach"),
-    path("insights/csv/<slug:name>/", downloads.download, name="insights-csv"),
+    path("insights/csv/<slug:name>/", overview.download, name="insights-csv"),
     path("access/risk/", risk.risk, name="access-risk"),
     path("access/risk/csv/<slug:name>/", risk.download, name="access-risk-csv"),
     path("", include("acl.page_urls")),

@@ -32,12 +32,12 @@ from discovery.calls._permission import (
 from discovery.calls.approval_queue import check_queue_limit, lock_queue_of
 from discovery.calls.argument_check import check_arguments, read_arguments
 from discovery.calls.arguments import accept_former_names, hash_of, serialize_arguments
+from discovery.calls.channel import wait_for_end
 from discovery.calls.flow_check import check_flow, explain, must_ask, must_refuse
 from discovery.calls.queries import target_of
 from discovery.calls.quotas import check_application_limits, check_call_limit, check_quotas
 from discovery.calls.state import FLOW_REFUSED, NOT_THERE, queue, send_on_commit
 from discovery.calls.view import MOST_CONTENT, Execution, describe_call, way_of
-from discovery.calls.waiting import wait_for_end
 from discovery.metatools import META_TOOLS
 from discovery.models import Call, Turn
 

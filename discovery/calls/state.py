@@ -17,7 +17,7 @@ from acl.platform.database_connections import rows_of
 from acl.platform.redis_circuit import attempt
 from acl.platform.strict_json import write_json
 from catalog.servers.client.server_problems import label_problem
-from discovery.calls.waiting import notify_waiters
+from discovery.calls.channel import notify_waiters
 from discovery.models import Call
 
 NOT_THERE = "not_there"  # unknown tool or someone else's: indistinguishable on purpose

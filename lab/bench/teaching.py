@@ -21,7 +21,7 @@ from django.test.utils import override_settings
 
 from discovery.evaluation import Labelled, read_queries
 from discovery.learning import memory
-from discovery.learning.review import review
+from discovery.learning.experience_store import review
 from discovery.models import Experience, TaughtMessage
 from discovery.teaching.taught_messages import learn_taught
 from lab.bench.inside import run_inside

@@ -32,7 +32,7 @@ from discovery.insights.figures import report_figures
 from discovery.insights.pages.charts import draw_sparkline
 from discovery.insights.pages.measures import NO_VALUE, milliseconds, percent
 from discovery.models import Call
-from discovery.playground.first_steps_page import start_page_checklist
+from discovery.playground.page import start_page_checklist
 from marketplace.integrations.server_health import check_now
 from marketplace.operate.embedded.disk_guard import describe_broken_part, read_broken_parts
 from marketplace.today._pending_reviews import decide_definitions, start_updates

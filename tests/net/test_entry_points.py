@@ -36,7 +36,7 @@ from catalog.servers.net import guarded_transport
 from catalog.servers.net.address_check import AllowedHosts, OutgoingError
 from catalog.servers.net.guarded_requests import fetch
 from catalog.servers.net.guarded_transport import GuardedBackend
-from catalog.servers.oauth._client_registration import TOKEN, store_value
+from catalog.servers.oauth._authorization_server import TOKEN, store_value
 from catalog.servers.oauth.authorization_client import OAuthHttp
 from catalog.servers.oauth.client_documents import read_client_document
 from catalog.servers.oauth.sign_in import prepare

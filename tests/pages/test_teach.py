@@ -9,8 +9,7 @@ from django.test import Client
 from acl.models import AuditEntry
 from acl.rights.caller_lookup import Caller
 from discovery.models import Experience, TaughtMessage
-from discovery.teaching.message_proposals import open_proposals
-from discovery.teaching.taught_messages import shown_messages
+from discovery.teaching.taught_messages import open_proposals, shown_messages
 from tests.access.people import People, invite
 from tests.factories import UserFactory, remember
 from tests.sessions import session_of

@@ -20,8 +20,7 @@ from django.utils import timezone
 from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry, Invitation, RightsPeriod, ScimRecord
 from acl.people._invitations import invite
-from acl.people.people import PeopleRefused, create_service_account
-from acl.people.personal_data import erase_person, export_person
+from acl.people.people import PeopleRefused, create_service_account, erase_person, export_person
 from catalog.models import Capability, Rule
 from catalog.models.personal import Memo
 from discovery.models import Call, Chat, Outcome, Turn

@@ -136,7 +136,7 @@ OTHERS = {
     "acl/platform/redis_circuit.py json.loads": OWN,
     "catalog/formats/loose_text.py json.loads": "a configuration with a plain value twice, of "
     "which the strict parser reads the result",
-    "catalog/servers/oauth/_client_registration.py json.loads": OWN,
+    "catalog/servers/oauth/_authorization_server.py json.loads": OWN,
     "catalog/servers/oauth/tokens.py json.loads": OWN,
     "catalog/servers/oauth/sign_in.py json.loads": OWN,
     "marketplace/installs/packages/_tarball_unpacker.py json.load": OWN,
@@ -160,7 +160,6 @@ OTHERS = {
     "discovery/flow_guard/turn_memory.py json.loads": OWN,
     "discovery/flow_guard/_result_records.py json.loads": "only looked at: records",
     "discovery/calls/channel.py json.loads": OWN,
-    "discovery/calls/waiting.py json.loads": OWN,
     "discovery/mcp/server/call_tasks.py json.loads": OWN,
     "discovery/calls/server_requests/change_channel.py json.loads": OWN,
     "marketplace/offers/offer.py json.loads": "a jsonb column, read as text",

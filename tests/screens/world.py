@@ -55,8 +55,7 @@ from discovery.models import (
     TaughtMessage,
     Turn,
 )
-from discovery.teaching.message_proposals import import_messages, open_proposals
-from discovery.teaching.taught_messages import Decision, decide
+from discovery.teaching.taught_messages import Decision, decide, import_messages, open_proposals
 from marketplace.additions._listing import store_server
 from marketplace.installs.own_servers import allow_own_servers
 from marketplace.listings.search import describe_missing

@@ -28,8 +28,14 @@ from catalog.models import OAuthConnection, OAuthRevocation, OAuthSignIn
 from catalog.models.oauth_tables import SIGN_IN_LASTS
 from catalog.servers.net.address_check import OutgoingError
 from catalog.servers.oauth import tokens
-from catalog.servers.oauth._client_registration import Client, client_at, client_for
-from catalog.servers.oauth._endpoint_discovery import OAuthEndpoints, discover, discover_api
+from catalog.servers.oauth._authorization_server import (
+    Client,
+    OAuthEndpoints,
+    client_at,
+    client_for,
+    discover,
+    discover_api,
+)
 from catalog.servers.oauth.accounts import OF_ITS_BEGINNER
 from catalog.servers.oauth.authorization_client import OAuthHttp, SignInError
 from catalog.servers.oauth.tokens import exchange_code, scope_to_ask, store_token

@@ -22,7 +22,7 @@ from catalog.access.usable_ids import may_use_server, usable_servers
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Integration
 from discovery.calls._audience import name_asker
-from discovery.calls.waiting import wait_for_end
+from discovery.calls.channel import wait_for_end
 from discovery.models import ServerRequest
 
 # Methods of MCP that are passed on to a server, and what each is about.

@@ -29,6 +29,7 @@ from catalog.servers.connections.server_requests import begin_request, record_ca
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.trust.gate import must_be_held_back
 from discovery.calls._audience import admit_required
+from discovery.calls.channel import notify_waiters
 from discovery.calls.server_requests.forwarding import (
     BEGIN_WITHIN_SECONDS,
     INTERNAL_ERROR,
@@ -38,7 +39,6 @@ from discovery.calls.server_requests.forwarding import (
 )
 from discovery.calls.server_requests.watches import server_watches
 from discovery.calls.tasks import Listener
-from discovery.calls.waiting import notify_waiters
 from discovery.models import ServerRequest
 
 # The gate for what servers say of their resources and prompts.
