@@ -80,11 +80,11 @@ OTHERS |= {  # tests/people/test_groups_api.py
 }
 OTHERS |= {  # tests/installs/test_installing.py
     "api-integration-confirm",  # tests/rights/test_confirmation.py
-    "api-integration-call-limit",  # tests/calls/test_call_limits.py
-    "api-integration-network",  # tests/integrations/test_network_page.py
-    "api-tool-settings",  # tests/integrations/test_tool_settings.py
-    "api-integration-application-executes",  # tests/integrations/test_application_executes.py
-    "api-integration-requestable",  # tests/integrations/test_requestable_page.py
+    "api-integration-call-limit",  # tests/calls/test_quotas.py
+    "api-integration-network",  # tests/integrations/test_settings.py
+    "api-tool-settings",  # tests/integrations/test_settings.py
+    "api-integration-application-executes",  # tests/integrations/test_settings.py
+    "api-integration-requestable",  # tests/integrations/test_settings.py
     "registry-status",  # tests/sources/test_registry.py
     "api-review",  # tests/trust/test_reviewing.py
     "api-review-approve",

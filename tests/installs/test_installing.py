@@ -16,9 +16,11 @@ from acl.platform.jobs import claim_overdue
 from acl.rights.caller_lookup import Caller
 from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
-from catalog.models import Capability, Integration
+from catalog.models import Capability, Integration, IntegrationGroupPermission, Secret
+from catalog.models.integration import ReviewState
 from catalog.servers.client.launch_rules import CommandNotAllowedError, command_digest
 from catalog.servers.net.address_check import EndpointNotAllowedError
+from marketplace.installs.integration_management import NotReadyError, set_enabled, uninstall
 from marketplace.installs.requests import (
     AlreadyInstalledError,
     NotPermittedError,
@@ -32,7 +34,7 @@ from marketplace.installs.worker import MOST_ATTEMPTS, install, overdue_installa
 from marketplace.models import Installation, Listing
 from tests.connections.commands import HOSTILE
 from tests.connections.evil_server import EVIL, QUICK
-from tests.factories import GroupFactory, ListingFactory, UserFactory
+from tests.factories import CapabilityFactory, GroupFactory, ListingFactory, UserFactory, give
 from tests.installs.installs import begin, evil
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder", "quick_connections")]
@@ -395,3 +397,29 @@ def test_update_is_previewed_with_all_that_is_confirmed(client: Client) -> None:
     assert (update["version"], update["command"]) == ("2", preview["command"])
     assert (update["constraints"], update["proposed_hosts"]) == ([], [])
     assert update["digest"]
+
+
+def test_disabled_serves_nobody_and_removed_leaves_nothing(alice: User) -> None:
+    group = GroupFactory.create()
+    bob = UserFactory.create(username="bob", groups=[group])
+    mail = CapabilityFactory.create(vector=[1, 0, 0]).integration
+    give(mail, group)
+    Secret.objects.create(integration=mail, name="TOKEN", sealed=b"x")
+    usable = Capability.objects.usable_by(Caller(bob.pk, group.pk))
+
+    seen = [usable.count()]
+    changed = [set_enabled(by=alice, integration=mail, enabled=on) for on in (False, False)]
+    seen.append(usable.count())
+    changed.append(set_enabled(by=alice, integration=mail, enabled=True))
+    seen.append(usable.count())
+    Integration.objects.filter(pk=mail.pk).update(state=ReviewState.PENDING, enabled=False)
+    with pytest.raises(NotReadyError):
+        set_enabled(by=alice, integration=mail, enabled=True)
+    uninstall(by=alice, integration=mail)
+    uninstall(by=alice, integration=mail)
+
+    assert (seen, changed) == ([1, 0, 1], [True, False, True])
+    for table in (Integration, Capability, IntegrationGroupPermission, Secret):
+        assert not table.objects.exists()
+    actions = list(AuditEntry.objects.order_by("pk").values_list("action", flat=True))
+    assert actions == ["integration.disable", "integration.enable", "integration.uninstall"]

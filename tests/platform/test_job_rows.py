@@ -1,16 +1,24 @@
+"""Rows of jobs, pauses after failures, heartbeats and the schedule."""
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
 
 import psycopg
 import pytest
-from celery import Celery
+from celery import Celery, current_app
+from celery.beat import Service
 from django.db import connection, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
 from pytest_django.fixtures import Settings
 
+from acl.platform.back_off import BackOff
 from acl.platform.jobs import (
     claim_overdue,
     lock_unless_taken,
@@ -19,8 +27,10 @@ from acl.platform.jobs import (
     send_again,
     update_unlocked,
 )
-from acl.platform.redis_circuit import redis_circuit
+from acl.platform.processes import KEY, note_heartbeat, worker_lives
+from acl.platform.redis_circuit import attempt, redis_circuit
 from acl.platform.task_names import REFRESH_SOURCE
+from marketplace.config.beat_scheduler import EndingScheduler
 from marketplace.models import Source
 from tests.factories import SourceFactory
 
@@ -124,3 +134,79 @@ def _locked(source: Source) -> Iterator[None]:
     with psycopg.connect(**{name: given[name] for name in names if given.get(name)}) as other:
         other.execute("SELECT FROM marketplace_source WHERE id = %s FOR UPDATE", [source.pk])
         yield
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Service:
+    """Beat with a schedule of its own, in which nothing is due."""
+    schedule = str(tmp_path / "schedule")
+    return Service(
+        current_app, schedule_filename=schedule, scheduler_cls=current_app.conf.beat_scheduler
+    )
+
+
+def test_beat_uses_it(service: Service) -> None:
+    assert isinstance(service.scheduler, EndingScheduler)
+
+
+def test_a_closed_schedule_ends_beat_without_an_error(service: Service) -> None:
+    """Send a task whose SIGTERM has closed the schedule meanwhile."""
+    service.scheduler.close()
+
+    service.start()
+
+    assert service._is_shutdown.is_set()
+
+
+def test_an_error_of_an_open_schedule_is_told(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def odd(*_: object) -> bool:
+        raise ValueError("odd entry")
+
+    monkeypatch.setattr(service.scheduler, "schedules_equal", odd)
+    service.scheduler.populate_heap()
+
+    with pytest.raises(ValueError, match="odd entry"):
+        service.scheduler.tick()
+
+
+@pytest.mark.parametrize(("hostname", "lives"), [("servers@host", False), ("celery@host", True)])
+def test_who_keeps_connections_does_not_count_as_worker(hostname: str, lives: bool) -> None:
+    redis_circuit.close()
+    attempt(lambda redis: redis.delete(KEY), default=0)
+
+    note_heartbeat(sender=SimpleNamespace(eventer=SimpleNamespace(hostname=hostname)))
+
+    assert worker_lives() is lives
+
+
+PAUSES = st.floats(0.1, 10)
+
+
+@given(
+    first=PAUSES,
+    times=st.floats(1, 1000),
+    jitter=st.floats(0, 1),
+    events=st.lists(st.tuples(st.booleans(), st.floats(0, 100)), max_size=80),
+)
+def test_pauses_double_up_to_the_longest_and_end_with_a_success(
+    first: float, times: float, jitter: float, events: list[tuple[bool, float]]
+) -> None:
+    longest, now, in_a_row = first * times, 0.0, 0
+    back_off = BackOff(first, longest, jitter)
+    for failed, passed in events:
+        now += passed
+        (back_off.failed(now) if failed else back_off.succeeded())
+        in_a_row = in_a_row + 1 if failed else 0
+        expected = min(longest, first * 2 ** (in_a_row - 1)) if in_a_row else 0
+
+        assert back_off.pause == expected
+        assert back_off.allows(now + expected)
+        almost = now + 0.99 * (1 - jitter) * expected
+        assert back_off.allows(almost) == (not failed or almost >= back_off.until)
+        assert not failed or back_off.until >= now + (1 - jitter) * expected - 1e-6
+
+
+def test_no_number_of_failures_is_too_large() -> None:
+    assert BackOff(failures=10**9).pause == 60

@@ -1,11 +1,15 @@
 """People and groups by SCIM: who comes, changes and leaves, and what a client may not do."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from allauth.account.models import EmailAddress
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.sessions.models import Session
+from django.core import signals
+from django.core.handlers.wsgi import WSGIHandler
+from django.db import close_old_connections
 from django.test import Client
 
 from acl.keys.lifecycle import create_key
@@ -267,3 +271,42 @@ def test_a_list_takes_as_many_statements_for_twenty_as_for_two(
         add_to_group(by=root, person=person, group=support)
 
     assert statements() == two
+
+
+if TYPE_CHECKING:
+    from scim2_client.engines.wsgi import WSGISCIMClient
+
+
+@pytest.fixture
+def wsgi_client(raw_key: str) -> "Iterator[WSGISCIMClient]":
+    """A SCIM client of the whole application, without a socket between them."""
+    # Imported here: it takes two seconds, which every process that collects tests would spend.
+    from scim2_client.engines.wsgi import WSGISCIMClient
+
+    # They would end the test's own transaction.
+    for signal in (signals.request_started, signals.request_finished):
+        signal.disconnect(close_old_connections)
+    yield WSGISCIMClient(
+        WSGIHandler(),
+        base_url="http://testserver/scim/v2",
+        headers={"Authorization": f"Bearer {raw_key}"},
+    )
+    for signal in (signals.request_started, signals.request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.mark.long
+def test_the_server_conforms(wsgi_client: "WSGISCIMClient") -> None:
+    from scim2_tester import Status, check_server
+
+    results = check_server(wsgi_client)
+
+    bad = [
+        f"{one.title}: {one.reason}"
+        for one in results
+        if one.status in (Status.ERROR, Status.CRITICAL)
+        # An account without the attribute is active: there is no third state to return.
+        and str(one.reason) != "Attribute 'active' was not removed"
+    ]
+    assert not bad, "\n".join(bad)
+    assert sum(one.status == Status.SUCCESS for one in results) > 30
