@@ -273,7 +273,7 @@ def test_card_of_an_integration_that_is_described_only_says_so(as_admin: Client)
     page = as_admin.get("/integrations/").content.decode()
 
     assert "carried out by your application" in page
-    assert "Your application carries out their calls." in page
+    assert "Pegboard only describes these" in page
 
 
 def test_numbers_stand_with_several_states_only(as_admin: Client) -> None:
