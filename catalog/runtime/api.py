@@ -138,9 +138,6 @@ class RuntimePageSerializer(serializers.Serializer[Any]):
 
 _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404, 409)}
 _REFUSALS: Refusals = {
-    service.RefusedDefinitionError: lambda refused: ValidationError(
-        {refused.field: [str(refused)]}
-    ),
     service.ConflictError: lambda refused: Conflict(str(refused)),
     runtime_state.WrongStateError: lambda refused: Conflict(str(refused)),
     # Unknown, expired, someone else's and another group's look alike.

@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
-from acl.platform.answer_model import HIDDEN, Answer, Shown
+from acl.platform.answer_model import HIDDEN, Answer, FieldRefused, Shown
 from acl.platform.jobs import move
 from acl.platform.stored_texts import translate_stored
 from acl.platform.task_names import ASK_FOR_EXAMPLES, send_on_commit
@@ -45,12 +45,8 @@ _FEWEST_WORDS = 3
 _TOKENS_OF_ANSWER = 110
 
 
-class ExamplesRefusedError(Exception):
+class ExamplesRefusedError(FieldRefused):
     """Examples cannot be asked for, or stored. `field` names what is wrong, or the tool."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from django.utils.translation import override
 
 from acl.audit.recorder import record
 from acl.people.languages import language_of
+from acl.platform.answer_model import FieldRefused
 from acl.platform.mail import delivers_mail
 from acl.platform.task_names import NOTIFY, send_on_commit
 from catalog.servers.net.address_check import AllowedHosts, EndpointNotAllowedError, check_address
@@ -54,12 +55,8 @@ Topic = NotificationChannel.Topic
 MOST_OF_PERSON, MOST_OF_ADMINS = 10, 100
 
 
-class ChannelRefused(Exception):
+class ChannelRefused(FieldRefused):
     """The channel cannot be added. `field` names what is wrong."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
