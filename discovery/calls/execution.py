@@ -59,7 +59,7 @@ __all__ = [
 
 MOST, COMPARED, LONGEST = 3, 20, 100
 MIN_SCORE = 75  # of 100
-ACTION_WEIGHT = 0.95
+ACTION_WEIGHT = 0.95  # of a likeness without the server's name, against the whole
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 

@@ -228,7 +228,7 @@ def _end(row: ModelRequest, state: ModelRequest.State, **columns: Any) -> bool:
 
 # A request costs money, so one whose worker died is sent once more and no further.
 MOST_ATTEMPTS = 2
-_GRACE_SECONDS = 60
+_GRACE_SECONDS = 60  # beyond the time that a model is given to answer
 _MOST_AT_ONCE = 1_000
 
 

@@ -320,7 +320,7 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = (
     False  # a poison task would come back for ever; the sweeper redelivers, and counts
 )
-CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1  # a long task holds up none that is fetched
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
@@ -392,7 +392,7 @@ LOGIN_REDIRECT_URL = "today"
 LOGOUT_REDIRECT_URL = "login"
 ANONYMOUS_USER_NAME = None  # guardian's; a user who is nobody must not exist
 AXES_FAILURE_LIMIT = 5
-AXES_COOLOFF_TIME = 0.25
+AXES_COOLOFF_TIME = 0.25  # hours
 AXES_USERNAME_CALLABLE = "acl.people.sign_in_attempts.name_to_lock"
 AXES_CLIENT_IP_CALLABLE = "acl.people.sign_in_attempts.address_to_lock"
 AXES_LOCKOUT_PARAMETERS = "acl.people.sign_in_attempts.lockout_parameters"

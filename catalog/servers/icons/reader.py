@@ -40,7 +40,7 @@ from catalog.servers.net.guarded_requests import Bounds, fetch
 # A writer of PNG files: header, pixels, end. Nothing that came with a picture gets into one.
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_RGBA = 6
+_RGBA = 6  # the colour type in the header: colours and alpha
 
 
 def write_png(pixels: bytes, *, side: int) -> bytes:
@@ -107,7 +107,7 @@ MOST_BYTES = 512 * 1024
 AT_ONCE = 20  # of a sweep: a registry of thousands is read in the course of a day
 FRESH = timedelta(days=30)
 KEPT_UNUSED = timedelta(days=1)
-_LEASE = timedelta(minutes=5)
+_LEASE = timedelta(minutes=5)  # each attempt takes four times as long
 _LONGEST_WAIT_DAYS = 30
 _MOST_CRASHES = 3
 _BOUNDS = Bounds(most_bytes=MOST_BYTES, seconds=15, redirects=3, same_origin=True)

@@ -34,6 +34,7 @@ from catalog.servers.secrets.sealed_values import unseal
 
 # A call may take a minute, so a token that expires sooner is renewed first.
 SOON = timedelta(minutes=1)
+# A server may send any number of seconds; one whose end no date can hold counts as a year.
 _WITHOUT_END = timedelta(days=365)
 _pauses: dict[int, BackOff] = {}  # of this process, between renewals of an account that failed
 
