@@ -1,4 +1,4 @@
-"""How web and worker meet over a running call: messages of server and client, and the call's end.
+"""The channel of a running call between web and worker: messages of both sides, and the end.
 
 Messages of the server wait in a Redis list of the call. A task has no stream, so its questions wait
 in a hash until they are answered. What the client says goes to all workers, of which one runs the

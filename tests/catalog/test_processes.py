@@ -148,7 +148,7 @@ QUEUE = "celery"
 
 @pytest.fixture
 def evicting(deployment: Deployment) -> Deployment:
-    """The deployment with a Redis that evicts what it was given."""
+    """A deployment whose Redis evicts keys."""
     deployment.queue.stop()
     deployment.queue._settings = {**deployment.queue._settings, **EVICTING}
     deployment.queue.start()
