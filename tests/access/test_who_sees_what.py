@@ -26,6 +26,7 @@ from tests.factories import (
     remember,
     take_away,
 )
+from tests.sessions import session_of
 
 # Pages refer to static files, which were not collected.
 
@@ -253,8 +254,7 @@ def test_number_of_statements_tells_nothing_about_what_is_hidden(
 @pytest.mark.parametrize("words", ["mail", "pay", "e"])
 def test_finding_from_everywhere_tells_of_what_is_usable_only(people: People, words: str) -> None:
     def found(user: Any) -> str:
-        client = Client()
-        client.force_login(user)
+        client = session_of(user)
         response = client.get("/find/", {"q": words}, headers={"HX-Request": "true"})
         return response.content.decode()
 

@@ -21,7 +21,6 @@ from acl.models import AuditEntry
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
 from catalog.servers.connections._session_pool import ConnectionPool
-from catalog.servers.net.address_check import AllowedHosts
 from discovery.calls import worker
 from discovery.calls._audience import running_calls
 from discovery.calls.execution import Execution, begin, execute
@@ -41,7 +40,7 @@ from discovery.models import Call, Quota
 from tests.access.people import People
 from tests.calls.worker import run_call
 from tests.connection_loops import own_connections
-from tests.connections.http_limits import QUICK
+from tests.connections.http_limits import LOOPBACK, QUICK
 from tests.connections.scripted import Message, ScriptedServer, scripted_server
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give, waiting_call
 from tests.rights.conftest import session_of
@@ -277,7 +276,6 @@ def test_a_call_beyond_the_limit_is_told_when_to_try_again_and_not_stored(people
     assert alice.post("/api/v1/execute", send, KIND).status_code == 202
 
 
-LOOPBACK = AllowedHosts.of([("127.0.0.1", None)])
 SECONDS = 20
 DIALOGUE: dict[str, Any] = {"capabilities": [], "answers": {}}
 

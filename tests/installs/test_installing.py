@@ -36,6 +36,7 @@ from tests.connections.commands import HOSTILE
 from tests.connections.evil_server import EVIL, QUICK
 from tests.factories import CapabilityFactory, GroupFactory, ListingFactory, UserFactory, give
 from tests.installs.installs import begin, evil
+from tests.sessions import session_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder", "quick_connections")]
 
@@ -306,8 +307,7 @@ PATH = "/api/v1/installations"
 
 @pytest.fixture
 def client(alice: User) -> Client:
-    client = Client()
-    client.force_login(alice)
+    client = session_of(alice)
     ListingFactory.create(
         slug="evil", title="Evil", transport="stdio", version="1",
         command=[sys.executable, "-I", str(EVIL)],
@@ -355,8 +355,7 @@ def test_the_whole_way(client: Client) -> None:
 def test_who_may_and_what_is_told_otherwise(client: Client, alice: User) -> None:
     digest = client.get(f"{PATH}/preview", {"listing": "evil"}).json()["digest"]
     wanted = {"listing": "evil", "confirmed": digest}
-    clerk = Client()
-    clerk.force_login(UserFactory.create(is_staff=True))
+    clerk = session_of(UserFactory.create(is_staff=True))
     group = GroupFactory.create()
     alice.groups.add(group)
     _, own = create_key(by=None, name="own", all_groups=True, scopes=["admin"], owner=alice)

@@ -16,7 +16,6 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from acl.rights.caller_lookup import Caller
-from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.package_names import parse_package
 from catalog.models import Capability, Integration
@@ -54,6 +53,7 @@ from marketplace.models import Installation, Listing
 from tests.connection_loops import own_connections
 from tests.connections.evil_server import QUICK, text_of
 from tests.factories import GroupFactory, UserFactory
+from tests.installs.installs import worked
 from tests.installs.wheels import (
     add_library,
     add_server,
@@ -86,15 +86,6 @@ def tiny(whole: str = "tiny-server==1.0.0", **more: Any) -> IntegrationDescripto
 
 def begin(by: User, descriptor: IntegrationDescriptor) -> Installation:
     return start_install(by=by, descriptor=descriptor, confirmed=to_confirm(descriptor).digest)
-
-
-def worked(installation: Installation) -> Installation:
-    """Run all pending work."""
-    install(installation.pk)
-    embed_pending()
-    install(installation.pk)
-    installation.refresh_from_db()
-    return installation
 
 
 def folders(settings: Settings) -> list[str]:

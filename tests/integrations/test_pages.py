@@ -41,6 +41,7 @@ from tests.factories import (
     waiting_call,
 )
 from tests.integrations.conftest import CANARY, installed
+from tests.sessions import session_of
 
 
 def words(client: Client, path: str) -> str:
@@ -302,9 +303,7 @@ def test_page_and_api_list_what_could_not_be_read(as_admin: Client, mail: Integr
 
 @pytest.fixture
 def as_root(people: People) -> Client:
-    client = Client()
-    client.force_login(UserFactory.create(username="root", is_staff=True, is_superuser=True))
-    return client
+    return session_of(UserFactory.create(username="root", is_staff=True, is_superuser=True))
 
 
 def called(user: User, tool: Capability, *, days: float, state: str = "completed") -> None:

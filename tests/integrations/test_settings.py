@@ -26,6 +26,7 @@ from catalog.registration.register import register
 from marketplace.offers.kinds.starter import starter_collection
 from tests.examples import EXAMPLES
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
+from tests.sessions import session_of
 
 ADDRESS = "/api/v1/integrations/mail/requestable"
 JSON = "application/json"
@@ -301,9 +302,7 @@ def test_what_somebody_described_by_hand_is_theirs_to_carry_out(fresh: Caller) -
 @pytest.fixture
 def window(alice: User) -> Client:
     """Alice's own browser, beside the admin's."""
-    window = Client()
-    window.force_login(alice)
-    return window
+    return session_of(alice)
 
 
 def test_pages_say_it_ask_for_no_secret_and_name_the_way_on(

@@ -43,6 +43,7 @@ from tests.mcp.asking import (
     send,
 )
 from tests.mcp.conftest import key_of
+from tests.sessions import session_of
 from tests.web.conftest import new_key
 
 TASKS: dict[str, Any] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
@@ -198,8 +199,7 @@ def test_session_needs_its_token(people: People) -> None:
     message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     client = Client(enforce_csrf_checks=True)
     client.force_login(people.alice)
-    lenient = Client()
-    lenient.force_login(people.alice)
+    lenient = session_of(people.alice)
 
     refused = client.post("/mcp", message, content_type="application/json")
     answered = lenient.post("/mcp", message, content_type="application/json")

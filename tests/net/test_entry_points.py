@@ -13,7 +13,6 @@ import pytest
 from cryptography.fernet import Fernet
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.test import Client
 from pytest_django.fixtures import Settings
 
 from acl.models import ClientDocument
@@ -52,6 +51,7 @@ from tests.connections.http_limits import QUICK
 from tests.factories import GroupFactory, IntegrationFactory, ListingFactory, SourceFactory
 from tests.net.addresses import WRITTEN
 from tests.net.network import Names, RecordingNetwork
+from tests.sessions import session_of
 
 HONEST, ADDRESS = "https://server.example", "1.1.1.1"
 # Names that resolve inwards: at once, beside a public address, and at the second query only.
@@ -292,8 +292,7 @@ class _Undone(Exception):
 
 def test_admin_changes_no_address(world: World) -> None:
     row = IntegrationFactory.create(transport="http", endpoint=HONEST)
-    client = Client()
-    client.force_login(world.root)
+    client = session_of(world.root)
 
     address = f"/admin/catalog/integration/{row.pk}/change/"
     inlines = [one.formset.prefix for one in client.get(address).context["inline_admin_formsets"]]

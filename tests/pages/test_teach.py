@@ -4,7 +4,6 @@ import io
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 
 from acl.models import AuditEntry
 from acl.rights.caller_lookup import Caller
@@ -93,8 +92,7 @@ def test_experiences_are_listed_and_forgotten_after_a_question() -> None:
     for user in (people.alice, people.bob):
         remember(people.send, user, people.support)
     kept = remember(people.pay, people.charlie, people.finance)
-    client = Client()
-    client.force_login(UserFactory.create(is_staff=True, is_superuser=True))
+    client = session_of(UserFactory.create(is_staff=True, is_superuser=True))
     assert "gmail__send_email" in client.get(LIST).content.decode()
     assert client.get(f"{LIST}{kept.pk}/change/").status_code == 200
 

@@ -30,6 +30,7 @@ from marketplace.operate.checkup.registry import PROBLEM, run_checks
 from tests.examples import EXAMPLES
 from tests.factories import GroupFactory, UserFactory, lay_down
 from tests.people.conftest import mails
+from tests.sessions import session_of
 
 LISTED = "Only what is granted to them"
 
@@ -58,8 +59,7 @@ def test_only_who_may_add_to_a_group_gives_it_a_name_that_a_provider_knows(
     support.permissions.add(Permission.objects.get(codename="install_stdio"))
     clerk = UserFactory.create(is_staff=True, groups=[GroupFactory.create(name="Clerks")])
     clerk.user_permissions.add(*Permission.objects.filter(codename="change_group"))
-    as_clerk = Client()
-    as_clerk.force_login(clerk)
+    as_clerk = session_of(clerk)
     at, change = f"/api/v1/groups/{support.pk}", {"name": "Employees"}
 
     by_api = as_clerk.patch(at, change, content_type="application/json")

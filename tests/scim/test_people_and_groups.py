@@ -20,6 +20,7 @@ from acl.people.people import add_to_group, person_to_link
 from discovery.models import Turn
 from tests.factories import UserFactory
 from tests.scim.conftest import GROUP, USER, ScimClient, key_of
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
 
@@ -62,8 +63,7 @@ def test_deactivation_ends_sessions_and_keys_at_once(scim: ScimClient, support: 
     made = scim.new_user("alice")
     alice = User.objects.get(username="alice")
     alice.groups.add(support)
-    browser = Client()
-    browser.force_login(alice)
+    browser = session_of(alice)
     _, raw = create_key(by=None, name="own", group=support, scopes=["discover"], owner=alice)
     other = Client(headers={"Authorization": f"Bearer {raw}"})
     before = [one.get("/api/v1/categories").status_code for one in (browser, other)]
@@ -245,8 +245,7 @@ def test_only_an_admins_key_with_the_scope_gets_in(root: User, support: Group) -
     member = ScimClient(key_of(alice, acts_for_users=False))
     other = ScimClient(key_of(root, "admin", "select"))
     nobody = ScimClient("pb_nothing")
-    admin = Client()
-    admin.force_login(root)
+    admin = session_of(root)
 
     statuses = [one.send("GET", "Users").status_code for one in (member, other, nobody)]
 
