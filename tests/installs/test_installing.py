@@ -35,7 +35,7 @@ from marketplace.models import Installation, Listing
 from tests.connections.commands import HOSTILE
 from tests.connections.evil_server import EVIL, QUICK
 from tests.factories import CapabilityFactory, GroupFactory, ListingFactory, UserFactory, give
-from tests.installs.installs import begin, evil
+from tests.installs.installs import begin, evil, worked
 from tests.sessions import session_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder", "quick_connections")]
@@ -52,10 +52,7 @@ def test_what_a_server_announces_is_stored_before_it_is_ready(
 ) -> None:
     installation = begin(alice, evil("-".join(["announces", *features])))
 
-    install(installation.pk)
-    embed_pending()
-    install(installation.pk)
-    installation.refresh_from_db()
+    worked(installation)
 
     assert installation.state == State.READY
     assert set(Integration.objects.get(slug="evil").announces) == set(features)
