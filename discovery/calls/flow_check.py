@@ -1,4 +1,4 @@
-"""The guard on flows in a call: its mode, what the turn has read, and what the guard says."""
+"""The guard on flows in a call: its rules and mode, what the turn has read, what the guard says."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import Any, get_args
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import Q
 from mcp_types import (
@@ -19,6 +20,8 @@ from mcp_types import (
 )
 from pydantic import BaseModel
 
+from acl.audit.recorder import record
+from acl.models import Space
 from acl.platform.database_connections import rows_of
 from acl.platform.strict_json import write_json
 from acl.rights.caller_lookup import Caller
@@ -32,7 +35,7 @@ from discovery.flow_guard.tool_facts import ToolFacts
 from discovery.flow_guard.turn_memory import MOST_READINGS, ForgottenError, TurnMemory
 from discovery.flow_guard.turn_readings import TurnReadings
 from discovery.flow_guard.user_words import UserWords
-from discovery.models import Call, FlowMode, Turn
+from discovery.models import Call, FlowMode, FlowRule, TrustedValue, Turn
 
 _MOST_VALUES, _LONGEST_VALUE, _MOST_BLIND, _MOST_TRUSTED = 20, 200, 10, 1000
 _BLOCKS: tuple[type[BaseModel], ...] = (
@@ -296,3 +299,55 @@ def _texts(result: Any) -> list[str]:
         blocks = [block for block in result["content"] if isinstance(block, dict)]
         return texts_of({**result, "content": blocks})
     return [write_json(result, ensure_ascii=False)]
+
+
+@transaction.atomic
+def set_flow_rule(
+    *,
+    by: User | None,
+    mode: str,
+    capability: Capability | None = None,
+    space: Space | None = None,
+    group: Group | None = None,
+) -> bool:
+    """Set the mode for a tool, a space or a group, or a combination; False if it was set."""
+    rule, is_new = FlowRule.objects.select_for_update().get_or_create(
+        capability=capability, space=space, group=group, defaults={"mode": mode}
+    )
+    if not is_new and rule.mode == mode:
+        return False
+    if not is_new:
+        rule.mode = mode
+        rule.save(update_fields=["mode"])
+    record(by=by, action=f"flowrule.{'add' if is_new else 'change'}", target=str(rule))
+    return True
+
+
+@transaction.atomic
+def remove_flow_rule(*, by: User | None, rule: FlowRule) -> None:
+    """Remove a rule; wider ones and the setting decide again."""
+    record(by=by, action="flowrule.delete", target=str(rule))
+    rule.delete()
+
+
+@transaction.atomic
+def trust_value(*, by: User | None, value: str, note: str) -> bool:
+    """Trust a value, or change its note; return False if nothing changes."""
+    row, is_new = TrustedValue.objects.select_for_update().get_or_create(
+        value=value, defaults={"note": note, "created_by": by}
+    )
+    if not is_new and row.note == note:
+        return False
+    if not is_new:
+        row.note = note
+        row.save(update_fields=["note"])
+    action = f"trustedvalue.{'add' if is_new else 'change'}"
+    record(by=by, action=action, target=value, details={"note": note})
+    return True
+
+
+@transaction.atomic
+def distrust_value(*, by: User | None, value: str) -> None:
+    """Trust a value no longer."""
+    if TrustedValue.objects.filter(value=value).delete()[0]:
+        record(by=by, action="trustedvalue.delete", target=value)

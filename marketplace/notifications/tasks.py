@@ -11,7 +11,8 @@ from acl.platform.task_names import DELIVER_MAIL, DELIVER_NOTIFICATION, NOTIFY, 
 from catalog.servers.net.guarded_requests import send_bytes
 from catalog.servers.secrets.sealed_values import unseal
 from marketplace.models import NotificationDelivery
-from marketplace.notifications._deliveries import (
+from marketplace.notifications.channels import signed_headers
+from marketplace.notifications.deliveries import (
     NotDeliveredError,
     add_deliveries,
     attempt_delivery,
@@ -19,7 +20,6 @@ from marketplace.notifications._deliveries import (
     is_mail_due,
     message_of,
 )
-from marketplace.notifications.channels import signed_headers
 from marketplace.notifications.kinds.registry import ADDRESS_KINDS, MAIL
 
 

@@ -29,8 +29,8 @@ from catalog.registration.register import register
 from catalog.servers.program_network import set_network
 from catalog.servers.secrets.store import set_own_secrets
 from discovery.applications.service import ApplicationFields, create_application
+from discovery.calls.flow_check import set_flow_rule, trust_value
 from discovery.calls.quotas import set_call_limit, set_quota
-from discovery.flow_guard.rules import set_flow_rule, trust_value
 from discovery.models import FlowRule, Quota, TrustedValue
 from marketplace.config_file.apply_service import apply_text
 from marketplace.config_file.export_service import export_document

@@ -23,15 +23,15 @@ from marketplace.config.celery import app
 from marketplace.management.commands import up
 from marketplace.models import NotificationChannel, NotificationDelivery
 from marketplace.notifications import tasks
-from marketplace.notifications._deliveries import (
+from marketplace.notifications.channels import NewChannel, add_channel, send_test, signed_headers
+from marketplace.notifications.deliveries import (
     AT_ONCE,
     BACK_OFF,
     add_deliveries,
     claim_due,
+    deliver_mails,
     is_mail_due,
 )
-from marketplace.notifications.channels import NewChannel, add_channel, send_test, signed_headers
-from marketplace.notifications.mail_sender import deliver_mails
 from marketplace.notifications.tasks import deliver
 from marketplace.operate.secret_broker import may_open
 from tests.factories import GroupFactory, IntegrationFactory, UserFactory, give, waiting_call

@@ -1,4 +1,4 @@
-"""Rows of deliveries: who is told what, and which deliveries are due."""
+"""Deliveries: who is told what, which are due, and those by mail."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
@@ -6,13 +6,17 @@ from datetime import datetime, timedelta
 from smtplib import SMTPConnectError, SMTPException, SMTPServerDisconnected
 
 import structlog
+from django.conf import settings
+from django.core.mail import EmailMessage
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
-from django.utils.translation import override
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, override
 
 from acl.people.languages import language_of
 from acl.platform.jobs import update_unlocked
+from acl.platform.mail import delivers_mail
 from acl.rights.approvers import Approver, eligibility_of
 from acl.visible_text.canonical_json import text_of
 from catalog.servers.net.address_check import OutgoingError
@@ -248,3 +252,35 @@ def _end(row: NotificationDelivery, state: NotificationDelivery.State, **columns
 
 def _update(row: NotificationDelivery, **columns: object) -> None:
     NotificationDelivery.objects.filter(pk=row.pk, state=State.PENDING).update(**columns)
+
+
+# Only the worker that knows the mail server sends mail. The outgoing one does not.
+def deliver_mails() -> None:
+    """Send some of the mails that are due, and none for a while if the server is away."""
+    claimed = claim_due_mails()
+    for place, pk in enumerate(claimed, 1):
+        if not attempt_delivery(pk, (MAIL,), _send):
+            put_off_mails(claimed[place:])
+            return
+
+
+def _send(row: NotificationDelivery) -> None:
+    channel = row.channel
+    with override(language_of(channel.owner)):
+        message = message_of(row)
+        if not delivers_mail():
+            raise NotDeliveredError(
+                "No mail server is set (PEGBOARD_EMAIL_URL), so no mail was sent."
+            )
+        address = channel.owner.email if channel.owner else channel.mail_to
+        if not address:
+            raise NotDeliveredError("The account has no e-mail address.")
+        lines = [message.text, message.url, _(_SIGN_IN)]
+        body = "\n\n".join(line for line in lines if line)
+        subject = " ".join(message.title.split())[:180]
+        EmailMessage(subject, body, settings.DEFAULT_FROM_EMAIL, [address]).send()
+
+
+_SIGN_IN = gettext_noop(
+    "The link asks you to sign in. Change what you are told under Account, Notifications."
+)
