@@ -29,7 +29,8 @@ _ELSEWHERE = re.compile(r"\.{0,2}/|[\w+]+:|~|@?[\w.-]+/[\w.-]+(?:#|$)|.*\.(?:whl
 _OF_INDEX = re.compile(r"-i|--(?:default-|extra-)?index(?:-url)?|--find-links|--registry")
 _BOUND = rf"(?:==|!=|<=|>=|<|>|~=){_VERSION['pypi']}"
 _CONSTRAINT = re.compile(rf"{_NAME['pypi']}{_BOUND}(?:,{_BOUND})*")
-_COMPANION = re.compile(rf"{_NAME['pypi']}(?:\[[\w, -]+\])?(?:{_BOUND}(?:,{_BOUND})*)?")
+# With a bound: what is installed beside a package is told as exactly as that is.
+_COMPANION = re.compile(rf"{_NAME['pypi']}(?:\[[\w, -]+\])?{_BOUND}(?:,{_BOUND})*")
 
 
 class NotAPackageError(ValueError):
@@ -130,7 +131,8 @@ def _refusal(launcher: str, option: str) -> str:
             f"{launcher} must not be given {option[:100]!r}. Which index counts is a setting of "
             "the operator's: PIP_INDEX_URL for PyPI, NPM_CONFIG_REGISTRY for npm."
         )
-    return f"{launcher} must not be given {option[:100]!r}."
+    needs = ", but for a package with a version or a bound: mcp<2" if option == "--with" else ""
+    return f"{launcher} must not be given {option[:100]!r}{needs}."
 
 
 def _parse_package(index: Index, launcher: str, package_text: str, rest: list[str]) -> Package:

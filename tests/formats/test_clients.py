@@ -545,7 +545,7 @@ def test_image_is_found_behind_options_with_values(
 
 @settings(max_examples=EXAMPLES_OF_TEXTS)
 @given(
-    package=st.sampled_from(("httpx", "mcp<2", "pandas[excel]>=2,<3")),
+    package=st.sampled_from(("httpx==0.28.1", "mcp<2", "pandas[excel]>=2,<3")),
     program=st.sampled_from(("", "weather-cli")),
 )
 def test_packages_that_a_launch_adds_are_installed_with_it(package: str, program: str) -> None:

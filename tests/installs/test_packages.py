@@ -602,7 +602,8 @@ def test_package_for_a_newer_python_is_told_so_wherever_the_want_is(
     "command",
     [
         "uvx mcp-server-time==2026.1.2 --zone UTC", "uvx --from a[all]==1.0 b -c x",
-        "uvx --python 3.12 a==1", "uvx --with mcp>=1,<2 --with b[c] a==1", "npx -y @scope/server@1.2.3 stdio",
+        "uvx --python 3.12 a==1", "uvx --with mcp>=1,<2 --with b[c]==1 a==1",
+        "npx -y @scope/server@1.2.3 stdio",
         "npx -y --package @a/b@1.0.0-rc.1 b", "uvx no-version", "npx -y no-version",
     ],
 )  # fmt: skip
