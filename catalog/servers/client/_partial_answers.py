@@ -29,13 +29,13 @@ _MOST_DEFECTS = 100
 _DATA_ADDRESS = re.compile(r"data:([\w.+/-]{3,100});base64,")
 # What bytes begin with, by their type.
 _SIGNS = {
-    rb"\x89PNG\r\n\x1a\n": "image/png",
-    rb"\xff\xd8\xff": "image/jpeg",
-    rb"GIF8[79]a": "image/gif",
-    rb"RIFF.{4}WEBP": "image/webp",
-    rb"RIFF.{4}WAVE": "audio/wav",
-    rb"ID3": "audio/mpeg",
-    rb"OggS": "audio/ogg",
+    re.compile(rb"\x89PNG\r\n\x1a\n", re.DOTALL): "image/png",
+    re.compile(rb"\xff\xd8\xff", re.DOTALL): "image/jpeg",
+    re.compile(rb"GIF8[79]a", re.DOTALL): "image/gif",
+    re.compile(rb"RIFF.{4}WEBP", re.DOTALL): "image/webp",
+    re.compile(rb"RIFF.{4}WAVE", re.DOTALL): "audio/wav",
+    re.compile(rb"ID3", re.DOTALL): "audio/mpeg",
+    re.compile(rb"OggS", re.DOTALL): "audio/ogg",
 }
 _URL_SAFE = str.maketrans("-_", "+/")
 _LONGEST_BLOCK = 2_000
@@ -348,7 +348,7 @@ def _read_media(kind: str, block: JSONObject) -> JSONObject | None:
         start = b64decode(data[:64], validate=True)
     except NotBase64Error:
         return None
-    signs = (mime for sign, mime in _SIGNS.items() if re.match(sign, start, re.DOTALL))
+    signs = (mime for sign, mime in _SIGNS.items() if sign.match(start))
     mime = next(signs, declared)
     return {"type": kind, "data": data, "mimeType": mime} if isinstance(mime, str) else None
 
