@@ -63,13 +63,13 @@ def test_common_ability_that_is_at_hand_speaks_against_nothing(shop: Shop, about
 
 def test_abilities_that_a_candidate_has_are_left_out_for_each_text() -> None:
     falling = np.linspace(0.9, 0.2, COMPARED, dtype=np.float32)
-    near = NearAbilities(np.stack([falling, falling / 2]), np.empty((2 * COMPARED, 3)))
-    has = np.zeros(2 * COMPARED)
-    has[[0, 2]] = SAME  # of the first text's
+    near = NearAbilities(np.stack([falling, falling / 2]), np.empty((2 * COMPARED, 3), np.float32))
+    has = [0.0] * 2 * COMPARED
+    has[0] = has[2] = SAME  # of the first text's
 
-    assert near.nearness([]) == near.nearness([0.0] * 2 * COMPARED) == pytest.approx((0.8, 0.4))
+    assert near.nearness([]) == near.nearness([0.0] * len(has)) == pytest.approx((0.8, 0.4))
     assert near.nearness(has) == pytest.approx(((0.8 + 0.6 + 0.5) / 3, 0.4))
-    assert near.nearness([1.0] * 2 * COMPARED) == pytest.approx((0.2, 0.1))
+    assert near.nearness([1.0] * len(has)) == pytest.approx((0.2, 0.1))
 
 
 @pytest.mark.parametrize(
