@@ -127,7 +127,6 @@ urlpatterns = [
     path("access/requests/<int:pk>/", requests.answer, name="access-request"),
     path("access/find/targets/", groups.suggest_targets, name="access-targets"),
     path("access/find/capabilities/", groups.suggest_capabilities, name="access-capabilities"),
-    path("", include("acl.people.account_urls")),
     path("insights/", overview.figures, name="insights"),
     path("insights/outcomes/", overview.outcomes, name="insights-outcomes"),
     path("insights/tools/", overview.tools, name="insights-tools"),

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from acl.platform.jobs.task_names import FORGET_EXPERIENCES, LEARN_TAUGHT, MEASURE_EXAMPLES
+from acl.platform.task_names import FORGET_EXPERIENCES, LEARN_TAUGHT, MEASURE_EXAMPLES
 from discovery.example_requests.gains import measure_run
 from discovery.learning.experience_store import delete_expired
 from discovery.teaching import taught_messages

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from acl.platform.jobs.task_names import DELIVER_MAIL, SWEEP_LISTINGS
+from acl.platform.task_names import DELIVER_MAIL, SWEEP_LISTINGS
 from marketplace.listings import reviews, search
 from marketplace.notifications import mail_sender
 

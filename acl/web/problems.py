@@ -24,7 +24,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from acl.actor.chain import current_context, request_context
+from acl.actor import current_context, request_context
 from acl.keys.lifecycle import KeyRefused
 from acl.platform.client_address import client_address
 from acl.platform.database_work import NO_ROOM, WORDS, lacks_room, note_missing_room

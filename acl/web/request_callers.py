@@ -7,7 +7,7 @@ from django.db.models import Q, QuerySet
 from rest_framework.exceptions import NotAuthenticated, PermissionDenied, ValidationError
 from rest_framework.request import Request
 
-from acl.actor.chain import note_subject
+from acl.actor import note_subject
 from acl.audit.recorder import record_look
 from acl.models import ApiKey, Space
 from acl.models.api_key import Rank, rank_of
@@ -21,7 +21,7 @@ from acl.rights.caller_lookup import (
 from acl.rights.delegation import person_behind
 from acl.rights.delegation.authority import KeyHolder
 from acl.web._rate_limits import check_person
-from acl.web.scopes import has_scope
+from acl.web.authentication import has_scope
 
 SESSION_GROUP = "group"  # the group that a person works in at the moment, by name
 

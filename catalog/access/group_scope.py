@@ -11,7 +11,7 @@ from operator import or_
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from acl.actor.chain import CredentialKind, current_chain
+from acl.actor import CredentialKind, current_chain
 from acl.models import GroupPolicy
 from acl.platform.database_connections import rows_of
 from acl.rights.caller_lookup import Caller

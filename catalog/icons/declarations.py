@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
 
-from acl.platform.jobs.task_names import READ_ICON, send_on_commit
+from acl.platform.task_names import READ_ICON, send_on_commit
 from catalog.models import IconSource, Integration
 from catalog.models.integration import digest_of_address
 

@@ -18,6 +18,7 @@ from acl.models import ApiKey
 from acl.platform.database_work import database_now
 from acl.rights.caller_lookup import Caller
 from acl.rights.delegation.authority import KeyHolder
+from acl.web.authentication import has_scope
 from acl.web.problems import CONTENT_TYPE, Conflict, Refusals, refusals_as_problems
 from acl.web.request_callers import (
     caller_of,
@@ -26,7 +27,6 @@ from acl.web.request_callers import (
     is_installation_admin,
     principal_of,
 )
-from acl.web.scopes import has_scope
 from acl.web.serializers import Flag, ProblemSerializer, StrictSerializer, Text, serializer_for
 from catalog.capabilities import lookup_api, runtime_state
 from catalog.models import Capability, RuntimeCapability

@@ -8,7 +8,7 @@ from functools import cache
 from django.contrib.auth.models import User
 from django.utils import translation
 
-from acl.actor.chain import current_chain
+from acl.actor import current_chain
 from acl.models import Application
 from acl.models.api_key import in_force_sql
 from acl.platform.database_connections import rows_of

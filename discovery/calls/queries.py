@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils.translation import gettext as _
 
-from acl.actor.chain import CredentialKind, current_chain
+from acl.actor import CredentialKind, current_chain
 from acl.audit.recorder import record
 from acl.keys.lifecycle import KeyHolder
 from acl.rights.caller_lookup import Caller, rows_of_application

@@ -14,7 +14,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from acl.platform.database_work import database_now
-from acl.platform.jobs.rows import move
+from acl.platform.jobs import move
 from acl.platform.strict_json import StrictJSONError, parse_json, write_json
 from catalog.servers.net.address_check import OutgoingError
 from catalog.servers.net.guarded_requests import Bounds, FetchedDocument, post_bytes

@@ -4,8 +4,8 @@ from celery import shared_task
 from django.conf import settings
 from django.db.models.functions import Now
 
-from acl.platform.jobs.rows import move, overdue, send_again
-from acl.platform.jobs.task_names import ANSWER_ADVICE, ASK_MODEL, SWEEP_CHATS
+from acl.platform.jobs import move, overdue, send_again
+from acl.platform.task_names import ANSWER_ADVICE, ASK_MODEL, SWEEP_CHATS
 from discovery.chats.model_sender import answer_advice, send_request
 from discovery.chats.problems import ChatProblem
 from discovery.models import ModelRequest

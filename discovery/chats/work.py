@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext_noop
 
-from acl.platform.jobs.rows import lock_unless_taken, move
+from acl.platform.jobs import lock_unless_taken, move
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
 from discovery.calls.approval_queue import TooManyWaitingError

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from django.db import connection
 
-from acl.platform.jobs.rows import move
+from acl.platform.jobs import move
 from catalog.embedding.configured_embedder import answering_embedder
 from catalog.embedding.embedder import Embedder, EmbedderUnavailable
 from catalog.embedding.multilingual_embedder import embed_documents

@@ -19,8 +19,8 @@ from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
 from acl.platform.answer_model import HIDDEN, Answer, Shown
-from acl.platform.jobs.task_names import ASK_FOR_EXAMPLES, send_on_commit
 from acl.platform.stored_texts import translate_stored
+from acl.platform.task_names import ASK_FOR_EXAMPLES, send_on_commit
 from catalog.embedding.texts import LONGEST_EXAMPLE, MOST_EXAMPLES
 from catalog.lexical import words
 from catalog.models import Capability, Integration

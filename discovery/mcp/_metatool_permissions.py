@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from acl.web.scopes import HasScope, has_scope
+from acl.web.authentication import HasScope, has_scope
 from discovery.metatools.registry import META_TOOLS, MetaTool
 
 

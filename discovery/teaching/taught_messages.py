@@ -15,7 +15,7 @@ from pgvector import HalfVector, Vector
 
 from acl.audit.recorder import record
 from acl.platform.database_work import try_lock
-from acl.platform.jobs.task_names import LEARN_TAUGHT, send_on_commit
+from acl.platform.task_names import LEARN_TAUGHT, send_on_commit
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, EmbeddingModel
 from discovery.learning.experience_store import NOTHING, Note, read_note

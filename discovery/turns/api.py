@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.actor.chain import note_subject
+from acl.actor import note_subject
 from acl.models import ApiKey
 from acl.platform.answer_model import write_answer
 from acl.web.api_views import SelectionRenderer, with_defaults

@@ -9,7 +9,7 @@ from django.db import transaction
 from packaging.utils import canonicalize_name
 
 from acl.audit.recorder import record
-from acl.platform.jobs.task_names import LOOK_AT_ADDITION, send_on_commit
+from acl.platform.task_names import LOOK_AT_ADDITION, send_on_commit
 from acl.rights.caller_lookup import Caller
 from catalog.formats.descriptors import Defect, IntegrationDescriptor
 from catalog.formats.files import RefusedError

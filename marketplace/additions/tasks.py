@@ -2,8 +2,8 @@
 
 from celery import shared_task
 
-from acl.platform.jobs.rows import send_again
-from acl.platform.jobs.task_names import LOOK_AT_ADDITION, SWEEP_ADDITIONS
+from acl.platform.jobs import send_again
+from acl.platform.task_names import LOOK_AT_ADDITION, SWEEP_ADDITIONS
 from marketplace.additions.worker import forget_old_additions, look_at, overdue_additions
 
 

@@ -12,7 +12,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
-from acl.platform.jobs.rows import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, overdue
+from acl.platform.jobs import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, overdue
 from acl.visible_text.pieces import check_plain_name
 from catalog.formats.archive_members import MB, ArchiveFile
 from catalog.formats.descriptors import IntegrationDescriptor

@@ -27,7 +27,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("acl.urls")),
     path("api/v1/", include("marketplace.urls")),
     re_path(r"^api/v1/", no_such_call),
-    path("scim/v2/", include("acl.people.scim.urls")),
+    path("scim/v2/", include("acl.people.scim.api")),
     path("v0.1/", include("marketplace.listings.registry_urls")),
     path("mcp", McpView.as_view(), name="mcp"),
     path("mcp/space/<slug:space>", McpView.as_view(), name="mcp-space"),
@@ -39,7 +39,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="resource-metadata",
     ),
     path(".well-known/oauth-protected-resource/<path:path>", resource_metadata),
-    path("", include("acl.oauth.urls")),
     path("admin/login/", admin_sign_in),  # before the admin's own
     path("admin/", admin.site.urls),
     path("", include("marketplace.page_urls")),

@@ -12,7 +12,7 @@ from django.db import transaction
 from acl.audit.recorder import record
 from acl.models import Space
 from acl.models.api_key import Rank
-from acl.people.sign_in_groups import map_group, stored_pairs, unmap_group
+from acl.people.groups import map_group, stored_pairs, unmap_group
 from acl.rights.delegation import authority_of
 from catalog.locks import lock_catalog
 from catalog.models import Capability, Integration

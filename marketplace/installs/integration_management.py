@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
-from acl.platform.jobs.task_names import CLEAN_UP_INSTALLATIONS, send_on_commit
+from acl.platform.task_names import CLEAN_UP_INSTALLATIONS, send_on_commit
 from catalog.formats.descriptors import IntegrationDescriptor, from_columns
 from catalog.formats.names import slug_for
 from catalog.models import Integration, ServerProposal

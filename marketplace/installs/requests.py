@@ -13,7 +13,7 @@ from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
 from acl.models import Space
-from acl.platform.jobs.task_names import CLEAN_UP_INSTALLATIONS, INSTALL, send_on_commit
+from acl.platform.task_names import CLEAN_UP_INSTALLATIONS, INSTALL, send_on_commit
 from catalog.access.grants import set_restricted
 from catalog.formats.descriptors import IntegrationDescriptor, column_values
 from catalog.formats.icon_choice import icon_address

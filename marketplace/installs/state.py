@@ -14,7 +14,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models.functions import Now
 
-from acl.platform.jobs.rows import move
+from acl.platform.jobs import move
 from catalog.formats.descriptors import IntegrationDescriptor, from_columns
 from catalog.locks import lock_catalog, lock_definitions
 from catalog.models import Capability, Definition, Integration

@@ -6,8 +6,8 @@ from celery import shared_task
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from acl.platform.jobs.rows import send_again
-from acl.platform.jobs.task_names import CLEAN_UP_INSTALLATIONS, INSTALL, SWEEP_INSTALLATIONS
+from acl.platform.jobs import send_again
+from acl.platform.task_names import CLEAN_UP_INSTALLATIONS, INSTALL, SWEEP_INSTALLATIONS
 from catalog.models import Integration, Secret
 from catalog.models.integration import ReviewState
 from catalog.servers.connections.server_requests import close_all_but

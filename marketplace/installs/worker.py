@@ -11,7 +11,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
-from acl.platform.jobs.rows import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, overdue
+from acl.platform.jobs import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, overdue
 from catalog.access.grants import grant_integrations
 from catalog.access.rules import add_rule
 from catalog.embedding.jobs import failed_embeddings, pending_embeddings

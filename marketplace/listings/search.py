@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 from pgvector import SparseVector, Vector
 
-from acl.platform.jobs.rows import overdue
+from acl.platform.jobs import overdue
 from catalog.embedding.configured_embedder import embedder_for
 from catalog.embedding.embedder import EmbedderUnavailable, Vectors
 from catalog.embedding.jobs import VectorTable, chunks, maintained_models

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import override
 
 from acl.people.languages import language_of
-from acl.platform.jobs.rows import update_unlocked
+from acl.platform.jobs import update_unlocked
 from acl.rights.approvers import Approver, eligibility_of
 from acl.visible_text.canonical_json import text_of
 from catalog.servers.net.address_check import OutgoingError

@@ -17,8 +17,8 @@ from django.utils.translation import override
 
 from acl.audit.recorder import record
 from acl.people.languages import language_of
-from acl.platform.jobs.task_names import NOTIFY, send_on_commit
 from acl.platform.mail import delivers_mail
+from acl.platform.task_names import NOTIFY, send_on_commit
 from catalog.servers.net.address_check import AllowedHosts, EndpointNotAllowedError, check_address
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import seal

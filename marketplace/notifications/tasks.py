@@ -7,7 +7,7 @@ from celery import shared_task
 from django.utils.translation import override
 
 from acl.people.languages import language_of
-from acl.platform.jobs.task_names import DELIVER_MAIL, DELIVER_NOTIFICATION, NOTIFY, send_each
+from acl.platform.task_names import DELIVER_MAIL, DELIVER_NOTIFICATION, NOTIFY, send_each
 from catalog.servers.net.guarded_requests import send_bytes
 from catalog.servers.secrets.sealed_values import unseal
 from marketplace.models import NotificationDelivery

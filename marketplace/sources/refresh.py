@@ -16,7 +16,7 @@ from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet, V
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
-from acl.platform.jobs.rows import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, move, overdue
+from acl.platform.jobs import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, move, overdue
 from catalog.formats.descriptors import Defect, Loaded, canonical_json
 from catalog.formats.files import RefusedError
 from catalog.models import Integration

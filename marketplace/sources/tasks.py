@@ -2,8 +2,8 @@
 
 from celery import shared_task
 
-from acl.platform.jobs.rows import send_again
-from acl.platform.jobs.task_names import REFRESH_SOURCE, SWEEP_SOURCES
+from acl.platform.jobs import send_again
+from acl.platform.task_names import REFRESH_SOURCE, SWEEP_SOURCES
 from marketplace.models import Source
 from marketplace.sources.refresh import due_sources, refresh_source
 

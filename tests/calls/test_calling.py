@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from acl.actor.chain import note_key, request_context
+from acl.actor import note_key, request_context
 from acl.keys.lifecycle import create_key, holder_of
 from acl.models import ApiKey, Space
 from acl.rights.delegation.authority import KeyHolder

@@ -9,7 +9,7 @@ from cryptography.fernet import Fernet
 from django.contrib.auth.models import User
 from pytest_django.fixtures import Settings
 
-from acl.actor.chain import request_context
+from acl.actor import request_context
 from catalog.models import Capability
 from discovery.chats.chats import begin_chat
 from discovery.chats.model_sender import send_request

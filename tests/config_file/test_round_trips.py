@@ -11,8 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from acl.models import Application, Space
-from acl.people.groups import create_group
-from acl.people.sign_in_groups import map_group, stored_pairs
+from acl.people.groups import create_group, map_group, stored_pairs
 from acl.people.spaces import create_space, rename_space
 from catalog.access.grants import grant, set_application_executes, set_requestable, set_restricted
 from catalog.access.rules import add_rule

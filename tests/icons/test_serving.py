@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from acl.templatetags.integration_icons import HUES, hue_of, integration_icon, letter_of
+from acl.templatetags.components import HUES, hue_of, integration_icon, letter_of
 from catalog.icons.declarations import find_or_add, icon_problem, set_icon
 from catalog.models import IconImage, IconSource, Integration
 from catalog.servers.icons import _reader

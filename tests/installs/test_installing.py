@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry, Space
 from acl.people.spaces import create_space
-from acl.platform.jobs.rows import claim_overdue
+from acl.platform.jobs import claim_overdue
 from acl.rights.caller_lookup import Caller
 from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor

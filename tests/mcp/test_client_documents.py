@@ -26,7 +26,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from acl.models import AuditEntry, ClientConnection, ClientDocument, RegisteredClient
 from acl.oauth import client_registration, pages
-from acl.platform.jobs.task_names import READ_CLIENT_DOCUMENT
+from acl.platform.task_names import READ_CLIENT_DOCUMENT
 from catalog.servers.net import guarded_transport
 from catalog.servers.net.address_check import AllowedHosts
 from catalog.servers.net.guarded_transport import GuardedBackend

@@ -12,7 +12,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from acl.models import AccessRequest
-from acl.platform.jobs.task_names import DELIVER_MAIL, DELIVER_NOTIFICATION
+from acl.platform.task_names import DELIVER_MAIL, DELIVER_NOTIFICATION
 from acl.rights.access_requests import decline_request
 from catalog.models import Capability, Integration
 from catalog.servers.secrets.sealed_values import rotate_secrets, unseal

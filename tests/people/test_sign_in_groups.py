@@ -12,10 +12,15 @@ from pytest_django import Settings
 from acl.models import AuditEntry, GroupPolicy, SignInGroup
 from acl.people._invitations import accept, invite
 from acl.people._provisioning import provision_person
-from acl.people.adapters._provider import apply_claims, claimed_values
-from acl.people.groups import GroupRefused, delete_group, set_joined_by_default
+from acl.people.adapters import apply_claims, claimed_values
+from acl.people.groups import (
+    GroupRefused,
+    delete_group,
+    map_group,
+    set_joined_by_default,
+    unmap_group,
+)
 from acl.people.people import create_service_account
-from acl.people.sign_in_groups import map_group, unmap_group
 from marketplace.operate.checkup.registry import PROBLEM, run_checks
 from tests.examples import EXAMPLES
 from tests.factories import GroupFactory, UserFactory

@@ -19,8 +19,8 @@ from acl.models import AccessRequest, ApiKey, Application, ClientDocument, Space
 from acl.oauth.client_registration import register_client
 from acl.oauth.connections import connect_client, new_tokens, store_tokens
 from acl.people._invitations import invite
+from acl.people.groups import map_group
 from acl.people.people import create_service_account
-from acl.people.sign_in_groups import map_group
 from acl.people.spaces import create_space
 from acl.platform.strict_json import write_json
 from acl.rights.access_requests import decline_request

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 
 from acl.platform.back_off import BackOff
-from acl.platform.jobs.task_names import CHECK_INTEGRATION, send_now
+from acl.platform.task_names import CHECK_INTEGRATION, send_now
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.icon_choice import icon_address
 from catalog.formats.openapi.api_operations import HTTP

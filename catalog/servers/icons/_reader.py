@@ -20,7 +20,7 @@ from django.db.models.functions import Now
 
 from acl.platform import strict_json
 from acl.platform.back_off import BackOff
-from acl.platform.jobs.rows import GAVE_UP_MESSAGE, lock_unless_taken
+from acl.platform.jobs import GAVE_UP_MESSAGE, lock_unless_taken
 from catalog.formats.files import DEFAULT_LIMITS, RefusedError
 from catalog.formats.icon_choice import SIDE
 from catalog.formats.icon_pixels import PIXEL_BYTES

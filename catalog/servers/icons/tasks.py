@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from acl.platform.jobs.task_names import READ_ICON, SWEEP_ICONS, send_each
+from acl.platform.task_names import READ_ICON, SWEEP_ICONS, send_each
 from catalog.servers.icons import _reader
 
 

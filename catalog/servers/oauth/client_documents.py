@@ -15,7 +15,7 @@ from acl.oauth.client_registration import (
     check_document_address,
     read_metadata,
 )
-from acl.platform.jobs.rows import GAVE_UP_MESSAGE, move
+from acl.platform.jobs import GAVE_UP_MESSAGE, move
 from acl.platform.strict_json import StrictJSONError, parse_json
 from catalog.servers.net.address_check import AllowedHosts, AnswerTooLargeError, OutgoingError
 from catalog.servers.net.guarded_requests import Bounds, FetchedDocument, fetch

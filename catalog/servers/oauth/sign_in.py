@@ -9,7 +9,7 @@ from django.utils.translation import gettext_noop
 from mcp.client.auth.oauth2 import PKCEParameters
 
 from acl.audit.recorder import record
-from acl.platform.jobs.rows import move
+from acl.platform.jobs import move
 from catalog.models import OAuthConnection, OAuthSignIn
 from catalog.servers.net.address_check import OutgoingError
 from catalog.servers.oauth._client_registration import Client, client_at, client_for

@@ -8,8 +8,8 @@ from celery import shared_task
 from acl.models import ClientDocument
 from acl.oauth.client_registration import OPEN, forget_unconnected_documents
 from acl.platform.database_work import database_now
-from acl.platform.jobs.rows import overdue, send_again
-from acl.platform.jobs.task_names import (
+from acl.platform.jobs import overdue, send_again
+from acl.platform.task_names import (
     CHECK_INTEGRATION,
     FINISH_SIGN_IN,
     PREPARE_SIGN_IN,

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from redis import Redis
 
-from acl.actor.chain import CredentialKind, current_chain
+from acl.actor import CredentialKind, current_chain
 from acl.models import ApiKey, chain_columns
 from acl.models.api_key import IN_FORCE
 from acl.platform.redis_circuit import attempt

@@ -3,7 +3,7 @@
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
-from acl.platform.jobs.task_names import SWEEP_REQUESTS
+from acl.platform.task_names import SWEEP_REQUESTS
 from discovery.calls.server_requests.forwarding import QUEUE
 from discovery.calls.server_requests.watches import server_watches
 from discovery.calls.server_requests.worker import start_request, sweep

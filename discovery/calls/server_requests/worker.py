@@ -17,7 +17,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from acl.platform.database_work import retry_on_lost_connection
-from acl.platform.jobs.rows import move
+from acl.platform.jobs import move
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
 from catalog.servers.client.conversation import CannotAskError

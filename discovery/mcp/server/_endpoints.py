@@ -11,7 +11,7 @@ from mcp_types.jsonrpc import INVALID_PARAMS, INVALID_REQUEST
 
 from acl.models import ApiKey
 from acl.rights.caller_lookup import Caller, CallerMissing
-from acl.web.scopes import has_scope
+from acl.web.authentication import has_scope
 from catalog.models import Capability, Integration
 from discovery.calls.execution import BegunCall
 from discovery.calls.server_requests.forwarding import (

@@ -12,8 +12,7 @@ from acl.keys.lifecycle import TOKEN_PREFIX, KeyHolder, holder_of, holder_of_tok
 from acl.models import ApiKey
 from acl.oauth.authorization_server import PATH, origin_of, read_resource, resource_of
 from acl.oauth.connections import SCOPES
-from acl.web.authentication import KeyAuthentication
-from acl.web.scopes import has_scope
+from acl.web.authentication import KeyAuthentication, has_scope
 from discovery.metatools.registry import META_TOOLS
 
 # Metadata of the MCP addresses as protected resources (RFC 9728).

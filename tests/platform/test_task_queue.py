@@ -6,9 +6,9 @@ from django.db import transaction
 from kombu.exceptions import OperationalError
 from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks, Settings
 
-from acl.platform.jobs import task_names
-from acl.platform.jobs.task_names import INSTALL, REVOKE_TOKEN, send_each, send_now, send_on_commit
+from acl.platform import task_names
 from acl.platform.redis_circuit import redis_circuit
+from acl.platform.task_names import INSTALL, REVOKE_TOKEN, send_each, send_now, send_on_commit
 
 Sent = list[tuple[str, list[int]]]
 PATIENCE = 1  # second: Celery's own is six

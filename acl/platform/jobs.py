@@ -1,4 +1,4 @@
-"""Rows of durable work: state transitions, locks and overdue rows.
+"""Durable work: a row is the promise, a task its reminder, and a sweep sends lost tasks again.
 
 Several workers may hold the same row, and a worker may die at any moment. So a state changes only
 by compare-and-set, attempts are counted before the work, and times are the database's.
@@ -13,7 +13,7 @@ from django.db import models, transaction
 from django.db.models import Model, Q, QuerySet
 from django.db.models.functions import Now
 
-from acl.platform.jobs.task_names import TaskName, send_each
+from acl.platform.task_names import TaskName, send_each
 
 Row = TypeVar("Row", bound=Model)
 # The reason and the message of a job that was tried too often.

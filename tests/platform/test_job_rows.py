@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from acl.platform.jobs.rows import (
+from acl.platform.jobs import (
     claim_overdue,
     lock_unless_taken,
     move,
@@ -19,8 +19,8 @@ from acl.platform.jobs.rows import (
     send_again,
     update_unlocked,
 )
-from acl.platform.jobs.task_names import REFRESH_SOURCE
 from acl.platform.redis_circuit import redis_circuit
+from acl.platform.task_names import REFRESH_SOURCE
 from marketplace.models import Source
 from tests.factories import SourceFactory
 
