@@ -175,7 +175,7 @@ load: install-tests
 # The layout of docker/, built and run: needs a Docker engine with compose and buildx, base images or a registry,
 # and a package index. UPGRADE_FROM=v0.2.0, or any commit, is what the upgrade begins with.
 test-containers: python-tests
-	@PEGBOARD_CELL=off $(BIN)/python -m pytest -n0 -v -x --timeout 3600 $(PYTEST_ARGS) tests/docker/containers.py
+	$(BIN)/python -m pytest -n0 -v --timeout 3600 $(PYTEST_ARGS) tests/docker/containers.py
 
 operations: install-tests
 	$(BIN)/python -m tests.operate

@@ -98,7 +98,12 @@ class Layout:
         self.figures: list[tuple[str, str]] = []
         self._extra = [Path(name) for name in _variable("PEGBOARD_TEST_COMPOSE").split(":") if name]
         files = [checkout / "docker" / "compose.yaml", *self._extra]
-        self._environment = os.environ | {
+        # Settings of the tests' own servers are none of the layout's.
+        self._environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("PEGBOARD_", "DATABASE_", "REDIS_"))
+        } | {
             "COMPOSE_PROJECT_NAME": NAME,
             "COMPOSE_FILE": ":".join(map(str, files)),
             "IMAGE_TAG": tag,

@@ -6,6 +6,8 @@ from celery.beat import Service
 
 from marketplace.config.beat_scheduler import EndingScheduler
 
+pytestmark = pytest.mark.django_db  # it asks for its lease
+
 
 @pytest.fixture
 def service(tmp_path: Path) -> Service:

@@ -44,7 +44,7 @@ MAJOR = "18"
 _SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
-    "max_connections": "60",
+    "max_connections": "64",
     "shared_buffers": "128MB",
     "effective_cache_size": "512MB",
     "work_mem": "8MB",
