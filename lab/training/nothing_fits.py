@@ -213,7 +213,7 @@ class Examine:
 
     def _examples(self, installed: Any, home: Tools, messages: Any, kind: str) -> Iterator[Example]:
         from catalog import lexical
-        from discovery.select.example_texts import nearness_to
+        from discovery.select.example_texts import nearest_of
         from discovery.select.ranking.fit import gather_evidence
         from discovery.select.ranking.fusion import judge, scale_of
         from lab.training._evidence import LabelledRequest, find_evidence
@@ -229,7 +229,9 @@ class Examine:
             fits = kind in {"fits", "written"} and bool(message.relevant)
             if fits and not known:
                 continue  # lost by the ranking, whatever is decided here
-            margin = float((question.cosines - nearness_to(self._abilities, vectors)).max())
+            near = nearest_of(self._abilities, vectors)
+            likeness = (installed[1][question.places] @ near.vectors.T).max(axis=0).tolist()
+            margin = float((question.cosines - near.nearness(likeness)).max())
             words = len(lexical.query_vector(reading.texts[0]))
             worded = question.words.max(axis=1).tolist()
             evidence = gather_evidence(judged, worded, margin, words=words, need=0.0)

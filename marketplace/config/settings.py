@@ -514,6 +514,7 @@ CONTENT_SECURITY_POLICY = {
 STATIC_URL = "static/"
 STATICFILES_DIRS = [FILES_DIR / "static"]
 STATIC_ROOT = PEGBOARD_DATA_DIR / "static"
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True  # pages name no others
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},

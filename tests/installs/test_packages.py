@@ -4,6 +4,7 @@ The index is a folder, from which real pip fills real environments.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from threading import BoundedSemaphore
@@ -337,6 +338,21 @@ def test_without_a_version_it_is_looked_up_and_then_confirmed(
     assert installation.state == State.READY, installation.message
 
 
+def test_packages_that_the_command_adds_are_installed_within_their_bounds(
+    alice: User, index: Path
+) -> None:
+    add_library(index, "1.0")
+    add_library(index, "2.0")
+    add_server(index, "1.0.0", HELLO)
+    command = ("uvx", "--with", "tiny-sdk<2", "tiny-server==1.0.0")
+    descriptor = replace(tiny(), command=command)
+
+    installation = worked(begin(alice, descriptor))
+
+    assert installation.state == State.READY, installation.message
+    assert installation.command == command
+
+
 def test_what_cannot_be_fetched_is_told_and_leaves_nothing(
     alice: User, index: Path, settings: Settings
 ) -> None:
@@ -576,7 +592,8 @@ def test_package_for_a_newer_python_is_told_so_wherever_the_want_is(
     "command",
     [
         "uvx mcp-server-time==2026.1.2 --zone UTC", "uvx --from a[all]==1.0 b -c x",
-        "uvx --python 3.12 a==1", "npx -y @scope/server@1.2.3 stdio",
+        "uvx --python 3.12 a==1", "uvx --with mcp>=1,<2 --with b[c]==1 a==1",
+        "npx -y @scope/server@1.2.3 stdio",
         "npx -y --package @a/b@1.0.0-rc.1 b", "uvx no-version", "npx -y no-version",
     ],
 )  # fmt: skip

@@ -145,10 +145,12 @@ def service(tmp_path: Path) -> Service:
     )
 
 
+@pytest.mark.django_db  # beat asks for its lease
 def test_beat_uses_it(service: Service) -> None:
     assert isinstance(service.scheduler, EndingScheduler)
 
 
+@pytest.mark.django_db  # beat asks for its lease
 def test_a_closed_schedule_ends_beat_without_an_error(service: Service) -> None:
     """Send a task whose SIGTERM has closed the schedule meanwhile."""
     service.scheduler.close()
@@ -158,6 +160,7 @@ def test_a_closed_schedule_ends_beat_without_an_error(service: Service) -> None:
     assert service._is_shutdown.is_set()
 
 
+@pytest.mark.django_db  # beat asks for its lease
 def test_an_error_of_an_open_schedule_is_told(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:

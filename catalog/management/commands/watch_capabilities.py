@@ -14,10 +14,13 @@ from django.core.management.base import BaseCommand
 from django.db import close_old_connections
 from watchfiles import Change, watch
 
+from acl.platform.database_work import Lease
 from catalog.formats.manifest_folders import watched_folders
 from catalog.registration.manifest_reload import ReloadReport, reload_manifests
 
 log = structlog.get_logger(__name__)
+# Of several watchers one reads; the others wait until it dies.
+_lease = Lease("pegboard/manifests")
 
 
 # Events (inotify, FSEvents or polling) only trigger a pass, and every pass reads everything, so
@@ -40,6 +43,8 @@ def _folders() -> tuple[Path, ...]:
 
 def _reload() -> bool:
     """Load the manifests once; log failures and return False, so that the command goes on."""
+    if not _lease.hold():
+        return False
     close_old_connections()
     try:
         report = reload_manifests(by=None, folders=_folders())
