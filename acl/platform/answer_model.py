@@ -150,7 +150,7 @@ def _annotated(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 class FieldRefused(Exception):
-    """What was asked for cannot be; `field` names what is wrong. The API answers 400 by itself."""
+    """Refusal of what a request says in `field`. The API answers 400 by itself."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
