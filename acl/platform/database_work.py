@@ -40,7 +40,7 @@ def try_lock(name: str) -> Iterator[bool]:
 
 
 class Lease:
-    """The lock of that name for as long as this process lives, so that one of several does a job.
+    """A lock for as long as this process lives, by which one of several does a job.
 
     Postgres releases it when the process dies. A machine that vanishes closes no connection, but
     Postgres misses it within half a minute.
@@ -82,7 +82,7 @@ class Lease:
         return bool(acquired)
 
     def release(self) -> None:
-        """Let another process have it."""
+        """Release it for another process."""
         if (holder := self._holder) is not None:
             self._holder = None
             with suppress(DatabaseError, InterfaceError):

@@ -561,7 +561,61 @@ def test_all_arguments_may_be_one_text(schema: JSONObject | None) -> None:
     assert read_arguments(schema, "no JSON") == "no JSON"
 
 
-def test_choices_are_never_read_otherwise() -> None:
-    schema = {"type": "object", "properties": {"it": {"type": "integer", "enum": [1, 2]}}}
+CHOICES = {"it": {"enum": ["asc", "Desc", 1, "a-b"]}}
 
-    assert read_arguments(schema, {"it": "1"}) == {"it": "1"}
+
+@pytest.mark.parametrize(
+    ("written", "meaning"),
+    [("asc", "asc"), ("ASC", "asc"), (" desc ", "Desc"), ("1", 1), ("a_b", "a_b"), ("x", "x")],
+)
+def test_choice_is_read_in_other_letters_where_one_is_meant(written: str, meaning: Any) -> None:
+    schema = {"type": "object", "properties": CHOICES}
+
+    assert read_arguments(schema, {"it": written}) == {"it": meaning}
+
+
+def test_choice_that_two_could_be_stays() -> None:
+    schema = {"type": "object", "properties": {"it": {"enum": ["a", "A", "1", 1]}}}
+
+    assert read_arguments(schema, {"it": " a"}) == {"it": " a"}
+    assert read_arguments(schema, {"it": " 1"}) == {"it": " 1"}
+
+
+@pytest.mark.parametrize("value", ["one", 7, 1.5, True])
+def test_one_value_is_a_list_of_it(value: Any) -> None:
+    schema = {"type": "object", "properties": {"it": {"type": "array"}}}
+    either = {"type": "object", "properties": {"it": {"type": ["array", "string"]}}}
+
+    assert read_arguments(schema, {"it": value}) == {"it": [value]}
+    assert read_arguments(either, {"it": value}) == {"it": value}
+    assert read_arguments(schema, {"it": "one, two"}) == {"it": "one, two"}
+
+
+@pytest.mark.parametrize("within", WITHIN)
+def test_required_argument_that_is_missing_has_its_default(within: str) -> None:
+    schema, around = WITHIN[within]
+    row = {**ROW, "properties": {"a": {"type": "integer", "default": 3}, "b": {"default": "x"}}}
+    text = json.dumps({"type": "object", "properties": {"it": schema}, "$defs": {"row": ROW}})
+    whole = json.loads(text.replace(json.dumps(ROW), json.dumps(row)))
+
+    assert read_arguments(whole, {"it": around({})}) == {"it": around({"a": 3})}
+
+
+@pytest.mark.parametrize("written", ["user_id", "UserId", "user-id", "USERID"])
+def test_name_is_read_in_another_style(written: str) -> None:
+    schema = {"type": "object", "properties": {"userId": {"type": "integer"}}}
+    twice = {"type": "object", "properties": {"userId": {}, "USER_ID": {}}}
+
+    assert read_arguments(schema, {written: "7"}) == {"userId": 7}
+    assert read_arguments(schema, {written: "7", "userId": 8}) == {written: "7", "userId": 8}
+    assert read_arguments(twice, {written: "7"}) == {written: "7"}
+
+
+@pytest.mark.parametrize("wrapper", ["arguments", "input", "kwargs"])
+def test_arguments_are_read_in_a_wrapper(wrapper: str) -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    known = {"type": "object", "properties": {wrapper: {"type": "object"}, "city": {}}}
+
+    assert read_arguments(schema, {wrapper: {"city": "Ulm"}}) == {"city": "Ulm"}
+    assert read_arguments(schema, {wrapper: {"other": 1}}) == {wrapper: {"other": 1}}
+    assert read_arguments(known, {wrapper: {"city": "Ulm"}}) == {wrapper: {"city": "Ulm"}}

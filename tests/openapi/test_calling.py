@@ -87,6 +87,22 @@ def test_slash_stays_part_of_its_argument(api: MockApi) -> None:
     assert asked(api).path == "/books/..%2Fadmin%3Fx%3D1%23y"
 
 
+@pytest.mark.parametrize(
+    ("value", "path"), [("a/b c", "/v1/a/b%20c"), ("/a", "/v1/a"), ("a?b#c:d", "/v1/a%3Fb%23c%3Ad")]
+)
+def test_reserved_gap_keeps_slashes_alone(value: str, path: str) -> None:
+    name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+    operation = {"operationId": "read", "parameters": [name], "responses": {}}
+    with mock_api(
+        library(servers=[{"url": "/"}], paths={"/v1/{+name}": {"get": operation}})
+    ) as api:
+        call(api, "read", {"name": value})
+        with pytest.raises(ServerProblemError):
+            call(api, "read", {"name": "a/../../admin"})
+
+        assert [request.path for request in api.asked] == [path]
+
+
 def test_header_cannot_begin_another_one(api: MockApi) -> None:
     with pytest.raises(ServerProblemError) as problem:
         call(api, "list_books", {"X-Branch": "north\r\nX-Evil: 1"})

@@ -1,4 +1,4 @@
-"""What may run once: a second process waits, and takes over when the first is killed."""
+"""Takeover: a second process of a kind waits until the first is killed."""
 
 import os
 import signal
@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db.models.functions import Now
 
+from acl.platform.database_work import lock_key
 from acl.platform.processes import CONNECTIONS_KEY, was_alive
 from catalog.models import Capability
 from discovery.calls.state import send_call
@@ -98,6 +99,28 @@ def test_connections_on_standby_end_the_calls_of_the_killed_process_and_go_on(
 
     assert (lost["write"].state, lost["write"].reason) == (Call.State.UNKNOWN, "gave_up")
     assert seconds < 60  # a sweep would take minutes
+
+
+def test_one_of_two_keeps_the_connections_after_a_restart_of_postgres(
+    deployment: Deployment,
+) -> None:
+    deployment.start("connections")
+    wait_for(lambda: holders(deployment) == 1, "The lease")
+    deployment.start("connections@2")
+    deployment.postgres.stop()
+    deployment.postgres.start()
+
+    wait_for(lambda: holders(deployment) == 1, "A new lease")
+    with deployment.connected():
+        row = make_call("read")
+        wait_for(lambda: state_of(row) == Call.State.COMPLETED, "A call")
+    deployment.stop("connections", "connections@2")
+
+
+def holders(deployment: Deployment) -> int:
+    """Return how many processes have the lease of connections."""
+    rows = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = %s"
+    return len(deployment.sql(rows, lock_key("pegboard/connections") & 0xFFFFFFFF))
 
 
 def make_call(side_effect: str, **columns: Any) -> Call:
