@@ -258,7 +258,7 @@ npm-client: python-tests
 TOOL ?= mcp-server-time__get_current_time
 ARGUMENTS ?= {"timezone": "Europe/Berlin"}
 real-clients: install-tests
-	@$(BIN)/python -m tests.real_clients "$(or $(ADDRESS),http://localhost:$(PORT)/mcp)" \
+	@$(BIN)/python -m lab.real_clients "$(or $(ADDRESS),http://localhost:$(PORT)/mcp)" \
 	  --tool "$(TOOL)" --arguments '$(ARGUMENTS)'
 
 # Libraries that want other versions of what the tests have: each lock lies beside them, for the tests that use it.

@@ -13,7 +13,7 @@ def main() -> None:
     from django.core.management import execute_from_command_line
     from django.db import OperationalError
 
-    from acl.actor import chain
+    from acl import actor
 
     if sys.argv[1:2] == ["up"]:
         return _supervise()
@@ -23,7 +23,7 @@ def main() -> None:
         sys.stdout.write(f"Pegboard {settings.PEGBOARD_VERSION}\n")
         return None
     if len(sys.argv) > 1 and sys.argv[1] not in SERVICES:
-        chain.note_operator()
+        actor.note_operator()
     try:
         execute_from_command_line(sys.argv)
     except OperationalError as problem:

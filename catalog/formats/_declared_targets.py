@@ -156,7 +156,9 @@ def build_variable(
     is_setting = bool(text) and not secret and is_plain_setting(name, text)
     listed = choices if isinstance(choices, list) else []
     limit = entry.document.limits.name
-    values = [str(choice)[:limit] for choice in listed if not isinstance(choice, (dict, list))]
+    # A choice may stand beside its label.
+    plain = (choice.get("value") if isinstance(choice, dict) else choice for choice in listed)
+    values = [str(choice)[:limit] for choice in plain if isinstance(choice, (str, int, float))]
     return {
         "name": name,
         "description": description,

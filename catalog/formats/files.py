@@ -6,7 +6,8 @@ JSON and YAML become plain values of bounded depth. Every failure is a RefusedEr
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -214,7 +215,8 @@ class _TextLoader(yaml.CSafeLoader):
         if len(keys) < len(node.value):
             raise RefusedError("is not valid YAML: a key is not a plain text")
         if len(set(keys)) < len(keys):
-            raise RefusedError(f"the key {_first_repeated(keys)!r} occurs twice")
+            [(repeated, _)] = Counter(keys).most_common(1)
+            raise RefusedError(f"the key {repeated!r} occurs twice")
         return super().construct_mapping(node, deep=deep)
 
 
@@ -261,8 +263,3 @@ def _open(path: Path, root: Path) -> BinaryIO:
         os.close(descriptor)
         raise RefusedError("is not a regular file")
     return os.fdopen(descriptor, "rb")
-
-
-def _first_repeated(keys: Iterable[str]) -> str:
-    earlier: set[str] = set()
-    return next(key for key in keys if key in earlier or earlier.add(key))  # type: ignore[func-returns-value]

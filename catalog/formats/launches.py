@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import PureWindowsPath
 
 from catalog.formats.descriptors import Defect
@@ -17,8 +18,22 @@ _SUFFIXES = re.compile(r"\.(?:exe|cmd|bat|ps1)$", re.IGNORECASE)
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,99})=(.{0,2000})", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
+# Programs that begin a launch. An operator may allow those of the second line; until then an
+# installation says how.
+PROGRAMS = frozenset(
+    {
+        *("uvx", "npx", "docker", "podman", "python", "python3", "node", "uv", "mcpb"),
+        *("deno", "bun", "dotnet", "dnx", "java", "php", "ruby", "go", "cargo"),
+    }
+)
 # Programs that start another one: at once, or behind a `--`, with values that they keep.
 _BEFORE = frozenset({"env", "sudo", "nice", "time", "exec", "command", "nohup", "cross-env"})
+# Programs that start another one in an environment that they make, which begins the launch.
+_RUNNERS = re.compile(
+    r"(?:mise (?:exec|x)|(?:asdf|fnm|nvm|bundle) exec|(?:volta|conda|mamba|micromamba) run"
+    r"|(?:poetry|pdm|hatch|rye|pixi|pipenv) run"
+    r"|(?:npx )?(?:-y |--yes )?(?:dotenvx?|env-cmd|cross-env)) "
+)
 _KEEPERS = frozenset({"op", "doppler", "infisical", "dotenv", "dotenvx", "aws-vault", "chamber"})
 # Programs that put a server over standard streams at a port, with its command behind an option.
 _SERVING = re.compile(r"(?:[\w@/.-]*/)?(?:supergateway|mcp-proxy|mcpo|mcp-bridge)(?:@[\w.-]+)?")
@@ -36,7 +51,8 @@ _SET_BY_POWERSHELL = re.compile(
     r"\$env:([A-Za-z_]\w{0,99})=?(.{0,2000})", re.IGNORECASE | re.DOTALL
 )
 _NEXT_COMMAND = frozenset({"&&", "||", ";"})
-_REDIRECTION = re.compile(r"\d?>{1,2}.{0,200}|<.{0,200}|[|&]|2>&1")
+# `>=3.12` is a bound, which was in quotes.
+_REDIRECTION = re.compile(r"\d?>{1,2}(?!=).{0,200}|<(?!=).{0,200}|[|&]|2>&1")
 _FOLDERS = frozenset({"cd", "pushd", "source", "."})
 _INSPECTOR = re.compile(r"@modelcontextprotocol/inspector(?:@[\w.-]+)?")
 
@@ -50,31 +66,55 @@ _SAME = {
         ),
         ("npx", "-y"),
     ),
+    **dict.fromkeys(
+        (("docker", "container", "run"), ("nerdctl", "run"), ("finch", "run")), ("docker", "run")
+    ),
+    ("podman", "container", "run"): ("podman", "run"),
+    ("py",): ("python",),
 }
 _QUIET = frozenset(
     {
         *("-q", "--quiet", "--silent", "-s", "--bun", "--prefer-online", "--prefer-offline"),
         *("--refresh", "--no-cache", "--isolated", "--no-progress", "--loglevel=error", "--"),
+        *("--native-tls", "--reinstall", "--upgrade", "-U", "--no-config", "--force", "-v", "-n"),
+        *("--verbose", "--offline", "--no-project", "--system-certs", "--compile-bytecode"),
     }
 )
-_RANGE = re.compile(r"((?:@[\w.-]+/)?[\w.-]+(?:\[[\w, -]+\])?)(?:@|(?=[<>~^!]))[\^~<>=!a-z*].*")
+# Options that choose among versions, or how much the program may use.
+_NOT_TAKEN = frozenset(
+    {
+        *("--prerelease", "--resolution", "--exclude-newer", "--link-mode", "--color"),
+        *("--node-options", "--cache-dir", "--loglevel", "--python-preference"),
+    }
+)
+_TAKEN = frozenset({"--from", "--package", "--python", "--with", "-p", "-w"})
+_SCRIPT = re.compile(r"\.(?:py|[cm]?[jt]s)(?::\w+)?\Z")
+_PYTHON_VERSION = re.compile(r"(?:[a-z]*|>=|==|~=)(3\.\d{1,2})(?:\.[\d*]+)?")
+_RANGE = re.compile(
+    r"((?:@[\w.-]+/)?[\w.-]+(?:\[[\w, -]+\])?)"
+    r"(?:(?:@|(?=[<>~^!]))[\^~<>=!a-z*].*|==[\d.]{0,20}\*|@[\d.]{1,20}\.x)"
+)
 
 # Options of `docker run`, https://docs.docker.com/reference/cli/docker/container/run/
 _WITHOUT_VALUE = {
     "-i", "-t", "-it", "-ti", "-d", "--interactive", "--tty", "--detach", "--rm", "--init",
-    "--privileged", "--read-only",
+    "--privileged", "--read-only", "-q", "--quiet", "-P", "--publish-all", "--no-healthcheck",
 }  # fmt: skip
 _WITH_VALUE = {
     "-e", "--env", "--env-file", "-v", "--volume", "--mount", "-p", "--publish", "--name",
     "--network", "--net", "-u", "--user", "-w", "--workdir", "--entrypoint", "-l", "--label",
     "-m", "--memory", "--cpus", "--platform", "--pull", "--add-host", "--device", "--tmpfs",
-    "--cap-add", "--cap-drop", "--security-opt", "-h", "--hostname", "--restart",
+    "--cap-add", "--cap-drop", "--security-opt", "-h", "--hostname", "--restart", "-a", "--attach",
+    "--gpus", "--log-driver", "--log-opt", "--shm-size", "--ipc", "--pid", "--ulimit", "--runtime",
+    "--dns", "--link", "--expose", "--group-add", "--userns", "--memory-swap", "--stop-timeout",
+    "--sysctl", "--network-alias", "--volumes-from", "--pids-limit", "--cpuset-cpus", "--cidfile",
 }  # fmt: skip
 # Those that say how a person's terminal and machine show the container. All that give it more than
 # a cell has stay, and are refused when it is to be started.
 _OF_TERMINAL = {
     "-t", "--tty", "-d", "--detach", "--name", "--restart", "-l", "--label", "--pull", "-p",
-    "--publish", "--platform",
+    "--publish", "--platform", "-a", "--attach", "--log-driver", "--log-opt", "-q", "--quiet", "-P",
+    "--publish-all", "--expose", "--cidfile", "--no-healthcheck",
 }  # fmt: skip
 
 
@@ -154,6 +194,19 @@ def with_scheme(address: str) -> str:
     return f"{'http' if _LOCAL.match(address) else 'https'}://{address}"
 
 
+def _plain_package(package: str) -> str:
+    """Return the name of a package without its bounds, in its usual spelling."""
+    return re.sub(r"[_.]+", "-", re.split(r"[\[<>=!~@ ]", package, maxsplit=1)[0]).lower()
+
+
+def _find_launch(words: Sequence[str]) -> int:
+    """Return where a launch begins behind the first word; 0 where none does."""
+    starts = PROGRAMS.union(start[0] for start in _SAME)
+    inner = (at for at, word in enumerate(words) if at and program_of([word]) in starts)
+    # Of `npx dotenv -- npx weather`, the first launcher starts the runner.
+    return next((at for at in inner if at > 1 or program_of(words[0]) != "npx"), 0)
+
+
 @dataclass(slots=True)
 class Launch:
     """A plain command, the variables that its text sets or passes on, and what was taken off."""
@@ -193,6 +246,8 @@ class Launch:
                     )
                 )
                 words = words[words.index("--") + 1 :]
+            elif _RUNNERS.match(" ".join(words)) and (start := _find_launch(words)):
+                words = words[start:]
             elif inner := (self._inspected(words) or self._served(words) or self._in_shell(words)):
                 words = inner
             else:
@@ -222,7 +277,10 @@ class Launch:
                 return shlex.split(words[words.index("--stdio") + 1])
             except ValueError:
                 return []
-        return words[words.index("--") + 1 :] if "--" in words[2:] else []
+        start = _find_launch(words)
+        if "--" in words[2 : start or None]:
+            return words[words.index("--") + 1 :]
+        return words[start:] if start > 1 else []
 
     def _in_shell(self, words: list[str]) -> list[str]:
         """Return the command that a shell starts; none where the shell does more than that."""
@@ -247,33 +305,94 @@ class Launch:
         return [*variables, *telling[0]]
 
     def _use_usual_launcher(self) -> None:
-        """Begin with uvx or npx where the packages are theirs, without idle options."""
-        words = self.words
+        """Begin with the usual launcher of the same packages or images, without idle options."""
+        words = self._of_project(self.words)
         program = program_of(words)
+        plain = [program, *words[1:]]
         same = next(
             (
-                (*usual, *words[len(start) :])
+                [*usual, *words[len(start) :]]
                 for start, usual in _SAME.items()
-                if (program, *words[1 : len(start)]) == start
+                if tuple(plain[: len(start)]) == start
             ),
             None,
         )
-        if same is None and program not in ("uvx", "npx"):
+        words = same or words
+        if program_of(words) not in ("uvx", "npx"):
+            if program == "py" and re.fullmatch(r"-[23][\d.]*", "".join(words[1:2])):
+                words = [words[0], *words[2:]]
+            self.words = words
             return
-        first, *rest = same or words
-        options: list[str] = []
-        while rest and rest[0].startswith("-"):
-            option = rest.pop(0)
-            option = "--from" if option == "--spec" and same else option
-            if option not in _QUIET and option not in options:
-                options.append(option)
-            if option in ("--from", "--package", "-p", "--python", "--with") and rest:
-                options.append(self._without_range(rest.pop(0)))
+        first, *rest = words
+        options, rest = self._read_options(rest, is_npx=program_of(words) == "npx")
+        if first == "npx" and same and "--" in rest:
+            rest.remove("--")
         if rest and "--from" in options:
             rest[0] = _SUFFIXES.sub("", rest[0])
         elif rest and not {"--package", "-p"}.intersection(options):
             rest[0] = self._without_range(rest[0])
-        self.words = [program if same is None else first, *options, *rest]
+        self.words = [first, *options, *rest]
+
+    def _read_options(self, words: list[str], *, is_npx: bool) -> tuple[list[str], list[str]]:
+        """Return the options of a package's launcher that count, and what follows them."""
+        options: list[str] = []
+        while words and words[0].startswith("-"):
+            option, sign, value = words.pop(0).partition("=")
+            option = (
+                {"--spec": "--from", "-w": "--with"}.get(option, option) if not is_npx else option
+            )
+            option = "--python" if option == "-p" and not is_npx else option
+            if is_npx and option in ("-c", "--call") and (sign or words):
+                call = value or words.pop(0)
+                words[:0] = shlex.split(call) if call.count("'") % 2 == 0 else [call]
+            elif option in _NOT_TAKEN:
+                value = value if sign else words.pop(0) if words else ""
+                reason = f"has {option}, which Pegboard does not take over"
+                self.left_out.append(Defect("pasted", "command", reason))
+            elif option in _TAKEN and (sign or words):
+                value = value if sign else words.pop(0)
+                if option == "--python":
+                    match = _PYTHON_VERSION.fullmatch(value)
+                    value = match[1] if match else value
+                elif option != "--with":
+                    value = self._without_range(value)
+                options += [option, value]
+            elif option not in _QUIET and option not in options:
+                options.append(f"{option}{sign}{value}")
+        return options, words
+
+    def _of_project(self, words: list[str]) -> list[str]:
+        """Return `uvx …` for a program that `uv run --with PACKAGE` starts, and `npx …` for a
+        package of npm that Deno does; other commands as they are."""
+        program = program_of(words)
+        if program == "deno" and words[1:2] in (["run"], ["x"]):
+            start = next((at for at, word in enumerate(words) if word.startswith("npm:")), 0)
+            return ["npx", "-y", words[start][4:], *words[start + 1 :]] if start else words
+        if program == "pnpm" and "dlx" in words[1:4]:
+            at = words.index("dlx")
+            return ["pnpm", "dlx", *words[1:at], *words[at + 1 :]]
+        if program != "uv" or "run" not in words[1:4] or any(map(_SCRIPT.search, words)):
+            return words
+        steps = list(pairwise(words))
+        packages = [after for option, after in steps if option in ("--with", "-w")]
+        last = max((at for at, (option, _) in enumerate(steps) if option in _TAKEN), default=0)
+        rest = words[last + 2 :]
+        while rest and rest[0] in _QUIET:
+            rest = rest[1:]
+        is_module = program_of(rest) in ("python", "python3") and rest[1:2] == ["-m"]
+        rest = rest[2:] if is_module else rest
+        if not packages or not rest or rest[0].startswith("-"):
+            return words
+        module = _plain_package(rest[0].partition(".")[0])
+        main = next((package for package in packages if _plain_package(package) == module), "")
+        if not main and (is_module or len(packages) > 1):
+            return words
+        options = [word for pair in steps if pair[0] == "--python" for word in pair]
+        more = [
+            word for package in packages if main and package != main for word in ("--with", package)
+        ]
+        launch = [main] if main else ["--from", packages[0], rest[0]]
+        return ["uvx", *options, *more, *launch, *rest[1:]]
 
     def _without_range(self, package: str) -> str:
         """Return a package without a range or a tag, of which the newest version counts."""
@@ -313,7 +432,7 @@ class Launch:
                         "reads a file of another machine: enter its values as secrets",
                     )
                 )
-            elif option in ("-it", "-ti", "--interactive"):
+            elif option == "--interactive" or re.fullmatch(r"-[dqt]*i[dqit]*", option):
                 words.append("-i")
             elif option in _OF_TERMINAL:
                 self.left_out.append(

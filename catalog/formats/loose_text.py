@@ -50,10 +50,13 @@ _FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[^\n`]*+\n(.*?)\n[ \t]*+\1", re.DOT
 _STRING = r'"(?:[^"\\\n]++|\\.)*+"?+'
 _COMMENT = re.compile(rf"{_STRING}|//[^\n]*+|/\*.*?(?:\*/|\Z)|#[^\n]*+", re.DOTALL)
 _LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*+[}}\]])")
+_WINDOWS_PATH = re.compile(r'"[A-Za-z]:\\[^"\n]*+"')
+_BACKSLASH = re.compile(r"(?<!\\)\\(?!\\)")
 # What a README leaves out of an example: `{ ... }`, `"env": ...`, `...other fields...`.
 _ELISION = re.compile(rf"({_STRING})|(:[ \t]*+)?(?:\.\.\.|…)[^\n{{}}\[\]\",:]*+,?")
 _FRONT_MATTER = re.compile(r"\A---[ \t]*+\n(.*?)\n---[ \t]*+(?:\n|\Z)", re.DOTALL)
 _TABLE = re.compile(r"^[ \t]*+\[\[?[A-Za-z_][^\]\n]*+\]\]?[ \t]*+(?:#[^\n]*+)?$", re.MULTILINE)
+_DOTTED = re.compile(r"^[ \t]*+mcp_servers(?:\.[\w.\"-]++)?[ \t]*+=", re.MULTILINE)
 _JSON_STARTS = ("{", "[", "//", "/*")
 _KEY = re.compile(r"^[ \t]*+(?:- )?[\w.\"'@/-]++[ \t]*+:(?:\s|\Z)", re.MULTILINE)
 
@@ -85,8 +88,12 @@ def looks_structured(text: str) -> bool:
 
 
 def is_toml(text: str) -> bool:
-    """Return True for a text with the head of a table, which neither JSON nor YAML has."""
-    return not text.startswith(("{", "//", "/*")) and _TABLE.search(text) is not None
+    """Return True for a text with the head of a table, which neither JSON nor YAML has.
+
+    So is one with a server's key in front of `=`, which needs no table.
+    """
+    is_braced = text.startswith(("{", "//", "/*"))
+    return not is_braced and bool(_TABLE.search(text) or _DOTTED.search(text))
 
 
 def parse_loose(text: str, *, limits: Limits, suffix: str = "") -> Any:
@@ -118,6 +125,8 @@ def parse_json_with_comments(text: str, *, max_depth: int) -> Any:
         return parse_json(text, max_depth=max_depth)
     except RefusedError:
         straight = text.translate(STRAIGHT_QUOTES)
+        # A path whose backslashes stand alone, as it is copied from a window.
+        straight = _WINDOWS_PATH.sub(lambda path: _BACKSLASH.sub(r"\\\\", path.group()), straight)
         if straight != text:
             with suppress(RefusedError):
                 return parse_json(straight, max_depth=max_depth)

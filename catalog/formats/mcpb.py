@@ -153,6 +153,8 @@ def read_bundle(
     variables = _variables(entry, server)
     package = Package("mcpb", address, digest)
     author = entry.mapping("author") if isinstance(entry.raw("author"), dict) else None
+    # An icon that is a file of the bundle has no address.
+    icon = choose_icon(entry.raw("icons")) or icon_address(entry.raw("icon"))
     descriptor = IntegrationDescriptor(
         slug=integration or slug_for(name),
         kind="mcp",
@@ -177,7 +179,7 @@ def read_bundle(
             "file": address,
             "name": name,
             "variables": variables,
-            **({"icon": icon} if (icon := _icon(entry)) else {}),
+            **({"icon": icon} if icon else {}),
         },
     )
     tools = normalize_tools(_tools(entry), integration=descriptor)
@@ -230,11 +232,6 @@ def python_runtime(manifest: Any) -> PythonRuntime:
         libraries=tuple(library_paths(config.raw("env") if config else None)),
         is_uv=server.name("type") == "uv",
     )
-
-
-def _icon(entry: Entry) -> str:
-    """Return the address of its icon. One that is a file of the bundle has none."""
-    return choose_icon(entry.raw("icons")) or icon_address(entry.raw("icon"))
 
 
 def _server(entry: Entry) -> Entry:

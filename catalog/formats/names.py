@@ -50,9 +50,12 @@ _NAMELESS = frozenset(
     }
 )
 _SPELLINGS = {"Ui": "UI", "Devops": "DevOps", "Ai": "AI", "Api": "API", "Aws": "AWS", "Sql": "SQL"}
-# Options of launchers, whose values name no program.
-_VALUED = frozenset(
-    {"--python", "--with", "--index", "--index-url", "--default-index", "--extra-index-url"}
+# Options of launchers and installers, whose values name no program and no package.
+VALUED = frozenset(
+    {
+        *("--python", "--with", "--index", "--index-url", "--default-index", "--extra-index-url"),
+        *("--registry", "-p", "-c", "-w", "-i", "-t", "-f", "--version", "--tag", "--platform"),
+    }
 )
 _SLUG_LENGTH = 48
 _NAME_LENGTH = 64
@@ -155,13 +158,15 @@ def _program_name(command: Sequence[str]) -> str:
         return words[words.index("-m") + 1].partition(".")[0]
     scripts = [word for word in words if _SCRIPT.search(word)]
     folders = [after for before, after in pairwise(words) if before in ("--directory", "--project")]
-    values = [after for before, after in pairwise(words) if before in _VALUED]
+    values = [after for before, after in pairwise(words) if before in VALUED]
     plain = [
         word
         for word in words
         if not word.startswith("-") and word not in ("run", "x", "exec", *folders, *values)
     ]
     path = (scripts or plain[:1] or [command[0]])[0]
+    # `jsr:@scope/weather@1` is a specifier of Deno.
+    path = re.sub(r"\Ajsr:/?@?|(?<=\w)@[\w.^~-]+\Z", "", path)
     parts = [part for folder in folders for part in PureWindowsPath(folder).parts]
     parts += PureWindowsPath(_SCRIPT.sub("", path)).parts
     last = parts[-1] if parts else command[0]

@@ -24,10 +24,13 @@ _BUNDLE = re.compile(r"(https?://[^\s#]{1,480})()#sha256:([0-9a-f]{64})")
 _PATTERNS = {"pypi": _PYPI, "npm": _NPM, "mcpb": _BUNDLE}
 _PROGRAM = re.compile(r"[A-Za-z0-9][\w.-]*")
 _PYTHON = re.compile(r"3\.\d{1,2}")
-_CONSTRAINT = re.compile(
-    rf"{_NAME['pypi']}(?:(?:==|!=|<=|>=|<|>|~=){_VERSION['pypi']})"
-    rf"(?:,(?:==|!=|<=|>=|<|>|~=){_VERSION['pypi']})*"
-)
+# Packages at an address, of a repository, or in a folder.
+_ELSEWHERE = re.compile(r"\.{0,2}/|[\w+]+:|~|@?[\w.-]+/[\w.-]+(?:#|$)|.*\.(?:whl|tgz|tar\.gz)$|\.$")
+_OF_INDEX = re.compile(r"-i|--(?:default-|extra-)?index(?:-url)?|--find-links|--registry")
+_BOUND = rf"(?:==|!=|<=|>=|<|>|~=){_VERSION['pypi']}"
+_CONSTRAINT = re.compile(rf"{_NAME['pypi']}{_BOUND}(?:,{_BOUND})*")
+# With a bound: what is installed beside a package is told as exactly as that is.
+_COMPANION = re.compile(rf"{_NAME['pypi']}(?:\[[\w, -]+\])?{_BOUND}(?:,{_BOUND})*")
 
 
 class NotAPackageError(ValueError):
@@ -36,7 +39,7 @@ class NotAPackageError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package of an index, its program and arguments.
+    """A package of an index, its program and arguments, and packages that are installed with it.
 
     A package without a version can be looked up but not installed.
     """
@@ -47,6 +50,7 @@ class Package:
     extras: str = ""
     program: str = ""
     python: str = ""
+    companions: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
 
     def at(self, version: str) -> "Package":
@@ -64,7 +68,8 @@ class Package:
         whole = f"{self.name}{self.extras}" + (f"=={self.version}" if self.version else "")
         first = ("--from", whole, self.program) if self.program else (whole,)
         python = ("--python", self.python) if self.python else ()
-        return ("uvx", *python, *first, *self.arguments)
+        companions = (word for name in self.companions for word in ("--with", name))
+        return ("uvx", *python, *companions, *first, *self.arguments)
 
 
 def parse_package(command: Sequence[str]) -> Package | None:
@@ -99,21 +104,35 @@ def _parse_npx(rest: list[str]) -> Package:
         elif option.startswith("--package="):
             package_text = option.removeprefix("--package=")
         elif option not in ("-y", "--yes"):
-            raise NotAPackageError(f"npx must not be given {option[:100]!r}.")
+            raise NotAPackageError(_refusal("npx", option))
     return _parse_package("npm", "npx", package_text, rest)
 
 
 def _parse_uvx(rest: list[str]) -> Package:
     package_text = python = ""
+    companions: list[str] = []
     while rest and rest[0].startswith("-"):
         option = rest.pop(0)
         if option == "--from" and rest:
             package_text = rest.pop(0)
         elif option == "--python" and rest and _PYTHON.fullmatch(rest[0]):
             python = rest.pop(0)
+        elif option == "--with" and rest and _COMPANION.fullmatch(rest[0]):
+            companions.append(rest.pop(0))
         else:
-            raise NotAPackageError(f"uvx must not be given {option[:100]!r}.")
-    return replace(_parse_package("pypi", "uvx", package_text, rest), python=python)
+            raise NotAPackageError(_refusal("uvx", option))
+    package = _parse_package("pypi", "uvx", package_text, rest)
+    return replace(package, python=python, companions=tuple(companions))
+
+
+def _refusal(launcher: str, option: str) -> str:
+    if _OF_INDEX.fullmatch(option.partition("=")[0]):
+        return (
+            f"{launcher} must not be given {option[:100]!r}. Which index counts is a setting of "
+            "the operator's: PIP_INDEX_URL for PyPI, NPM_CONFIG_REGISTRY for npm."
+        )
+    needs = ", but for a package with a version or a bound: mcp<2" if option == "--with" else ""
+    return f"{launcher} must not be given {option[:100]!r}{needs}."
 
 
 def _parse_package(index: Index, launcher: str, package_text: str, rest: list[str]) -> Package:
@@ -122,9 +141,13 @@ def _parse_package(index: Index, launcher: str, package_text: str, rest: list[st
     first = rest.pop(0)
     match = _PATTERNS[index].fullmatch(package_text or first)
     if match is None:
-        raise NotAPackageError(
-            f"{(package_text or first)[:100]!r} is not a package with an exact version."
-        )
+        text = (package_text or first)[:100]
+        if index != "mcpb" and _ELSEWHERE.match(text):
+            raise NotAPackageError(
+                f"{text!r} is no package of PyPI or npm, and only those are installed. Add its "
+                "container image, or its address where it runs elsewhere."
+            )
+        raise NotAPackageError(f"{text!r} is not a package with an exact version.")
     name, extras, version = match.groups()
     version = "" if version in (None, "latest") else version
     program = first if package_text else ""

@@ -21,6 +21,7 @@ _VARIABLE_FORMS = (
     r"\$\{(?:[a-z]++:)?([A-Za-z_][\w.-]*+)[^}]{0,1000}+\}"
     r"|\$?\{\{ *+(?:secrets|env|vars|inputs)\.([A-Za-z_][\w.-]*+) *+\}\}|\{env:([A-Za-z_]\w*+)\}"
     r"|os\.environ/([A-Za-z_]\w*+)|%([A-Z_][A-Z0-9_]{2,99})%"
+    r"|(?<![\w.])process\.env\.([A-Za-z_]\w*+)|(?<!\w)\$?(COPILOT_MCP_\w{1,99}+)"
 )
 _VARIABLE = re.compile(_VARIABLE_FORMS)
 _PLACEHOLDER = re.compile(

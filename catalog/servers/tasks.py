@@ -17,14 +17,14 @@ from django.db import transaction
 from django.db.models import Q
 
 from acl.platform.database_work import Lease
-from acl.platform.jobs.task_names import (
+from acl.platform.processes import CONNECTIONS, touch_alive_file
+from acl.platform.task_names import (
     CHECK_INTEGRATION,
     CHECK_INTEGRATIONS,
     SYNC_INTEGRATION,
     SYNC_INTEGRATIONS,
     send_each,
 )
-from acl.platform.processes import CONNECTIONS, touch_alive_file
 from catalog.formats.readers.tool import POLICY_OF_PAGE, page_address, with_policy
 from catalog.locks import try_sync_lock
 from catalog.models import Definition, Integration, Sync

@@ -13,6 +13,7 @@ import jsonschema_rs
 
 from acl.platform.strict_json import StrictJSONError, hint_at_names, parse_json, write_json
 from catalog.formats.descriptors import JSONObject, canonical_json
+from catalog.formats.entry import plain_key
 from catalog.formats.usable_schema import REFERENCES, make_usable, parse_pointer
 
 MOST_BYTES, DEEPEST = 100_000, 16
@@ -108,9 +109,11 @@ def read_arguments(schema: JSONObject | None, arguments: Any) -> Any:
     """Return the arguments as they are meant, of models and clients that write them a little off.
 
     An optional one that is null is left out where its schema allows none: clients in strict mode
-    write every argument. A text is the JSON, the number or the flag that it has, or nothing, where
-    its schema names another type and no text. The one place that reads them so: what is checked,
-    approved, stored and sent is what this returns.
+    write every argument. A required one that is missing has its default. A text is the JSON, the
+    number or the flag that it has, or nothing, where its schema names another type and no text;
+    of a list, the one value. A choice may be in other letters, a name in another style, and all in
+    one wrapper. The one place that reads them so: what is checked, approved, stored and sent is
+    what this returns.
     """
     if isinstance(arguments, str):
         try:
@@ -119,7 +122,11 @@ def read_arguments(schema: JSONObject | None, arguments: Any) -> Any:
             return arguments
     if not isinstance(arguments, dict) or not isinstance(schema, dict):
         return arguments
-    if not any(isinstance(value, dict | list | str | None) for value in arguments.values()):
+    fields = _fields_of(schema)
+    for name, inner in arguments.items() if len(arguments) == 1 and fields else ():
+        is_wrapper = name in _WRAPPERS and name not in fields and isinstance(inner, dict)
+        arguments = inner if is_wrapper and set(inner) <= set(fields) else arguments
+    if not arguments and not _missing([schema], arguments):
         return arguments
     _check_size(arguments)
     _check_effort(schema)
@@ -129,6 +136,8 @@ def read_arguments(schema: JSONObject | None, arguments: Any) -> Any:
 _NUMBER = re.compile(r"-?(?=\.?\d)(?:0|[1-9]\d{0,14})?((?:\.\d{1,15})?(?:[eE][-+]?\d{1,2})?)")
 _FLAGS = {"true": True, "false": False}
 _NOTHING = frozenset({"", "null", "none"})
+_SEVERAL = re.compile(r"[,\n]|\A\s*+[\[{]")  # more than one value, or another one
+_WRAPPERS = frozenset({"arguments", "args", "input", "params", "parameters", "kwargs"})
 _COMPOSED = ("allOf", "anyOf", "oneOf")
 
 
@@ -148,6 +157,10 @@ class _Meant:
             value = self._not_text(parts, value)
         if not parts:
             return value
+        types = {str(part.get("type")) for part in parts if "type" in part}
+        is_one = isinstance(value, (str, int, float)) and not _SEVERAL.search(str(value))
+        if types == {"array"} and is_one:
+            value = [value]
         if isinstance(value, dict):
             return self._object(parts, value, depth)
         items = next((part["items"] for part in parts if isinstance(part.get("items"), dict)), None)
@@ -172,7 +185,11 @@ class _Meant:
 
     def _object(self, parts: list[JSONObject], value: JSONObject, depth: int) -> JSONObject:
         result: JSONObject = {}
+        declared = dict.fromkeys(name for part in parts for name in _fields_of(part))
         for name, inner in value.items():
+            if name not in declared:  # in another style: `user_id` for `userId`
+                alike = [key for key in declared if plain_key(key) == plain_key(name)]
+                name = alike[0] if len(alike) == 1 and alike[0] not in value else name
             schemas = [
                 part["properties"][name]
                 for part in parts
@@ -187,6 +204,12 @@ class _Meant:
             if reading is None and not is_needed and not takes_null:
                 continue
             result[name] = reading
+        # What is required and has a default was left out as what everybody knows.
+        for name in _missing(parts, result):
+            for part in parts:
+                field = _fields_of(part).get(name)
+                if isinstance(field, dict) and "default" in field:
+                    result.setdefault(name, field["default"])
         return result
 
     @staticmethod
@@ -196,7 +219,9 @@ class _Meant:
         for part in parts:
             of_part = part.get("type", [])
             types |= set(of_part) if isinstance(of_part, list) else {str(of_part)}
-            if {"enum", "const"} & part.keys():
+            if isinstance(options := part.get("enum"), list) and options:
+                return _choice(options, text)
+            if "const" in part:
                 return text
         if not types or "string" in types:
             return text
@@ -219,6 +244,28 @@ class _Meant:
             kind = "object" if isinstance(parsed, dict) else "array"
             return parsed if kind in types else text
         return text
+
+
+def _choice(options: list[Any], text: str) -> Any:
+    """Return the option that a text names in other letters, or as a text; else the text itself."""
+    if text in options:
+        return text
+    plain = text.strip().casefold()
+    alike = [option for option in options if str(option).casefold() == plain]
+    if len(alike) == 1 and not isinstance(alike[0], (dict, list)):
+        return alike[0]
+    return None if plain in _NOTHING else text
+
+
+def _fields_of(schema: JSONObject) -> JSONObject:
+    fields = schema.get("properties")
+    return fields if isinstance(fields, dict) else {}
+
+
+def _missing(parts: list[JSONObject], value: JSONObject) -> list[str]:
+    """Return the names that the parts of a schema require and a value does not have."""
+    required = [part["required"] for part in parts if isinstance(part.get("required"), list)]
+    return [name for names in required for name in names if str(name) not in value]
 
 
 def _takes_null(schema: Any, definitions: JSONObject) -> bool:

@@ -19,9 +19,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from acl.platform.database_work import retry_on_lost_connection
-from acl.platform.jobs.rows import GAVE_UP, GAVE_UP_MESSAGE, claim_overdue, overdue
-from acl.platform.jobs.task_names import SWEEP_CALLS
+from acl.platform.jobs import GAVE_UP, GAVE_UP_MESSAGE, claim_overdue, overdue
 from acl.platform.processes import freeze_loaded_objects
+from acl.platform.task_names import SWEEP_CALLS
 from catalog.capabilities.runtime_state import note_tried
 from discovery.calls._audience import running_calls
 from discovery.calls._policy import apply_policies

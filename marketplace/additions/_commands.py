@@ -10,9 +10,12 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from django.utils.translation import gettext_lazy
+
 from catalog.formats.files import RefusedError
-from catalog.formats.launches import program_of, split_line, with_scheme
+from catalog.formats.launches import PROGRAMS, program_of, split_line, with_scheme
 from catalog.formats.loose_text import STRAIGHT_QUOTES, parse_json_with_comments
+from catalog.formats.names import server_name
 from catalog.formats.readers.mcp_json import is_server
 
 # Addresses as they stand in a text: in brackets, in quotes, behind a word, without their scheme.
@@ -87,6 +90,7 @@ _OPTIONS = {
 }
 _SEVERAL = ("env", "headers")
 _SERVERS = ("/mcp", "/sse")
+_SMITHERY = re.compile(r"(?:@smithery/cli(?:@[\w.-]+)?|smithery)")
 _INSTALLER = re.compile(r"(?:add-mcp|install-mcp|mcp-add|mcp-install)(?:@[\w.-]+)?")
 _PAIR = re.compile(r"[A-Za-z_][\w-]*=.*", re.DOTALL)
 
@@ -106,8 +110,64 @@ _INDEX_CLIENTS = frozenset({"npm", "pnpm", "yarn", "pip", "pip3", "uv", "poetry"
 _DASH = re.compile(r"(?<=\s)[\u2013\u2014](?=(\w)(\w?))")
 
 
-def _dashes(match: re.Match[str]) -> str:
-    return "--" if match[2] else "-"
+# Commands that start no server which Pegboard could, each with what can be added instead.
+_PROJECT_TOOLS = "poetry|pdm|hatch|rye|pixi|pipenv|bundle|mix|gradle|mvn|npm|yarn|pnpm"
+_INSTALLS = (
+    "cargo|brew|gem|apt|apt-get|dnf|yum|pacman|apk|snap|winget|choco|scoop|conda|mamba|composer"
+)
+_LISTS = r"(?:@smithery/cli|smithery|(?:@[\w.-]+/)?mcp-get|mcpm|mcp-cli|mcpx)(?:@\S+)?"
+_NPX = "(?:(?:npx|bunx) (?:-y |--yes )?)?"
+_ADVICE = (
+    (
+        r"(?:\S+ |/)plugins? |(?:gemini|qwen) extensions? |\S+ --install-extension |gh skill "
+        rf"|{_NPX}(?:skills(?:add)?|openskills|add-skill)(?:@\S+)? ",
+        gettext_lazy(
+            "This adds a plugin or skills. Add the address of their repository as a source instead."
+        ),
+    ),
+    (
+        r"docker[ -]compose |podman-compose "
+        r"|\S+ (?:\S+ ){0,4}--(?:additional-)?mcp-config(?: |=)[^{ ]{1,300}\Z",
+        gettext_lazy("This names a file of another machine. Paste the file's content instead."),
+    ),
+    (
+        rf"{_NPX}{_LISTS} |docker mcp\b|\w+ mcp add [\w.@/-]{{1,100}}\Z|vscode:mcp/by-name/",
+        gettext_lazy(
+            "This looks the server up in a list of its own. Paste what it would write into a "
+            "client's configuration, or the address or package of the server."
+        ),
+    ),
+    (
+        rf"(?:sudo )?(?:{_INSTALLS}) (?:install|binstall|add|require|-S)\b|nix(?:-\w+)? |jbang "
+        r"|(?:curl|wget|iwr|irm) .{0,300}\.(?:sh|ps1)\b",
+        gettext_lazy(
+            "Pegboard installs packages of PyPI and npm, and starts container images. Paste one of "
+            "these, the address of this server, or the whole command of a program that an operator "
+            "allows in PEGBOARD_LAUNCHERS."
+        ),
+    ),
+    (
+        rf"(?:git|gh repo) clone\b|make\b|cargo run\b|(?:{_PROJECT_TOOLS}) (?:run|start|exec|ci)\b"
+        r"|(?:docker|podman) (?:build|exec|start|attach|load)\b|(?:npm|yarn|pnpm)(?: i| install)?\Z"
+        r"|(?:ssh|kubectl|helm) |\S+ (?:\S+ ){0,3}install .{0,200}?"
+        r"(?<= )(?:-r|-e|--editable|--requirement|\.{1,2}/|\.\Z|/)"
+        r"|(?:uv run (?:\S+ ){0,6})?(?:mcp|fastmcp) (?:run|dev|install)\b"
+        rf"|{_NPX}(?:(?:pnpm|yarn) (?:exec )?)?(?:tsx|ts-node|nodemon|vite-node|pm2) "
+        r"|(?:\.{0,2}/|~/|[A-Za-z]:\\)\S",
+        gettext_lazy(
+            "This needs a folder or a program of another machine. Paste the package, the container "
+            "image or the address of this server instead."
+        ),
+    ),
+)
+ADVICE = tuple((re.compile(rf"\A(?:{pattern})"), sentence) for pattern, sentence in _ADVICE)
+
+
+def advice_for(words: Sequence[str]) -> str:
+    """Return what can be added instead of a command that cannot; "" for others."""
+    program = program_of(words)
+    text = " ".join((program, *words[1:]) if program in PROGRAMS else words)
+    return next((str(sentence) for pattern, sentence in ADVICE if pattern.match(text)), "")
 
 
 def split_commands(text: str) -> list[list[str]]:
@@ -116,7 +176,11 @@ def split_commands(text: str) -> list[list[str]]:
     A line that ends with a backslash goes on, and so does one within quotes. Variables that are
     exported belong to what follows.
     """
-    joined = re.sub(r"(?<![ \t])[ \t]*+[\\^`][ \t]*+\r?\n\s*+", " ", _DASH.sub(_dashes, text))
+    joined = re.sub(
+        r"(?<![ \t])[ \t]*+[\\^`][ \t]*+\r?\n\s*+",
+        " ",
+        _DASH.sub(lambda dash: "--" if dash[2] else "-", text),
+    )
     joined = joined.translate(STRAIGHT_QUOTES)
     commands: list[list[str]] = []
     exported: list[str] = []
@@ -187,6 +251,10 @@ def _other_command(words: Sequence[str]) -> tuple[str, Server] | None:
             if option in ("-H", "--header") and not value.lower().startswith(("content-", "accept"))
         ]
         return ("", {"url": address, "headers": headers}) if is_server_there else None
+    if address and program in ("mcp-remote", "mcp-proxy", "supergateway"):
+        return "", {"command": ["npx", *words]}
+    if address and program in ("fastmcp", "mcp"):
+        return "", {"url": address}
     installer = next((at for at, word in enumerate(words[:4]) if _INSTALLER.fullmatch(word)), 0)
     if installer and program in ("npx", "bunx", "pnpx"):
         names, server, _ = _read_options(words[installer + 1 :])
@@ -196,6 +264,19 @@ def _other_command(words: Sequence[str]) -> tuple[str, Server] | None:
             return name, {**server, "url": target}
         command = target if " " in target else f"npx -y {target}"
         return (name, {**server, "command": command}) if target else None
+    of_list = next((at for at, word in enumerate(words[:4]) if _SMITHERY.fullmatch(word)), None)
+    verbs = words[of_list + 1 :] if of_list is not None else []
+    verbs = verbs[1:] if verbs[:1] == ["mcp"] else verbs
+    if verbs[:1] in (["run"], ["install"], ["add"]) and len(verbs) > 1 and not address:
+        # What it installs is written into the client's configuration as its `run`.
+        taken = [
+            word
+            for option, value in pairwise(verbs)
+            if option in ("--key", "--config", "--profile")
+            for word in (option, value)
+        ]
+        launch = ["npx", "-y", "@smithery/cli", "run", verbs[1], *taken]
+        return server_name(("npx", verbs[1])), {"command": launch}
     for option, value in pairwise(words) if program == "goose" else ():
         if option in ("--with-extension", "--with-builtin"):
             return "", {"command": value}

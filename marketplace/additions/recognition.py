@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -13,15 +14,16 @@ from catalog.formats import skill
 from catalog.formats.descriptors import Defect, IntegrationDescriptor
 from catalog.formats.entry import plain_key
 from catalog.formats.files import DEFAULT_LIMITS, RefusedError
-from catalog.formats.launches import Launch, program_of
+from catalog.formats.launches import PROGRAMS, Launch, program_of
 from catalog.formats.loader import load_value
 from catalog.formats.loose_text import fenced_blocks, looks_structured, parse_loose, unwrap
-from catalog.formats.names import slug_for
+from catalog.formats.names import VALUED, slug_for
 from catalog.formats.openapi.api_document import join_pasted, looks_like_document
 from catalog.formats.package_names import NotAPackageError, parse_package
 from catalog.formats.readers.mcp_json import is_server
 from catalog.formats.secret_redaction import redact_arguments
 from marketplace.additions._commands import (
+    advice_for,
     launch_of,
     plain_address,
     read_client_command,
@@ -93,20 +95,18 @@ LONGEST_CONFIGURATION = 100_000
 _ADDRESS = re.compile(r"https?://\S{1,490}", re.IGNORECASE)
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(?:==[\w.]{1,40}|@[\w.-]{1,40})?")
 _SCOPED = re.compile(r"@[a-z0-9][\w.-]{0,99}/[\w.-]{1,100}(?:@[\w.-]{1,40})?")
-_LAUNCHERS = frozenset(
-    {
-        *("uvx", "npx", "docker", "podman", "python", "python3", "node", "uv", "mcpb"),
-        # Those that an operator may allow; until then an installation says how.
-        *("deno", "bun", "dotnet", "dnx", "java", "php", "ruby", "go", "cargo"),
-    }
-)
 _INSTALLERS = {
-    **dict.fromkeys(("pip", "pip3", "pipx", "uv", "poetry", "pdm"), "uvx"),
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), "npx"),
+    **dict.fromkeys(("pip", "pip3", "pipx", "uv", "poetry", "pdm"), ("uvx",)),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), ("npx",)),
+    **dict.fromkeys(("docker", "podman"), ("docker", "run", "-i", "--rm")),
+    "dotnet": ("dnx", "--yes"),
+    "go": ("go", "run"),
 }
 _INDEXES = {"pypi": "uvx", "npm": "npx"}
 
 
+# Between several objects or documents, one after the other.
+_BETWEEN = re.compile(r"(?<=\})\s{0,100}(?=\{)|\n---[ \t]{0,20}(?=\n)")
 _BESIDE_CONFIGURATION = "is no configuration, and is not read beside one"
 _NOT_RECOGNISED = gettext_lazy(
     "Pegboard does not recognise this. Paste an address, a package name, a command "
@@ -235,8 +235,7 @@ def _read_configuration(text: str, name: str) -> Recognised:
     try:
         value = _parse(text)
     except NotRecognisedError:
-        # Several objects, one after the other.
-        if len(parts := re.split(r"(?<=\})\s{1,100}(?=\{)", text)) == 1:
+        if len(parts := _BETWEEN.split(text)) == 1:
             raise
         return _read_blocks(parts, name, "")
     if isinstance(value, dict) and is_server(value) and "transport" not in value:
@@ -289,13 +288,15 @@ def _read_command(words: list[str], name: str, index: str) -> Recognised:
     """Read a client's command that adds a server, or the launch of one."""
     if added := read_client_command(words, _parse):
         return _load_server(*added, name)
+    launch = Launch.read(words)
+    if advice := advice_for(launch.words):
+        raise NotRecognisedError(advice)
     if program_of(words) == "curl" and (address := next(filter(_ADDRESS.fullmatch, words), "")):
         return Recognised(address=address)
-    launch = Launch.read(words)
     if len(launch.words) == 1 and _ADDRESS.fullmatch(launch.words[0]):
         return Recognised(address=launch.words[0])
     words = _as_launch(launch.words, index)
-    if program_of(words) not in _LAUNCHERS:
+    if program_of(words).rstrip("0123456789.") not in PROGRAMS:
         raise NotRecognisedError(_NOT_RECOGNISED)
     entry = {"command": words[0], "args": words[1:], "env": launch.environment}
     server = _load_server("", entry, name)
@@ -308,11 +309,13 @@ def _as_launch(words: list[str], index: str) -> list[str]:
     verbs = [
         verb for at, verb in enumerate(verbs) if at != 1 or verb not in ("tool", "pip", "global")
     ]
-    if verbs[:2] == ["go", "install"]:
-        return ["go", "run", *verbs[2:]]
-    if len(verbs) > 2 and verbs[0] in _INSTALLERS and verbs[1] in ("install", "i", "add"):
-        packages = [word for word in verbs[2:] if not word.startswith("-")]
-        return [_INSTALLERS[verbs[0]], *packages[:1]]
+    if len(verbs) > 2 and verbs[0] in _INSTALLERS and verbs[1] in ("install", "i", "add", "pull"):
+        packages = [
+            word
+            for before, word in pairwise(verbs[1:])
+            if not word.startswith("-") and before not in VALUED
+        ]
+        return [*_INSTALLERS[verbs[0]], *packages[:1]]
     if len(words) != 1:
         return words
     where, colon, package = words[0].partition(":")
@@ -322,7 +325,7 @@ def _as_launch(words: list[str], index: str) -> list[str]:
         return ["npx", words[0]]
     if "==" in words[0] and _PACKAGE.fullmatch(words[0]):
         return ["uvx", words[0]]
-    if _PACKAGE.fullmatch(words[0]) and words[0] not in _LAUNCHERS:
+    if _PACKAGE.fullmatch(words[0]) and words[0] not in PROGRAMS:
         if index in _INDEXES:
             return [_INDEXES[index], words[0]]
         raise WhichIndexError(_("Is this a package of PyPI or of npm?"))

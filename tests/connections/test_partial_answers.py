@@ -5,6 +5,7 @@ import gzip
 import json
 import random
 import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -15,13 +16,11 @@ from catalog.servers.client._readable_json import make_readable, read_line
 from catalog.servers.client.mcp_session import Session, ToolResult, Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import HttpServer
-from catalog.servers.net.address_check import AllowedHosts
 from catalog.trust.tool_list import read_tool
-from tests.connections.http_limits import QUICK
+from tests.connections.http_limits import LOOPBACK, QUICK
 from tests.connections.scripted import TOOL, Message, Reply, ScriptedServer, result, scripted_server
 from tests.examples import EXAMPLES
 
-LOOPBACK = AllowedHosts.of([("127.0.0.1", None)])
 SERVER = IntegrationDescriptor(slug="shop", kind="mcp", title="Shop")
 # Everything that a value may be instead of what the protocol has in its place.
 ODD: tuple[Any, ...] = (None, True, False, 0, -1, 1.5, "", "text", [], [1], {}, {"a": None})
@@ -183,10 +182,105 @@ def test_unknown_block_is_told_as_it_is_beside_the_others(block: dict[str, Any])
         ({"type": "text", "text": 7}, "7"),
         ({"type": "text", "text": {"a": "ß"}}, '{"a":"ß"}'),
         ({"type": "resource", "resource": {"text": "no address"}}, "no address"),
+        ({"type": "resource", "uri": "file:///a", "text": "beside"}, "beside"),
+        ({"type": "resource", "resource": {"uri": "a", "text": {"a": 1}}}, '{"a":1}'),
+        ({"type": "text", "content": "other key"}, "other key"),
+        ({"type": "markdown", "text": "# Other type"}, "# Other type"),
+        ({"type": "text", "text": None}, ""),
+        ([{"type": "text", "text": "in a list"}], "in a list"),
+        (7, "7"),
     ],
 )
 def test_text_of_a_block_is_read_however_it_is_written(block: Any, text: str) -> None:
     assert texts(call({"content": [block]})) == [text]
+
+
+PICTURES = {
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/jpeg": b"\xff\xd8\xff\xe0",
+    "image/gif": b"GIF89a",
+    "image/webp": b"RIFF\x00\x00\x00\x00WEBP",
+}
+# How servers write the bytes of a picture, which must reach a model in the one form.
+WRITTEN: dict[str, Callable[[str], dict[str, Any]]] = {
+    "without its type": lambda data: {"type": "image", "data": data},
+    "of another type": lambda data: {"type": "image", "data": data, "mimeType": "image/tiff"},
+    "in lines": lambda data: {"type": "image", "data": f"{data[:4]}\r\n{data[4:]}\n"},
+    "without its end": lambda data: {"type": "image", "data": data.rstrip("=")},
+    "in a source": lambda data: {"type": "image", "source": {"type": "base64", "data": data}},
+    "in an address": lambda data: {
+        "type": "image_url",
+        "image_url": {"url": f"data:image/png;base64,{data}"},
+    },
+    "as numbers": lambda data: {"type": "image", "data": list(b64decode(data))},
+    "as a buffer": lambda data: {
+        "type": "image",
+        "data": {"type": "Buffer", "data": list(b64decode(data))},
+    },
+}
+
+
+@pytest.mark.parametrize("form", WRITTEN.values(), ids=WRITTEN)
+@pytest.mark.parametrize("mime", PICTURES)
+def test_picture_has_the_type_of_its_bytes_and_plain_base64(
+    form: Callable[[str], dict[str, Any]], mime: str
+) -> None:
+    data = b64encode(PICTURES[mime] + b"more of it").decode()
+
+    assert call({"content": [form(data)]}).content == [
+        {"type": "image", "data": data, "mimeType": mime}
+    ]
+
+
+def test_picture_that_is_no_base64_is_told() -> None:
+    block = {"type": "image", "data": "no picture!", "mimeType": "image/png"}
+
+    [text] = texts(call({"content": [block]}))
+
+    assert "not base64" in text
+
+
+@pytest.mark.parametrize("fields", [{"is_error": True}, {"error": "No such city"}])
+def test_error_under_another_name_is_one(fields: Message) -> None:
+    assert call(fields).is_error
+    assert not call({"content": [], **dict.fromkeys(fields)}).is_error
+
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        {"draft": {"inputSchema": SCHEMA}},
+        [{"name": "draft", "input_schema": SCHEMA}],
+        [{"name": "draft", "parameters": SCHEMA}],
+        [{"type": "function", "function": {"name": "draft", "parameters": SCHEMA}}],
+    ],
+)
+def test_tools_in_the_form_of_a_models_api_keep_their_arguments(tools: Any) -> None:
+    with scripted_server() as server:
+        server.tools = tools
+        listed: Tools = ask(server, lambda session: session.tools())
+
+    [tool] = listed.tools
+    assert (tool["name"], tool["inputSchema"]) == ("draft", SCHEMA)
+
+
+@pytest.mark.parametrize("cursor", [1, 0, "2"])
+def test_lists_go_on_at_numbers_and_end_at_nothing(cursor: Any) -> None:
+    def script(server: ScriptedServer, message: Message) -> Reply | None:
+        if message["method"] != "tools/list":
+            return None
+        is_first = "cursor" not in (message.get("params") or {})
+        tool = {**TOOL, "name": "first" if is_first else "last"}
+        return result(message, {"tools": [tool], "nextCursor": cursor if is_first else ""})
+
+    with scripted_server(script) as server:
+        listed: Tools = ask(server, lambda session: session.tools())
+
+    assert [tool["name"] for tool in listed.tools] == ["first", "last"]
+    assert not listed.left_out
 
 
 def test_picture_in_an_address_and_a_nameless_link_are_read() -> None:
@@ -238,6 +332,11 @@ OPENINGS: tuple[Message, ...] = (
     {"capabilities": {"tools": [], "prompts": [], "logging": None}, "serverInfo": {"name": "a"}},
     {"capabilities": {"tools": True, "experimental": None}, "serverInfo": {}},
     {"capabilities": {"tools": {"listChanged": None}}, "instructions": {"a": 1}, "_meta": None},
+    {"serverInfo": {"name": "a", "version": 2, "title": None, "icons": "none"}},
+    {"protocolVersion": 20250618},
+    {"protocolVersion": "DRAFT-2025-v3"},
+    {"protocolVersion": "1.0"},
+    {"protocolVersion": None},
 )
 
 
@@ -276,6 +375,9 @@ ANSWERS: dict[str, Answers] = {
     "JSON told to be events": lambda body, message: Reply(body=body, kind=STREAM),
     "accepted, with the answer": lambda body, message: Reply(202, body),
     "list of one": lambda body, message: Reply(body=b"[" + body + b"]"),
+    "a line each": lambda body, message: Reply(
+        body=b'{"jsonrpc": "2.0", "method": "notifications/x"}\n' + body + b"\n"
+    ),
     "id as a text": lambda body, message: changed(body, id=str(message["id"])),
     "id as a fraction": lambda body, message: changed(body, id=float(message["id"])),
     "no id": lambda body, message: changed(body, id=None),
@@ -325,6 +427,12 @@ def test_answer_is_read_in_every_form_of_it(form: Answers) -> None:
         (Reply(400, b'{"error": "missing field x"}'), 'HTTP 400. {"error": "missing field x"}'),
         (Reply(413, b"<html><h1>Too large</h1></html>", "text/html"), "HTTP 413. Too large"),
         (Reply(422, b""), "HTTP 422."),
+        (Reply(200, b""), "Its answer is empty (HTTP 200)."),
+        (Reply(204, b""), "Its answer is empty (HTTP 204)."),
+        (
+            Reply(body=b'{"id": null, "error": {"code": 1, "message": "", "data": "boom"}}'),
+            '{"code":1,"message":"","data":"boom"}',
+        ),
         (Reply(500, b"<p>boom</p>", "text/html"), "HTTP 500. boom"),
         (Reply(body=b'{"jsonrpc": "2.0", "id": null, "error": {"message": "boom"}}'), "boom"),
         (Reply(body=b'{"jsonrpc": "2.0", "id": null, "error": "boom"}'), "boom"),

@@ -387,6 +387,7 @@ FORMS = {
     "no version": "json.dumps({key: answer[key] for key in ('id', 'result')})",
     "list of one": "json.dumps([answer])",
     "logs around": '\'starting\\n{"level": "error", "error": "no"}\\n\' + json.dumps(answer)',
+    "several lines": "json.dumps(answer, indent=2)",
     "mark before": "'\\ufeff' + json.dumps(answer)",
 }
 

@@ -107,7 +107,7 @@ ELSEWHERE = (
         "tests/docs/test_first_steps.py::test_first_steps_are_those_of_the_readme",
     ),
     Elsewhere(
-        r"(\.venv/bin/)?python -m (pytest .*|lab\.\S* .*|tests\.cpu_times)",
+        r"(\.venv/bin/)?python -m (pytest .*|lab\.\S* .*)",
         "it runs tests, or measures with sets that are not part of Pegboard",
         f"{_HERE}::test_programs_that_are_named",
     ),

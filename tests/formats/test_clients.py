@@ -13,13 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.formats.descriptors import IntegrationDescriptor
-from catalog.formats.package_names import parse_package
-from discovery.mcp.connect._client_setups import CLIENTS, AssistantClient, ClientAddress
+from catalog.formats.package_names import NotAPackageError, parse_package
+from discovery.mcp.connect import CLIENTS, AssistantClient, ClientAddress
 from marketplace.additions.recognition import NotRecognisedError, recognise
 from tests.examples import EXAMPLES_OF_TEXTS
 
 Servers = dict[str, dict[str, Any]]
 ADDRESS = "https://pegboard.example/mcp"
+KEY = "x1y2z3w4"
 
 
 @pytest.mark.parametrize("by_key", [True, False])
@@ -445,6 +446,12 @@ AROUND = {
     "installer": "npx add-mcp '{}' --name it --client cursor",
     "typeset": "claude mcp add it \u2014scope user \u2013e MODE=fast -- {}",
     "goose": "goose session --with-extension '{}'",
+    "goose with a variable": "goose session --with-extension 'MODE=fast {}'",
+    "mise": "mise x node@22 -- {}",
+    "nvm": "nvm exec 20 {}",
+    "conda": "conda run -n tools {}",
+    "file of secrets": "npx dotenv -e .env -- {}",
+    "port without a sign": "uvx mcp-proxy --port=8080 {}",
 }
 SAME_LAUNCHERS = {
     "npx": (
@@ -454,6 +461,9 @@ SAME_LAUNCHERS = {
         "yarn dlx {}",
         "npm exec -- {}",
         "npx -q --yes {}",
+        "npm exec --yes {} -- --fast",
+        "deno run -A npm:{}",
+        "npx --node-options=--no-warnings {}",
     ),
     "uvx": (
         "uvx {}",
@@ -461,6 +471,10 @@ SAME_LAUNCHERS = {
         "pipx run {}",
         "uvx --from {0} {0}.exe",
         "uvx -q --refresh {}",
+        "uvx --prerelease allow -p 3.12 {}",
+        "uvx {}==1.*",
+        "uv run --with {0} {0}",
+        "uv run --with {} python -m weather_tool",
     ),
 }
 LAUNCHES = [
@@ -505,6 +519,118 @@ def test_variables_of_a_container_are_passed_on_by_name(
     assert server.command == ("docker", "run", "-i", *passed, f"acme/{name}:1")
     reasons = " ".join(defect.reason for defect in read.left_out)
     assert all(f"has {option}," in reasons for option in ("-d", "-t", "--name", "-p"))
+
+
+OPTIONS_OF_CONTAINERS = st.lists(
+    st.sampled_from(("--gpus all", "--log-driver none", "-a stdin", "--shm-size 1g", "-itd", "-q")),
+    unique=True,
+)
+
+
+@settings(max_examples=EXAMPLES_OF_TEXTS)
+@given(
+    name=NAMES,
+    options=OPTIONS_OF_CONTAINERS,
+    engine=st.sampled_from(("docker run", "docker container run", "nerdctl run", "podman run")),
+)
+def test_image_is_found_behind_options_with_values(
+    name: str, options: list[str], engine: str
+) -> None:
+    [server] = recognise(f"{engine} -i {' '.join(options)} acme/{name}:1 --fast").servers
+
+    assert server.slug == name
+    assert server.command[-2:] == (f"acme/{name}:1", "--fast")
+    assert server.command.count("-i") == 1 + ("-itd" in options)
+
+
+@settings(max_examples=EXAMPLES_OF_TEXTS)
+@given(
+    package=st.sampled_from(("httpx==0.28.1", "mcp<2", "pandas[excel]>=2,<3")),
+    program=st.sampled_from(("", "weather-cli")),
+)
+def test_packages_that_a_launch_adds_are_installed_with_it(package: str, program: str) -> None:
+    start = f"--from weather-tool {program}" if program else "weather-tool"
+
+    [server] = recognise(f'uvx --with "{package}" {start}').servers
+
+    launch = parse_package(server.command)
+    assert launch is not None
+    assert (launch.name, launch.program, launch.companions) == ("weather-tool", program, (package,))
+    assert launch.at("1.0").command()[:3] == ("uvx", "--with", package)
+
+
+NO_SERVERS = {
+    "another manager": ("cargo install {}", "brew install {}", "gem install {}", "nix run x#{}"),
+    "packages of PyPI": ("curl -fsSL https://a.example/{}.sh | bash", "composer require a/{}"),
+    "folder or a program": (
+        *("git clone https://a.example/{}", "pip install -e ./{}", "poetry run {}", "npm start"),
+        *(
+            "npx tsx {}.ts",
+            "fastmcp run {}.py",
+            "uv run --with mcp mcp run {}.py",
+            "/opt/{} --fast",
+        ),
+        *("docker build -t {} .", "docker exec -i {} mcp", "ssh {} mcp", "cargo run --release"),
+    ),
+    "list of its own": ("mcpm install {}", "docker mcp server enable {}", "opencode mcp add {}"),
+    "plugin or skills": (
+        *("/plugin install {}@a", "claude plugin install {}", "npx -y skills add a/{}"),
+        *("gemini extensions install https://a.example/{}", "code --install-extension a.{}"),
+    ),
+    "the file's content": ("docker compose up {}", "claude --mcp-config ./{}.json"),
+}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "command"),
+    [
+        ("packages of PyPI" if sentence == "another manager" else sentence, command)
+        for sentence, commands in NO_SERVERS.items()
+        for command in commands
+    ],
+)
+def test_command_that_starts_no_server_says_what_can_be_added(sentence: str, command: str) -> None:
+    with pytest.raises(NotRecognisedError, match=sentence):
+        recognise(command.format("weather"))
+
+
+@settings(max_examples=EXAMPLES_OF_TEXTS)
+@given(
+    name=NAMES,
+    around=st.sampled_from(("npx -y @smithery/cli@latest", "npx @smithery/cli", "smithery")),
+    verb=st.sampled_from(("install", "run", "mcp add")),
+)
+def test_installation_from_a_list_is_the_launch_that_it_writes(
+    name: str, around: str, verb: str
+) -> None:
+    text = f"{around} {verb} @acme/{name} --client claude --key {KEY}{KEY} --profile it"
+
+    read = recognise(text)
+
+    [server] = read.servers
+    assert server.slug == name
+    launch = f"npx -y @smithery/cli run @acme/{name} --key ${{KEY}} --profile it"
+    assert " ".join(server.command) == launch
+    assert server.required_secrets == ("KEY",)
+    assert KEY not in str(read)
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        "git+https://a.example/weather",
+        "github:acme/weather",
+        "acme/weather",
+        "./weather",
+        "./w.whl",
+    ],
+)
+def test_package_from_elsewhere_says_that_indexes_count(package: str) -> None:
+    for launcher in ("uvx", "npx -y"):
+        [server] = recognise(f"{launcher} {package}").servers
+
+        with pytest.raises(NotAPackageError, match="no package of PyPI or npm"):
+            parse_package(server.command)
 
 
 WRITTEN = (
@@ -553,9 +679,10 @@ def test_page_or_name_of_a_package_is_its_launch(text: str, command: str) -> Non
 
 
 TIME = "{command: uvx, args: [mcp-server-time]}"
+CMD = "{cmd: uvx, args: [mcp-server-time]}"
+PLAIN = '{"command": "uvx", "args": ["mcp-server-time"]}'
 ABOUT = '"name": "it", "description": "About it."'
 ONE = '"clock": {"command": "uvx", "args": ["mcp-server-time"]}'
-KEY = "x1y2z3w4"
 MORE = f'"mcpServers": {{{ONE}}}'
 SPELLINGS = {
     "elisions": f'{{"other": {{ ... }}, "mcpServers": {{{ONE}, ...}}, ...more fields...}}',
@@ -570,6 +697,25 @@ SPELLINGS = {
     "as words": '{"mcpServers": {"clock": ["uvx", "mcp-server-time"]}}',
     "one line": f"clock: {TIME}",
     "twice the same": f'{{"a": 1, "a": 1, {MORE}}}',
+    "inline table": 'mcp_servers = {clock = {command = "uvx", args = ["mcp-server-time"]}}',
+    "dotted keys": 'mcp_servers.clock.command = "uvx"\n'
+    'mcp_servers.clock.args = ["mcp-server-time"]',
+    "recipe": f'{{"title": "T", {ABOUT}, "extensions": [{{"name": "clock", {PLAIN[1:]}]}}',
+    "resource": f"apiVersion: v1\nkind: MCPServer\nmetadata: {{name: clock}}\nspec: {CMD}",
+    "two resources": f"kind: A\n---\napiVersion: v1\nkind: MCPServer\nmetadata: {{name: clock}}\n"
+    f"spec: {{deployment: {CMD}}}",
+    "targets": f"binds:\n- listeners:\n  - routes: [{{backends: [{{mcp: {{targets: "
+    f"[{{name: clock, stdio: {CMD}}}]}}}}]}}]",
+    "node": json.dumps(
+        {
+            "nodes": [
+                {
+                    "name": "clock",
+                    "data": {"name": "customMCP", "inputs": {"mcpServerConfig": PLAIN}},
+                }
+            ]
+        }
+    ),
     "switches": f"interface:\n  mcpServers: {{use: true}}\nmcpServers:\n  clock: {TIME}",
 }
 
@@ -773,6 +919,122 @@ def test_arguments_may_be_one_text(arguments: Any) -> None:
     [server] = recognise(config).servers
 
     assert server.command == ("npx", "-y", "@acme/weather", "--fast")
+
+
+@settings(max_examples=EXAMPLES_OF_TEXTS)
+@given(
+    name=NAMES,
+    as_list=st.booleans(),
+    others=st.lists(st.sampled_from(("db", "cache", "web")), unique=True),
+)
+def test_services_of_a_compose_file_are_containers(
+    name: str, as_list: bool, others: list[str]
+) -> None:
+    variables: Any = {"API_TOKEN": "${API_TOKEN}", "MODE": "fast"}
+    service = {
+        "image": f"ghcr.io/acme/{name}-mcp:1",
+        "environment": [f"{key}={value}" for key, value in variables.items()]
+        if as_list
+        else variables,
+        "command": ["--fast"],
+        "ports": ["80:80"],
+    }
+    services = {name: service, "own": {"build": "./mcp"}} | {
+        other: {"image": other} for other in others
+    }
+
+    read = recognise(yaml.safe_dump({"services": services}))
+
+    [server] = read.servers
+    command = f"docker run -i --rm -e API_TOKEN -e MODE ghcr.io/acme/{name}-mcp:1 --fast"
+    assert (server.slug, " ".join(server.command)) == (name, command)
+    assert server.required_secrets == ("API_TOKEN",)
+    told = {defect.field: defect.reason for defect in read.left_out}
+    assert told.keys() == {f"services.{other}" for other in (*others, "own")} | {
+        f"services.{name}.ports"
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"source": {"path": "server.py", "entrypoint": "mcp"}}', "file of another machine"),
+        ("services:\n  mcp:\n    build: .", "add its image"),
+    ],
+)
+def test_deployment_of_a_folder_says_what_can_be_added(text: str, reason: str) -> None:
+    with pytest.raises(NotRecognisedError, match=reason):
+        recognise(text)
+
+
+@pytest.mark.parametrize(
+    ("fields", "address", "transport"),
+    [
+        ({"mcp": {"host": f"{ADDRESS}"}}, ADDRESS, "http"),
+        ({"sse": {"host": "a.example", "port": 443, "path": "/x"}}, "https://a.example/x", "sse"),
+        ({"mcp": {"host": "a.example", "port": 80}}, "http://a.example/", "http"),
+    ],
+)
+def test_target_of_a_gateway_is_an_address(
+    fields: dict[str, Any], address: str, transport: str
+) -> None:
+    api = {"name": "api", "openapi": {"host": "a.example"}}
+
+    read = recognise(json.dumps({"targets": [{"name": "web", **fields}, api]}))
+
+    [server] = read.servers
+    assert (server.endpoint, server.transport) == (address, transport)
+    assert "OpenAPI document" in str(read.left_out)
+
+
+@pytest.mark.parametrize("key", ["endpointUrl", "sseEndpoint"])
+@pytest.mark.parametrize("way", ["none", "bearerAuth", "headerAuth"])
+def test_node_of_a_workflow_is_an_address_with_its_sign_in(key: str, way: str) -> None:
+    parameters = {key: ADDRESS, "authentication": way}
+    node = {"name": "Web", "type": "x.mcpClientTool", "parameters": parameters}
+
+    [server] = recognise(json.dumps({"nodes": [{"name": "Start"}, node]})).servers
+
+    assert (server.slug, server.endpoint) == ("web", ADDRESS)
+    assert server.transport == ("sse" if key == "sseEndpoint" else "http")
+    assert bool(server.required_secrets) == (way != "none")
+
+
+@settings(max_examples=EXAMPLES_OF_TEXTS)
+@given(
+    folder=st.lists(st.sampled_from(("Program Files", "nodejs", "new", "tools")), min_size=1),
+    is_escaped=st.booleans(),
+)
+def test_path_of_windows_keeps_its_folders(folder: list[str], is_escaped: bool) -> None:
+    path = "\\".join(("C:", *folder, "weather.exe"))
+    written = path.replace("\\", "\\\\") if is_escaped else path
+
+    [server] = recognise(f'{{"mcpServers": {{"it": {{"command": "{written}"}}}}}}').servers
+
+    assert server.command == (path,)
+
+
+@pytest.mark.parametrize("value", ["process.env.API", "COPILOT_MCP_API", "$COPILOT_MCP_API"])
+def test_value_that_names_a_variable_is_no_setting(value: str) -> None:
+    config = {"mcpServers": {"it": {"command": "npx", "args": ["x"], "env": {"MODE": value}}}}
+
+    [server] = recognise(json.dumps(config)).servers
+
+    assert server.required_secrets == ("MODE",)
+
+
+def test_choices_may_have_labels() -> None:
+    region = {
+        "id": "region",
+        "type": "pickString",
+        "options": ["eu", {"label": "U", "value": "us"}],
+    }
+    server = {"command": "npx", "args": ["x", "${input:region}"]}
+
+    read = recognise(json.dumps({"inputs": [region], "servers": {"it": server}})).servers[0]
+
+    [variable] = read.source_ref["variables"]
+    assert variable["choices"] == ["eu", "us"]
 
 
 def test_server_that_is_an_api_is_told_beside_others() -> None:

@@ -47,6 +47,7 @@ def owner(loaded: Loaded, slug: str) -> IntegrationDescriptor:
         ("plugins/plugin.json", 1, 0, 0),
         ("toolhive", 1, 2, 0),
         ("obot", 1, 0, 0),
+        ("deployment", 1, 0, 1),
         ("registry/docker.yaml", 2, 0, 0),
         ("catalog", 2, 3, 2),
         ("openapi/library.yaml", 1, 3, 1),
@@ -77,7 +78,7 @@ def test_each_file_of_the_package_is_a_format_and_no_two_want_the_same_sample() 
 def test_folder_gives_what_its_files_give() -> None:
     loaded = load_path(SAMPLES)
 
-    assert len(loaded.integrations) == 28
+    assert len(loaded.integrations) == 29
     assert len(loaded.capabilities) == 19
     assert all(defect.file and defect.field and defect.reason for defect in loaded.defects)
 

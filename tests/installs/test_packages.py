@@ -4,6 +4,7 @@ The index is a folder, from which real pip fills real environments.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from threading import BoundedSemaphore
@@ -16,7 +17,6 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from acl.rights.caller_lookup import Caller
-from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.package_names import parse_package
 from catalog.models import Capability, Integration
@@ -28,7 +28,6 @@ from catalog.servers.connections.params import build_server
 from catalog.servers.connections.server_requests import call_tool, close_connection
 from catalog.servers.secrets.store import forget_secret, set_secret
 from marketplace.installs import package_step
-from marketplace.installs._progress import build_progress
 from marketplace.installs.integration_management import (
     pending_update,
     repair,
@@ -41,6 +40,7 @@ from marketplace.installs.packages.client import client_environment
 from marketplace.installs.packages.folders import Place
 from marketplace.installs.packages.pypi import find_definers, find_required_pythons
 from marketplace.installs.packages.suggested_bounds import suggest_bounds
+from marketplace.installs.progress_pages import build_progress
 from marketplace.installs.requests import (
     NotPermittedError,
     approve_install,
@@ -49,12 +49,12 @@ from marketplace.installs.requests import (
     start_install,
     to_confirm,
 )
-from marketplace.installs.tasks import clean_up
-from marketplace.installs.worker import install
+from marketplace.installs.worker import clean_up, install
 from marketplace.models import Installation, Listing
 from tests.connection_loops import own_connections
 from tests.connections.evil_server import QUICK, text_of
 from tests.factories import GroupFactory, UserFactory
+from tests.installs.installs import worked
 from tests.installs.wheels import (
     add_library,
     add_server,
@@ -87,15 +87,6 @@ def tiny(whole: str = "tiny-server==1.0.0", **more: Any) -> IntegrationDescripto
 
 def begin(by: User, descriptor: IntegrationDescriptor) -> Installation:
     return start_install(by=by, descriptor=descriptor, confirmed=to_confirm(descriptor).digest)
-
-
-def worked(installation: Installation) -> Installation:
-    """Run all pending work."""
-    install(installation.pk)
-    embed_pending()
-    install(installation.pk)
-    installation.refresh_from_db()
-    return installation
 
 
 def folders(settings: Settings) -> list[str]:
@@ -347,6 +338,21 @@ def test_without_a_version_it_is_looked_up_and_then_confirmed(
     assert installation.state == State.READY, installation.message
 
 
+def test_packages_that_the_command_adds_are_installed_within_their_bounds(
+    alice: User, index: Path
+) -> None:
+    add_library(index, "1.0")
+    add_library(index, "2.0")
+    add_server(index, "1.0.0", HELLO)
+    command = ("uvx", "--with", "tiny-sdk<2", "tiny-server==1.0.0")
+    descriptor = replace(tiny(), command=command)
+
+    installation = worked(begin(alice, descriptor))
+
+    assert installation.state == State.READY, installation.message
+    assert installation.command == command
+
+
 def test_what_cannot_be_fetched_is_told_and_leaves_nothing(
     alice: User, index: Path, settings: Settings
 ) -> None:
@@ -586,7 +592,8 @@ def test_package_for_a_newer_python_is_told_so_wherever_the_want_is(
     "command",
     [
         "uvx mcp-server-time==2026.1.2 --zone UTC", "uvx --from a[all]==1.0 b -c x",
-        "uvx --python 3.12 a==1", "npx -y @scope/server@1.2.3 stdio",
+        "uvx --python 3.12 a==1", "uvx --with mcp>=1,<2 --with b[c]==1 a==1",
+        "npx -y @scope/server@1.2.3 stdio",
         "npx -y --package @a/b@1.0.0-rc.1 b", "uvx no-version", "npx -y no-version",
     ],
 )  # fmt: skip

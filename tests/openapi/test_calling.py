@@ -18,7 +18,8 @@ from catalog.servers.client.mcp_session import Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ApiServer
 from catalog.servers.net.address_check import AllowedHosts
-from tests.openapi.calls import LOOPBACK, SECRETS
+from tests.connections.http_limits import LOOPBACK
+from tests.openapi.calls import SECRETS
 from tests.openapi.calls import call_operation as call
 from tests.openapi.documents import library, new_library, old_library
 from tests.openapi.mock import Answer, Asked, MockApi, mock_api
@@ -84,6 +85,22 @@ def test_slash_stays_part_of_its_argument(api: MockApi) -> None:
     call(api, "get_book", {"id": "../admin?x=1#y"})
 
     assert asked(api).path == "/books/..%2Fadmin%3Fx%3D1%23y"
+
+
+@pytest.mark.parametrize(
+    ("value", "path"), [("a/b c", "/v1/a/b%20c"), ("/a", "/v1/a"), ("a?b#c:d", "/v1/a%3Fb%23c%3Ad")]
+)
+def test_reserved_gap_keeps_slashes_alone(value: str, path: str) -> None:
+    name = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
+    operation = {"operationId": "read", "parameters": [name], "responses": {}}
+    with mock_api(
+        library(servers=[{"url": "/"}], paths={"/v1/{+name}": {"get": operation}})
+    ) as api:
+        call(api, "read", {"name": value})
+        with pytest.raises(ServerProblemError):
+            call(api, "read", {"name": "a/../../admin"})
+
+        assert [request.path for request in api.asked] == [path]
 
 
 def test_header_cannot_begin_another_one(api: MockApi) -> None:

@@ -224,14 +224,63 @@ def test_operation_of_another_server_is_left_out() -> None:
     assert "get_book" not in [one.name for one in api.operations]
 
 
-def test_sign_in_that_cannot_be_sent_leaves_its_operations_out() -> None:
+@pytest.mark.parametrize("scheme", [{"type": "mutualTLS"}, {"type": "http", "scheme": "digest"}])
+def test_sign_in_that_cannot_be_sent_leaves_its_operations_out(scheme: dict[str, str]) -> None:
     document = library()
-    document["components"]["securitySchemes"]["key"] = {"type": "mutualTLS"}
+    document["components"]["securitySchemes"]["key"] = scheme
 
     api = read_api(document, file="api.json")
 
     assert [one.name for one in api.operations] == ["opening_hours_get"]
-    assert {one.reason for one in api.defects} == {"needs a sign-in that Pegboard cannot send"}
+    reason = "needs a sign-in that Pegboard cannot send: key"
+    assert {defect.reason for defect in api.defects} == {reason}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "secrets"),
+    [
+        ({"type": "apikey", "name": "X-Key", "in": "header"}, ("KEY",)),
+        ({"type": "apiKey", "name": "X-Key"}, ("KEY",)),
+        ({"type": "Bearer"}, ("KEY_TOKEN",)),
+        ({"type": "http", "scheme": " Basic "}, ("KEY_USERNAME", "KEY_PASSWORD")),
+    ],
+)
+@pytest.mark.parametrize("security", [[{"key": []}], {"key": []}, ["key"]])
+def test_sign_in_is_read_however_a_document_writes_it(
+    scheme: dict[str, str], secrets: tuple[str, ...], security: Any
+) -> None:
+    document = library(security=security)
+    document["components"]["securitySchemes"] = {"key": scheme}
+
+    assert read_api(document, file="api.json").integration.required_secrets == secrets
+
+
+@pytest.mark.parametrize(
+    ("server", "address"),
+    [
+        ({"url": "https://{r}.a.example", "variables": {"r": {"enum": ["eu", "us"]}}}, "eu.a"),
+        ("https://b.example/v1/", "b"),
+        ({"url": "c.example/v1"}, "c"),
+        ({"url": "https://d.example/v1?version=2"}, "d"),
+    ],
+)
+def test_address_is_read_however_a_server_writes_it(server: Any, address: str) -> None:
+    read = read_api(library(servers=[server]), file="api.json")
+
+    assert read.integration.endpoint.startswith(f"https://{address}.example")
+    assert "?" not in read.integration.endpoint
+    assert "{" not in read.integration.endpoint
+
+
+@pytest.mark.parametrize("version", ["3", "v3.0.1", 3.1])
+def test_version_and_paths_may_be_written_otherwise(version: Any) -> None:
+    operation = {"parameters": [{"name": "a"}, {"in": "query"}], "responses": {}}
+    document = library(openapi=version, paths={"books": {"GET": operation}, "x-note": {}})
+
+    [tool] = read_api(document, file="api.json").tools()
+
+    assert list(tool["inputSchema"]["properties"]) == ["a"]
+    assert tool["annotations"]["http"]["path"] == "/books"
 
 
 @pytest.mark.parametrize(

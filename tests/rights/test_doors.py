@@ -48,7 +48,7 @@ from catalog.registration.register import register
 from catalog.servers.connections._policy import Policy
 from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.oauth import tokens
-from catalog.servers.oauth._client_registration import TOKEN, store_value
+from catalog.servers.oauth._authorization_server import TOKEN, store_value
 from catalog.servers.secrets.sealed_values import seal
 from discovery.models import AdvicePolicy, Call, ExampleRun, ModelRequest
 from marketplace.models import (
@@ -83,11 +83,11 @@ SAMPLE_OF = {
     "docker_catalog": "docker",
     "toolhive": "toolhive",
     "obot": "obot",
+    "deployment": "deployment",
     "server_json": "registry/server.json",
     "openapi": "openapi/library.yaml",
     "tools_list": "tools/tools-list.json",
     "extension": "lists/extensions.json",
-    "channel": "lists/channels.json",
     "mcp_json": "clients/desktop.json",
     "plugins": "plugins/marketplace.json",
     "tool": "tools/functions.json",

@@ -18,6 +18,7 @@ from acl.platform.open_registry import modules_of
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.files import MB, Limits, RefusedError, parse_json, parse_yaml, resolve_types
 from catalog.formats.icon_choice import icon_address
+from catalog.formats.launches import with_scheme
 from catalog.formats.openapi._swagger import convert_swagger
 
 # Documents of large services have ten megabytes and a million YAML elements.
@@ -94,8 +95,10 @@ class OpenApiDocument:
     def parameter(self, value: Any) -> JSONObject:
         """Return a parameter; a `querystring` of version 3.2 is spread over the query."""
         parameter = _mapping(self.resolve(value))
+        if parameter and "in" not in parameter:
+            parameter = {**parameter, "in": "query"}
         if parameter.get("in") != "querystring":
-            return parameter
+            return parameter if isinstance(parameter.get("name"), str) else {}
         media = next(iter(_mapping(parameter.get("content")).values()), None)
         about: JSONObject = {
             key: parameter[key] for key in ("description", "required") if key in parameter
@@ -134,12 +137,17 @@ class OpenApiDocument:
     def address_of(self, servers: Any, came_from: str = "") -> str:
         """Return the address of the first of some servers."""
         first = servers[0] if isinstance(servers, list) and servers else None
-        server = _mapping(first)
+        server = _mapping(first) or {"url": first}
         url = _text(server.get("url"))
         for name, variable in _mapping(server.get("variables")).items():
-            url = url.replace(f"{{{name}}}", _text(_mapping(variable).get("default")))
+            about = _mapping(variable)
+            choices = about.get("enum") if isinstance(about.get("enum"), list) else ()
+            value = _text(about.get("default")) or next(map(_text, choices or ()), "")
+            url = url.replace(f"{{{name}}}", value or f"{{{name}}}")
         if "{" in url:
-            return ""  # a variable without a default
+            return ""  # a variable without a value
+        # What a query says would be said of every operation, and its path comes before it.
+        url = (with_scheme(url) or url).partition("?")[0]
         try:
             return _completed(url, came_from).rstrip("/")
         except ValueError:  # an address such as http://[
@@ -372,13 +380,13 @@ def _convertible(value: JSONObject) -> ModuleType | None:
 
 
 def _dialect(value: JSONObject) -> str:
-    version = str(value.get("openapi") or value.get("swagger") or "")
+    version = str(value.get("openapi") or value.get("swagger") or "").lower().lstrip("v")
     versions = (("2.0", "2"), ("3.0", "3.0"), ("3.1", "3.1"), ("3.2", "3.2"))
     is_old = "swagger" in value
     for dialect, start in versions:
         if version.startswith(start) and is_old == (dialect == "2.0"):
             return dialect
-    return ""
+    return "3.0" if version == "3" and not is_old else ""
 
 
 def _completed(url: str, came_from: str) -> str:

@@ -95,9 +95,12 @@ def read_operations(document: OpenApiDocument, *, address: str) -> ReadOperation
             if operation_security or (operation_security is None and shared):
                 wanted_schemes = shared if operation_security is None else operation_security
                 reader.note_undeclared(wanted_schemes or [], declared)
+                unsendable = sorted(
+                    {name for names in wanted_schemes or [] for name in names} - schemes.keys()
+                )
                 reader.refuse_unless(
                     bool(security) or not reader.needs_declared,
-                    "needs a sign-in that Pegboard cannot send",
+                    f"needs a sign-in that Pegboard cannot send: {', '.join(unsendable)[:100]}",
                 )
             if not security and not reader.needs_declared and UNDECLARED in schemes:
                 security = [[UNDECLARED], []]
@@ -122,10 +125,13 @@ def _walk(
     count = 0
     for path, item in document.value["paths"].items():
         plain = document.resolve(item)
-        if not isinstance(plain, dict) or not str(path).startswith("/"):
+        if not isinstance(plain, dict) or str(path).lower().startswith("x-"):
             continue
+        path = f"/{str(path).lstrip('/')}"
+        # Keys are methods in any case.
         more = plain.get("additionalOperations")  # of version 3.2
-        methods = {**{method: plain.get(method) for method in METHODS}, **_mapping(more)}
+        by_name = {str(key).lower(): value for key, value in plain.items()}
+        methods = {**{method: by_name.get(method) for method in METHODS}, **_mapping(more)}
         for method, operation in methods.items():
             raw = document.resolve(operation)
             if not isinstance(raw, dict) or method.lower() in ("options", "trace", "connect"):
@@ -135,7 +141,7 @@ def _walk(
                 reason = f"has more than {MOST_OPERATIONS:,} operations; the rest is left out"
                 result.defects.append(("paths", reason))
                 return
-            yield str(path), method, plain, raw
+            yield path, method, plain, raw
 
 
 class _OperationReader:
@@ -146,6 +152,8 @@ class _OperationReader:
     ) -> None:
         self._document = document
         self._path, self._method = _GAP.sub(r"{\1}", path), method
+        # In `{+name}` a slash is one (RFC 6570).
+        self._with_slashes = set(re.findall(r"\{\+([\w.-]{1,100})\}", path))
         self._item, self._raw = item, raw
         self._schemas = SchemaReader(document)
         self._properties: dict[str, JSONObject] = {}
@@ -280,6 +288,8 @@ class _OperationReader:
         if place == "query" and is_spread(sent) and isinstance(schema.get("properties"), dict):
             fields = schema["properties"]
             sent["fields"] = [field for field in fields if ("query", field) not in self._reserved]
+        if place == "path" and name in self._with_slashes:
+            sent["slashes"] = True
         self._sent.append(sent)
 
     def _why_not_sent(self, place: str, name: str) -> str:

@@ -228,7 +228,9 @@ def _path_part(parameter: JSONObject, value: Any) -> str:
     else:
         parts = [_scalar(item) for item in value] if isinstance(value, list) else [_scalar(value)]
     plain = ",".join(parts)
-    if not plain or plain in (".", ".."):
+    has_slashes = parameter.get("slashes") is True
+    steps = plain.split("/") if has_slashes else [plain]
+    if not plain or not {".", ".."}.isdisjoint(steps):
         raise ArgumentRefusedError(argument, "It cannot be empty, or lead to another address.")
     quoted = [
         quote(part, safe="=" if explode and isinstance(value, dict) else "") for part in parts
@@ -241,6 +243,8 @@ def _path_part(parameter: JSONObject, value: Any) -> str:
             is_object = isinstance(value, dict)
             return "".join(f";{part}" if is_object else f";{name}={part}" for part in quoted)
         return f";{name}={','.join(quoted)}"
+    if has_slashes:
+        return quote(plain.lstrip("/"), safe="/")
     return quote(plain, safe="=" if explode and isinstance(value, dict) else "")
 
 

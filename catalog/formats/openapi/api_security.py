@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from catalog.formats.descriptors import JSONObject
+from catalog.formats.entry import plain_key
 from catalog.formats.header_names import DeclaredBy, can_be_sent, header_key
 from catalog.formats.openapi._api_schemas import plain_text
 from catalog.formats.openapi.api_credentials import find_credentials
@@ -132,7 +133,9 @@ def read_security(value: Any) -> list[list[str]] | None:
     if not isinstance(value, list):
         return None
     return [
-        sorted(map(str, alternative)) for alternative in value if isinstance(alternative, dict)
+        [alternative] if isinstance(alternative, str) else sorted(map(str, alternative))
+        for alternative in value
+        if isinstance(alternative, (dict, str))
     ][:20]
 
 
@@ -240,15 +243,17 @@ def _build(
 
 def _read_scheme(name: str, scheme: JSONObject) -> JSONObject | None:
     """Return how a scheme is sent, or None for one that Pegboard cannot send."""
-    kind, about = scheme.get("type"), plain_text(scheme.get("description"), 250)
-    if kind == "apiKey":
+    kind, about = plain_key(str(scheme.get("type"))), plain_text(scheme.get("description"), 250)
+    # People write the scheme in the place of the type, too.
+    way = str(scheme.get("scheme")).strip().lower() if kind == "http" else kind
+    if kind == "apikey":
         return _read_key(name, scheme, about)
-    if kind == "http" and str(scheme.get("scheme")).lower() == "basic":
+    if way == "basic":
         secrets = [secret_for(name, "USERNAME"), secret_for(name, "PASSWORD")]
         return {"as": "basic", "secrets": secrets, "about": about}
-    if kind == "http" and str(scheme.get("scheme")).lower() == "bearer":
+    if way == "bearer":
         return {"as": "bearer", "secrets": [secret_for(name, "TOKEN")], "about": about}
-    if kind in ("oauth2", "openIdConnect"):
+    if kind in ("oauth2", "openidconnect"):
         return _read_oauth(name, scheme)
     return None
 
@@ -305,7 +310,7 @@ def read_scopes(value: Any, schemes: Mapping[str, JSONObject]) -> dict[str, list
 
 
 def _read_key(name: str, scheme: JSONObject, about: str) -> JSONObject | None:
-    place, sent_as = scheme.get("in"), str(scheme.get("name") or "")
+    place, sent_as = scheme.get("in", "header"), str(scheme.get("name") or "")
     allowed = {
         "header": can_be_sent(sent_as, DeclaredBy.SIGN_IN),
         "query": _QUERY.fullmatch(sent_as) is not None,

@@ -166,7 +166,7 @@ def _tools(
         return ()
     meta = entry.mapping("meta")
     beside = Document(
-        file=_sibling_tools_file(document.file),
+        file="/".join((*document.file.split("/")[:-1], TOOLS_FILE)),
         value=None,
         limits=document.limits,
         defects=document.defects,
@@ -185,8 +185,3 @@ def _tools(
         category=meta.name("category") if meta else "",
         tags=meta.tags("tags") if meta else (),
     )
-
-
-def _sibling_tools_file(file: str) -> str:
-    folder, slash, _ = file.rpartition("/")
-    return f"{folder}{slash}{TOOLS_FILE}"

@@ -47,13 +47,13 @@ IS_LOOSE = True
 
 # Keys that nothing but servers stand under, and words that others use as well. A key's last part
 # counts: `amp.mcpServers` is `mcpServers`.
-_KEYS = frozenset({"mcpservers", "contextservers", "modelcontextprotocolservers"})
+_KEYS = frozenset({"mcpservers", "contextservers", "modelcontextprotocolservers", "mcps"})
 _COMMON_KEYS = frozenset({"servers", "mcp", "extensions", "gateways", "connections"})
 _AROUND_COMMON = re.compile(r"mcp|entities|tool_?server", re.IGNORECASE)
 _SWITCHES = ("true", "false")
 _DEEPEST = 5
 _ADDRESSES = ("httpUrl", "serverUrl", "url", "uri", "sseUrl", "endpoint", "baseUrl")
-_TYPES = ("type", "transport", "transportType")
+_TYPES = ("type", "transport", "transportType", "protocol")
 _PROGRAMS = ("command", "cmd")
 _VARIABLES = ("env", "envs", "environment")
 _VARIABLE_NAMES = ("envVars", "envKeys")
@@ -73,7 +73,17 @@ _READ = frozenset(
         plain_key,
         (
             *(*_ADDRESSES, *_PROGRAMS, *_VARIABLES, *_VARIABLE_NAMES, *_HEADERS, *_TOKENS),
-            *(*_TYPES, "args", "name", "title", "description", "disabled", "enabled", "isActive"),
+            *(
+                *_TYPES,
+                "args",
+                "name",
+                "title",
+                "description",
+                "disabled",
+                "enabled",
+                "isActive",
+                "active",
+            ),
             *("requestOptions", "requestInit", "bearerTokenEnvVar", "envHttpHeaders", "authType"),
             *("info", "source", "path", "id", "displayName", "bundled", "customUserVars", "slug"),
             *("config", "enable", "specType", "serverLabel", "serverDescription"),
@@ -101,7 +111,7 @@ _BRIDGES = re.compile(
     r"(?:[\w@/.-]*/)?(?:mcp-remote|mcp-proxy|supergateway|mcp-server-bridge)(?:@[\w.-]+)?"
 )
 _SCHEME = re.compile(r"(?:Bearer|Basic|Token) ", re.IGNORECASE)
-_PLAIN_START = re.compile(r"[\w.@-]++\s")
+_PLAIN_START = re.compile(r"(?:[A-Za-z_]\w*+=\S*+\s++)*+[\w.@-]++\s")
 
 
 def recognises(value: Any) -> bool:
@@ -109,7 +119,8 @@ def recognises(value: Any) -> bool:
     if not isinstance(value, dict):
         return isinstance(value, list) and bool(value) and all(map(is_server, value))
     if any(True for _ in _places(value)):
-        return not isinstance(value.get("description"), str) or "plugins" in value
+        is_described = isinstance(value.get("description"), str)
+        return not is_described or not {"plugins", "extensions"}.isdisjoint(value)
     return bool(value) and all(map(is_server, value.values()))
 
 
@@ -195,7 +206,9 @@ def _servers(document: Document) -> Iterator[tuple[str, Any]]:
     places = list(_places(value)) if isinstance(value, dict) else []
     for key, servers in places or [("servers", value)]:
         if isinstance(servers, dict):
-            yield from ((str(name), _written_out(server)) for name, server in servers.items())
+            for name, server in servers.items():
+                entry = _written_out(server)
+                yield str(name) or next(names_of_server(entry), ""), entry
             continue
         for at, server in enumerate(servers):
             if key == "tools" and not _is_hosted(server):
@@ -206,10 +219,11 @@ def _servers(document: Document) -> Iterator[tuple[str, Any]]:
                 and all(map(is_server, server.values()))
             ):
                 yield from ((str(name), inner) for name, inner in server.items())
-            elif isinstance(server, str):
+            elif isinstance(server, str) and _written_out(server) == server:
                 document.report(f"{key}[{at}]", "names a server that is configured elsewhere")
             else:
-                yield next(names_of_server(server), f"{key}[{at}]"), server
+                entry = _written_out(server)
+                yield next(names_of_server(entry), f"{key}[{at}]"), entry
 
 
 def _written_out(server: Any) -> Any:
@@ -233,7 +247,7 @@ def names_of_server(value: Any) -> Iterator[str]:
             if isinstance(text, str) and text.strip():
                 yield text.strip()
     if is_server(value):
-        words = _command_words(value.get("command") or value.get("cmd"))
+        words = command_words(value.get("command") or value.get("cmd"))
         args = value.get("args") if isinstance(value.get("args"), list) else []
         words = tuple(Launch.read((*words, *map(str, args or ()))).words)
         # A bridge is named by what it leads to.
@@ -262,7 +276,7 @@ def _prompts(value: Any) -> dict[str, JSONObject]:
     return prompts
 
 
-def _command_words(command: Any) -> tuple[str, ...]:
+def command_words(command: Any) -> tuple[str, ...]:
     """Return the words of a command that is a list, or one text with its arguments."""
     if isinstance(command, list):
         return tuple(map(str, command))
@@ -351,7 +365,7 @@ class _ServerReader:
         entry = self._entry
         if self._is_api():
             raise RefusedError("is an API: add the address of its OpenAPI document", entry.at)
-        if entry.name("type") in ("builtin", "platform", "frontend", "inline_python"):
+        if entry.name("type") in ("builtin", "platform", "frontend", "inline_python", "inMemory"):
             raise RefusedError("is a part of its client, not a server", entry.at)
         if entry.raw("settings") is not None or entry.raw("extension") is not None:
             raise RefusedError(
@@ -378,10 +392,10 @@ class _ServerReader:
         if self._program is not None:
             source, key = self._program, "path"
         raw = source.raw(key)
-        words = source.texts(key) if isinstance(raw, list) else _command_words(source.text(key))
+        words = source.texts(key) if isinstance(raw, list) else command_words(source.text(key))
         arguments = source.raw("args")
         if isinstance(arguments, str):
-            words = (*words, *_command_words(f"- {arguments}")[1:])
+            words = (*words, *command_words(f"- {arguments}")[1:])
         else:
             words = (*words, *source.texts("args"))
         launch = Launch.read(words)
@@ -426,11 +440,11 @@ class _ServerReader:
         connection = self._connection
         for source in (connection, *self._nested("requestOptions"), *self._nested("requestInit")):
             for key in _HEADERS:
-                self._headers += [Header(*pair) for pair in _pairs(source.raw(key))]
+                self._headers += [Header(*pair) for pair in read_pairs(source.raw(key))]
         for header in [header for header in self._headers if _OF_PERSON.search(header.value)]:
             self._headers.remove(header)
             self._entry.report("headers", "names the person of the client, who is not sent")
-        for name, variable in _pairs(connection.raw("envHttpHeaders")):
+        for name, variable in read_pairs(connection.raw("envHttpHeaders")):
             self._headers.append(Header(name, f"${{{variable}}}"))
         if variable := connection.name("bearerTokenEnvVar"):
             self._headers.append(Header("Authorization", f"Bearer ${{{variable}}}"))
@@ -463,7 +477,7 @@ class _ServerReader:
         sources = (self._connection, self._entry, *([self._program] if self._program else ()))
         for source in sources:
             for key in (*_VARIABLES, *_VARIABLE_NAMES):
-                values |= dict(_pairs(source.raw(key)))
+                values |= dict(read_pairs(source.raw(key)))
         return values
 
     def _read_variables(
@@ -504,7 +518,7 @@ class _ServerReader:
             description=str(self._entry.cleaned(str(prompt.get("description") or ""), "inputs"))[
                 : limits.reason
             ],
-            secret=not is_setting and prompt.get("password", True) is not False,
+            secret=not (is_setting or prompt.get("options") or prompt.get("password") is False),
             default=value,
             choices=prompt.get("options"),
         )
@@ -519,7 +533,10 @@ class _ServerReader:
         entry = self._entry
         nested = entry.raw("config")
         config = entry.mapping("config") if isinstance(nested, dict) else None
-        flags = (entry.raw("enabled", "isActive"), config.raw("enable") if config else None)
+        flags = (
+            entry.raw("enabled", "isActive", "active"),
+            config.raw("enable") if config else None,
+        )
         if entry.raw("disabled") in (True, "true") or not {False, "false"}.isdisjoint(flags):
             entry.report("disabled", "says that it is off: it runs only if it is installed")
         for key, value in (*entry.items(), *(config.items() if config else ())):
@@ -543,7 +560,7 @@ class _ServerReader:
                 entry.report(key, "is no setting of Pegboard, and is left out")
 
 
-def _pairs(value: Any) -> list[tuple[str, str]]:
+def read_pairs(value: Any) -> list[tuple[str, str]]:
     """Return names and values of a map, a list of mappings, `NAME=value` texts, or names."""
     value = resolve_types(value)
     if isinstance(value, dict):

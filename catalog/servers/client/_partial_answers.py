@@ -5,6 +5,8 @@ on its own before the SDK reads the message.
 """
 
 import re
+from base64 import b64decode, b64encode
+from binascii import Error as NotBase64Error
 from functools import cache
 from typing import Any, get_args
 
@@ -16,12 +18,26 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject, ToolDefect
+from catalog.formats.entry import plain_key
 
 _LISTED = "pegboard/listed"  # in the `_meta` of a list: all that the server sent
 _LATEST = "2025-11-25"
+_OF_DRAFTS = "2025-03-26"
+_DATE = re.compile(r"(20\d\d)-?([01]\d)-?([0-3]\d)")
 _LONGEST_NAME, _LONGEST_REASON = 80, 160
 _MOST_DEFECTS = 100
 _DATA_ADDRESS = re.compile(r"data:([\w.+/-]{3,100});base64,")
+# What bytes begin with, by their type.
+_SIGNS = {
+    re.compile(rb"\x89PNG\r\n\x1a\n", re.DOTALL): "image/png",
+    re.compile(rb"\xff\xd8\xff", re.DOTALL): "image/jpeg",
+    re.compile(rb"GIF8[79]a", re.DOTALL): "image/gif",
+    re.compile(rb"RIFF.{4}WEBP", re.DOTALL): "image/webp",
+    re.compile(rb"RIFF.{4}WAVE", re.DOTALL): "audio/wav",
+    re.compile(rb"ID3", re.DOTALL): "audio/mpeg",
+    re.compile(rb"OggS", re.DOTALL): "audio/ogg",
+}
+_URL_SAFE = str.maketrans("-_", "+/")
 _LONGEST_BLOCK = 2_000
 _OBJECT: JSONObject = {"type": "object"}
 _OF_CALLS = frozenset({"tools/call", "tasks/result"})
@@ -161,20 +177,48 @@ def mend_opening(result: JSONObject) -> JSONObject:
     about = about if isinstance(about, dict) else {"name": about}
     texts = {key: value for key, value in about.items() if isinstance(value, str)}
     server_info = about | {"name": texts.get("name", "server"), "version": texts.get("version", "")}
-    return {**opening, "capabilities": capabilities, "serverInfo": server_info}
+    server_info = _without_faults(server_info, types.Implementation, {"name", "version"})
+    # A date in another spelling is that version; of a draft or none, the oldest over HTTP counts.
+    dated = _DATE.sub(r"\1-\2-\3", str(opening.get("protocolVersion")))
+    version = dated if _DATE.fullmatch(dated) else _OF_DRAFTS
+    return {
+        **opening,
+        "protocolVersion": version,
+        "capabilities": capabilities,
+        "serverInfo": server_info,
+    }
 
 
 def _mend_list(result: JSONObject, protocol: str) -> JSONObject:
     # Go writes an empty list as null.
     entries = result["tools"] or [] if "tools" in result else None
+    if isinstance(entries, dict) and all(isinstance(entry, dict) for entry in entries.values()):
+        entries = [{"name": name, **entry} for name, entry in entries.items()]
     if not isinstance(entries, list):
         return result
+    entries = list(map(_in_form_of_mcp, entries))
     sound = [entry for entry in entries if isinstance(entry, dict) and not _faults(entry, protocol)]
     mended = {**result, "tools": sound}
+    if isinstance(cursor := result.get("nextCursor"), int):
+        mended["nextCursor"] = str(cursor)
+    elif not cursor:  # "" and null end the list
+        mended.pop("nextCursor", None)
     if protocol in MODERN_PROTOCOL_VERSIONS:
         mended |= _cache_hints(result)
     mended = _without_faults(mended, _result_type("tools/list", protocol), {"tools"})
     return {**mended, "_meta": {**(mended.get("_meta") or {}), _LISTED: entries}}
+
+
+def _in_form_of_mcp(entry: Any) -> Any:
+    """Return a tool in the form of MCP that is in the form of a model's API."""
+    function = entry.get("function") if isinstance(entry, dict) else None
+    if isinstance(function, dict) and "name" not in entry:
+        entry = function
+    if isinstance(entry, dict) and "inputSchema" not in entry:
+        schema = entry.get("input_schema", entry.get("parameters"))
+        rest = {key: entry[key] for key in entry if key not in ("input_schema", "parameters")}
+        return {**rest, "inputSchema": schema} if isinstance(schema, dict) else entry
+    return entry
 
 
 def _cache_hints(result: JSONObject) -> JSONObject:
@@ -195,6 +239,9 @@ def _mend_result(result: JSONObject, protocol: str) -> JSONObject:
         # Of a result without content, what else it has is the answer.
         text = write_json(rest, ensure_ascii=False) if rest else None
         result = {**result, "content": [text] if text else []}
+    # As Python's SDK names it, and as people say it where there is no content.
+    if "isError" not in result and (result.get("is_error") or result.get("error")):
+        result = {**result, "isError": True}
     blocks = [_mend_block(block, protocol) for block in _blocks(result.get("content"))]
     mended, structured = {**result, "content": blocks}, result.get("structuredContent")
     if protocol in MODERN_PROTOCOL_VERSIONS:
@@ -211,15 +258,23 @@ def _mend_result(result: JSONObject, protocol: str) -> JSONObject:
 def _blocks(content: Any) -> list[Any]:
     if content is None:
         return []
-    return content if isinstance(content, list) else [content]
+    parts = content if isinstance(content, list) else [content]
+    blocks: list[Any] = []
+    for part in parts:
+        is_nested = isinstance(part, list) and any(isinstance(block, dict) for block in part)
+        blocks += part if is_nested else [part]
+    return blocks
 
 
 def _mend_block(block: Any, protocol: str) -> Any:
     """Return the block, or one of text in the place of one that nobody could read."""
-    if isinstance(block, str):
-        return {"type": "text", "text": block}
-    if isinstance(block, dict) and str(block.get("data"))[:5] == "data:":
-        block = _simpler(block.get("type"), block) or block
+    if not isinstance(block, dict):
+        return {"type": "text", "text": _as_text(block)}
+    if block.get("type") in ("image", "audio"):
+        media = _read_media(block["type"], block)
+        if media is None and isinstance(block.get("data"), str) and "mimeType" in block:
+            return _left_out(f'of type "{block["type"]}" whose data is not base64', block)
+        block = {**block, **(media or {})}
     try:
         for adapter in _block_types(protocol):
             adapter.validate_python(block, by_name=False)
@@ -227,7 +282,7 @@ def _mend_block(block: Any, protocol: str) -> Any:
         errors = problem.errors(include_url=False, include_context=False)
     else:
         return block
-    kind = block.get("type") if isinstance(block, dict) else None
+    kind = block.get("type")
     if (simple := _simpler(kind, block)) is not None:
         return simple
     if not isinstance(kind, str):
@@ -249,18 +304,53 @@ def _simpler(kind: Any, block: Any) -> JSONObject | None:
     """Return a block that says the same in the form that MCP has for it, or None."""
     if not isinstance(block, dict):
         return None
-    text, resource = block.get("text"), block.get("resource")
-    if kind in ("text", None) and text is not None:
-        text = text if isinstance(text, str) else write_json(text, ensure_ascii=False)
-        return {"type": "text", "text": text}
-    if kind == "resource" and isinstance(resource, dict) and isinstance(resource.get("text"), str):
-        return {"type": "text", "text": resource["text"]}
-    if kind in ("image", "audio") and (address := _DATA_ADDRESS.match(str(block.get("data")))):
-        data = block["data"][address.end() :]
-        return {"type": kind, "data": data, "mimeType": block.get("mimeType") or address[1]}
+    if kind in ("image", "audio", "image_url"):
+        return _read_media("audio" if kind == "audio" else "image", block)
+    resource = block.get("resource", block if kind == "resource" else None)
+    if isinstance(resource, dict) and (text := resource.get("text")) is not None:
+        return {"type": "text", "text": _as_text(text)}
     if kind == "resource_link" and isinstance(uri := block.get("uri"), str):
         return {"type": kind, "uri": uri, "name": uri}
+    for key in ("text", "content", "value") if kind in ("text", None) else ("text",):
+        if key in block:  # `input_text`, `markdown` and what else models' APIs call one
+            return {"type": "text", "text": _as_text("" if block[key] is None else block[key])}
     return None
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else write_json(value, ensure_ascii=False)
+
+
+def _read_media(kind: str, block: JSONObject) -> JSONObject | None:
+    """Return an image or a sound with its type and plain base64, however the server writes them.
+
+    Providers refuse the whole request where the type is not that of the bytes, or the base64 has
+    line ends.
+    """
+    source = block.get("source", block.get("image_url", block))
+    fields = source if isinstance(source, dict) else {"data": source}
+    data = fields.get("data", fields.get("url"))
+    data = data.get("data") if isinstance(data, dict) else data  # a `Buffer` of Node
+    plain = {plain_key(str(key)): value for key, value in {**block, **fields}.items()}
+    declared = plain.get("mimetype") or plain.get("mediatype")
+    if isinstance(data, list):
+        try:
+            data = b64encode(bytes(data)).decode()
+        except (TypeError, ValueError):
+            return None
+    if not isinstance(data, str):
+        return None
+    if address := _DATA_ADDRESS.match(data):
+        declared, data = declared or address[1], data[address.end() :]
+    data = re.sub(r"\s+", "", data).translate(_URL_SAFE)
+    data += "=" * (-len(data) % 4)
+    try:
+        start = b64decode(data[:64], validate=True)
+    except NotBase64Error:
+        return None
+    signs = (mime for sign, mime in _SIGNS.items() if sign.match(start))
+    mime = next(signs, declared)
+    return {"type": kind, "data": data, "mimeType": mime} if isinstance(mime, str) else None
 
 
 def _left_out(what: str, block: Any) -> JSONObject:

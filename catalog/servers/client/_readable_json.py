@@ -108,6 +108,10 @@ class ReadableTransport(httpx2.AsyncBaseTransport):
             elif start.startswith((b"{", b"[")):
                 plain, status = "application/json", 200
                 body = _Part(mend_message(readable, asking))
+            elif not start and status != 202:  # which the transport names itself
+                error = {"code": _INTERNAL, "message": f"Its answer is empty (HTTP {status})."}
+                plain, status = "application/json", 200
+                body = _Part(mend_message(json.dumps({"error": error}).encode(), asking))
             else:
                 body = _Part(whole)
         elif "json" in plain:
@@ -225,7 +229,7 @@ class _Events(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-_ACCEPTED = frozenset({200, 201, 202, 203})
+_ACCEPTED = frozenset({200, 201, 202, 203, 204})
 _INTERNAL = -32603
 
 
@@ -246,8 +250,13 @@ def mend_message(data: bytes, asking: Mapping[str, Any]) -> bytes:
     """
     try:
         message = json.loads(data)
-    except (ValueError, RecursionError):
+    except RecursionError:
         return data
+    except ValueError:
+        try:  # several messages, a line each
+            message = [json.loads(line) for line in data.splitlines() if line.strip()]
+        except (ValueError, RecursionError):
+            return data
     answers = message if isinstance(message, list) else [message]
     of_request = [part for part in answers if isinstance(part, dict) and "method" not in part]
     if not asking or not of_request:
@@ -259,7 +268,7 @@ def mend_message(data: bytes, asking: Mapping[str, Any]) -> bytes:
     if (problem := answer.get("error")) is not None:
         fields = problem if isinstance(problem, dict) else {"message": problem}
         code, words = fields.get("code"), fields.get("message")
-        words = words if isinstance(words, str) else write_json(words or problem)
+        words = words if words and isinstance(words, str) else write_json(words or problem)
         is_code = type(code) is int
         answer["error"] = {**fields, "code": code if is_code else _INTERNAL, "message": words}
     elif not isinstance(value := answer.get("result"), dict) and "result" in answer:

@@ -61,17 +61,25 @@ async def _read_lines(
     traffic: Traffic,
 ) -> None:
     """Deliver each message until the server ends or exceeds a limit."""
-    rest = bytearray()
+    rest, printed = bytearray(), bytearray()
     try:
         with deliver:
             while True:
                 rest += await process.read()
                 *lines, last = rest.split(b"\n")
                 rest = bytearray(last)
-                if any(len(line) > limits.line_bytes for line in (*lines, rest)):
+                if any(len(line) > limits.line_bytes for line in (*lines, rest, printed)):
                     return traffic.end(Reason.TOO_LARGE)
                 for line in lines:
-                    if not await _deliver(bytes(line), deliver, traffic):
+                    # A message over several lines ends with the brace that it began with.
+                    is_inside = bool(printed) or line.rstrip() == b"{"
+                    if is_inside:
+                        printed += line
+                    if is_inside and line.rstrip() != b"}":
+                        continue
+                    message = bytes(printed or line)
+                    printed.clear()
+                    if not await _deliver(message, deliver, traffic):
                         return None
     except _STREAM_CLOSED:
         traffic.end(None if traffic.over.is_set() else Reason.CRASHED)

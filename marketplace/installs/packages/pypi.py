@@ -163,8 +163,8 @@ def _resolve_whole(
     options: Sequence[str] = (),
 ) -> list[Artefact]:
     bounds = ["-c", write_file(place, "constraints.txt", constraints)] if constraints else []
-    requirements = [f"{package.name}{package.extras}=={package.version}"]
-    return resolve(package, place, watch, requirements, [*bounds, *options])
+    pinned = f"{package.name}{package.extras}=={package.version}"
+    return resolve(package, place, watch, [pinned, *package.companions], [*bounds, *options])
 
 
 def compile_modules(place: Place, watch: Watch) -> str:
