@@ -62,7 +62,8 @@ def layout(
         layout.remove()
         rows = [f"| {what} | {result} |" for what, result in layout.figures]
         lines = ["", "", "| tried | result |", "|---|---|", *rows, ""]
-        request.config.get_terminal_writer().write("\n".join(lines))
+        with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+            request.config.get_terminal_writer().write("\n".join(lines))
 
 
 def test_images_hold_what_their_role_needs(layout: Layout) -> None:
