@@ -26,7 +26,8 @@ from acl.platform.redis_circuit import redis_circuit
 from acl.web import rate_counts
 from catalog.embedding import configured_embedder
 from catalog.embedding.embedder import Vectors
-from catalog.embedding.onnx_embedder import OnnxEmbedder, model_folder
+from catalog.embedding.onnx_embedder import OnnxEmbedder
+from catalog.embedding.shipped_model import model_folder
 from tests.access.people import People, invite
 from tests.databases import _databases_are_the_owners as _databases_are_the_owners
 from tests.databases import _flush_is_quick as _flush_is_quick

@@ -25,7 +25,7 @@ LIMITS = {
     "class names used more than once": 7,
     "lines of the longest function": 58,
     "private helpers with one caller": 1_345,
-    "modules": 763,
+    "modules": 764,
 }
 
 

@@ -193,7 +193,7 @@ def _is_complete(name: str) -> bool:
 
 def _onnx() -> Embedder:
     # Imported when chosen: each provider needs a library that the others do not.
-    from catalog.embedding.onnx_embedder import model_folder
+    from catalog.embedding.shipped_model import model_folder
 
     root, trained = settings.PEGBOARD_MODEL_DIR, settings.PEGBOARD_TRAINED_ENCODER
     return _onnx_in(model_folder(root, trained=trained))
@@ -210,7 +210,7 @@ def _find_shipped(name: str) -> LazyEmbedder | None:
     with suppress(EmbedderUnavailable):
         if _providers["onnx"].get().name == name:
             return _providers["onnx"]
-    from catalog.embedding.onnx_embedder import prepared_folder
+    from catalog.embedding.shipped_model import prepared_folder
 
     if name not in _earlier:
         folder = prepared_folder(settings.PEGBOARD_MODEL_DIR, name)
@@ -227,7 +227,7 @@ def _sentence_transformers() -> Embedder:
 
 
 def _float32_model() -> str:
-    from catalog.embedding.onnx_embedder import prepare_float32_model
+    from catalog.embedding.shipped_model import prepare_float32_model
 
     root, trained = settings.PEGBOARD_MODEL_DIR, settings.PEGBOARD_TRAINED_ENCODER
     return str(prepare_float32_model(root, trained=trained))

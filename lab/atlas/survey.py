@@ -18,7 +18,7 @@ GROUP = "everyone"
 COUNTED_WITHIN = 1.5  # seconds until attempts to reach a host are counted
 _LONGEST = 900  # seconds for an installation
 _LONGEST_CALL = 30
-_MOST_RETRIES = 2  # with bounds by the traceback, then by the date
+_MOST_RETRIES = 4  # with bounds by tracebacks, then by the date
 _ENDED = {"ready", "failed", "cancelled", "needs_secret", "needs_approval"}
 
 

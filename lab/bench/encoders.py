@@ -22,7 +22,8 @@ def measure() -> dict[str, Any]:
     """Measure all providers on the same messages alternately, so that drift affects them alike."""
     from django.conf import settings
 
-    from catalog.embedding.onnx_embedder import OnnxEmbedder, prepare_model
+    from catalog.embedding.onnx_embedder import OnnxEmbedder
+    from catalog.embedding.shipped_model import prepare_model
     from lab.bench.selection import spread, texts
 
     before = _resident()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from catalog.embedding.onnx_embedder import prepare_model
+from catalog.embedding.shipped_model import prepare_model
 from marketplace.operate.embedded.data_folder import open_data_folder
 from marketplace.operate.embedded.postgres import EmbeddedPostgres
 from marketplace.operate.embedded.redis import EmbeddedRedis

@@ -35,7 +35,8 @@ def main() -> None:
     from django.test import override_settings
 
     from catalog.embedding.multilingual_model import prepare_multilingual
-    from catalog.embedding.onnx_embedder import OnnxEmbedder, prepare_model
+    from catalog.embedding.onnx_embedder import OnnxEmbedder
+    from catalog.embedding.shipped_model import prepare_model
     from catalog.formats.loader import load_path
     from marketplace.offers.kinds.starter import FOLDER
     from tests.ranking.languages import LANGUAGES

@@ -46,7 +46,8 @@ def main() -> None:
 
 def _read(folder: Path) -> "dict[str, list[Verdict]]":
     # Imported here: they read the settings.
-    from catalog.embedding.onnx_embedder import OnnxEmbedder, prepare_model
+    from catalog.embedding.onnx_embedder import OnnxEmbedder
+    from catalog.embedding.shipped_model import prepare_model
     from marketplace.offers.kinds.starter import FOLDER
     from tests.ranking.fit_evidence import read_verdicts
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from catalog.embedding.onnx_embedder import read_provenance
+from catalog.embedding.shipped_model import read_provenance
 
 SIDE, MARGIN, BESIDE = 360, 48, 190
 COLOURS = ("#b45309", "#0e7490", "#7c3aed", "#15803d", "#be123c", "#475569")

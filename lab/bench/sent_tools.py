@@ -61,7 +61,8 @@ def main() -> None:
     from django.test import override_settings
 
     from catalog.embedding.multilingual_model import prepare_multilingual
-    from catalog.embedding.onnx_embedder import OnnxEmbedder, prepare_model
+    from catalog.embedding.onnx_embedder import OnnxEmbedder
+    from catalog.embedding.shipped_model import prepare_model
     from discovery.select.example_texts import embed_examples, read_abilities
     from discovery.select.ranking.fusion import GENERAL, scale_of
     from marketplace.offers.kinds.starter import FOLDER

@@ -31,7 +31,8 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marketplace.config.settings")
     django.setup()
     # Imported here: they read the settings.
-    from catalog.embedding.onnx_embedder import OnnxEmbedder, prepare_model
+    from catalog.embedding.onnx_embedder import OnnxEmbedder
+    from catalog.embedding.shipped_model import prepare_model
     from discovery.evaluation import stored_id
     from discovery.select.ranking.fusion import scale_of
     from lab.training._evidence import LabelledRequest, by_fusion, find_evidence, measure

@@ -8,8 +8,9 @@ from typing import Any
 
 from catalog.embedding.embedder import Embedder
 from catalog.embedding.model_conversion import Adapter, convert_model
-from catalog.embedding.onnx_embedder import OnnxEmbedder, write_for_sentence_transformers
+from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.sentence_transformers_embedder import SentenceTransformersEmbedder
+from catalog.embedding.shipped_model import write_for_sentence_transformers
 from discovery.select.ranking.fusion import GENERAL, Scale
 from discovery.select.ranking.thresholds import is_direct
 from lab.training._calibration import fit_scale

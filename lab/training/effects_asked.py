@@ -138,7 +138,8 @@ def main() -> None:
     django.setup()
     from catalog.embedding.multilingual_embedder import shipped_map
     from catalog.embedding.multilingual_model import MultilingualEncoder, prepare_multilingual
-    from catalog.embedding.onnx_embedder import OnnxEmbedder, prepare_model
+    from catalog.embedding.onnx_embedder import OnnxEmbedder
+    from catalog.embedding.shipped_model import prepare_model
     from discovery.select.judgements import WEIGHTS_FILE
 
     requests = read_requests(folder)

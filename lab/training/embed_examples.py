@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from catalog.embedding.onnx_embedder import OnnxEmbedder, prepare_model
+from catalog.embedding.onnx_embedder import OnnxEmbedder
+from catalog.embedding.shipped_model import prepare_model
 from discovery.select.example_texts import (
     VECTORS_FILE,
     digest_of,

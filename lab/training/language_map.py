@@ -26,7 +26,8 @@ from catalog.embedding.multilingual_model import (
     MultilingualEncoder,
     prepare_multilingual,
 )
-from catalog.embedding.onnx_embedder import OnnxEmbedder, prepare_model
+from catalog.embedding.onnx_embedder import OnnxEmbedder
+from catalog.embedding.shipped_model import prepare_model
 from catalog.embedding.texts import embedding_text
 from catalog.formats.loader import load_path
 from discovery.evaluation import read_queries

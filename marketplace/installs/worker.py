@@ -53,7 +53,7 @@ from marketplace.installs.packages.pypi import (
     read_modules,
     read_requirements,
 )
-from marketplace.installs.packages.suggested_bounds import suggest_bounds
+from marketplace.installs.packages.suggested_bounds import name_cause, suggest_bounds
 from marketplace.installs.state import (
     StoppedError,
     advance,
@@ -249,7 +249,10 @@ def _fail(installation: Installation, problem: Exception) -> None:
         hint = "It was written for an earlier version of its dependencies."
         message = f"{message}\n{hint} It may work with {', '.join(offered)}: try again with that."
     elif reason == Reason.CRASHED:
-        message = f"{message}\nThe cause is unknown. The end of its log is above."
+        if cause := name_cause(getattr(problem, "detail", "")):
+            message = f"{message}\n{cause}"
+        else:
+            message = f"{message}\nThe cause is unknown. The end of its log is above."
     # A retry fetches nothing twice. With the offered bounds it needs other files.
     keeps = isinstance(problem, ServerProblemError) and not offered and is_in_place(installation)
     with transaction.atomic():
@@ -270,11 +273,13 @@ def _suggest_bounds(installation: Installation, problem: Exception) -> list[str]
     if not isinstance(problem, ServerProblemError) or problem.reason != Reason.CRASHED:
         return []
     place, watch, tried = Place(installation.place), Watch(), installation.constraints
-    bounds = [] if tried else _bounds_by_traceback(installation, package, problem)
-    if bounds and can_resolve(package, place, watch, bounds):
-        return bounds
     # Once only: what crashes with the libraries of its day has another cause.
     dated = any("<=" in bound for bound in tried)
+    # Beside those that were tried: a second library may be too new as well.
+    bounds = [] if dated else _bounds_by_traceback(installation, package, problem)
+    bounds = [] if set(bounds) <= set(tried) else [*tried, *bounds]
+    if 0 < len(bounds) <= _MOST_BOUNDS and can_resolve(package, place, watch, bounds):
+        return bounds
     return [] if dated else find_dated_bounds(package, place, watch)
 
 
@@ -315,6 +320,7 @@ def overdue_installations() -> QuerySet[Installation]:
     return Installation.objects.filter(between | (within & overdue(at_least=STEP_SECONDS)))
 
 
+_MOST_BOUNDS = 3  # by tracebacks, one after the other
 _EXPECTED = (
     ServerProblemError,
     SecretUnavailableError,

@@ -388,6 +388,7 @@ FORMS = {
     "list of one": "json.dumps([answer])",
     "logs around": '\'starting\\n{"level": "error", "error": "no"}\\n\' + json.dumps(answer)',
     "several lines": "json.dumps(answer, indent=2)",
+    "log of a hundred lines": "'a line of a log\\n' * 100 + json.dumps(answer)",
     "mark before": "'\\ufeff' + json.dumps(answer)",
 }
 

@@ -20,7 +20,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from acl.audit.log_verification import Anchor
 from acl.models import AuditHead
-from catalog.embedding.onnx_embedder import prepare_model
+from catalog.embedding.shipped_model import prepare_model
 from tests.docs.commands import (
     PROJECT,
     Command,

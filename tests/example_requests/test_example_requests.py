@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 from acl.models import AuditEntry
 from catalog.embedding.configured_embedder import configured_embedder
 from catalog.embedding.jobs import embed_pending
-from catalog.embedding.onnx_embedder import prepare_model
+from catalog.embedding.shipped_model import prepare_model
 from catalog.embedding.texts import MOST_EXAMPLES, embedding_text
 from catalog.models import Capability, Embedding, EmbeddingModel, LexicalVector
 from discovery.advice.questions import EXAMPLES

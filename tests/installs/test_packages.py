@@ -14,6 +14,9 @@ import pytest
 from cryptography.fernet import Fernet
 from django.contrib.auth.models import User
 from django.utils import timezone
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
 from pytest_django.fixtures import Settings
 
 from acl.rights.caller_lookup import Caller
@@ -39,7 +42,7 @@ from marketplace.installs.package_step import compile_package, fetch_package, is
 from marketplace.installs.packages.client import client_environment
 from marketplace.installs.packages.folders import Place
 from marketplace.installs.packages.pypi import find_definers, find_required_pythons
-from marketplace.installs.packages.suggested_bounds import suggest_bounds
+from marketplace.installs.packages.suggested_bounds import name_cause, suggest_bounds
 from marketplace.installs.progress_pages import build_progress
 from marketplace.installs.requests import (
     NotPermittedError,
@@ -53,6 +56,7 @@ from marketplace.installs.worker import clean_up, install
 from marketplace.models import Installation, Listing
 from tests.connection_loops import own_connections
 from tests.connections.evil_server import QUICK, text_of
+from tests.examples import EXAMPLES_OF_TEXTS
 from tests.factories import GroupFactory, UserFactory
 from tests.installs.installs import worked
 from tests.installs.wheels import (
@@ -490,6 +494,69 @@ def test_of_several_later_libraries_the_one_with_the_failing_class_is_meant(
     )  # fmt: skip
 
     assert (found, asked) == (offered, ["Server"])
+
+
+NAMED = st.from_regex(r"[A-Z]{3,8}_[A-Z]{3,8}", fullmatch=True)
+
+
+@examples(max_examples=EXAMPLES_OF_TEXTS)
+@given(
+    name=NAMED,
+    words=st.sampled_from(
+        (
+            "{} environment variable is not set",
+            "Error: Cannot run MCP server without {} env",
+            "{}\n  Field required [type=missing, input_value={{}}, input_type=dict]",
+            "configPath is required when {} is undefined",
+            "  raise ValueError('{} must be set')\nValueError: {} must be set",
+        )
+    ),
+)
+def test_variable_that_a_program_misses_is_named(name: str, words: str) -> None:
+    cause = name_cause(f"Traceback\n{words.replace('{}', name)}\nexit code 1")
+
+    assert cause == f"It misses {name}. Add it again with NAME=value before its command."
+
+
+@pytest.mark.parametrize(
+    ("output", "cause"),
+    [
+        ("Usage: it [OPTIONS] COMMAND\n  serve\nexit code 2", "usage"),
+        ("[2] Usage: it <https://server-url>\nexit code 1", "usage"),
+        ("Error: Could not locate the bindings file. Tried:\n", "compiled part"),
+        ("Error: spawn git ENOENT", "needs git"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'sudo'", "needs sudo"),
+        ("/bin/sh: 1: kubectl: not found", "needs kubectl"),
+        ("ValueError: x\nexit code 1", ""),
+        ("", ""),
+    ],
+)
+def test_cause_of_a_crash_is_what_its_last_words_say(output: str, cause: str) -> None:
+    named = name_cause(output)
+
+    assert cause in named
+    assert bool(cause) == bool(named)
+
+
+def test_second_library_that_is_too_new_is_bounded_beside_the_first(
+    alice: User, index: Path
+) -> None:
+    for library in ("tiny-sdk", "tiny-web"):
+        module = library.replace("-", "_")
+        for version in ("1.0", "2.0"):
+            code = "" if version == "2.0" else "class Server:\n    pass\n"
+            add_wheel(index, library, version, {f"{module}.py": code})
+    files = {"tiny_server.py": "from tiny_sdk import Server\nfrom tiny_web import Server\n"}
+    needs, program = ["tiny-sdk>=1.0", "tiny-web>=1.0"], "tiny-server = tiny_server:main"
+    add_wheel(index, "tiny-server", "1.0.0", files, needs=needs, program=program)
+    installation = worked(begin(alice, tiny()))
+    first = installation.offered
+
+    retry_install(by=alice, installation=installation, constraints=first)
+    worked(installation)
+
+    assert first == ["tiny-sdk<2"]
+    assert installation.offered == ["tiny-sdk<2", "tiny-web<2"]
 
 
 def test_classes_are_found_in_the_files_of_an_installed_package(

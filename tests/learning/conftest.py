@@ -6,7 +6,7 @@ from django.conf import settings
 from acl.rights.caller_lookup import Caller
 from catalog.embedding.configured_embedder import configured_embedder
 from catalog.embedding.jobs import embed_pending
-from catalog.embedding.onnx_embedder import prepare_model
+from catalog.embedding.shipped_model import prepare_model
 from catalog.models import Capability, Embedding, EmbeddingModel
 from discovery.learning.experience_store import record_experience
 from discovery.models import Turn

@@ -17,7 +17,7 @@ from cryptography.fernet import Fernet
 from django.core.management import call_command
 from django.test import override_settings
 
-from catalog.embedding.onnx_embedder import prepare_model
+from catalog.embedding.shipped_model import prepare_model
 from marketplace.operate.embedded.data_folder import open_data_folder
 from marketplace.operate.embedded.pegboard_programs import (
     ConnectionsProgram,

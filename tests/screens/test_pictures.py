@@ -22,7 +22,7 @@ from PIL.PngImagePlugin import PngInfo
 from playwright.sync_api import Page
 from pytest_django.live_server_helper import LiveServer
 
-from catalog.embedding.onnx_embedder import prepare_model
+from catalog.embedding.shipped_model import prepare_model
 from discovery.playground.page import hide_steps
 from discovery.select.example_texts import warm_common_abilities
 from discovery.select.judgements import warm_small_talk

@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group, User
 
 from acl.rights.caller_lookup import Caller
 from catalog.embedding.jobs import embed_pending
-from catalog.embedding.onnx_embedder import prepare_model
+from catalog.embedding.shipped_model import prepare_model
 from catalog.registration.register import register
 from discovery.select.selection import Selection, SelectRequest
 from discovery.select.selector import select_capabilities

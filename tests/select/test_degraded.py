@@ -21,7 +21,7 @@ from django.test import override_settings
 
 from acl.platform.redis_circuit import redis_circuit
 from catalog.embedding import configured_embedder
-from catalog.embedding.onnx_embedder import model_folder
+from catalog.embedding.shipped_model import model_folder
 from catalog.models import Embedding
 from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities

@@ -36,6 +36,7 @@ RETURNED_BY = frozenset(
         "describe_api",
         "describe_left_out",
         "group_problem",
+        "name_cause",
         "words",
     }
 )

@@ -119,7 +119,7 @@ class Traffic:
         self._begin_window()
         self._garbage += 1
         if self._garbage > self._limits.garbage_lines:
-            self.end(Reason.WRONG_ANSWER)
+            self.end(Reason.WRONG_ANSWER, "It writes more than messages to its output.")
             return False
         return self._count_unsolicited(size)
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog import lexical
-from catalog.embedding.onnx_embedder import read_provenance
+from catalog.embedding.shipped_model import read_provenance
 from discovery.select.ranking.thresholds import LARGEST_SHARE, SHARE_OF_ODDS
 
 # Scales: per model, the weight of words, and the curve from a match to a relevance.

@@ -1,4 +1,4 @@
-"""Suggested bounds on a dependency of a package that crashes at its start.
+"""Causes of a crash at the start, and bounds on a dependency that may help.
 
 Many packages require a minimum version of a library without an upper bound. They crash when the
 library's next major version is installed with them. A bound is offered only if the traceback ends
@@ -9,6 +9,7 @@ library only, is bounded to the major versions before the installed one.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*\(?([^;()]*)\)?\s*(;.*)?")
 _UPPER = re.compile(r"<|==|~=")
@@ -27,6 +28,42 @@ _FAILING_OBJECT = re.compile(
     r"^AttributeError: '(?:[\w.]{1,200}\.)?(\w{1,200})' object has no attribute '", re.MULTILINE
 )
 _LAST_FILE = re.compile(r'.*File "[^"]*?site-packages/(\w{1,200})[/.]', re.DOTALL)
+
+
+# What a program says last of what it misses.
+_VARIABLE = re.compile(r"(?<![\w/.$])([A-Z][A-Z0-9]{1,40}_[A-Z0-9_]{1,60})(?![\w(])")
+_MISSING = re.compile(
+    r"environment|\benv\b|variable|required|must be set|not set|missing|not provided|undefined",
+    re.IGNORECASE,
+)
+_NO_FILE = re.compile(
+    r"No such file or directory: '([^'\n]{1,200})'|spawn (\S{1,200}) ENOENT"
+    r"|(?:^|: )([\w./-]{1,200}): (?:command )?not found",
+    re.MULTILINE,
+)
+_USAGE = re.compile(r"^[ \t]{0,20}(?:\[\d{1,6}\] )?usage:", re.IGNORECASE | re.MULTILINE)
+_NO_BINARY = re.compile(r"bindings file|\.node'|prebuilt|node-gyp", re.IGNORECASE)
+_MOST_NAMES = 5
+
+
+def name_cause(output: str) -> str:
+    """Return what a program misses by its last words, and what helps; "" if they do not say it."""
+    lines = output.splitlines()
+    names: dict[str, None] = {}
+    for line, following in pairwise([*lines, ""]):
+        if _MISSING.search(line) or _MISSING.search(following):
+            names |= dict.fromkeys(_VARIABLE.findall(line))
+    if names:
+        listed = ", ".join(list(names)[:_MOST_NAMES])
+        return f"It misses {listed}. Add it again with NAME=value before its command."
+    if _NO_BINARY.search(output):
+        return "A compiled part is missing, which an install script would fetch; none is run."
+    if match := _NO_FILE.search(output):
+        missing = next(filter(None, match.groups()))
+        return f"It needs {missing}, which is not there for it."
+    if _USAGE.search(output):
+        return "It shows its usage, so its command needs further arguments."
+    return ""
 
 
 def suggest_bounds(

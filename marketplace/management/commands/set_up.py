@@ -14,7 +14,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from catalog.embedding.configured_embedder import obvious_embedder_problem
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.multilingual_model import is_prepared_multilingual, prepare_multilingual
-from catalog.embedding.onnx_embedder import is_prepared, prepare_float32_model, prepare_model
+from catalog.embedding.shipped_model import is_prepared, prepare_float32_model, prepare_model
 from marketplace.management.commands.migrate import TOO_OLD, is_from_before_squashing
 from marketplace.operate.embedded.data_folder import CannotRun
 from marketplace.operate.embedded.first_setup import (
