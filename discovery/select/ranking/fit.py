@@ -21,7 +21,7 @@ from discovery.select.ranking.thresholds import is_enough
 
 WEIGHTS_FILE = Path(__file__).parent / "fit.safetensors"
 # Log-odds. Messages in other languages are further from their tools.
-LIMIT, LIMIT_FOREIGN = -2.3, -3.0
+LIMIT, LIMIT_FOREIGN = -2.5, -3.0
 # Whatever the odds are: "nine tools match" is not said of tools whose relevance is lower.
 LEAST_RELEVANCE = 0.13
 # Whatever the margin is. A message of one or two words says less, for a tool and against one.

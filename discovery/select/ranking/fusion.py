@@ -46,7 +46,7 @@ class Scale(NamedTuple):  # one per model, since cosines of different models are
     whole: float = 2.0
     # How far the best candidate's cosine may be behind the common abilities', if it fits at all,
     # and how much further for each informative word: a long message is less like any short text.
-    least_margin: float = -0.126
+    least_margin: float = -0.116
     margin_by_word: float = 0.003
     # How much of its server's distance to the best server counts for a tool, where the message has
     # several clauses.
@@ -92,7 +92,7 @@ GENERAL = Scale(
 TRAINED = GENERAL._replace(
     word_weight=0.3,
     whole=1.5,
-    least_margin=-0.126,
+    least_margin=-0.116,
     margin_by_word=0.003,
     share_of_odds=0.1,
     share_growth=1.21,
