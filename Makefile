@@ -2,6 +2,7 @@
 # make check  runs what is worth running before each commit, in about a minute
 # make test   runs everything that checks it
 # make test-long  runs it with 200 random worlds each, for nights and releases
+# make test-containers  builds docker/ and runs it on a Docker engine
 # All make what they need in .venv first, and again only when a lock file has changed.
 PORT ?= 8000
 # A Python for .venv; without one, the newest of these that is on the PATH or from pyenv.
@@ -21,7 +22,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps
 UV := $(BIN)/python -m uv pip install --quiet --no-config --no-deps --python $(BIN)/python
 
-.PHONY: help run check test test-long pytest compiled lint quick-lint quick-tests bench screenshots pictures marks soak load operations audit secrets python-tests npm-client beside real-clients train-encoder atlas venv installer install install-tests chromium first-steps
+.PHONY: help run check test test-long pytest compiled lint quick-lint quick-tests bench screenshots pictures marks soak load operations test-containers audit secrets python-tests npm-client beside real-clients train-encoder atlas venv installer install install-tests chromium first-steps
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -171,6 +172,11 @@ LOAD ?=
 load: install-tests
 	$(BIN)/python -m lab.bench.load $(LOAD)
 
+# The layout of docker/, built and run: needs a Docker engine with compose and buildx, base images or a registry,
+# and a package index. UPGRADE_FROM=v0.2.0, or any commit, is what the upgrade begins with.
+test-containers: python-tests
+	$(BIN)/python -m pytest -n0 -v --timeout 3600 $(PYTEST_ARGS) tests/docker/containers.py
+
 operations: install-tests
 	$(BIN)/python -m tests.operate
 
@@ -252,7 +258,7 @@ npm-client: python-tests
 TOOL ?= mcp-server-time__get_current_time
 ARGUMENTS ?= {"timezone": "Europe/Berlin"}
 real-clients: install-tests
-	@$(BIN)/python -m tests.real_clients "$(or $(ADDRESS),http://localhost:$(PORT)/mcp)" \
+	@$(BIN)/python -m lab.real_clients "$(or $(ADDRESS),http://localhost:$(PORT)/mcp)" \
 	  --tool "$(TOOL)" --arguments '$(ARGUMENTS)'
 
 # Libraries that want other versions of what the tests have: each lock lies beside them, for the tests that use it.

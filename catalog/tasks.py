@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from acl.platform.jobs.task_names import (
+from acl.platform.task_names import (
     EMBED_CAPABILITIES,
     EXPIRE_CAPABILITIES,
     SWEEP_EMBEDDINGS,

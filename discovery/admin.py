@@ -14,7 +14,7 @@ from acl.admin.admin_base import AuditedAdmin, ReadOnlyAdmin
 from acl.visible_text.canonical_json import text_of
 from discovery.calls.arguments import render_call
 from discovery.calls.queries import PRIVATE_FIELDS, may_read_contents
-from discovery.learning.review import forget
+from discovery.learning.experience_store import forget
 from discovery.models import (
     AdvicePolicy,
     Call,

@@ -14,14 +14,14 @@ class DiscoveryConfig(AppConfig):
         # Imported here, since models are available only once every app is loaded.
         from acl.web.frame import NavigationPlace, extensions
         from catalog.access.grant_suggestions import register_ranker
-        from catalog.readiness.facts import register_own_tools
         from catalog.readiness.obstacles import BUILT_IN_TOOLS
+        from catalog.readiness.readiness import register_own_tools
         from catalog.servers.secrets.sealed_values import register_sealed
         from discovery.calls.approvals import waiting_by_place
         from discovery.calls.queries import acts_context
         from discovery.calls.view import register_answer
         from discovery.mcp.answers.dispatch import answer_call
-        from discovery.metatools.registry import META_TOOLS
+        from discovery.metatools import META_TOOLS
         from discovery.models import ChatModel
         from discovery.playground.sample_messages import first_call
         from discovery.select.helping_offers import rank_unheld

@@ -4,23 +4,21 @@ from django.urls import include, path
 
 from acl.people import account_pages
 from acl.web import design_page
-from catalog.access.pages import changes, explanations, groups, matrix, my_tools, requests, spaces
-from catalog.runtime import pages
+from catalog.access.pages import explanations, groups, matrix, my_tools, spaces
+from catalog.runtime import pages as runtime_pages
 from catalog.servers import secret_pages
 from discovery.applications import pages as application_pages
 from discovery.calls import approval_pages, try_pages
 from discovery.calls import pages as call_pages
-from discovery.chats import model_pages
 from discovery.chats import pages as chat_pages
 from discovery.example_requests import pages as examples_page
-from discovery.insights.pages import downloads, overview, risk, teaching, use
-from discovery.mcp.connect import page
-from discovery.playground import first_steps_page
+from discovery.insights.pages import overview, risk, teaching, use
+from discovery.mcp import connect
 from discovery.playground import page as playground_page
 
 urlpatterns = [
     path("", playground_page.playground, name="playground"),
-    path("first-steps/", first_steps_page.first_run, name="first-run"),
+    path("first-steps/", playground_page.first_run, name="first-run"),
     path("playground/people/", playground_page.people, name="people"),
     path("playground/chat/", chat_pages.chats, name="chats"),
     path("playground/chat/<uuid:pk>/", chat_pages.chat, name="chat"),
@@ -33,19 +31,19 @@ urlpatterns = [
         chat_pages.chat_app_call,
         name="chat-app-call",
     ),
-    path("playground/models/", model_pages.chat_models, name="chat-models"),
+    path("playground/models/", chat_pages.chat_models, name="chat-models"),
     path(
         "playground/models/advice/<int:pk>/remove/",
-        model_pages.remove_advice,
+        chat_pages.remove_advice,
         name="advice-remove",
     ),
     path(
         "playground/models/<int:pk>/delete/",
-        model_pages.remove_chat_model,
+        chat_pages.remove_chat_model,
         name="chat-model-remove",
     ),
     path("tools/", my_tools.my_tools, name="my-tools"),
-    path("tools/connect/", page.connect, name="connect"),
+    path("tools/connect/", connect.connect, name="connect"),
     path("tools/requests/", my_tools.requests, name="requests"),
     path("tools/connections/", secret_pages.my_secrets, name="my-secrets"),
     path("tools/connections/<slug:slug>/", secret_pages.my_secret, name="my-secret"),
@@ -53,10 +51,10 @@ urlpatterns = [
     path("tools/connections/<slug:slug>/sign-out/", secret_pages.sign_out, name="my-sign-out"),
     path("connections/callback/", secret_pages.callback, name="account-callback"),
     path("connections/<uuid:public_id>/", secret_pages.progress, name="account-progress"),
-    path("tools/runtime/", pages.runtime_tools, name="runtime-tools"),
+    path("tools/runtime/", runtime_pages.runtime_tools, name="runtime-tools"),
     path(
         "tools/runtime/<slug:full_name>/<slug:decision>/",
-        pages.decide,
+        runtime_pages.decide,
         name="runtime-decide",
     ),
     path("tools/<slug:full_name>/", my_tools.tool, name="tool"),
@@ -100,9 +98,9 @@ urlpatterns = [
     path("tools/<slug:full_name>/why/", explanations.why, name="tool-why"),
     path("access/", matrix.matrix, name="access"),
     path("access/kept/<int:pk>/lift/", matrix.lift_kept, name="access-lift"),
-    path("access/changes/", changes.preview_changes, name="access-changes"),
-    path("access/changes/save/", changes.save, name="access-changes-save"),
-    path("access/changes/undo/", changes.preview_undo, name="access-changes-undo"),
+    path("access/changes/", matrix.preview_changes, name="access-changes"),
+    path("access/changes/save/", matrix.save, name="access-changes-save"),
+    path("access/changes/undo/", matrix.preview_undo, name="access-changes-undo"),
     path("access/groups/", groups.groups, name="access-groups"),
     path("access/groups/new/", groups.new_group, name="access-group-new"),
     path("access/groups/<int:pk>/", groups.group, name="access-group"),
@@ -123,11 +121,10 @@ urlpatterns = [
     path("access/explain/", explanations.explain_page, name="access-explain"),
     path("access/people/<int:pk>/", explanations.reach, name="access-reach"),
     path("access/tools/<slug:full_name>/", explanations.holders, name="access-holders"),
-    path("access/requests/", requests.inbox, name="access-requests"),
-    path("access/requests/<int:pk>/", requests.answer, name="access-request"),
+    path("access/requests/", my_tools.inbox, name="access-requests"),
+    path("access/requests/<int:pk>/", my_tools.answer, name="access-request"),
     path("access/find/targets/", groups.suggest_targets, name="access-targets"),
     path("access/find/capabilities/", groups.suggest_capabilities, name="access-capabilities"),
-    path("", include("acl.people.account_urls")),
     path("insights/", overview.figures, name="insights"),
     path("insights/outcomes/", overview.outcomes, name="insights-outcomes"),
     path("insights/tools/", overview.tools, name="insights-tools"),
@@ -138,7 +135,7 @@ urlpatterns = [
     path("insights/prices/<int:pk>/delete/", use.remove_price, name="insights-price-remove"),
     path("integrations/<slug:slug>/examples/", examples_page.examples, name="integration-examples"),
     path("insights/teach/", teaching.teach, name="insights-teach"),
-    path("insights/csv/<slug:name>/", downloads.download, name="insights-csv"),
+    path("insights/csv/<slug:name>/", overview.download, name="insights-csv"),
     path("access/risk/", risk.risk, name="access-risk"),
     path("access/risk/csv/<slug:name>/", risk.download, name="access-risk-csv"),
     path("", include("acl.page_urls")),

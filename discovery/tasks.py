@@ -2,8 +2,8 @@
 
 from celery import shared_task
 
-from acl.platform.jobs.task_names import FORGET_EXPERIENCES, LEARN_TAUGHT, MEASURE_EXAMPLES
-from discovery.example_requests.gains import measure_run
+from acl.platform.task_names import FORGET_EXPERIENCES, LEARN_TAUGHT, MEASURE_EXAMPLES
+from discovery.example_requests.proposals import measure_run
 from discovery.learning.experience_store import delete_expired
 from discovery.teaching import taught_messages
 

@@ -16,11 +16,9 @@ from discovery.calls.log_api import CallLogView
 from discovery.calls.quota_api import CallPolicyView, QuotasView, QuotaView
 from discovery.chats.model_api import ChatModelsView, ChatModelView
 from discovery.example_requests.api import ExampleRequestsView
-from discovery.insights.api import AlertsView, FiguresView, WindowsView
-from discovery.insights.risk_api import RisksView
-from discovery.insights.use_api import CallUseView, ToolUseView
+from discovery.insights.api import AlertsView, FiguresView, RisksView, WindowsView
+from discovery.insights.use_api import CallUseView, PricesView, PriceView, ToolUseView
 from discovery.mcp.metatool_api import MetaToolsView, MetaToolView
-from discovery.prices.api import PricesView, PriceView
 from discovery.teaching.learning_api import LearningView
 from discovery.turns.api import OutcomeView, PlanView, ResultsView, StartView, TurnView
 from discovery.turns.select_serializers import DiscoverView, SelectView

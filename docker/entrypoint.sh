@@ -78,7 +78,7 @@ fit_memory() {
 # Sessions are the web's; the broker has nothing to do with the queue.
 case ${1:-web} in
   broker) needed="DATABASE_URL PEGBOARD_ENCRYPTION_KEYS" ;;
-  worker | connections | beat | watch_capabilities) needed="DATABASE_URL REDIS_URL" ;;
+  worker | connections | beat | watch_capabilities | load_capabilities) needed="DATABASE_URL REDIS_URL" ;;
   *) needed="DATABASE_URL REDIS_URL PEGBOARD_SECRET_KEY" ;;
 esac
 for name in $needed; do

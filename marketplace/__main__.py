@@ -13,12 +13,17 @@ def main() -> None:
     from django.core.management import execute_from_command_line
     from django.db import OperationalError
 
-    from acl.actor import chain
+    from acl import actor
 
     if sys.argv[1:2] == ["up"]:
         return _supervise()
+    if sys.argv[1:] == ["--version"]:
+        from django.conf import settings
+
+        sys.stdout.write(f"Pegboard {settings.PEGBOARD_VERSION}\n")
+        return None
     if len(sys.argv) > 1 and sys.argv[1] not in SERVICES:
-        chain.note_operator()
+        actor.note_operator()
     try:
         execute_from_command_line(sys.argv)
     except OperationalError as problem:

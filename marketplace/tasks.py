@@ -2,9 +2,9 @@
 
 from celery import shared_task
 
-from acl.platform.jobs.task_names import DELIVER_MAIL, SWEEP_LISTINGS
+from acl.platform.task_names import DELIVER_MAIL, SWEEP_LISTINGS
 from marketplace.listings import reviews, search
-from marketplace.notifications import mail_sender
+from marketplace.notifications import deliveries
 
 
 @shared_task(name=SWEEP_LISTINGS)  # type: ignore[untyped-decorator]
@@ -18,4 +18,4 @@ def sweep_listings() -> None:
 @shared_task(name=DELIVER_MAIL)  # type: ignore[untyped-decorator]
 def deliver_mail() -> None:
     """Send some of the mails that are due."""
-    mail_sender.deliver_mails()
+    deliveries.deliver_mails()

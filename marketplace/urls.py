@@ -3,9 +3,9 @@
 from django.urls import URLPattern, URLResolver, path
 
 from catalog.runtime import tool_settings_api
-from marketplace.additions import api
-from marketplace.installs.api import installations
-from marketplace.integrations.api import integration_settings, network, reviews
+from marketplace.additions import api as addition_api
+from marketplace.installs import api as install_api
+from marketplace.integrations import review_api, settings_api
 from marketplace.listings import api as listing_api
 from marketplace.sources import api as source_api
 
@@ -26,51 +26,51 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path(
         "installations",
-        installations.InstallationsView.as_view(),
+        install_api.InstallationsView.as_view(),
         name="api-installations",
     ),
     path(
         "installations/preview",
-        installations.PreviewView.as_view(),
+        install_api.PreviewView.as_view(),
         name="api-installation-preview",
     ),
-    path(_ONE, installations.InstallationView.as_view(), name="api-installation"),
+    path(_ONE, install_api.InstallationView.as_view(), name="api-installation"),
     *(
         path(f"{_ONE}/{step}", view.as_view(), name=f"api-installation-{step}")
         for step, view in (
-            ("events", installations.EventsView),
-            ("cancel", installations.CancelView),
-            ("retry", installations.RetryView),
-            ("approve", installations.ApproveToolsView),
-            ("confirm", installations.ConfirmView),
-            ("update", installations.UpdateView),
-            ("roll-back", installations.RollBackView),
-            ("repair", installations.RepairView),
+            ("events", install_api.EventsView),
+            ("cancel", install_api.CancelView),
+            ("retry", install_api.RetryView),
+            ("approve", install_api.ApproveToolsView),
+            ("confirm", install_api.ConfirmView),
+            ("update", install_api.UpdateView),
+            ("roll-back", install_api.RollBackView),
+            ("repair", install_api.RepairView),
         )
     ),
     path(
         "integrations/<slug:slug>/confirm",
-        reviews.ConfirmImportView.as_view(),
+        review_api.ConfirmImportView.as_view(),
         name="api-integration-confirm",
     ),
     path(
         "integrations/<slug:slug>/network",
-        network.NetworkView.as_view(),
+        settings_api.NetworkView.as_view(),
         name="api-integration-network",
     ),
     path(
         "integrations/<slug:slug>/call-limit",
-        integration_settings.CallLimitView.as_view(),
+        settings_api.CallLimitView.as_view(),
         name="api-integration-call-limit",
     ),
     path(
         "integrations/<slug:slug>/requestable",
-        integration_settings.RequestableView.as_view(),
+        settings_api.RequestableView.as_view(),
         name="api-integration-requestable",
     ),
     path(
         "integrations/<slug:slug>/application-executes",
-        integration_settings.ApplicationExecutesView.as_view(),
+        settings_api.ApplicationExecutesView.as_view(),
         name="api-integration-application-executes",
     ),
     path(
@@ -78,21 +78,21 @@ urlpatterns: list[URLPattern | URLResolver] = [
         tool_settings_api.ToolSettingsView.as_view(),
         name="api-tool-settings",
     ),
-    path("integrations/<slug:slug>/review", reviews.ReviewView.as_view(), name="api-review"),
+    path("integrations/<slug:slug>/review", review_api.ReviewView.as_view(), name="api-review"),
     path(
         "integrations/<slug:slug>/review/approve",
-        reviews.ApproveDefinitionView.as_view(),
+        review_api.ApproveDefinitionView.as_view(),
         name="api-review-approve",
     ),
     path(
         "integrations/<slug:slug>/review/reject",
-        reviews.RejectDefinitionView.as_view(),
+        review_api.RejectDefinitionView.as_view(),
         name="api-review-reject",
     ),
-    path("allowed-hosts", network.AllowedHostsView.as_view(), name="api-allowed-hosts"),
-    path("own-servers", integration_settings.OwnServersView.as_view(), name="api-own-servers"),
-    path("additions", api.AdditionsView.as_view(), name="api-additions"),
-    path("additions/<uuid:pk>", api.AdditionView.as_view(), name="api-addition"),
+    path("allowed-hosts", settings_api.AllowedHostsView.as_view(), name="api-allowed-hosts"),
+    path("own-servers", settings_api.OwnServersView.as_view(), name="api-own-servers"),
+    path("additions", addition_api.AdditionsView.as_view(), name="api-additions"),
+    path("additions/<uuid:pk>", addition_api.AdditionView.as_view(), name="api-addition"),
     path("sources", source_api.SourcesView.as_view(), name="api-sources"),
     path("sources/<slug:slug>", source_api.SourceView.as_view(), name="api-source"),
     path(

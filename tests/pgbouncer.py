@@ -73,11 +73,6 @@ def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
             return
 
 
-def pooled_url(name: str, port: int) -> str:
-    """Return the DATABASE_URL of the database behind PgBouncer."""
-    return f"postgresql://{name}:any@127.0.0.1:{port}/{name}"
-
-
 def tracks_statements() -> bool:
     """Return True if the program can keep track of prepared statements."""
     assert PROGRAM is not None

@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-from acl.actor.chain import ActorKind, CredentialKind
+from acl.actor import ActorKind, CredentialKind
 from acl.models import AuditEntry, AuditHead, ChainColumns
 from acl.platform import csv_lines as csv
 from acl.platform.strict_json import write_json

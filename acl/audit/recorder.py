@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from acl.actor.chain import (
+from acl.actor import (
     Actor,
     ActorKind,
     Chain,

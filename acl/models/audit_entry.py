@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.db import models
 
-from acl.actor.chain import ActorKind, CredentialKind, current_chain
+from acl.actor import ActorKind, CredentialKind, current_chain
 from acl.platform.migration_operations import DatabaseTrigger, Triggers
 from acl.platform.stored_json import StoredJSONField
 

@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from acl.models.api_key import ApiKey
-from acl.platform.jobs.rows import JobRow
+from acl.platform.jobs import JobRow
 
 _DIGEST = 64
 

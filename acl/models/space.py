@@ -120,7 +120,7 @@ class GroupGrantBase(GroupObjectPermissionBase):
 
 
 class RuleBase(models.Model):
-    """A rule in a space. Which of several wins is described in `acl/rights/precedence_sql.py`."""
+    """A rule in a space. Which of several wins is described in `acl/rights/precedence.py`."""
 
     class Effect(models.IntegerChoices):
         DENY = 0, gettext_lazy("deny")

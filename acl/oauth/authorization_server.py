@@ -39,7 +39,7 @@ from acl.platform.database_work import database_now
 # Resources of tokens: this deployment's MCP addresses (RFC 8707).
 
 PATH = "/mcp"
-_LONGEST = 500
+_LONGEST = 500  # as the column `resource` has room for
 
 
 def origin_of(request: HttpRequest) -> str:
@@ -73,7 +73,7 @@ def read_resource(resources: list[str], origin: str) -> str | None:
     return resource if len(resource) <= _LONGEST else None
 
 
-CODE_LIFETIME = timedelta(minutes=1)
+CODE_LIFETIME = timedelta(minutes=1)  # RFC 6749, section 4.1.2: ten at most
 CODE_REMEMBERED = timedelta(hours=1)  # afterwards, to notice who shows it again
 _PUBLIC = ["none"]
 
@@ -152,6 +152,8 @@ class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
         """Keep the used code for a while, to notice its replay."""
 
 
+# A client whose answer was lost, or two of its processes, may show the same token twice at once.
+# Later that is taken for theft: it ends the connection (RFC 9700, section 4.14.2).
 REUSED_WITHIN = timedelta(seconds=10)
 
 

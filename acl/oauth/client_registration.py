@@ -16,8 +16,8 @@ from django.utils.translation import gettext_noop
 
 from acl.models import ClientDocument, RegisteredClient
 from acl.platform.database_work import database_now
-from acl.platform.jobs.rows import move
-from acl.platform.jobs.task_names import READ_CLIENT_DOCUMENT, send_on_commit
+from acl.platform.jobs import move
+from acl.platform.task_names import READ_CLIENT_DOCUMENT, send_on_commit
 from acl.visible_text.pieces import check_plain_name
 
 # Dynamic registration of clients (RFC 7591): anyone may register, so it is bounded.

@@ -19,8 +19,7 @@ from acl.audit.recorder import record
 from acl.keys.lifecycle import revoke_key
 from acl.models import ApiKey
 from acl.people.groups import join_default_groups
-from acl.people.people import PeopleRefused, deactivate, groups_of, is_name_taken
-from acl.people.personal_data import erase_person
+from acl.people.people import PeopleRefused, deactivate, erase_person, groups_of, is_name_taken
 from acl.rights.delegation import (
     Actor,
     DelegationRefused,

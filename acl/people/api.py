@@ -14,8 +14,14 @@ from rest_framework.response import Response
 from acl.models import Invitation
 from acl.people._invitations import invite
 from acl.people.languages import language_of
-from acl.people.people import PeopleFilter, PeopleRefused, deactivate, list_people, reactivate
-from acl.people.personal_data import erase_person
+from acl.people.people import (
+    PeopleFilter,
+    PeopleRefused,
+    deactivate,
+    erase_person,
+    list_people,
+    reactivate,
+)
 from acl.rights.delegation.authority import KeyHolder
 from acl.web.api_views import GroupAdminView
 from acl.web.problems import Conflict, Refusals, refusals_as_problems

@@ -33,11 +33,9 @@ from acl.people._invitations import (
     withdraw,
 )
 from acl.people.forms import SHOWN, GroupForm, InviteForm, PeopleForm, SignInGroupForm
-from acl.people.groups import GroupRefused
+from acl.people.groups import GroupRefused, list_mapped_groups, map_group, unmap_group
 from acl.people.languages import language_of
-from acl.people.people import PeopleRefused, list_people
-from acl.people.personal_data import erase_person, export_person
-from acl.people.sign_in_groups import list_mapped_groups, map_group, unmap_group
+from acl.people.people import PeopleRefused, erase_person, export_person, list_people
 from acl.platform.mail import delivers_mail, send_later
 from acl.web.frame import PageRequest, admins_only, frame_of, posted, render_access, render_page
 from acl.web.text_upload import TextFileField

@@ -147,3 +147,11 @@ def without_none(kind: Any) -> Any:
 def _annotated(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     """Return the type and what it is annotated with."""
     return (hint.__origin__, hint.__metadata__) if get_origin(hint) is Annotated else (hint, ())
+
+
+class FieldRefused(Exception):
+    """Refusal of what a request says in `field`. The API answers 400 by itself."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field

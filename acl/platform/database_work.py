@@ -9,6 +9,7 @@ import pglock
 import structlog
 from django.core.cache import cache
 from django.db import DatabaseError, InterfaceError, InternalError, OperationalError, connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext_noop
 
 # The database's clock, by which expiry is decided.
@@ -31,19 +32,62 @@ def try_lock(name: str) -> Iterator[bool]:
 
     Postgres releases it if this process dies.
     """
-    # A lock of the session would stay with a connection that a pooler gives to other clients.
-    holder = connection.copy()
+    lease = Lease(name)
     try:
+        yield lease.take()
+    finally:
+        lease.release()
+
+
+class Lease:
+    """A lock for as long as this process lives, by which one of several does a job.
+
+    Postgres releases it when the process dies. A machine that vanishes closes no connection, but
+    Postgres misses it within half a minute.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._key = lock_key(name)
+        self._holder: BaseDatabaseWrapper | None = None
+
+    def hold(self) -> bool | None:
+        """Take the lease, or confirm it. False if another process has it, None without Postgres."""
+        try:
+            if self._holder is None:
+                return self.take()
+            with self._holder.cursor() as cursor:
+                cursor.execute("SELECT 1")
+        except (DatabaseError, InterfaceError):
+            self.release()
+            return None
+        return True
+
+    def take(self) -> bool:
+        """Take the lease unless another process has it. Raises DatabaseError."""
+        # A lock of the session would stay with a connection that a pooler gives to other clients.
+        self._holder = holder = connection.copy()
+        holder.inc_thread_sharing()
         holder.set_autocommit(False)
         with holder.cursor() as cursor:
-            cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-            cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [lock_key(name)])
+            cursor.execute(
+                "SET LOCAL idle_in_transaction_session_timeout = 0;"
+                "SET LOCAL tcp_keepalives_idle = 10;"
+                "SET LOCAL tcp_keepalives_interval = 5;"
+                "SET LOCAL tcp_keepalives_count = 3"
+            )
+            cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [self._key])
             (acquired,) = cursor.fetchone()
-        yield acquired
-    finally:
-        with suppress(DatabaseError):
-            holder.rollback()
-        holder.close()
+        if not acquired:
+            self.release()
+        return bool(acquired)
+
+    def release(self) -> None:
+        """Release it for another process."""
+        if (holder := self._holder) is not None:
+            self._holder = None
+            with suppress(DatabaseError, InterfaceError):
+                holder.rollback()
+            holder.close()
 
 
 def lock_key(name: str) -> int:

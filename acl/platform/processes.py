@@ -37,10 +37,15 @@ SECONDS = 15  # Celery's own heartbeat is every two
 @heartbeat_sent.connect(dispatch_uid="pegboard-heartbeat")  # type: ignore[untyped-decorator]
 def note_heartbeat(sender: object = None, **_: object) -> None:
     """Tell whoever asks in the next seconds that this worker lives."""
-    if file := os.environ.get("PEGBOARD_ALIVE_FILE"):
-        Path(file).touch()
+    touch_alive_file()
     hostname = getattr(getattr(sender, "eventer", None), "hostname", None) or ""
     note_alive(CONNECTIONS_KEY if str(hostname).startswith(CONNECTIONS) else KEY)
+
+
+def touch_alive_file() -> None:
+    """Tell the container's health check that this process lives; one on standby does no more."""
+    if file := os.environ.get("PEGBOARD_ALIVE_FILE"):
+        Path(file).touch()
 
 
 @before_task_publish.connect(dispatch_uid="pegboard-sent-at")  # type: ignore[untyped-decorator]

@@ -2,7 +2,7 @@
 
 `PEGBOARD_REPLICA_STALENESS` is the bound: an answer shows everything that was committed on the
 primary until that many seconds before it arrived. Each process counts up a row of its own on the
-primary (`replica_beats.py`). The statement on the replica reads that row in its own snapshot, and
+primary. The statement on the replica reads that row in its own snapshot, and
 does nothing else if the number is too old. Whatever is in doubt, the primary answers: a replica
 that is away, slow, paused or promoted, or a primary that takes no writes.
 """

@@ -1,7 +1,7 @@
 """Texts that are stored in English, for readers of any language: rows, logs and models read them.
 
 A stored text has its values filled in, so a page finds the message that it was made from, and
-translates that. `stored_messages.py` lists the messages with values; it is generated.
+translates that. `_stored_messages.py` lists the messages with values; it is generated.
 """
 
 import re

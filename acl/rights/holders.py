@@ -5,7 +5,7 @@ compare the two. A space without a rule about the capability answers as the one 
 places are each group's root and the spaces where such a rule stands.
 """
 
-from acl.rights.precedence_sql import (
+from acl.rights.precedence import (
     GRANTS,
     LIVE,
     MODE,

@@ -2,7 +2,7 @@
 
 `docs/access.md` says in words what the rules mean. The statement is written by hand because its
 plan matters: it reads rights and data in one snapshot, and stays quick where an ORM's correlated
-subqueries take seconds. Which rule wins is not decided here: `precedence_sql` puts that in.
+subqueries take seconds. Which rule wins is not decided here: `precedence` puts that in.
 """
 
 import re
@@ -15,7 +15,7 @@ from django.db import models
 from django.db.models.expressions import RawSQL
 
 from acl.rights.caller_lookup import Caller
-from acl.rights.precedence_sql import (
+from acl.rights.precedence import (
     LIVE,
     MODE,
     PERMISSIONS,

@@ -8,8 +8,8 @@ from drf_spectacular.extensions import (
 )
 from drf_spectacular.openapi import AutoSchema
 
+from acl.web.authentication import scopes_of
 from acl.web.problems import CONTENT_TYPE, TITLES
-from acl.web.scopes import scopes_of
 from acl.web.serializers import ProblemSerializer
 
 ALWAYS = (400, 401, 403, 429, 503)

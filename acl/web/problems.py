@@ -24,8 +24,9 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from acl.actor.chain import current_context, request_context
+from acl.actor import current_context, request_context
 from acl.keys.lifecycle import KeyRefused
+from acl.platform.answer_model import FieldRefused
 from acl.platform.client_address import client_address
 from acl.platform.database_work import NO_ROOM, WORDS, lacks_room, note_missing_room
 from acl.platform.database_work import SECONDS_TO_RETRY as SECONDS_UNTIL_ROOM
@@ -191,9 +192,9 @@ def _as_api_exception(error: Exception) -> exceptions.APIException | None:
     for kind, field in _FIELD_OF.items():
         if isinstance(error, kind):
             return exceptions.ValidationError({field: [str(error)]})
-    if isinstance(error, DelegationRefused):
+    if isinstance(error, FieldRefused):
         refused = exceptions.ValidationError({error.field: [str(error)]})
-        refused.status_code = 403
+        refused.status_code = 403 if isinstance(error, DelegationRefused) else 400
         return refused
     return error if isinstance(error, exceptions.APIException) else None
 

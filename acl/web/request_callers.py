@@ -7,7 +7,7 @@ from django.db.models import Q, QuerySet
 from rest_framework.exceptions import NotAuthenticated, PermissionDenied, ValidationError
 from rest_framework.request import Request
 
-from acl.actor.chain import note_subject
+from acl.actor import note_subject
 from acl.audit.recorder import record_look
 from acl.models import ApiKey, Space
 from acl.models.api_key import Rank, rank_of
@@ -21,7 +21,7 @@ from acl.rights.caller_lookup import (
 from acl.rights.delegation import person_behind
 from acl.rights.delegation.authority import KeyHolder
 from acl.web._rate_limits import check_person
-from acl.web.scopes import has_scope
+from acl.web.authentication import has_scope
 
 SESSION_GROUP = "group"  # the group that a person works in at the moment, by name
 
@@ -219,9 +219,11 @@ def caller_in_question(
             raise ValidationError({"group": "An explanation is for one group: name it."})
         return caller
     # The named person, active or not; to a key, only a member of its groups.
+    # The named group, else the user's first by name; to a key, one of its own.
+    groups = Group.objects.filter(groups_known(request, "pk")).order_by("name", "pk")
     person, place = (
         User.objects.filter(groups_known(request, "groups"), username=user).first(),
-        _group(request, user, group),
+        (groups.filter(name=group) if group else groups.filter(user__username=user)).first(),
     )
     if person is None or place is None:
         raise CallerRefused
@@ -239,9 +241,3 @@ def _kind_of(request: Request) -> str:
     """Return the kind of a look: the name of the route without its beginning."""
     match = request.resolver_match
     return str(match.url_name if match else "").removeprefix("api-")
-
-
-def _group(request: Request, user: str, name: str) -> Group | None:
-    """Return the named group, else the user's first by name; to a key, one of its own."""
-    groups = Group.objects.filter(groups_known(request, "pk")).order_by("name", "pk")
-    return (groups.filter(name=name) if name else groups.filter(user__username=user)).first()

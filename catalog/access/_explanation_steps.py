@@ -1,6 +1,6 @@
 """Steps of an explanation: rules, grants and settings in the order asked, in words and as data.
 
-Which of it decides comes from `acl.rights.decision`; this module only words it.
+Which of it decides comes from `acl.rights.precedence`; this module only words it.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,12 @@ from django.utils.translation import gettext_lazy
 from acl.platform.answer_model import Answer, Shown
 from acl.platform.stored_texts import translate_stored
 from acl.rights.caller_lookup import Caller
-from acl.rights.decision import (
+from acl.rights.precedence import (
+    DECISIONS,
+    LADDER,
+    THEIRS,
+    Decision,
+    GrantKind,
     Ground,
     Resolution,
     RightsFacts,
@@ -24,20 +29,19 @@ from acl.rights.decision import (
     TargetKind,
     decide,
 )
-from acl.rights.precedence_sql import DECISIONS, LADDER, THEIRS, Decision, GrantKind
 from acl.rights.statement import rights_parameters, rights_sql
 from catalog.access.rules import EVERYONE, RuleConflict, RuleInWords, find_conflicts
 from catalog.models import RuntimeCapability
 from catalog.models.integration import ReviewState
 from catalog.querysets import TABLES
-from catalog.readiness.facts import (
+from catalog.readiness.readiness import (
     COLUMNS,
     MODE_OF_ROW,
+    ToolReadiness,
     facts_parameters,
     facts_sql,
     readiness_from,
 )
-from catalog.readiness.readiness import ToolReadiness
 
 # Facts behind one caller's answers: rules, grants and defaults.
 #

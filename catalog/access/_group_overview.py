@@ -11,7 +11,7 @@ from django.db.models import Count, F, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
 from acl.models import Space
-from acl.rights.precedence_sql import rank_sql
+from acl.rights.precedence import rank_sql
 from catalog.models import (
     Capability,
     CapabilityGroupPermission,

@@ -14,7 +14,7 @@ from acl.models import GroupPolicy, Space
 from acl.people.spaces import set_open
 from acl.platform.answer_model import HIDDEN, Answer, Shown
 from acl.rights.caller_lookup import Caller
-from acl.rights.precedence_sql import DECISIONS, Decision
+from acl.rights.precedence import DECISIONS, Decision
 from catalog.access.grants import (
     erase_grant,
     grant,

@@ -9,10 +9,17 @@ from django.db import connection
 
 from acl.platform.answer_model import HIDDEN, Answer, Shown
 from acl.rights.caller_lookup import Caller
-from acl.rights.decision import RightsFacts, RuleFact, decide
 from acl.rights.holders import holders_sql
 from acl.rights.past import past_moment
-from acl.rights.precedence_sql import DECISIONS, LADDER, Decision, GrantKind
+from acl.rights.precedence import (
+    DECISIONS,
+    LADDER,
+    Decision,
+    GrantKind,
+    RightsFacts,
+    RuleFact,
+    decide,
+)
 from catalog.access._explanation_steps import (
     CallerFacts,
     ExplanationStep,
@@ -28,8 +35,7 @@ from catalog.access._explanation_steps import (
 from catalog.access.rules import RuleConflict
 from catalog.models import Capability
 from catalog.querysets import TABLES
-from catalog.readiness.facts import tell_approvers
-from catalog.readiness.readiness import MendLink, ToolReadiness, mend_link
+from catalog.readiness.readiness import MendLink, ToolReadiness, mend_link, tell_approvers
 
 # Holders of a capability: people by group and space, with the ground of their access.
 

@@ -18,8 +18,8 @@ from acl.rights.statement import members_sql
 from catalog.access.change_preview import Change
 from catalog.models import Capability, Rule
 from catalog.querysets import TABLES
-from catalog.readiness.facts import asks_first_sql, policy_parameters
 from catalog.readiness.obstacles import moves_data_sql
+from catalog.readiness.readiness import asks_first_sql, policy_parameters
 
 Leg = Literal["reads_private_data", "returns_foreign_text", "reaches_outside"]
 LEGS: tuple[Leg, ...] = get_args(Leg)

@@ -11,12 +11,11 @@ from operator import or_
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from acl.actor.chain import CredentialKind, current_chain
+from acl.actor import CredentialKind, current_chain
 from acl.models import GroupPolicy
 from acl.platform.database_connections import rows_of
 from acl.rights.caller_lookup import Caller
-from acl.rights.decision import RULE_KINDS, RuleKind, beats
-from acl.rights.precedence_sql import NO
+from acl.rights.precedence import NO, RULE_KINDS, RuleKind, beats
 from acl.rights.statement import rights_parameters, rights_sql
 from catalog.models import (
     Capability,

@@ -11,14 +11,16 @@ from acl.platform.database_connections import rows_of
 from acl.rights.caller_lookup import Caller
 from acl.rights.statement import rights_parameters, rights_sql
 from catalog.querysets import TABLES
-from catalog.readiness.facts import (
+from catalog.readiness.readiness import (
     COLUMNS,
+    LABELS,
+    Readiness,
+    ToolReadiness,
     facts_parameters,
     facts_sql,
     readiness_from,
     tell_approvers,
 )
-from catalog.readiness.readiness import LABELS, Readiness, ToolReadiness
 
 # The best first: an integration is as ready as its readiest tool.
 _ORDER = list(Readiness)

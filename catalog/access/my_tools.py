@@ -15,15 +15,18 @@ from acl.rights.statement import rights_parameters, rights_sql
 from catalog.access.explanation import Explanation, ExplanationStep, explain_many
 from catalog.models import Capability, Integration
 from catalog.querysets import TABLES, CapabilityQuerySet
-from catalog.readiness.facts import (
+from catalog.readiness.obstacles import Obstacle
+from catalog.readiness.readiness import (
     COLUMNS,
+    MendLink,
+    Readiness,
+    ToolReadiness,
     facts_parameters,
     facts_sql,
+    mend_link,
     readiness_from,
     tell_approvers,
 )
-from catalog.readiness.obstacles import Obstacle
-from catalog.readiness.readiness import MendLink, Readiness, ToolReadiness, mend_link
 
 # Grounds: the reasons why a caller may use a capability, addressed to them or to an admin.
 

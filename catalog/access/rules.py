@@ -13,8 +13,18 @@ from django.utils.translation import gettext_lazy
 from acl.audit.recorder import record
 from acl.models import Space
 from acl.platform.answer_model import Answer, Shown
-from acl.rights.decision import SubjectKind, TargetKind, beats, first_difference, place_of
-from acl.rights.precedence_sql import EFFECTS, NO, SUBJECT, TARGET, Criterion
+from acl.rights.precedence import (
+    EFFECTS,
+    NO,
+    SUBJECT,
+    TARGET,
+    Criterion,
+    SubjectKind,
+    TargetKind,
+    beats,
+    first_difference,
+    place_of,
+)
 from catalog.models import Capability, Integration, Rule
 
 __all__ = ["RuleConflict", "RuleRefused", "add_rule", "find_warnings", "remove_rule"]
@@ -25,7 +35,7 @@ ABOUT_SHARED = Q(integration__owner=None, capability__integration__owner=None)
 
 # Conflicts between two rules with an answer that their authors may not expect, in words.
 #
-# The cases are those of `docs/access-cases.md`. Which rule wins comes from `acl.rights.decision`.
+# The cases are those of `docs/access-cases.md`. Which rule wins comes from `acl.rights.precedence`.
 
 EVERYONE = "everyone"
 _FOR_ALL = {

@@ -16,18 +16,19 @@ from django.db import connection
 
 from acl.platform.database_connections import rows_of
 from acl.rights.caller_lookup import Caller
+from acl.rights.precedence import ALLOW
 from acl.rights.statement import rights_parameters, rights_sql
 from acl.rights.version import version_sql
 from catalog.querysets import TABLES
-from catalog.readiness.facts import (
+from catalog.readiness.obstacles import Obstacle, obstacle_sql
+from catalog.readiness.readiness import (
+    ToolReadiness,
     asks_first_sql,
     facts_parameters,
     for_staff_sql,
     policy_parameters,
     runs_here_sql,
 )
-from catalog.readiness.obstacles import Obstacle, obstacle_sql
-from catalog.readiness.readiness import ToolReadiness
 
 # xmin distinguishes states with the same number, after a rollback or a restored backup.
 VERSION_SQL = "SELECT number || '-' || xmin FROM catalog_catalogversion WHERE id = 1"
@@ -208,8 +209,6 @@ def load_access_modes(caller: Caller, integrations: list[int] | None) -> dict[in
 # They follow what is said about the integration, as a tool of it would of which nobody has said
 # anything. Rules and grants for single tools count for those tools only.
 
-_RUNS = 2
-
 
 @cache
 def _verdict_sql() -> str:
@@ -232,10 +231,10 @@ def usable_servers(caller: Caller, integrations: Collection[int]) -> set[int]:
     if not integrations:
         return set()
     verdicts = [_read_verdicts(caller, group, integrations) for group in caller.group_ids]
-    running = {pk for rows in verdicts for pk, (verdict, _) in rows.items() if verdict == _RUNS}
+    running = {pk for rows in verdicts for pk, (verdict, _) in rows.items() if verdict == ALLOW}
     if caller.space_id is None:
         return running
-    stopped = {pk for pk, (verdict, by_rule) in verdicts[0].items() if by_rule and verdict < _RUNS}
+    stopped = {pk for pk, (verdict, by_rule) in verdicts[0].items() if by_rule and verdict < ALLOW}
     return running - stopped
 
 

@@ -22,9 +22,8 @@ from catalog.access.usable_ids import Usable, UsableSet, usable_ids
 from catalog.capabilities.detail_levels import Detail, describe_capability, needs_row
 from catalog.capabilities.listing_cache import ListingEntry, build_entry, listing_cache
 from catalog.models import Capability, Embedding
-from catalog.readiness.facts import tell_approvers
 from catalog.readiness.obstacles import OWN_INTEGRATIONS, Obstacle
-from catalog.readiness.readiness import ToolReadiness
+from catalog.readiness.readiness import ToolReadiness, tell_approvers
 from catalog.relations.neighbours import count_edges
 
 EVERY_KIND = frozenset({"", "any", "all"})

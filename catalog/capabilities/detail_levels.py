@@ -12,8 +12,7 @@ from catalog.capabilities.listing_cache import ListingEntry
 from catalog.formats.descriptors import JSONObject, canonical_json
 from catalog.models import Capability
 from catalog.readiness.readiness import ToolReadiness, mend_link, path_of
-from catalog.schemas.compact import compact
-from catalog.schemas.micro import micro
+from catalog.schemas import compact, micro
 from catalog.token_counter import estimate_tokens, token_counter
 
 Detail = Literal["name_only", "name_description", "micro_schema", "compact_schema", "full_schema"]

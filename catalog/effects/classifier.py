@@ -13,7 +13,7 @@ from catalog.effects._evidence import (
 from catalog.effects.assessment import KNOWN, Assessment, Effect, Evidence, Flag, Source
 from catalog.effects.verbs import find_verb
 from catalog.formats.descriptors import Descriptor
-from catalog.readiness.facts import SURE
+from catalog.readiness.readiness import SURE
 from catalog.words.names import tool_words
 
 # Evidence of the flags: what reaches outside, whose text comes back, whose data is read.

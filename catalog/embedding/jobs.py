@@ -15,8 +15,8 @@ from django.db import connection
 from django.db.models import Count, F, Model, Q, QuerySet
 from django.db.models.functions import Now
 
-from acl.platform.jobs.rows import claim_overdue, overdue, update_unlocked
-from acl.platform.jobs.task_names import EMBED_CAPABILITIES, send_each
+from acl.platform.jobs import claim_overdue, overdue, update_unlocked
+from acl.platform.task_names import EMBED_CAPABILITIES, send_each
 from catalog.embedding.configured_embedder import (
     configured_embedder,
     configured_embedder_name,

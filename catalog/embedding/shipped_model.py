@@ -1,7 +1,8 @@
 """The shipped model: all-MiniLM-L6-v2 with or, if so configured, without the trained adapter.
 
 Each has its own folder below the same root, so that the previous model keeps answering while the
-next one's vectors are built.
+next one's vectors are built. ONNX Runtime is not imported here: a selection reads the model's
+provenance, also in the process that talks to strangers, which embeds nothing.
 """
 
 import json

@@ -16,18 +16,23 @@ from catalog.models.capability import Capability
 # Versions of what the candidate index is built from, beside the catalogue's own.
 
 
-class IndexVersion(models.Model):
+class _Counter(models.Model):
+    number = models.PositiveBigIntegerField(default=1)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
+class IndexVersion(_Counter):
     """A counter, one of several, which triggers increment with every change of vectors, words and
     relations.
 
     A change takes any counter that is free, so no transaction waits for another one's. Together
     they are the version: no two states have the same.
     """
-
-    number = models.PositiveBigIntegerField(default=1)
-
-    def __str__(self) -> str:
-        return str(self.number)
 
 
 def count_index_change(table: str, *columns: str) -> DatabaseTrigger:
@@ -44,16 +49,11 @@ def count_index_change(table: str, *columns: str) -> DatabaseTrigger:
 # The catalogue's version number.
 
 
-class CatalogVersion(models.Model):
+class CatalogVersion(_Counter):
     """A single row, incremented by triggers with every change.
 
     Caches carry the number in their keys, so no reader sees a mixed or stale state.
     """
-
-    number = models.PositiveBigIntegerField(default=1)
-
-    def __str__(self) -> str:
-        return str(self.number)
 
 
 class EmbeddingModel(models.Model):

@@ -117,7 +117,10 @@ def store_definitions(
     report = StoredDefinitions()
     offered, of_tools = read_offer(integration, tools)
     report.defects = [*defects, *of_tools]
-    _keep_defects(integration, report.defects)
+    stored = [defect.as_json() for defect in report.defects[:MOST_DEFECTS]]
+    if integration.list_defects != stored:
+        integration.list_defects = stored
+        integration.save(update_fields=["list_defects"])
     rows = _load_definitions(integration, offered)
     first = by is not None and not any(row.approved_hash for row in rows.values())
     differing: dict[str, Offered] = {}
@@ -129,7 +132,10 @@ def store_definitions(
             if row.approved != offer.text and row.approved == offer.canonical_text:
                 unordered.append((row, offer))
         elif row is not None and row.proposed_hash == offer.digest:
-            _mark_still_proposed(row)
+            # The text of the tool is waiting for a review already.
+            if row.standing in (Standing.RETURNED, Standing.GONE):
+                row.standing = Standing.CHANGED
+                row.save(update_fields=["standing", "changed_at"])
         else:
             differing[name] = offer
     _restore_order(unordered)
@@ -147,14 +153,6 @@ def store_definitions(
         report.about = find_namesakes(integration)
     report.waiting = {row.name: _findings(row) for row in list_waiting(integration)}
     return report
-
-
-def _keep_defects(integration: Integration, defects: Sequence[ToolDefect]) -> None:
-    """Store what could not be read of the list, for the integration's page and the API."""
-    stored = [defect.as_json() for defect in defects[:MOST_DEFECTS]]
-    if integration.list_defects != stored:
-        integration.list_defects = stored
-        integration.save(update_fields=["list_defects"])
 
 
 def _load_definitions(
@@ -215,13 +213,6 @@ def _restore_order(rows: Sequence[tuple[Definition, Offered]]) -> None:
         row.approved = offered.text
         row.save(update_fields=["approved"])
     restore_order(offer.descriptor for _, offer in rows if offer.descriptor)
-
-
-def _mark_still_proposed(row: Definition) -> None:
-    """Handle a tool whose text is waiting already."""
-    if row.standing in (Standing.RETURNED, Standing.GONE):
-        row.standing = Standing.CHANGED
-        row.save(update_fields=["standing", "changed_at"])
 
 
 def _propose(

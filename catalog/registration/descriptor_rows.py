@@ -13,7 +13,7 @@ from catalog.effects.classifier import declared_effect
 from catalog.embedding.jobs import request_vectors
 from catalog.formats.descriptors import Defect, Descriptor, IntegrationDescriptor, column_values
 from catalog.formats.icon_choice import icon_address
-from catalog.icons.declarations import assign_icons
+from catalog.icons import assign_icons
 from catalog.models import Capability, Integration, LexicalVector
 from catalog.registration._derived_columns import (
     compute_lexical_terms,

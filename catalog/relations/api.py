@@ -18,8 +18,7 @@ from acl.web.serializers import Text
 from catalog.capabilities.catalog_queries import describe_disconnected
 from catalog.capabilities.detail_levels import ACCESSES, access_of, readiness_parts
 from catalog.models import Capability, Edge
-from catalog.readiness.facts import COLUMNS, tell_approvers
-from catalog.readiness.readiness import MEND_HELP, Readiness, ToolReadiness
+from catalog.readiness.readiness import COLUMNS, MEND_HELP, Readiness, ToolReadiness, tell_approvers
 from catalog.relations.neighbours import Neighbour
 from catalog.relations.relations import EdgeRefused, find_neighbours, relate, unrelate
 

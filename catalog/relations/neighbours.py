@@ -18,15 +18,15 @@ from acl.rights.statement import rights_parameters, rights_sql
 from catalog.models import Edge
 from catalog.models.relation import DIRECTED, RELATION_KINDS, Kind, sql_names
 from catalog.querysets import TABLES
-from catalog.readiness.facts import (
+from catalog.readiness.obstacles import Obstacle
+from catalog.readiness.readiness import (
     COLUMNS,
     MODE_OF_ROW,
+    ToolReadiness,
     facts_parameters,
     facts_sql,
     readiness_from,
 )
-from catalog.readiness.obstacles import Obstacle
-from catalog.readiness.readiness import ToolReadiness
 
 MAX_PER_TYPE = 20
 _TAGS, _CATEGORY = RELATION_KINDS[Kind.TAGGED_WITH], RELATION_KINDS[Kind.SAME_CATEGORY]

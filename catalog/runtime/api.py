@@ -18,6 +18,7 @@ from acl.models import ApiKey
 from acl.platform.database_work import database_now
 from acl.rights.caller_lookup import Caller
 from acl.rights.delegation.authority import KeyHolder
+from acl.web.authentication import has_scope
 from acl.web.problems import CONTENT_TYPE, Conflict, Refusals, refusals_as_problems
 from acl.web.request_callers import (
     caller_of,
@@ -26,7 +27,6 @@ from acl.web.request_callers import (
     is_installation_admin,
     principal_of,
 )
-from acl.web.scopes import has_scope
 from acl.web.serializers import Flag, ProblemSerializer, StrictSerializer, Text, serializer_for
 from catalog.capabilities import lookup_api, runtime_state
 from catalog.models import Capability, RuntimeCapability
@@ -138,9 +138,6 @@ class RuntimePageSerializer(serializers.Serializer[Any]):
 
 _PROBLEMS = {(status, CONTENT_TYPE): ProblemSerializer for status in (400, 403, 404, 409)}
 _REFUSALS: Refusals = {
-    service.RefusedDefinitionError: lambda refused: ValidationError(
-        {refused.field: [str(refused)]}
-    ),
     service.ConflictError: lambda refused: Conflict(str(refused)),
     runtime_state.WrongStateError: lambda refused: Conflict(str(refused)),
     # Unknown, expired, someone else's and another group's look alike.

@@ -15,7 +15,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from acl.audit.recorder import record
-from acl.platform.answer_model import HIDDEN, Answer, Shown
+from acl.platform.answer_model import HIDDEN, Answer, FieldRefused, Shown
 from acl.platform.database_work import database_now
 from acl.rights.caller_lookup import Caller
 from catalog.capabilities.runtime_state import (
@@ -67,12 +67,8 @@ _PLACES = {
 }
 
 
-class RefusedDefinitionError(Exception):
+class RefusedDefinitionError(FieldRefused):
     """A field of the definition is not valid."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(reason)
-        self.field = field
 
 
 class ConflictError(Exception):

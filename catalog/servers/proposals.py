@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from acl.actor.chain import CredentialKind
+from acl.actor import CredentialKind
 from acl.audit.recorder import record
 from acl.models import ApiKey, chain_columns
 from acl.models.api_key import IN_FORCE

@@ -4,22 +4,27 @@ The web process sends them by name and imports nothing that sends requests.
 """
 
 import logging
+import os
+import signal
+import time
 from contextlib import suppress
+from threading import Thread
 from typing import Any
 
 from celery import shared_task
-from celery.signals import heartbeat_sent, worker_ready, worker_shutdown
+from celery.signals import heartbeat_sent, worker_init, worker_ready, worker_shutdown
 from django.db import transaction
 from django.db.models import Q
 
-from acl.platform.jobs.task_names import (
+from acl.platform.database_work import Lease
+from acl.platform.processes import CONNECTIONS, touch_alive_file
+from acl.platform.task_names import (
     CHECK_INTEGRATION,
     CHECK_INTEGRATIONS,
     SYNC_INTEGRATION,
     SYNC_INTEGRATIONS,
     send_each,
 )
-from acl.platform.processes import CONNECTIONS
 from catalog.formats.readers.tool import POLICY_OF_PAGE, page_address, with_policy
 from catalog.locks import try_sync_lock
 from catalog.models import Definition, Integration, Sync
@@ -171,6 +176,32 @@ def check_integrations() -> None:
     looked_at = in_use.filter(Q(transport__in=("http", "sse")) | failing & if_failing)
     keys = looked_at.order_by("pk").values_list("pk", flat=True)
     send_each(CHECK_INTEGRATION, ([key] for key in keys))
+
+
+# Of several processes one keeps the connections; the others wait until it dies.
+_lease = Lease("pegboard/connections")
+_STANDBY_SECONDS = 2.0
+
+
+@worker_init.connect(dispatch_uid="pegboard-connections-lease")  # type: ignore[untyped-decorator]
+def wait_for_lease(**_: Any) -> None:
+    """Wait until no other process keeps the connections. Celery takes tasks only after this."""
+    is_waiting = False
+    while (is_held := _lease.hold()) is not True:
+        if is_held is False and not is_waiting:
+            is_waiting = True
+            logger.info("Another process keeps the connections: this one takes over when it dies.")
+        touch_alive_file()
+        time.sleep(_STANDBY_SECONDS)
+    Thread(target=_end_when_replaced, name="lease", daemon=True).start()
+
+
+def _end_when_replaced() -> None:
+    """End this process once another has the lease, as after a restart of Postgres."""
+    while _lease.hold() is not False:
+        time.sleep(_STANDBY_SECONDS)
+    logger.warning("Another process keeps the connections now, so this one ends.")
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 @worker_ready.connect(dispatch_uid="pegboard-cells")  # type: ignore[untyped-decorator]

@@ -1,5 +1,5 @@
 """Trust: scanning, approval and pinning of definitions from outside.
 
-`gate` decides; `scanner` finds suspicious texts, `impersonation` finds look-alikes, and
-`fingerprint` identifies exactly what was approved.
+`gate` decides; `scanner` finds suspicious texts, `impersonation` finds look-alikes, and `tool_list`
+identifies exactly what was approved.
 """

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from acl.web.api_views import AdminView
 from acl.web.request_callers import installation_admin
 from acl.web.serializers import StrictSerializer, Text
-from discovery.advice.policies import AdviceRefusedError, list_policies, remove_policy, set_policy
+from discovery.advice.policies import list_policies, remove_policy, set_policy
 from discovery.models import AdvicePolicy, ChatModel
 from discovery.models.chat import LONGEST, LONGEST_NAME, SHORTEST
 
@@ -88,10 +88,7 @@ class AdviceView(AdminView):
         model = ChatModel.objects.filter(name=values["model"]).first()
         if model is None:
             raise ValidationError({"model": ["There is no chat model of this name."]})
-        try:
-            policy = set_policy(by=admin, **{**values, "model": model})
-        except AdviceRefusedError as refused:
-            raise ValidationError({refused.field: [str(refused)]}) from None
+        policy = set_policy(by=admin, **{**values, "model": model})
         return Response(AdvicePolicySerializer(policy).data)
 
     @extend_schema(

@@ -6,17 +6,14 @@ from django.db.models import F, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
+from acl.platform.answer_model import FieldRefused
 from acl.rights.caller_lookup import Caller
 from discovery.models import AdvicePolicy, ChatModel
 from discovery.models.chat import utc_day
 
 
-class AdviceRefusedError(Exception):
+class AdviceRefusedError(FieldRefused):
     """The policy cannot be stored. `field` names what is wrong."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
 
 
 def policy_for(caller: Caller) -> AdvicePolicy | None:

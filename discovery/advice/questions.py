@@ -14,9 +14,9 @@ from cryptography.exceptions import InvalidTag
 from django.utils.crypto import salted_hmac
 from redis import Redis
 
-from acl.platform.jobs.task_names import ANSWER_ADVICE, send_now
 from acl.platform.redis_circuit import attempt
 from acl.platform.strict_json import StrictJSONError, parse_json, write_json
+from acl.platform.task_names import ANSWER_ADVICE, send_now
 from catalog.embedding.texts import (
     LONGEST_DESCRIPTION,
     Describable,

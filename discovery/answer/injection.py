@@ -22,7 +22,7 @@ from discovery.answer.prompt import (
     render_discovery,
     render_prompt,
 )
-from discovery.metatools.registry import EXPLORING, META_TOOLS, MetaTool
+from discovery.metatools import EXPLORING, META_TOOLS, MetaTool
 from discovery.select.selection import Selection, SelectRequest
 
 

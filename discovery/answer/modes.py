@@ -13,7 +13,7 @@ from acl.platform.database_connections import rows_of
 from acl.rights.caller_lookup import Caller
 from acl.rights.statement import rights_parameters, rights_sql
 from catalog.querysets import TABLES
-from catalog.readiness.facts import facts_parameters, facts_sql, readiness_from
+from catalog.readiness.readiness import facts_parameters, facts_sql, readiness_from
 from catalog.trust.findings import ReviewedSchema, ReviewedText
 from discovery.answer.formats.base import Tool
 

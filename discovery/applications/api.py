@@ -336,13 +336,13 @@ def _read(request: Request) -> ApplicationFields:
 
 
 def _refusing(change: Any) -> Any:
-    """Return what the service does, with its refusal as a problem of the field."""
+    """Return what the service does; a key that is refused is no field of the request."""
     try:
         return change()
     except ApplicationRefused as refused:
         if refused.field == "key":
             raise Unprocessable(str(refused)) from None
-        raise ValidationError({refused.field: [str(refused)]}) from None
+        raise
 
 
 def _body(pk: int) -> Any:

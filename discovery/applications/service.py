@@ -19,6 +19,7 @@ from acl.keys.lifecycle import revoke_key
 from acl.keys.listing import usable_keys
 from acl.models import ApiKey, Application
 from acl.models.application import LONGEST_NAME
+from acl.platform.answer_model import FieldRefused
 from acl.rights.delegation import Actor, hold_credential
 from acl.rights.delegation.authority import KeyHolder
 from acl.visible_text.pieces import check_plain_name
@@ -40,12 +41,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 
-class ApplicationRefused(Exception):
+class ApplicationRefused(FieldRefused):
     """An application cannot be as it was asked for; `field` is what stands in the way."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(reason)
-        self.field = field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

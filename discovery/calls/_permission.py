@@ -8,7 +8,7 @@ from functools import cache
 from django.contrib.auth.models import User
 from django.utils import translation
 
-from acl.actor.chain import current_chain
+from acl.actor import current_chain
 from acl.models import Application
 from acl.models.api_key import in_force_sql
 from acl.platform.database_connections import rows_of
@@ -18,9 +18,14 @@ from acl.rights.statement import rights_parameters, rights_sql
 from catalog.access.my_tools import row_columns, row_from
 from catalog.models import Capability, Integration, Secret
 from catalog.querysets import TABLES
-from catalog.readiness.facts import COLUMNS, facts_parameters, facts_sql, readiness_from
 from catalog.readiness.obstacles import Obstacle
-from catalog.readiness.readiness import ToolReadiness
+from catalog.readiness.readiness import (
+    COLUMNS,
+    ToolReadiness,
+    facts_parameters,
+    facts_sql,
+    readiness_from,
+)
 from catalog.servers.call_needs import CallNeeds, call_needs_sql
 from catalog.servers.client.server_problems import Reason
 from discovery.calls.state import DISCONNECTED, NOBODY_EXECUTES, NOT_THERE

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.actor.chain import ActorKind, CredentialKind
+from acl.actor import ActorKind, CredentialKind
 from acl.models import ApiKey
 from acl.platform.strict_json import StrictJSONError
 from acl.rights.approvers import Eligibility

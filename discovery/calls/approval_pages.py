@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_http_methods
 
-from acl.actor.chain import CredentialKind
+from acl.actor import CredentialKind
 from acl.rights.approvers import NOBODY_ELSE
 from acl.rights.delegation import acts_for_others
 from acl.web.frame import Frame, PageRequest, frame_of, render_page

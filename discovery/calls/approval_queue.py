@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 
-from acl.actor.chain import CredentialKind
+from acl.actor import CredentialKind
 from acl.audit.recorder import record
 from acl.models.api_key import in_force_sql
 from acl.platform.database_connections import rows_of

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from acl.actor.chain import current_chain
+from acl.actor import current_chain
 from acl.audit.recorder import record
 from acl.keys.lifecycle import KeyHolder
 from acl.models import AccessRequest

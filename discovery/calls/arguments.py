@@ -20,7 +20,7 @@ from acl.visible_text.canonical_json import Argument, Rendering, render_argument
 from catalog.formats.descriptors import JSONObject, canonical_json
 from catalog.models import Capability
 from discovery.calls.argument_check import ArgumentsRefusedError, check_arguments
-from discovery.metatools.registry import MetaTool
+from discovery.metatools import MetaTool
 from discovery.models import Call, ToolExample
 
 # The one name of a call's arguments, and the ones that clients sent before.

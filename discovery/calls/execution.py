@@ -24,7 +24,6 @@ from acl.models.application import stored_conversation
 from acl.rights.caller_lookup import Caller
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability
-from discovery.calls._flow_check import check_flow, explain, must_ask, must_refuse
 from discovery.calls._permission import (
     failure_by_obstacle,
     find_usable_capability,
@@ -33,12 +32,13 @@ from discovery.calls._permission import (
 from discovery.calls.approval_queue import check_queue_limit, lock_queue_of
 from discovery.calls.argument_check import check_arguments, read_arguments
 from discovery.calls.arguments import accept_former_names, hash_of, serialize_arguments
+from discovery.calls.channel import wait_for_end
+from discovery.calls.flow_check import check_flow, explain, must_ask, must_refuse
 from discovery.calls.queries import target_of
 from discovery.calls.quotas import check_application_limits, check_call_limit, check_quotas
 from discovery.calls.state import FLOW_REFUSED, NOT_THERE, queue, send_on_commit
 from discovery.calls.view import MOST_CONTENT, Execution, describe_call, way_of
-from discovery.calls.waiting import wait_for_end
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools import META_TOOLS
 from discovery.models import Call, Turn
 
 __all__ = [
@@ -59,7 +59,7 @@ __all__ = [
 
 MOST, COMPARED, LONGEST = 3, 20, 100
 MIN_SCORE = 75  # of 100
-ACTION_WEIGHT = 0.95
+ACTION_WEIGHT = 0.95  # of a likeness without the server's name, against the whole
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 

@@ -16,9 +16,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from acl.models import ApiKey
+from acl.web.authentication import has_scope
 from acl.web.open_streams import OpenStreams
 from acl.web.request_callers import principal_of
-from acl.web.scopes import has_scope
 from acl.web.serializers import StrictSerializer, Text
 from discovery.calls._questions import without_words
 from discovery.calls.log import (

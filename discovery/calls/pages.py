@@ -20,6 +20,7 @@ from catalog.access.pages.access_forms import SearchForm
 from discovery.calls._policy import longest_days, set_policy
 from discovery.calls._result_parts import outcome_of
 from discovery.calls.arguments import list_uncompared, render_call
+from discovery.calls.channel import release_connection
 from discovery.calls.log import (
     MOST_COUNTED,
     CallFilter,
@@ -35,7 +36,6 @@ from discovery.calls.log import (
 )
 from discovery.calls.log_api import Mark, follow_log, log_streams, mark_of
 from discovery.calls.queries import blank_lost_names, find_call
-from discovery.calls.waiting import release_connection
 from discovery.models import Call
 from discovery.models.call import Content
 from discovery.models.call_policy import LONGEST_DAYS

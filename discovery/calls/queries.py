@@ -8,15 +8,15 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils.translation import gettext as _
 
-from acl.actor.chain import CredentialKind, current_chain
+from acl.actor import CredentialKind, current_chain
 from acl.audit.recorder import record
 from acl.keys.lifecycle import KeyHolder
 from acl.rights.caller_lookup import Caller, rows_of_application
 from acl.rights.delegation import acts_for_others
 from catalog.models import Capability
 from discovery.calls.approval_queue import withdraw_calls
+from discovery.calls.channel import iterate_states, wait_for_end
 from discovery.calls.state import LEFT_QUEUE, move
-from discovery.calls.waiting import iterate_states, wait_for_end
 from discovery.models import Call
 
 State = Call.State

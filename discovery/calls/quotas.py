@@ -147,7 +147,7 @@ def check_application_limits(call: Call) -> str:
     return " ".join(notices)
 
 
-_NEAR = 0.8
+_NEAR = 0.8  # of a limit, from where answers say how much is used
 _OF_APPLICATION = """
 SELECT count(*) FILTER (WHERE recent),
        EXTRACT(EPOCH FROM min(created_at) FILTER (WHERE recent) + interval '1 minute'

@@ -12,13 +12,12 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext, gettext_noop
 from redis import Redis
 
+from acl.platform import jobs
 from acl.platform.database_connections import rows_of
-from acl.platform.jobs import rows
-from acl.platform.jobs.rows import GAVE_UP
 from acl.platform.redis_circuit import attempt
 from acl.platform.strict_json import write_json
 from catalog.servers.client.server_problems import label_problem
-from discovery.calls.waiting import notify_waiters
+from discovery.calls.channel import notify_waiters
 from discovery.models import Call
 
 NOT_THERE = "not_there"  # unknown tool or someone else's: indistinguishable on purpose
@@ -87,7 +86,7 @@ def move(call: Call, to: Call.State, *only_if: Q, **values: Any) -> bool:
     """Change the state if it is still the one the caller read; return False otherwise."""
     if to in Call.ENDED:
         values["ended_at"] = Now()
-    if not rows.move(call, to, *only_if, unchanged=("state", "attempts"), **values):
+    if not jobs.move(call, to, *only_if, unchanged=("state", "attempts"), **values):
         return False
     if to in Call.ENDED:
         _notify_on_commit(call)
@@ -155,7 +154,7 @@ LABELS = {
     TOOL_ERROR: gettext_noop("Error of the tool"),
     DISCONNECTED: gettext_noop("Not connected"),
     NOT_BEGUN: gettext_noop("Expired"),
-    GAVE_UP: gettext_noop("Crashed the worker"),
+    jobs.GAVE_UP: gettext_noop("Crashed the worker"),
     FLOW_REFUSED: gettext_noop("Refused by the data-flow guard"),
     NOBODY_EXECUTES: gettext_noop("Only described"),
     STOPPED_BY_CLIENT: gettext_noop("Cancelled by the client"),

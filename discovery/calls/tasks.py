@@ -11,6 +11,7 @@ import structlog
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 from django.conf import settings
+from django.db import DatabaseError
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 from redis import Redis, RedisError
@@ -18,9 +19,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from acl.platform.database_work import retry_on_lost_connection
-from acl.platform.jobs.rows import GAVE_UP, GAVE_UP_MESSAGE, claim_overdue, overdue
-from acl.platform.jobs.task_names import SWEEP_CALLS
+from acl.platform.jobs import GAVE_UP, GAVE_UP_MESSAGE, claim_overdue, overdue
 from acl.platform.processes import freeze_loaded_objects
+from acl.platform.task_names import SWEEP_CALLS
 from catalog.capabilities.runtime_state import note_tried
 from discovery.calls._audience import running_calls
 from discovery.calls._policy import apply_policies
@@ -91,7 +92,13 @@ def sweep() -> list[str]:
         why = "Nobody approved it in time." if waited else "It could not be started in time."
         move(call, State.EXPIRED, reason=NOT_BEGUN, message=f"{why} Nothing has been run.")
     withdraw_calls()
-    _give_up()
+    longest = max(settings.PEGBOARD_CALL_SECONDS, settings.PEGBOARD_PROGRESS_SECONDS)
+    seconds = settings.PEGBOARD_CALL_SECONDS + longest + _GRACE_SECONDS
+    asking = seconds + settings.PEGBOARD_ASK_SECONDS  # a person may be thinking
+    _give_up(
+        Q(state=State.RUNNING, started_at__lt=Now() - timedelta(seconds=seconds))
+        & (Q(dialogue=None) | Q(started_at__lt=Now() - timedelta(seconds=asking)))
+    )
     # Mark runtime capabilities as tried once a call of their present definition completed.
     completed = Call.objects.filter(
         capability=OuterRef("pk"),
@@ -105,14 +112,8 @@ def sweep() -> list[str]:
     return [str(key) for key in claim_overdue(queued[:_MOST_AT_ONCE])]
 
 
-def _give_up() -> None:
+def _give_up(lost: Q) -> None:
     """Resolve calls whose worker died: retry reads, mark the outcome of all others as unknown."""
-    longest = max(settings.PEGBOARD_CALL_SECONDS, settings.PEGBOARD_PROGRESS_SECONDS)
-    seconds = settings.PEGBOARD_CALL_SECONDS + longest + _GRACE_SECONDS
-    asking = seconds + settings.PEGBOARD_ASK_SECONDS  # a person may be thinking
-    lost = Q(state=State.RUNNING, started_at__lt=Now() - timedelta(seconds=seconds)) & (
-        Q(dialogue=None) | Q(started_at__lt=Now() - timedelta(seconds=asking))
-    )
     for call in _list_calls(lost):
         if call.side_effect != "read":
             move(call, State.UNKNOWN, reason=GAVE_UP, message=UNKNOWN_OUTCOME)
@@ -137,10 +138,20 @@ def sweep_calls() -> None:
         send_call(pk)
 
 
+def end_orphans() -> None:
+    """Resolve the calls of the process before: it died, or this one would still be on standby."""
+    _give_up(Q(state=State.RUNNING))
+    sweep_calls()
+
+
 @worker_ready.connect(dispatch_uid="pegboard-calls")  # type: ignore[untyped-decorator]
 def start_listener(**_: object) -> None:
     """Start the call listener with the worker."""
     freeze_loaded_objects()
+    try:
+        end_orphans()
+    except DatabaseError:  # the sweep finds them later
+        log.exception("calls of the process before could not be ended")
     _clients.start()
     _listener.start()
 

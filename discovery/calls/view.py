@@ -12,10 +12,10 @@ from acl.rights.caller_lookup import Caller
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability, Integration
 from catalog.readiness.obstacles import BUILT_IN_TOOLS
-from discovery.calls._flow_check import explain
 from discovery.calls._policy import REMOVED_MESSAGE
+from discovery.calls.flow_check import explain
 from discovery.calls.state import LEFT_QUEUE
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools import META_TOOLS
 from discovery.models import Call
 from discovery.models.call import Content
 

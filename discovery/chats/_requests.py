@@ -6,9 +6,9 @@ from typing import Any
 from django.conf import settings
 from django.db.models.functions import Now
 
-from acl.platform.jobs.rows import move
-from acl.platform.jobs.task_names import ASK_MODEL, send_on_commit
+from acl.platform.jobs import move
 from acl.platform.strict_json import write_json
+from acl.platform.task_names import ASK_MODEL, send_on_commit
 from catalog.token_counter import token_counter
 from discovery.answer import modes
 from discovery.answer.formats.base import Tool

@@ -15,7 +15,6 @@ from acl.web.request_callers import installation_admin
 from acl.web.serializers import StrictSerializer, Text
 from discovery.chats.models import (
     MOST_OF_KEY,
-    ModelRefusedError,
     WantedModel,
     delete_model,
     set_model,
@@ -108,10 +107,7 @@ class ChatModelsView(AdminView):
             raise ValidationError({"groups": [f"There is no group “{unknown[0]}”."]})
         values["groups"] = list(groups.values())
         values["model_id"] = values.pop("model")
-        try:
-            model = set_model(by=installation_admin(request), values=WantedModel(**values))
-        except ModelRefusedError as refused:
-            raise ValidationError({refused.field: [str(refused)]}) from None
+        model = set_model(by=installation_admin(request), values=WantedModel(**values))
         return Response(ChatModelSerializer(model).data)
 
 

@@ -8,14 +8,16 @@ from datetime import UTC
 from typing import Any
 
 import structlog
+from celery import shared_task
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from acl.platform.database_work import database_now
-from acl.platform.jobs.rows import move
+from acl.platform.jobs import move, overdue, send_again
 from acl.platform.strict_json import StrictJSONError, parse_json, write_json
+from acl.platform.task_names import ANSWER_ADVICE, ASK_MODEL, SWEEP_CHATS
 from catalog.servers.net.address_check import OutgoingError
 from catalog.servers.net.guarded_requests import Bounds, FetchedDocument, post_bytes
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
@@ -55,6 +57,7 @@ class ModelFailedError(Exception):
         self.problem, self.detail = problem, detail
 
 
+@shared_task(name=ASK_MODEL)  # type: ignore[untyped-decorator]
 def send_request(pk: int) -> None:
     """Send a request once, and store its end. Whoever comes second changes nothing."""
     row = _claim(pk)
@@ -96,6 +99,7 @@ def _is_unwanted(row: ModelRequest) -> bool:
     return state not in ChatMessage.ACTIVE
 
 
+@shared_task(name=ANSWER_ADVICE, ignore_result=True)  # type: ignore[untyped-decorator]
 def answer_advice(digest: str) -> None:
     """Answer a question about choosing tools, if anybody still waits for the answer."""
     waiting = read_question(digest)
@@ -220,3 +224,27 @@ def _store(row: ModelRequest, answer: ModelAnswer) -> None:
 def _end(row: ModelRequest, state: ModelRequest.State, **columns: Any) -> bool:
     attempt = Q(attempts=row.attempts)
     return move(row, state, attempt, ended_at=Now(), body="", **columns)
+
+
+# A request costs money, so one whose worker died is sent once more and no further.
+MOST_ATTEMPTS = 2
+_GRACE_SECONDS = 60  # beyond the time that a model is given to answer
+_MOST_AT_ONCE = 1_000
+
+
+@shared_task(name=SWEEP_CHATS)  # type: ignore[untyped-decorator]
+def sweep_chats() -> None:
+    """Send lost requests again, and give up on those that ended the worker every time."""
+    _resolve_lost()
+    send_again(ASK_MODEL, ModelRequest.objects.filter(overdue(), state=State.QUEUED))
+
+
+def _resolve_lost() -> None:
+    longest = settings.PEGBOARD_CHAT_SECONDS + _GRACE_SECONDS
+    lost = ModelRequest.objects.filter(overdue(at_least=longest), state=State.RUNNING)
+    for row in lost.order_by("pk")[:_MOST_AT_ONCE]:
+        if row.attempts < MOST_ATTEMPTS:
+            move(row, State.QUEUED, unchanged=("state", "attempts"))
+        else:
+            ended = {"ended_at": Now(), "reason": ChatProblem.LOST, "body": ""}
+            move(row, State.FAILED, unchanged=("state", "attempts"), **ended)

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
+from acl.platform.answer_model import FieldRefused
 from catalog.formats.secret_redaction import word_address
 from catalog.servers.net.address_check import AllowedHosts, EndpointNotAllowedError, check_address
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
@@ -19,12 +20,8 @@ MOST_MODELS = 50
 MOST_OF_KEY = 4_096
 
 
-class ModelRefusedError(Exception):
+class ModelRefusedError(FieldRefused):
     """The model cannot be stored. `field` names what is wrong."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
 
 
 @dataclass(frozen=True, slots=True)

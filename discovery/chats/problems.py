@@ -39,12 +39,10 @@ _WORDS = {
         "The provider does not know this model, or the address is wrong."
     ),
     ChatProblem.RATE_LIMITED: gettext_noop(
-        "The provider's rate limit is reached. Wait a moment, then send the message again."
+        "The provider's rate limit is reached. Try again in a moment."
     ),
     ChatProblem.REFUSED: gettext_noop("The provider refused the request."),
-    ChatProblem.UNAVAILABLE: gettext_noop(
-        "The provider is unavailable. Send the message again in a moment."
-    ),
+    ChatProblem.UNAVAILABLE: gettext_noop("The provider is unavailable. Try again in a moment."),
     ChatProblem.MALFORMED: gettext_noop("The provider's answer cannot be read."),
     ChatProblem.NOT_ALLOWED: gettext_noop(
         "The model's address is not allowed. An admin can use a public https address, or allow "
@@ -58,7 +56,7 @@ _WORDS = {
         "The model of this chat was removed, or you may no longer use it."
     ),
     ChatProblem.CANCELLED: gettext_noop("You cancelled this message."),
-    ChatProblem.LOST: gettext_noop("The request was lost. Send the message again."),
+    ChatProblem.LOST: gettext_noop("The request was lost. Try again."),
     ChatProblem.TOO_MANY_STEPS: gettext_noop(
         "The model kept calling tools without an answer, so it was stopped."
     ),

@@ -80,12 +80,9 @@ class ExampleRequestsView(AdminView):
         model = ChatModel.objects.filter(name=body.validated_data["model"]).first()
         if model is None:
             raise ValidationError({"model": ["There is no chat model of this name."]})
-        try:
-            tools = choose_tools(row, body.validated_data["tools"])
-            admin = installation_admin(request)
-            ask_for_examples(by=admin, integration=row, model=model, tools=tools)
-        except ExamplesRefusedError as refused:
-            raise ValidationError({refused.field: [str(refused)]}) from None
+        tools = choose_tools(row, body.validated_data["tools"])
+        admin = installation_admin(request)
+        ask_for_examples(by=admin, integration=row, model=model, tools=tools)
         return _overview(row, status=202)
 
     @extend_schema(

@@ -11,17 +11,22 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any
 
+import numpy as np
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
-from acl.platform.answer_model import HIDDEN, Answer, Shown
-from acl.platform.jobs.task_names import ASK_FOR_EXAMPLES, send_on_commit
+from acl.platform.answer_model import HIDDEN, Answer, FieldRefused, Shown
+from acl.platform.jobs import move
 from acl.platform.stored_texts import translate_stored
-from catalog.embedding.texts import LONGEST_EXAMPLE, MOST_EXAMPLES
+from acl.platform.task_names import ASK_FOR_EXAMPLES, send_on_commit
+from catalog.embedding.configured_embedder import answering_embedder
+from catalog.embedding.embedder import Embedder, EmbedderUnavailable
+from catalog.embedding.multilingual_embedder import embed_documents
+from catalog.embedding.texts import LONGEST_EXAMPLE, MOST_EXAMPLES, embedding_text
 from catalog.lexical import words
 from catalog.models import Capability, Integration
 from catalog.registration.admin_corrections import correct_capability
@@ -32,6 +37,7 @@ from discovery.advice.questions import EXAMPLES, MOST_OF_EXAMPLES, example_quest
 from discovery.chats.problems import describe_problem
 from discovery.models import ChatModel, ExampleRun
 from discovery.prices.model import list_prices, price_of
+from discovery.select.example_texts import embed_examples
 
 MOST_TOOLS = 100
 _FEWEST_WORDS = 3
@@ -39,12 +45,8 @@ _FEWEST_WORDS = 3
 _TOKENS_OF_ANSWER = 110
 
 
-class ExamplesRefusedError(Exception):
+class ExamplesRefusedError(FieldRefused):
     """Examples cannot be asked for, or stored. `field` names what is wrong, or the tool."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,3 +305,59 @@ def overview_of(integration: Integration) -> ExampleOverview:
         detail=run.detail if run else "",
         tools=tuple(list_tools(integration, run)),
     )
+
+
+AMONG = 5
+# How many other tools are nearer than two distances: the tool's own before and after.
+_NEARER = """
+SELECT count(*) FILTER (WHERE distance < %s), count(*) FILTER (WHERE distance < %s)
+FROM (
+  SELECT e.vector <=> %s::vector AS distance
+  FROM catalog_embedding e JOIN catalog_embeddingmodel m ON m.id = e.model_id
+  JOIN catalog_capability c ON c.id = e.capability_id
+  JOIN catalog_integration i ON i.id = c.integration_id
+  WHERE m.name = %s AND e.vector IS NOT NULL AND c.id <> %s AND c.state = 'approved' AND i.enabled
+) others
+"""
+
+
+# Each request is asked with its tool's text as it is, and again with the other requests in it, so
+# none finds itself.
+def measure_run(pk: int) -> None:
+    """Note for each proposal of a run how many of its texts find the tool; end the run.
+
+    Without an embedder it ends without figures.
+    """
+    run = ExampleRun.objects.filter(pk=pk, state=ExampleRun.State.MEASURING).first()
+    if run is None:
+        return
+    try:
+        embedder = answering_embedder()
+        proposals = {key: _measured(key, value, embedder) for key, value in run.proposals.items()}
+    except EmbedderUnavailable:
+        proposals = run.proposals
+    move(run, ExampleRun.State.ENDED, unchanged=("state", "attempts"), proposals=proposals)
+
+
+def _measured(key: str, proposal: Mapping[str, Any], embedder: Embedder) -> dict[str, Any]:
+    row = Capability.objects.select_related("integration").filter(pk=key).first()
+    texts: Sequence[str] = proposal["texts"]
+    if row is None or len(texts) < 2:
+        return dict(proposal)
+    requests = embed_examples(texts, embedder)
+    readings = [embedding_text(row)]
+    for place in range(len(texts)):
+        row.example_requests = {"texts": [*texts[:place], *texts[place + 1 :]]}  # is not saved
+        readings.append(embedding_text(row))
+    documents = embed_documents(embedder, readings)
+    before, after = requests @ documents[0], np.sum(requests * documents[1:], axis=1)
+    found_before = found_after = 0
+    with connection.cursor() as cursor:
+        for place, vector in enumerate(requests):
+            as_text = "[" + ",".join(map(repr, vector.tolist())) + "]"
+            distances = (1 - float(before[place]), 1 - float(after[place]))
+            cursor.execute(_NEARER, [*distances, as_text, embedder.name, row.pk])
+            nearer_before, nearer_after = cursor.fetchone()
+            found_before += nearer_before < AMONG
+            found_after += nearer_after < AMONG
+    return {**proposal, "found_before": found_before, "found_after": found_after}

@@ -5,13 +5,8 @@ from django.conf import settings
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from acl.platform.jobs.rows import move, overdue, send_again
-from acl.platform.jobs.task_names import (
-    ASK_FOR_EXAMPLES,
-    MEASURE_EXAMPLES,
-    SWEEP_EXAMPLES,
-    send_now,
-)
+from acl.platform.jobs import move, overdue, send_again
+from acl.platform.task_names import ASK_FOR_EXAMPLES, MEASURE_EXAMPLES, SWEEP_EXAMPLES, send_now
 from catalog.models import Capability
 from discovery.advice.questions import example_question, read_texts
 from discovery.chats.model_sender import ModelFailedError, ask_question

@@ -28,13 +28,13 @@ from discovery.models import Turn, TurnReading
 
 # Sealing of readings with a turn's own key: cheap enough to open all of them for each call.
 
-KEY_BYTES = 16
-_NONCE = 12
+KEY_BYTES = 16  # of AES-128
+_NONCE = 12  # of GCM: 96 bits (NIST SP 800-38D, section 8.2)
 # Of the sealed form; what another version sealed cannot be read.
 _VERSION = 3
 # Version, flags, and the bytes of tool, place and ids; the tokens follow.
 _HEAD = struct.Struct(">BBHHI")
-_MOST_BYTES = 0xFFFF
+_MOST_BYTES = 0xFFFF  # as the head has two bytes for each length
 # The bits of the flags, from the lowest.
 _FLAGS = ("private", "foreign", "clean", "has_text", "cut")
 _FLAGS_OF = [{name: byte >> bit & 1 > 0 for bit, name in enumerate(_FLAGS)} for byte in range(256)]

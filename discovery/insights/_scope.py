@@ -15,7 +15,7 @@ from catalog.access.group_scope import capabilities_of, denied_to_all
 from catalog.capabilities.runtime_state import IS_OVER
 from catalog.models import Capability, RuntimeCapability
 from catalog.models.integration import ReviewState
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools import META_TOOLS
 from discovery.models import DayFigures, Turn
 from discovery.turns.outcome_windows import (
     Sample,

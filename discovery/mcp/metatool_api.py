@@ -1,4 +1,4 @@
-"""REST API of the meta-tools."""
+"""REST API of the meta-tools, each with the scope that it requires of a key or person."""
 
 from collections import defaultdict
 from typing import Any
@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 from acl.models import ApiKey
 from acl.rights.caller_lookup import Caller
 from acl.web.api_views import CallerSerializer, take_caller_names
+from acl.web.authentication import HasScope, has_scope
 from acl.web.problems import QueueFull, QuotaUsedUp, Refusals, refusals_as_problems
 from acl.web.request_callers import caller_of
 from catalog.token_counter import estimate_tokens
@@ -21,9 +22,27 @@ from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import NotFoundError
 from discovery.calls.quotas import QuotaExceededError
-from discovery.mcp._metatool_permissions import SCOPES_OF_TOOLS, MayCallThis
 from discovery.mcp.answers.dispatch import call_meta_tool
-from discovery.metatools.registry import EXPLORING, META_TOOLS, MetaTool
+from discovery.metatools import EXPLORING, META_TOOLS, MetaTool
+
+
+def may_call(principal: Any, tool: MetaTool) -> bool:
+    """Return True if the principal has the scope that the tool requires."""
+    return has_scope(principal, tool.scope)
+
+
+# The scope of any one tool is enough to read the list of all tools.
+SCOPES_OF_TOOLS = tuple(sorted({tool.scope for tool in META_TOOLS.values()}))
+
+
+class MayCallThis(HasScope):
+    """Require the scope of the tool named in the URL. Unknown names are not secret."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        tool = META_TOOLS.get(view.kwargs["name"])
+        if tool is None:
+            return super().has_permission(request, view)
+        return may_call(request.user, tool)
 
 
 class MetaToolsView(APIView):

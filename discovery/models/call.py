@@ -11,10 +11,10 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy
 
-from acl.actor.chain import CredentialKind
+from acl.actor import CredentialKind
 from acl.models import ApplicationColumns, ChainColumns, ConversationColumns, Space
 from acl.models.application import index_of_application, index_of_conversation
-from acl.platform.jobs.rows import JobRow
+from acl.platform.jobs import JobRow
 from acl.platform.stored_json import StoredJSONField
 from acl.platform.strict_json import StrictJSONError, parse_json
 from acl.rights.caller_lookup import Caller

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from acl.platform.database_work import database_now
-from acl.platform.jobs.rows import JobRow
+from acl.platform.jobs import JobRow
 from acl.platform.stored_json import StoredJSONField
 from acl.rights.caller_lookup import Caller
 from catalog.formats.secret_redaction import word_address

@@ -11,12 +11,12 @@ from django.utils.translation import gettext_noop, ngettext
 from acl.rights.caller_lookup import Caller
 from acl.web.frame import Frame, PageRequest, usual_value
 from catalog.access.my_tools import Ground, grounds_for
-from catalog.icons.declarations import Face, faces_of
+from catalog.icons import Face, faces_of
 from catalog.models import Capability
 from catalog.readiness.readiness import MendLink, ToolReadiness, mend_link
-from catalog.schemas.parameters import Parameter, list_parameters
+from catalog.schemas import Parameter, list_parameters
 from discovery.advice.advised import select_advised
-from discovery.answer.tiers.state import TierOptions
+from discovery.answer.tiers import TierOptions
 from discovery.playground._callers import PlaygroundForm, describe_caller, find_other_caller
 from discovery.select.selection import Selected, Selection, SelectRequest
 from discovery.select.selector import select_capabilities

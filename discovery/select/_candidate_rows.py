@@ -17,14 +17,16 @@ from acl.rights.caller_lookup import Caller
 from acl.rights.statement import rights_parameters
 from catalog.embedding.embedder import Vectors
 from catalog.lexical import DIMENSIONS
-from catalog.readiness.facts import (
+from catalog.readiness.readiness import (
     COLUMNS,
     MODE_OF_ROW,
+    MendLink,
+    ToolReadiness,
     facts_parameters,
     facts_sql,
+    mend_link,
     readiness_from,
 )
-from catalog.readiness.readiness import MendLink, ToolReadiness, mend_link
 from catalog.trust.findings import ReviewedSchema, ReviewedText
 from discovery.learning import memory
 from discovery.learning.memory import PastCall, VoteGains
@@ -106,16 +108,23 @@ class Candidates:
     # Cosines of the texts with the mean vector of each one's server, by primary key. The means are
     # made from what the caller may use. Empty where the message has one clause.
     servers: dict[int, tuple[float, ...]]
+    # For each ability of the query, the highest cosine with one of `found`; empty without any.
+    likeness_of_abilities: Sequence[float]
 
 
-def columns_sql(vectors: int, texts: int) -> str:
+def columns_sql(vectors: int, texts: int, abilities: int) -> str:
     """Return the columns of `Candidate`, over a capability `c`, its integration `i`, its vector `e`
-    and its words `l`."""
+    and its words `l`, and its cosines with so many abilities."""
     return _COLUMNS.format(
         readiness=facts_sql(mode=MODE_OF_ROW),
-        cosines=", ".join(f"1 - (e.vector <=> %(v{i})s::vector)" for i in range(vectors)),
+        cosines=_cosines_sql("v", vectors),
         words=", ".join(f"-(l.terms <#> %(t{i})s::sparsevec)" for i in range(texts)),
+        abilities=_ABILITIES.format(cosines=_cosines_sql("a", abilities)) if abilities else "",
     )
+
+
+def _cosines_sql(name: str, number: int) -> str:
+    return ", ".join(f"1 - (e.vector <=> %({name}{i})s::vector)" for i in range(number))
 
 
 # What the catalogue's version covers, and so may be kept beside an index of that version.
@@ -128,8 +137,10 @@ _COLUMNS = (
     ", ".join(map("{} AS {}".format, DEFINITION, Candidate._fields))
     + """, {readiness},
        ARRAY[{cosines}]::float8[] AS cosines,
-       ARRAY[{words}]::float8[] AS words"""
+       ARRAY[{words}]::float8[] AS words{abilities}"""
 )
+_ABILITIES = """,
+       CASE WHEN e.vector IS NOT NULL THEN ARRAY[{cosines}]::float8[] END AS abilities"""
 # What they are joined from, after a set of ids.
 JOINED_ROWS = """JOIN catalog_integration i ON i.id = c.integration_id
   LEFT JOIN catalog_embedding e ON e.capability_id = c.id AND e.model_id = (SELECT id FROM model)
@@ -147,6 +158,7 @@ class RowReader(NamedTuple):
     related: Callable[[Any], tuple[Any, ...]] | None
     experiences: Callable[[Any], tuple[Any, ...]] | None
     server: Callable[[Any], list[float] | None] | None
+    abilities: Callable[[Any], list[float] | None] | None
 
 
 @lru_cache(maxsize=32)
@@ -158,11 +170,17 @@ def row_reader(columns: tuple[str, ...]) -> RowReader:
 
     key = columns.index("pk")
     return RowReader(
-        key, of(TOTALS), of(Candidate._fields), of(RELATIONS), of(memory.NAMES), of(SERVER)
+        key,
+        of(TOTALS),
+        of(Candidate._fields),
+        of(RELATIONS),
+        of(memory.NAMES),
+        of(SERVER),
+        of(ABILITIES),
     )
 
 
-SERVER = ("server",)
+SERVER, ABILITIES = ("server",), ("abilities",)
 TOTALS = ("usable", "usable_tokens")
 RELATIONS = ("is_hit", "targets", "kinds", "weights", "names")
 
@@ -175,15 +193,17 @@ class CandidateQuery:
     """A question for the best candidates by meaning and by words.
 
     `vectors` has a row for the message and one for each clause, by `model`; None means words alone.
-    `words` has a lexical query for the same texts. `names` are full names that the message contains
-    literally. `use_experience` needs vectors. Experiences of the turns in `apart` do not count.
-    `may_lag` lets a read replica answer.
+    `words` has a lexical query for the same texts. `abilities` are vectors that the candidates are
+    compared with. `names` are full names that the message contains literally. `use_experience`
+    needs vectors. Experiences of the turns in `apart` do not count. `may_lag` lets a read replica
+    answer.
     """
 
     caller: Caller
     model: str
     vectors: Vectors | None
     words: Sequence[dict[int, float]]
+    abilities: Vectors | None = None
     names: Collection[str] = ()
     kind: str = ""
     unavailable: bool = False
@@ -218,10 +238,12 @@ class CandidateQuery:
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of a statement that finds candidates."""
         vectors = [] if self.vectors is None else list(self.vectors)
+        abilities = [] if self.abilities is None else list(self.abilities)
         return {
             **self.parameters_of_rows(),
             "names": list(self.names),
             **{f"v{i}": _binary(Vector(vector)) for i, vector in enumerate(vectors)},
+            **{f"a{i}": _binary(Vector(vector)) for i, vector in enumerate(abilities)},
             **{f"t{i}": _binary(SparseVector(q, DIMENSIONS)) for i, q in enumerate(self.words)},
         }
 

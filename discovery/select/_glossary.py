@@ -34,11 +34,13 @@ _QUOTED = re.compile('["\u201c\u201e\u00ab].*?["\u201c\u201d\u00bb]')
 # Sums as people write them. A hyphen or a slash alone is in dates, ranges and "24/7", too.
 _NUMBER = r"[$€£]?\d[\d.,]*+"
 _SUM = re.compile(
-    rf"""(?<![\w.,/:-]){_NUMBER}(?:%\ (?:off|of)\ |%?\)?\ ?
+    rf"""(?<![\w.,/:-]){_NUMBER}(?:(?:\ ?%|\ per\ ?cent)\ (?:off|of)\ |%?\)?\ ?
         (?:[+*×÷^]|\*\*|(?:plus|minus|times|divided\ by|multiplied\ by)\ ))\ ?\(?{_NUMBER}
         (?!\ (?:day|week|month|year|hour|minute)s?\b)
     |\b(?:what(?:\ i|'?)s|calculate|compute|how\ much\ is|work\ out)
         \ \(?{_NUMBER}\ ?[-/]\ ?\(?{_NUMBER}\b(?!-)
+    |\b(?:square|cube)\ root\ of\ {_NUMBER}
+    |(?<![\w.,/:-]){_NUMBER}\ (?:squared|cubed|factorial|to\ the\ power\ of\ \d)
     |\b(?:sqrt|log|ln|sin|cos|tan|exp)\(\ ?\d|\b\d*[xy]\ ?[+*-]\ ?\d[\d.]*\ ?=""",  # noqa: RUF001
     re.IGNORECASE | re.VERBOSE,
 )

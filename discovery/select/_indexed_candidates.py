@@ -20,7 +20,7 @@ from acl.platform.database_connections import rows_of
 from acl.platform.read_replica import read_replica
 from acl.rights.version import version_sql
 from catalog.querysets import TABLES
-from catalog.readiness.facts import COLUMNS, facts_sql
+from catalog.readiness.readiness import COLUMNS, facts_sql
 from catalog.search_index.cache import index_cache
 from catalog.search_index.rows import (
     IS_CURRENT_SQL,
@@ -184,6 +184,7 @@ def _candidates(
         experiences,
         checked,
         _servers(index, draft, hit_candidates),
+        _likeness_of_abilities(index, query, hit_candidates),
     )
 
 
@@ -233,6 +234,16 @@ def _servers(
         for pk, values, has in zip(keys, cosines.tolist(), has_cosines, strict=True)
         if has
     }
+
+
+def _likeness_of_abilities(
+    index: SearchIndex, query: CandidateQuery, candidates: Sequence[Candidate]
+) -> Sequence[float]:
+    if query.abilities is None:
+        return ()
+    places = np.searchsorted(index.ids, [candidate.pk for candidate in candidates])
+    vectors = index.matrix[places[index.embedded[places]]]
+    return (vectors @ query.abilities.T).max(axis=0).tolist() if len(vectors) else ()
 
 
 def _relations(

@@ -60,7 +60,7 @@ def find_among_nearest(query: CandidateQuery, totals: KnownTotals) -> Candidates
 def _read(
     query: CandidateQuery, parameters: Mapping[str, Any], index: VectorIndex | None = None
 ) -> Table:
-    shape = (query.vector_count, len(query.words), query.use_graph, query.experiences)
+    shape = (*_counts(query), query.use_graph, query.experiences)
     statement = _statement(*shape, united=query.caller.is_united, index=index)
     lagging = read_replica.table_of(statement, parameters) if query.may_lag else None
     return lagging or table_of(statement, parameters)
@@ -77,9 +77,13 @@ def find_requestable(query: CandidateQuery) -> Candidates:
 
 
 def _find_among(among: Among, query: CandidateQuery) -> Candidates:
-    shape = (query.vector_count, len(query.words), False, 0)
-    statement = _statement(*shape, united=query.caller.is_united, among=among)
+    statement = _statement(*_counts(query), False, 0, united=query.caller.is_united, among=among)
     return _candidates(*table_of(statement, query.parameters()))
+
+
+def _counts(query: CandidateQuery) -> tuple[int, int, int]:
+    abilities = 0 if query.abilities is None else len(query.abilities)
+    return query.vector_count, len(query.words), abilities
 
 
 def _candidates(columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Candidates:
@@ -92,6 +96,7 @@ def _candidates(columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Ca
     checked = VoteGains()
     names: dict[int, list[str]] = {}
     servers: dict[int, tuple[float, ...]] = {}
+    abilities: list[list[float]] = []
     for row in rows:
         if row[reader.key] is None:  # the totals alone: nothing was found
             break
@@ -106,6 +111,8 @@ def _candidates(columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Ca
         (hits if is_hit else outside).append(candidate)
         if is_hit and reader.server and (cosines := reader.server(row)):
             servers[candidate.pk] = tuple(cosines)
+        if is_hit and reader.abilities and (cosines := reader.abilities(row)):
+            abilities.append(cosines)
         if reader.experiences:
             *calls, gains, squares = reader.experiences(row)
             checked = VoteGains(gains, squares) if gains else checked
@@ -115,7 +122,16 @@ def _candidates(columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Ca
     relations += [relation for relation in relations_by_shared(names) if relation[:3] not in stored]
     embedded = any(cosine is not None for candidate in hits for cosine in candidate.cosines)
     return Candidates(
-        hits, usable, int(tokens or 0), embedded, outside, relations, experiences, checked, servers
+        hits,
+        usable,
+        int(tokens or 0),
+        embedded,
+        outside,
+        relations,
+        experiences,
+        checked,
+        servers,
+        [max(column) for column in zip(*abilities, strict=True)],
     )
 
 
@@ -123,6 +139,7 @@ def _candidates(columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> Ca
 def _statement(
     vectors: int,
     texts: int,
+    abilities: int,
     use_graph: bool,
     experiences: int,
     *,
@@ -148,7 +165,7 @@ def _statement(
         if index
         else _RIGHTS[among](united=united),
         model=MODEL,
-        columns=columns_sql(vectors, texts),
+        columns=columns_sql(vectors, texts, abilities),
         joined_rows=JOINED_ROWS,
         arms=",\n".join(arms),
         near="UNION SELECT id FROM near" if vectors else "",

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from django.conf import settings
@@ -158,13 +158,38 @@ def _embed_once(texts: list[str], embedder: Embedder, digest: str) -> Vectors:
 
 # The mean of the nearest three is compared: a single one is there by chance too often.
 NEAREST = 3
+# Of the first eight, those do not count that a candidate has: where there is a web search, being
+# near to "search the web" speaks against nothing.
+COMPARED, SAME = 8, 0.5
 ABILITIES, THINGS = "common_abilities.txt", "common_things.txt"
 
 
-def nearness(texts: EmbeddedTexts | None) -> tuple[float, ...] | None:
-    """Return each text's cosine with the abilities nearest to it; None without their vectors."""
+class NearAbilities(NamedTuple):
+    """The abilities nearest to each text, in no order.
+
+    `cosines` has a row for each text; `vectors` has a row for each ability, text by text.
+    """
+
+    cosines: Vectors
+    vectors: Vectors
+
+    def nearness(self, likeness: Sequence[float]) -> tuple[float, ...]:
+        """Return each text's mean cosine with the nearest abilities that no candidate has.
+
+        `likeness` has each ability's highest cosine with a candidate; empty without candidates.
+        """
+        cosines = self.cosines
+        if len(likeness):
+            has = np.reshape(likeness, cosines.shape) >= SAME
+            cosines = np.where(has, cosines.min(axis=1, keepdims=True), cosines)
+        nearest = np.partition(cosines, -NEAREST, axis=1)[:, -NEAREST:]
+        return tuple(map(float, nearest.mean(axis=1)))
+
+
+def near_abilities(texts: EmbeddedTexts | None) -> NearAbilities | None:
+    """Return the abilities nearest to each text; None without their vectors."""
     abilities = _abilities.get(texts.model) if texts else None
-    return nearness_to(abilities, texts.vectors) if texts and abilities is not None else None
+    return nearest_of(abilities, texts.vectors) if texts and abilities is not None else None
 
 
 def read_abilities() -> list[str]:
@@ -173,10 +198,11 @@ def read_abilities() -> list[str]:
     return [*read_examples(ABILITIES), *things]
 
 
-def nearness_to(abilities: Vectors, texts: Vectors) -> tuple[float, ...]:
-    """Return each text's mean cosine with the nearest of the abilities."""
-    nearest = np.partition(cosines_of(abilities, texts), -NEAREST, axis=1)[:, -NEAREST:]
-    return tuple(map(float, nearest.mean(axis=1)))
+def nearest_of(abilities: Vectors, texts: Vectors) -> NearAbilities:
+    """Return those of the abilities that are nearest to each text."""
+    cosines = cosines_of(abilities, texts)
+    places = np.argpartition(cosines, -COMPARED, axis=1)[:, -COMPARED:]
+    return NearAbilities(np.take_along_axis(cosines, places, axis=1), abilities[places.ravel()])
 
 
 def warm_common_abilities() -> None:

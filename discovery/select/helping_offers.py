@@ -22,13 +22,22 @@ from catalog import lexical
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.embedding.query_vectors import EmbeddedTexts, embed_queries
 from catalog.querysets import TABLES
-from catalog.readiness.facts import MODE_OF_ROW, facts_parameters, facts_sql, readiness_from
 from catalog.readiness.obstacles import can_run_sql
-from catalog.readiness.readiness import LONGEST_WISH, MEND_HELP, ToolReadiness, mend_link, path_of
+from catalog.readiness.readiness import (
+    LONGEST_WISH,
+    MEND_HELP,
+    MODE_OF_ROW,
+    ToolReadiness,
+    facts_parameters,
+    facts_sql,
+    mend_link,
+    path_of,
+    readiness_from,
+)
 from discovery.learning.memory import PastUse
 from discovery.select._candidate_rows import Candidate, CandidateQuery, Candidates
 from discovery.select.candidates import find_requestable, find_unheld
-from discovery.select.example_texts import nearness
+from discovery.select.example_texts import NearAbilities, near_abilities
 from discovery.select.judgements import costs_of_effects
 from discovery.select.message import read
 from discovery.select.ranking.competition import names_in, rank, support_of
@@ -48,8 +57,9 @@ def rank_unheld(caller: Caller, wish: str) -> list[int]:
     texts = read(wish, ()).texts
     embedded = _embed(texts)
     # What does not work now is theirs all the same.
-    query = _query(caller, wish, texts, embedded, unavailable=True)
-    fitting = _fitting(find_unheld, query, texts, nearness(embedded))
+    near = near_abilities(embedded)
+    query = _query(caller, wish, texts, embedded, near, unavailable=True)
+    fitting = _fitting(find_unheld, query, texts, near)
     return [candidate.pk for candidate in fitting][:MOST]
 
 
@@ -58,11 +68,11 @@ def rank_requestable(
     message: str,
     texts: Sequence[str],
     embedded: EmbeddedTexts | None,
-    background: Sequence[float] | None,
+    near: NearAbilities | None,
 ) -> list[Candidate]:
     """Return the tools that fit and that the caller may ask for, best first. One statement."""
-    query = _query(caller, message, texts, embedded)
-    return _fitting(find_requestable, query, texts, background)
+    query = _query(caller, message, texts, embedded, near)
+    return _fitting(find_requestable, query, texts, near)
 
 
 def _query(
@@ -70,6 +80,7 @@ def _query(
     message: str,
     texts: Sequence[str],
     embedded: EmbeddedTexts | None,
+    near: NearAbilities | None,
     *,
     unavailable: bool = False,
 ) -> CandidateQuery:
@@ -78,6 +89,7 @@ def _query(
         model=embedded.model if embedded else "",
         vectors=embedded.vectors if embedded else None,
         words=[lexical.query_vector(text) for text in texts],
+        abilities=near and near.vectors,
         names=names_in(message),
         unavailable=unavailable,
     )
@@ -87,7 +99,7 @@ def _fitting(
     find: Callable[[CandidateQuery], Candidates],
     query: CandidateQuery,
     texts: Sequence[str],
-    background: Sequence[float] | None,
+    near: NearAbilities | None,
 ) -> list[Candidate]:
     """Return the candidates that pass the selector's thresholds, best first."""
     candidates = find(query)
@@ -101,6 +113,7 @@ def _fitting(
         model=query.model,
         costs=costs_of_effects(embedded),
     )
+    background = near and near.nearness(candidates.likeness_of_abilities)
     support = support_of(ranked, PastUse(), background, embedded, words=len(query.words[0]))
     if not support.enough:
         return []
@@ -140,13 +153,13 @@ class HelpOffer(Answer):
 @dataclass(frozen=True, slots=True)
 class Unmet:
     """An unmet message. `texts` are what was read in it, `embedded` the vectors of these, and
-    `background` is the nearness of common abilities."""
+    `near` the common abilities nearest to them."""
 
     message: str
     caller: Caller
     texts: Sequence[str]
     embedded: EmbeddedTexts | None
-    background: tuple[float, ...] | None
+    near: NearAbilities | None
 
 
 Provider = Callable[[Unmet], Sequence[HelpOffer]]
@@ -162,7 +175,7 @@ def find_help(unmet: Unmet, *, discovery: bool) -> tuple[HelpOffer, ...]:
     """Return what could help, most useful first. `discovery` is True if the tool is at hand."""
     # The tools that fit, and that an admin lets everyone see the name of and ask for.
     candidates = rank_requestable(
-        unmet.caller, unmet.message, unmet.texts, unmet.embedded, unmet.background
+        unmet.caller, unmet.message, unmet.texts, unmet.embedded, unmet.near
     )
     offers = [_offer_to_ask(candidate) for candidate in candidates[:MOST_OF_EACH]]
     offers += [offer for provider in _providers for offer in provider(unmet)]

@@ -17,7 +17,7 @@ from acl.rights.caller_lookup import Caller
 from catalog import lexical
 from catalog.embedding.embedder import EmbedderLoading, EmbedderUnavailable
 from catalog.embedding.query_vectors import EmbeddedTexts, embed_queries
-from catalog.readiness.facts import tell_approvers
+from catalog.readiness.readiness import tell_approvers
 from discovery.learning.experience_store import Note, write_note
 from discovery.learning.memory import PastUse, Vote, gains_by_level
 from discovery.select._candidate_rows import Candidate, CandidateQuery, Candidates
@@ -32,7 +32,7 @@ from discovery.select._selection_reasons import (
     reasons_for,
     reasons_for_needed,
 )
-from discovery.select.example_texts import nearness
+from discovery.select.example_texts import NearAbilities, near_abilities
 from discovery.select.helping_offers import DISCOVERY_TOOL, Unmet, find_help
 from discovery.select.judgements import (
     CLEARLY_FITS,
@@ -76,14 +76,15 @@ def select_capabilities(request: SelectRequest, *, order: Order | None = None) -
     reading = read(message, request.history, request.steps)
     texts = reading.texts
     embedded, problem = _embed(reading)
-    background = nearness(embedded)
+    near = near_abilities(embedded)
     watch.lap("embedding")
     words = [lexical.query_vector(text) for text in texts]
-    candidates = _find(request, words, embedded)
+    candidates = _find(request, words, embedded, near)
     watch.lap("sql")
     use = PastUse.of(candidates.experiences, candidates.checked)
     ranked = _rank(candidates, reading, embedded, use, names_in(message))
     noted, foreign = _note(embedded, ranked, use.votes), bool(reading.foreign)
+    background = near and near.nearness(candidates.likeness_of_abilities)
     support = support_of(ranked, use, background, embedded, words=len(words[0]), foreign=foreign)
     fit = _fit(request, reading, embedded, ranked, support, learned=use.decides)
     worth = support.least(ranked)
@@ -104,7 +105,7 @@ def select_capabilities(request: SelectRequest, *, order: Order | None = None) -
     more = {"direct": direct, "degraded": degraded, "noted": noted, "workings": workings}
     selection = _answer(ranked, selected, candidates, fit, more)
     if fit == "nothing_fits":
-        unmet = Unmet(message, request.caller, texts, embedded, background)
+        unmet = Unmet(message, request.caller, texts, embedded, near)
         discovery = any(item.full_name == DISCOVERY_TOOL for item in selected)
         selection = replace(selection, help=find_help(unmet, discovery=discovery))
         watch.lap("help")
@@ -158,13 +159,17 @@ def _embed(reading: MessageTexts) -> tuple[EmbeddedTexts | None, str]:
 
 
 def _find(
-    request: SelectRequest, words: Sequence[dict[int, float]], embedded: EmbeddedTexts | None
+    request: SelectRequest,
+    words: Sequence[dict[int, float]],
+    embedded: EmbeddedTexts | None,
+    near: NearAbilities | None,
 ) -> Candidates:
     query = CandidateQuery(
         caller=request.caller,
         model=embedded.model if embedded else "",
         vectors=embedded.vectors if embedded else None,
         words=words,
+        abilities=near and near.vectors,
         names=names_in(request.message) | {request.beside},
         kind="" if request.kind in {"any", "all"} else request.kind,
         unavailable=not request.only_available,

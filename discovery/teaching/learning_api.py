@@ -15,7 +15,7 @@ from acl.rights.caller_lookup import CallerRefused
 from acl.web.api_views import CallerSerializer, CallerView
 from acl.web.request_callers import own_group, person_of
 from acl.web.serializers import StrictSerializer, Text, serializer_for
-from discovery.learning.review import LearningReview, reset, review
+from discovery.learning.experience_store import LearningReview, reset, review
 
 
 class ResetQuerySerializer(StrictSerializer):

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from acl.actor.chain import note_subject
+from acl.actor import note_subject
 from acl.models import ApiKey
 from acl.platform.answer_model import write_answer
 from acl.web.api_views import SelectionRenderer, with_defaults
@@ -21,7 +21,7 @@ from acl.web.problems import CONTENT_TYPE, Conflict
 from acl.web.request_callers import administers_all, note_look, principal_of
 from acl.web.serializers import ProblemSerializer, StrictSerializer
 from discovery.answer.selection import answer_selection
-from discovery.calls.told_results import ToldResult, TurnForgottenError, tell_results
+from discovery.calls.flow_check import ToldResult, TurnForgottenError, tell_results
 from discovery.models import Turn
 from discovery.turns import serializers as bodies
 from discovery.turns._plan import Plan, PlanAnswer, Wanted, plan_record, plan_turn

@@ -13,10 +13,7 @@ from catalog.readiness.readiness import MEND_HELP, Readiness, path_of
 from discovery.answer.formats.base import Tool, tools_of
 from discovery.answer.formats.registry import renamed
 from discovery.answer.injection import Written
-from discovery.answer.modes import ModeChoice, choose_mode
-from discovery.answer.prompt import cost
-from discovery.answer.selection import Renames, SearchResult, Timings
-from discovery.answer.tiers.matches import (
+from discovery.answer.matches import (
     BETWEEN,
     Detail,
     FullDetails,
@@ -26,7 +23,10 @@ from discovery.answer.tiers.matches import (
     write_details,
     write_lines,
 )
-from discovery.answer.tiers.state import (
+from discovery.answer.modes import ModeChoice, choose_mode
+from discovery.answer.prompt import cost
+from discovery.answer.selection import Renames, SearchResult, Timings
+from discovery.answer.tiers import (
     Category,
     Summary,
     TierOptions,

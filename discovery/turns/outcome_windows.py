@@ -22,7 +22,7 @@ from acl.platform.answer_model import Answer, Shown
 from acl.platform.redis_circuit import attempt
 from discovery.models import Outcome
 
-SECONDS = 300
+SECONDS = 300  # that a copy is kept; afterwards it is read anew
 # Marks a copy as complete. Its score, infinity, ranks it above all outcomes.
 _COMPLETE = "whole"
 # An addition must not extend the copy's life, or lost outcomes would stay lost.

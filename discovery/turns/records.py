@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db.models import Count, F, Q, QuerySet
 from django.utils import timezone
 
-from acl.actor.chain import CredentialKind, current_chain
+from acl.actor import CredentialKind, current_chain
 from acl.keys.lifecycle import KeyHolder
 from acl.models import chain_columns
 from acl.models.application import stored_conversation

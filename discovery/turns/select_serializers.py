@@ -36,7 +36,7 @@ from discovery.answer.formats.registry import FORMATS, NO_TOOLS, SEARCHING
 from discovery.answer.injection import inject, write_found
 from discovery.answer.modes import WANTED_MODES
 from discovery.answer.selection import SelectAnswer, answer_selection
-from discovery.answer.tiers.state import TierOptions
+from discovery.answer.tiers import TierOptions
 from discovery.select.selection import SelectRequest, observe_selection
 from discovery.turns.discover import DiscoverAnswer, answer_discovery, discover
 from discovery.turns.records import select_for_turn

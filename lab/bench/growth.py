@@ -17,8 +17,7 @@ from acl.visible_text.canonical_json import render_arguments
 from acl.visible_text.pieces import show_text
 from acl.web.markdown import safe_html
 from catalog.lexical import query_vector
-from catalog.schemas.compact import compact
-from catalog.schemas.micro import micro
+from catalog.schemas import compact, micro
 from catalog.trust.scanner import scan_text
 from catalog.trust.text_differences import compare
 from discovery.calls.execution import near_names

@@ -32,9 +32,8 @@ from catalog.formats.loader import load_path
 from catalog.models import Capability
 from catalog.registration.catalog_rebuild import scratch_catalog
 from catalog.registration.register import register
-from discovery.evaluation.labelled_sets import Labelled, read_queries, score_ranking
-from discovery.learning.experience_store import record_experience
-from discovery.learning.review import review
+from discovery.evaluation import Labelled, read_queries, score_ranking
+from discovery.learning.experience_store import record_experience, review
 from discovery.models import Experience, Turn
 from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities

@@ -37,7 +37,7 @@ def tell(text: str) -> None:
 
 def _print_definitions() -> None:
     from catalog.token_counter import estimate_tokens
-    from discovery.metatools.registry import EXPLORING, META_TOOLS
+    from discovery.metatools import EXPLORING, META_TOOLS
 
     tell("| meta-tool | tokens |\n|---|--:|")
     for tool in META_TOOLS.values():
@@ -48,7 +48,7 @@ def _print_definitions() -> None:
 
 def _print_indexes(catalogues: Iterable[Path]) -> None:
     from catalog.token_counter import estimate_tokens
-    from discovery.metatools.registry import EXPLORING
+    from discovery.metatools import EXPLORING
     from marketplace.offers.kinds.starter import starter_collection
 
     five = sum(estimate_tokens(tool.as_tool()) for tool in EXPLORING)

@@ -72,7 +72,7 @@ def forget_vectors() -> None:
 
 def texts(split: str, count: int, seed: int = 1) -> list[str]:
     """Yield natural messages, all different."""
-    from discovery.evaluation.labelled_sets import read_queries
+    from discovery.evaluation import read_queries
     from marketplace.offers.kinds.starter import FOLDER
 
     messages = [row.query for row in read_queries(FOLDER / "labelled") if row.split == split]

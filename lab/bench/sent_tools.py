@@ -21,7 +21,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from catalog.embedding.embedder import Embedder, Vectors
-    from discovery.evaluation.labelled_sets import Labelled
+    from discovery.evaluation import Labelled
     from discovery.select.ranking.fusion import Scale
     from lab.training._evidence import LabelledQuestion
 
@@ -89,26 +89,26 @@ def main() -> None:
 
 def read_set(folder: Path, embedder: "Embedder", abilities: "Vectors") -> list[Message]:
     """Return the messages with a right tool, and their candidates."""
-    from catalog.embedding.texts import MOST_EXAMPLES
+    from catalog.embedding.multilingual_embedder import embed_documents
+    from catalog.embedding.texts import embedding_text
     from catalog.formats.loader import load_path
-    from discovery.evaluation.labelled_sets import read_queries
-    from discovery.select.example_texts import nearness_to
+    from discovery.evaluation import read_queries
+    from discovery.select.example_texts import nearest_of
     from discovery.select.message import read
     from lab.training._evidence import LabelledRequest, embed_reading, find_evidence
 
     capabilities = load_path(folder / "catalog.jsonl").capabilities
     rows = [one for one in read_queries(folder) if one.relevant]
     asked = [LabelledRequest(one.query, one.relevant, one.history) for one in rows]
-    found = find_evidence(capabilities, asked, embedder, readings=2 + MOST_EXAMPLES)
-    return [
-        Message(
-            row,
-            question,
-            [capabilities[place].identifier for place in question.places],
-            nearness_to(abilities, embed_reading(read(row.query, row.history), embedder)),
-        )
-        for row, question in zip(rows, found, strict=True)
-    ]
+    vectors = embed_documents(embedder, [embedding_text(each) for each in capabilities])
+    messages = []
+    questions = find_evidence(capabilities, asked, embedder, vectors=vectors)
+    for row, question in zip(rows, questions, strict=True):
+        near = nearest_of(abilities, embed_reading(read(row.query, row.history), embedder))
+        likeness = (vectors[question.places] @ near.vectors.T).max(axis=0).tolist()
+        identifiers = [capabilities[place].identifier for place in question.places]
+        messages.append(Message(row, question, identifiers, near.nearness(likeness)))
+    return messages
 
 
 def _table(

@@ -33,7 +33,7 @@ def main() -> None:
     # Imported here: they read the settings.
     from catalog.embedding.onnx_embedder import OnnxEmbedder
     from catalog.embedding.shipped_model import prepare_model
-    from discovery.evaluation.labelled_sets import stored_id
+    from discovery.evaluation import stored_id
     from discovery.select.ranking.fusion import scale_of
     from lab.training._evidence import LabelledRequest, by_fusion, find_evidence, measure
     from tests.ranking.tasks import read_tasks
@@ -60,7 +60,7 @@ def main() -> None:
 def _installed(folder: Path) -> "list[Descriptor]":
     from acl.platform.strict_json import parse_json
     from catalog.formats.loader import load_path
-    from discovery.evaluation.labelled_sets import stored_id
+    from discovery.evaluation import stored_id
     from tests.ranking.tasks import read_servers
 
     path, servers = folder / "catalog.jsonl", read_servers()

@@ -19,9 +19,9 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test.utils import override_settings
 
-from discovery.evaluation.labelled_sets import Labelled, read_queries
+from discovery.evaluation import Labelled, read_queries
 from discovery.learning import memory
-from discovery.learning.review import review
+from discovery.learning.experience_store import review
 from discovery.models import Experience, TaughtMessage
 from discovery.teaching.taught_messages import learn_taught
 from lab.bench.inside import run_inside

@@ -35,7 +35,7 @@ def main() -> None:
 def _ways() -> dict[str, Callable[[Caller], object]]:
     from catalog.access.usable_ids import usable_ids
     from discovery.answer.modes import measure
-    from discovery.answer.tiers.state import read_categories, read_state
+    from discovery.answer.tiers import read_categories, read_state
 
     return {
         "rights alone": measure,

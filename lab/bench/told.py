@@ -104,7 +104,7 @@ def _written(caller: Caller, level: Any) -> int:
 def _tiers(caller: Caller, messages: Iterable[str]) -> dict[str, Any]:
     from discovery.answer.injection import inject_selected, write_found
     from discovery.answer.prompt import cost
-    from discovery.answer.tiers.state import TierOptions
+    from discovery.answer.tiers import TierOptions
     from discovery.select.selection import SelectRequest
     from discovery.select.selector import select_capabilities
     from discovery.turns.discover import discover

@@ -79,7 +79,7 @@ def _read(
 
 def _sets(shared: Path) -> "dict[str, tuple[Sequence[Descriptor], Sequence[LabelledRequest]]]":
     from catalog.formats.loader import load_path
-    from discovery.evaluation.labelled_sets import read_queries
+    from discovery.evaluation import read_queries
     from lab.training._evidence import LabelledRequest
     from marketplace.offers.kinds.starter import FOLDER
     from tests.ranking.fit_evidence import MESSAGES
@@ -125,7 +125,7 @@ def _sets(shared: Path) -> "dict[str, tuple[Sequence[Descriptor], Sequence[Label
 
 def _labelled(path: Path) -> "list[LabelledRequest]":
     from acl.platform.strict_json import parse_json
-    from discovery.evaluation.labelled_sets import stored_id
+    from discovery.evaluation import stored_id
     from lab.training._evidence import LabelledRequest
 
     rows = map(parse_json, path.read_text("utf-8").splitlines())

@@ -32,7 +32,7 @@ def main() -> None:
     import django
 
     django.setup()
-    from discovery.evaluation.labelled_run import Evaluation, evaluate
+    from discovery.evaluation import Evaluation, evaluate
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -17,7 +17,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "marketplace.config.settings")
 django.setup()
 
 from catalog.embedding.embedder import EmbedderUnavailable  # noqa: E402 - Django is set up first
-from discovery.evaluation.labelled_sets import BadSet  # noqa: E402
+from discovery.evaluation import BadSet  # noqa: E402
 from lab.training.fit import Recipe  # noqa: E402
 from lab.training.recipe import NotInstalled, train_encoder  # noqa: E402
 

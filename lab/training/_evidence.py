@@ -21,7 +21,7 @@ from catalog.embedding.texts import embedding_text
 from catalog.formats.descriptors import Descriptor
 from catalog.formats.loader import load_path
 from catalog.search_index.rows import FEWEST_TOOLS, MOST_TOOLS
-from discovery.evaluation.labelled_sets import stored_id
+from discovery.evaluation import stored_id
 from discovery.select.candidates import NEAREST, NEAREST_OF_SEVERAL
 from discovery.select.message import MessageTexts, read
 from discovery.select.ranking.fusion import GENERAL, MatchEvidence, MessageFeatures, Scale, fuse

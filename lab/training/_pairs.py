@@ -11,7 +11,7 @@ from catalog.embedding.embedder import Embedder, Vectors
 from catalog.embedding.multilingual_embedder import embed_documents
 from catalog.embedding.texts import embedding_text
 from catalog.formats.loader import load_path
-from discovery.evaluation.labelled_sets import Labelled, read_queries
+from discovery.evaluation import Labelled, read_queries
 from discovery.select.message import split
 
 MESSAGES = "queries.jsonl"

@@ -45,7 +45,7 @@ def read_requests(folder: Path) -> list[Request]:
     """Read the requests of one right tool, some of those that delete nothing."""
     from catalog.effects.classifier import assess, declared_effect
     from catalog.formats.loader import load_path
-    from discovery.evaluation.labelled_sets import read_queries
+    from discovery.evaluation import read_queries
 
     dice, requests = np.random.default_rng(SEED), []
     for path in sorted(folder.glob("*/queries.jsonl")):

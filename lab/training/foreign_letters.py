@@ -17,7 +17,7 @@ from django.conf import settings
 
 from catalog.words import foreign_letters
 from catalog.words.foreign_letters import BITS, FEWEST_WORDS, WEIGHTS_FILE, runs_of
-from discovery.evaluation.labelled_sets import read_queries
+from discovery.evaluation import read_queries
 from discovery.select._glossary import plain_words
 from lab.training._pairs import REQUESTS
 

@@ -30,7 +30,7 @@ from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.shipped_model import prepare_model
 from catalog.embedding.texts import embedding_text
 from catalog.formats.loader import load_path
-from discovery.evaluation.labelled_sets import read_queries
+from discovery.evaluation import read_queries
 from lab.training._pairs import REQUESTS
 
 # Every fourth of the messages that were written for the training: twice as many change nothing.

@@ -28,7 +28,7 @@ from lab.training.effects_asked import fit
 if TYPE_CHECKING:
     from catalog.embedding.embedder import Embedder, Vectors
     from catalog.formats.descriptors import Descriptor
-    from discovery.evaluation.labelled_sets import Labelled
+    from discovery.evaluation import Labelled
     from discovery.select.ranking.fit import FitEvidence
 
 SEED, INSTALLATIONS, SIZES = 11, 4, (20, 50, 130, 130, 300, 900)
@@ -91,7 +91,7 @@ def read_sets(folders: Sequence[Path], embedder: "Embedder") -> dict[str, Tools]
     from catalog.embedding.multilingual_embedder import embed_documents
     from catalog.embedding.texts import embedding_text
     from catalog.formats.loader import load_path
-    from discovery.evaluation.labelled_sets import read_queries
+    from discovery.evaluation import read_queries
     from marketplace.offers.kinds.starter import FOLDER
 
     paths = [path.parent for folder in folders for path in sorted(folder.glob("*/catalog.jsonl"))]
@@ -213,7 +213,7 @@ class Examine:
 
     def _examples(self, installed: Any, home: Tools, messages: Any, kind: str) -> Iterator[Example]:
         from catalog import lexical
-        from discovery.select.example_texts import nearness_to
+        from discovery.select.example_texts import nearest_of
         from discovery.select.ranking.fit import gather_evidence
         from discovery.select.ranking.fusion import judge, scale_of
         from lab.training._evidence import LabelledRequest, find_evidence
@@ -229,7 +229,9 @@ class Examine:
             fits = kind in {"fits", "written"} and bool(message.relevant)
             if fits and not known:
                 continue  # lost by the ranking, whatever is decided here
-            margin = float((question.cosines - nearness_to(self._abilities, vectors)).max())
+            near = nearest_of(self._abilities, vectors)
+            likeness = (installed[1][question.places] @ near.vectors.T).max(axis=0).tolist()
+            margin = float((question.cosines - near.nearness(likeness)).max())
             words = len(lexical.query_vector(reading.texts[0]))
             worded = question.words.max(axis=1).tolist()
             evidence = gather_evidence(judged, worded, margin, words=words, need=0.0)
@@ -238,7 +240,7 @@ class Examine:
 
 def written(sets: dict[str, Tools], examine: Examine) -> Iterator[Example]:
     """Yield the messages that were written to try this, with the whole set installed."""
-    from discovery.evaluation.labelled_sets import read_queries
+    from discovery.evaluation import read_queries
     from tests.ranking.fit_evidence import MESSAGES
 
     for path in sorted(MESSAGES.glob("*.jsonl")):

@@ -21,7 +21,7 @@ from catalog.embedding.model_conversion import (
     write_adapter,
 )
 from catalog.embedding.onnx_embedder import OnnxEmbedder
-from discovery.evaluation.labelled_sets import BadSet
+from discovery.evaluation import BadSet
 from discovery.select.ranking.fusion import GENERAL, Scale
 from lab.training._calibration import fit_scale, reliability
 from lab.training._leave_one_out import (

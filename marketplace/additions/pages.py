@@ -36,7 +36,7 @@ from marketplace.additions.requests import add, propose
 from marketplace.installs.preparation import find_receivers
 from marketplace.listings.viewer import Viewer, visible_listings
 from marketplace.models import Addition
-from marketplace.offers.package_test import read_package_test
+from marketplace.offers.offer import read_package_test
 
 MOST_ANSWERS = 500
 

@@ -9,7 +9,7 @@ from django.db import transaction
 from packaging.utils import canonicalize_name
 
 from acl.audit.recorder import record
-from acl.platform.jobs.task_names import LOOK_AT_ADDITION, send_on_commit
+from acl.platform.task_names import LOOK_AT_ADDITION, send_on_commit
 from acl.rights.caller_lookup import Caller
 from catalog.formats.descriptors import Defect, IntegrationDescriptor
 from catalog.formats.files import RefusedError
@@ -17,8 +17,7 @@ from catalog.formats.package_names import NotAPackageError, Package, parse_packa
 from catalog.models import ApiDocument, ServerProposal
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.proposals import answer_proposal, propose_server
-from marketplace.additions._listing import store_server
-from marketplace.additions._skills import store_pasted_skill
+from marketplace.additions._listing import store_pasted_skill, store_server
 from marketplace.additions.recognition import (
     NotRecognisedError,
     Recognised,
@@ -26,7 +25,7 @@ from marketplace.additions.recognition import (
     recognise,
 )
 from marketplace.models import Addition, Listing, Source
-from marketplace.offers.package_test import ADDED, FINDINGS
+from marketplace.offers.offer import ADDED, FINDINGS
 
 # Knowledge about pasted packages: what the starter collection's listing of the same package says.
 # The listing is the only place that has it. Whoever pastes the name of a package gets its bounds,

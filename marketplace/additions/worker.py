@@ -6,13 +6,15 @@ from datetime import timedelta
 from time import monotonic
 from urllib.parse import urlsplit
 
+from celery import shared_task
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
-from acl.platform.jobs.rows import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, overdue
+from acl.platform.jobs import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, overdue, send_again
+from acl.platform.task_names import LOOK_AT_ADDITION, SWEEP_ADDITIONS
 from acl.visible_text.pieces import check_plain_name
 from catalog.formats.archive_members import MB, ArchiveFile
 from catalog.formats.descriptors import IntegrationDescriptor
@@ -47,9 +49,14 @@ from catalog.servers.net.address_check import (
 from catalog.servers.net.guarded_requests import Bounds, fetch
 from catalog.trust.findings import requires_review
 from catalog.trust.gate import examine_listing
-from marketplace.additions._listing import SOURCE, find_free_title, store_server
-from marketplace.additions._skills import LIMITS as SKILL_LIMITS
-from marketplace.additions._skills import is_skill_address, store_skill
+from marketplace.additions._listing import LIMITS as SKILL_LIMITS
+from marketplace.additions._listing import (
+    SOURCE,
+    find_free_title,
+    is_skill_address,
+    store_server,
+    store_skill,
+)
 from marketplace.additions.recognition import document_places, server_places
 from marketplace.models import Addition, Installation, Listing
 
@@ -361,3 +368,16 @@ def _fail(row: Addition, reason: str, message: str) -> None:
 
 
 __all__ = ["forget_old_additions", "look_at", "overdue_additions"]
+
+
+@shared_task(name=LOOK_AT_ADDITION)  # type: ignore[untyped-decorator]
+def look_at_addition(pk: int) -> None:
+    """Look at what was pasted."""
+    look_at(pk)
+
+
+@shared_task(name=SWEEP_ADDITIONS)  # type: ignore[untyped-decorator]
+def sweep_additions() -> None:
+    """Send tasks for additions whose task was lost, and delete what nobody needs any more."""
+    send_again(LOOK_AT_ADDITION, overdue_additions())
+    forget_old_additions()

@@ -1,12 +1,14 @@
-"""Scheduler of beat that ends well while it sends, and says that it lives."""
+"""Scheduler of beat: one of several sends, it ends well meanwhile, and it says that it lives."""
 
 from typing import Any
 
 from celery.beat import PersistentScheduler
 
+from acl.platform.database_work import Lease
 from acl.platform.processes import BEAT, note_alive
 
 _BEAT_SECONDS = 60  # it wakes up every ten at the latest
+_STANDBY_SECONDS = 5.0
 
 
 class EndingScheduler(PersistentScheduler):  # type: ignore[misc]
@@ -19,8 +21,14 @@ class EndingScheduler(PersistentScheduler):  # type: ignore[misc]
 
     _is_closed = False
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._lease = Lease("pegboard/beat")
+        super().__init__(*args, **kwargs)
+
     def tick(self, *args: Any, **kwargs: Any) -> Any:
-        """Send what is due. Raises SystemExit once the schedule has been closed."""
+        """Send what is due, unless another beat does. Raises SystemExit once it was closed."""
+        if not self._is_closed and not self._lease.hold():
+            return _STANDBY_SECONDS
         note_alive(BEAT, seconds=_BEAT_SECONDS)
         try:
             return super().tick(*args, **kwargs)
@@ -32,4 +40,5 @@ class EndingScheduler(PersistentScheduler):  # type: ignore[misc]
     def close(self) -> None:
         """Write the schedule and close it."""
         self._is_closed = True
+        self._lease.release()
         super().close()

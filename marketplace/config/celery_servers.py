@@ -7,18 +7,19 @@ from marketplace.config.celery import app
 
 __all__ = ["app"]
 
-PACKAGES = [
-    "catalog.servers",
-    "catalog.servers.oauth",
-    "discovery.chats",
-    "discovery.example_requests",
-    "catalog.servers.icons",
-    "discovery.calls",
-    "discovery.calls.server_requests",
-    "marketplace.installs",
-    "marketplace.notifications",
-    "marketplace.sources",
-    "marketplace.additions",
-    "marketplace.operate",
+MODULES = [
+    "catalog.servers.tasks",
+    "catalog.servers.oauth.client_documents",
+    "catalog.servers.oauth.sign_in",
+    "catalog.servers.icons.reader",
+    "discovery.chats.model_sender",
+    "discovery.example_requests.tasks",
+    "discovery.calls.tasks",
+    "discovery.calls.server_requests.worker",
+    "marketplace.installs.worker",
+    "marketplace.notifications.tasks",
+    "marketplace.sources.refresh",
+    "marketplace.additions.worker",
+    "marketplace.operate.tasks",
 ]
-app.autodiscover_tasks(PACKAGES)
+app.autodiscover_tasks(MODULES, related_name=None)

@@ -27,9 +27,9 @@ from rest_framework.views import APIView
 
 from acl.models import ApiKey
 from acl.platform.redis_circuit import redis_circuit
+from acl.web.authentication import HasScope, has_scope
 from acl.web.problems import SECONDS_TO_RETRY
 from acl.web.request_callers import is_installation_admin
-from acl.web.scopes import HasScope, has_scope
 from catalog.embedding.jobs import embedding_counts
 from marketplace.operate.audit_anchor.state import count_unanchored_entries
 from marketplace.operate.checkup.registry import OK, PROBLEM, run_checks

@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from gunicorn.glogging import Logger
 
-from acl.actor.chain import current_context
+from acl.actor import current_context
 from catalog.formats.secret_redaction import word_addresses
 
 # Characters that terminals or line readers act on: C0, C1, and Unicode line separators.

@@ -12,7 +12,7 @@ from django.templatetags.static import static
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from acl.platform.jobs import task_names
+from acl.platform import task_names
 from acl.platform.read_replica import ALIAS, replica_database
 from marketplace.config.env import SettingsError, separated
 from marketplace.config.logs import logging_config
@@ -219,7 +219,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "acl.web.problems.RequestIdMiddleware",
     "acl.web._rate_limits.BudgetMiddleware",
-    "acl.web._plain_text.PlainTextMiddleware",
+    "acl.web.error_handlers.PlainTextMiddleware",
     "marketplace.config.health.MetricsMiddleware",
     "marketplace.operate._pause.PauseMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -320,7 +320,7 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = (
     False  # a poison task would come back for ever; the sweeper redelivers, and counts
 )
-CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1  # a long task holds up none that is fetched
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
@@ -392,7 +392,7 @@ LOGIN_REDIRECT_URL = "today"
 LOGOUT_REDIRECT_URL = "login"
 ANONYMOUS_USER_NAME = None  # guardian's; a user who is nobody must not exist
 AXES_FAILURE_LIMIT = 5
-AXES_COOLOFF_TIME = 0.25
+AXES_COOLOFF_TIME = 0.25  # hours
 AXES_USERNAME_CALLABLE = "acl.people.sign_in_attempts.name_to_lock"
 AXES_CLIENT_IP_CALLABLE = "acl.people.sign_in_attempts.address_to_lock"
 AXES_LOCKOUT_PARAMETERS = "acl.people.sign_in_attempts.lockout_parameters"
@@ -402,10 +402,10 @@ AXES_LOCKOUT_TEMPLATE = "registration/locked.html"
 AXES_SENSITIVE_PARAMETERS = ["login", "code", "oldpassword", "password1", "password2"]
 
 # Accounts are created by invitation only (acl/people/_invitations.py); allauth signs them in.
-ACCOUNT_ADAPTER = "acl.people.adapters._account.AccountAdapter"
+ACCOUNT_ADAPTER = "acl.people.adapters.AccountAdapter"
 ACCOUNT_FORMS = {
-    "login": "acl.people.sign_in_forms.SignInForm",
-    "reset_password": "acl.people.sign_in_forms.ForgottenForm",
+    "login": "acl.people.forms.SignInForm",
+    "reset_password": "acl.people.forms.ForgottenForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "acl.people.sign_in_attempts.LinkTokens"  # noqa: S105 - a class
@@ -422,17 +422,17 @@ ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if _env["PEGBOARD_HTTPS"] else "http"
 # and per account, whichever of its names was typed. So allauth's own count is off. Its other
 # limits stay: attempts per address, and mails per address.
 ACCOUNT_RATE_LIMITS = {"login_failed": None}
-MFA_ADAPTER = "acl.people.adapters._account.CodesAdapter"
+MFA_ADAPTER = "acl.people.adapters.CodesAdapter"
 MFA_FORMS = {
-    "authenticate": "acl.people.sign_in_forms.SignInCodeForm",
-    "reauthenticate": "acl.people.sign_in_forms.ConfirmingCodeForm",
+    "authenticate": "acl.people.forms.SignInCodeForm",
+    "reauthenticate": "acl.people.forms.ConfirmingCodeForm",
 }
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Pegboard"
 MFA_TOTP_TOLERANCE = 1  # half a minute of a slow clock or a slow hand, each way
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_ALLOW_UNVERIFIED_EMAIL = True  # nobody can take someone else's address here: no sign-up
-SOCIALACCOUNT_ADAPTER = "acl.people.adapters._provider.ProviderAdapter"
+SOCIALACCOUNT_ADAPTER = "acl.people.adapters.ProviderAdapter"
 SOCIALACCOUNT_PROVIDERS = providers(_env)
 SOCIALACCOUNT_STORE_TOKENS = False
 
@@ -441,7 +441,7 @@ REST_FRAMEWORK = {
         "acl.web.authentication.KeyAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["acl.web.scopes.HasScope"],
+    "DEFAULT_PERMISSION_CLASSES": ["acl.web.authentication.HasScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["acl.web._json_content.BoundedJSONParser"],
     "DEFAULT_THROTTLE_CLASSES": ["acl.web._rate_limits.KeyThrottle"],
@@ -491,11 +491,11 @@ SPECTACULAR_SETTINGS = {
         "InjectionMode": "discovery.answer.modes.MODES",
         "FitEnum": "discovery.select.ranking.thresholds.FITS",
         "SelectionMode": "discovery.models.Turn.Mode",
-        "Effect": "acl.rights.precedence_sql.EFFECTS",
+        "Effect": "acl.rights.precedence.EFFECTS",
         "AccessEnum": "catalog.capabilities.detail_levels.ACCESSES",
         "ToolAccess": "catalog.runtime.tool_settings_api.ACCESS",
         "ToolEffect": "catalog.runtime.tool_settings_api.EFFECTS",
-        "Decision": "acl.rights.precedence_sql.DECISIONS",
+        "Decision": "acl.rights.precedence.DECISIONS",
         "StepKind": "catalog.access._explanation_steps.KINDS",
     },
 }
@@ -514,6 +514,7 @@ CONTENT_SECURITY_POLICY = {
 STATIC_URL = "static/"
 STATICFILES_DIRS = [FILES_DIR / "static"]
 STATIC_ROOT = PEGBOARD_DATA_DIR / "static"
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True  # pages name no others
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},

@@ -6,15 +6,33 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from acl.people.account_pages import admin_sign_in
 from acl.web.error_handlers import no_such_call
 from acl.web.openapi_pages import DocsView, SchemaView
-from discovery.mcp.server.authentication import resource_metadata
-from discovery.mcp.server.mcp_view import McpView
+from discovery.mcp.server.mcp_view import McpView, resource_metadata
 from marketplace.config.health import MetricsView, ReadyView, alive
+from marketplace.listings import registry_api
 
 handler400 = "acl.web.error_handlers.bad_request"
 handler403 = "acl.web.error_handlers.not_allowed"
 handler404 = "acl.web.error_handlers.not_found"
 handler500 = "acl.web.error_handlers.server_error"
 
+_REGISTRY = [
+    path("servers", registry_api.ServersView.as_view(), name="registry-servers"),
+    path(
+        "servers/<path:name>/versions",
+        registry_api.VersionsView.as_view(),
+        name="registry-versions",
+    ),
+    path(
+        "servers/<path:name>/versions/<str:version>/status",
+        registry_api.StatusView.as_view(),
+        name="registry-status",
+    ),
+    path(
+        "servers/<path:name>/versions/<str:version>",
+        registry_api.VersionView.as_view(),
+        name="registry-version",
+    ),
+]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", alive, name="healthz"),
     path("livez", alive, name="livez"),
@@ -27,8 +45,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("acl.urls")),
     path("api/v1/", include("marketplace.urls")),
     re_path(r"^api/v1/", no_such_call),
-    path("scim/v2/", include("acl.people.scim.urls")),
-    path("v0.1/", include("marketplace.listings.registry_urls")),
+    path("scim/v2/", include("acl.people.scim.api")),
+    path("v0.1/", include(_REGISTRY)),
     path("mcp", McpView.as_view(), name="mcp"),
     path("mcp/space/<slug:space>", McpView.as_view(), name="mcp-space"),
     path("mcp/<slug:integration>", McpView.as_view(), name="mcp-integration"),
@@ -39,7 +57,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="resource-metadata",
     ),
     path(".well-known/oauth-protected-resource/<path:path>", resource_metadata),
-    path("", include("acl.oauth.urls")),
     path("admin/login/", admin_sign_in),  # before the admin's own
     path("admin/", admin.site.urls),
     path("", include("marketplace.page_urls")),

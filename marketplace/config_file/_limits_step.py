@@ -15,8 +15,8 @@ from discovery.applications.service import (
     delete_application,
     list_applications,
 )
+from discovery.calls.flow_check import set_flow_rule
 from discovery.calls.quotas import check_quota, delete_quota, set_call_limit, set_quota
-from discovery.flow_guard.rules import set_flow_rule
 from marketplace.config_file._application import FileRun
 from marketplace.config_file._document import ApplicationEntry, QuotaEntry, WaitingEntry
 from marketplace.config_file.export_service import (

@@ -12,12 +12,12 @@ from django.db import transaction
 from acl.audit.recorder import record
 from acl.models import Space
 from acl.models.api_key import Rank
-from acl.people.sign_in_groups import map_group, stored_pairs, unmap_group
+from acl.people.groups import map_group, stored_pairs, unmap_group
 from acl.rights.delegation import authority_of
 from catalog.locks import lock_catalog
 from catalog.models import Capability, Integration
 from catalog.registration.admin_corrections import change_tool
-from discovery.flow_guard.rules import distrust_value, remove_flow_rule, set_flow_rule, trust_value
+from discovery.calls.flow_check import distrust_value, remove_flow_rule, set_flow_rule, trust_value
 from discovery.models import FlowRule, TrustedValue
 from marketplace.config_file._application import EntryChange, FileRun, Waiting, compare
 from marketplace.config_file._document import FlowRuleEntry, SpaceReference

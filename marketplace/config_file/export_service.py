@@ -14,7 +14,7 @@ from django.contrib.auth.models import Group, User
 from django.db.models import F, Model
 
 from acl.models import GroupPolicy, Space
-from acl.people.sign_in_groups import list_mapped_groups
+from acl.people.groups import list_mapped_groups
 from catalog.access.kept_limits import list_kept_quotas, list_kept_rules, list_kept_settings
 from catalog.access.rules import ABOUT_SHARED
 from catalog.effects.assessment import corrected_columns

@@ -16,7 +16,7 @@ from catalog.formats.package_names import NotAPackageError, parse_package
 from catalog.formats.secret_redaction import word_addresses
 from catalog.registration.integration_identity import connection_facts
 from catalog.servers.client.launch_rules import CommandNotAllowedError, command_digest
-from marketplace.offers.package_test import known_bounds
+from marketplace.offers.offer import known_bounds
 
 # A connection as it is shown before it is confirmed: each fact that its digest covers.
 #

@@ -12,14 +12,13 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
-from acl.platform.jobs.task_names import CLEAN_UP_INSTALLATIONS, send_on_commit
+from acl.platform.task_names import CLEAN_UP_INSTALLATIONS, send_on_commit
 from catalog.formats.descriptors import IntegrationDescriptor, from_columns
 from catalog.formats.names import slug_for
 from catalog.models import Integration, ServerProposal
 from catalog.models.integration import ReviewState
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.proposals import answer_proposal
-from marketplace.installs._idempotency import find_earlier, request_digest
 from marketplace.installs.confirmation import (
     ConnectionLine,
     bounds_of,
@@ -35,7 +34,7 @@ from marketplace.installs.requests import (
     check_target,
     start_install,
 )
-from marketplace.installs.state import from_json, lock_installed
+from marketplace.installs.state import find_earlier, from_json, lock_installed, request_digest
 from marketplace.installs.store_step import tools_digest
 from marketplace.listings.reviews import check_not_held
 from marketplace.models import Installation, Listing, ListingVersion

@@ -24,7 +24,7 @@ from marketplace.installs.confirmation import (
 from marketplace.installs.integration_management import descriptor_of_listing
 from marketplace.installs.requests import check_program
 from marketplace.models import Listing, ListingVersion
-from marketplace.offers.package_test import PackageTest, read_package_test
+from marketplace.offers.offer import PackageTest, read_package_test
 
 MOST_GROUPS = 50
 _PLACEHOLDER = re.compile(r"\{[A-Za-z_][\w .-]*\}")

@@ -13,12 +13,12 @@ from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
 from acl.models import Space
-from acl.platform.jobs.task_names import CLEAN_UP_INSTALLATIONS, INSTALL, send_on_commit
+from acl.platform.task_names import CLEAN_UP_INSTALLATIONS, INSTALL, send_on_commit
 from catalog.access.grants import set_restricted
 from catalog.formats.descriptors import IntegrationDescriptor, column_values
 from catalog.formats.icon_choice import icon_address
 from catalog.formats.package_names import NotAPackageError, check_constraint, parse_package
-from catalog.icons.declarations import set_icon
+from catalog.icons import set_icon
 from catalog.models import Integration
 from catalog.models.integration import ReviewState
 from catalog.registration.admission import review_integrations
@@ -33,12 +33,6 @@ from catalog.servers.client.variable_rules import refusal_reason
 from catalog.servers.net.address_check import AllowedHosts, check_address
 from catalog.servers.program_network import set_network
 from catalog.servers.secrets.store import set_secret
-from marketplace.installs._idempotency import (
-    InProgressError,
-    OtherRequestError,
-    find_earlier,
-    request_digest,
-)
 from marketplace.installs.confirmation import (
     CommandToConfirm,
     digest_of_target,
@@ -46,9 +40,13 @@ from marketplace.installs.confirmation import (
     to_confirm,
 )
 from marketplace.installs.state import (
+    InProgressError,
+    OtherRequestError,
+    find_earlier,
     from_json,
     lock_installed,
     lock_integration,
+    request_digest,
     transition,
     undo_install,
 )

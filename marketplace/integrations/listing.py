@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.db.models import (
+    BooleanField,
     CharField,
     Count,
     Exists,
@@ -32,7 +33,13 @@ from catalog.models import (
     IntegrationUserPermission,
 )
 from catalog.models.integration import ReviewState
-from catalog.readiness.obstacles import BUILT_INS, OWN_INTEGRATIONS, Obstacle, obstacle_sql
+from catalog.readiness.obstacles import (
+    BUILT_INS,
+    OWN_INTEGRATIONS,
+    Obstacle,
+    obstacle_sql,
+    runs_here_sql,
+)
 from catalog.readiness.readiness import SEVERAL
 from discovery.insights.use import IntegrationUse, use_by_integration
 from discovery.models import Call
@@ -149,6 +156,9 @@ def _without_server(integration: Integration) -> IntegrationStatus:
 
 
 _OBSTACLE = obstacle_sql(integration="catalog_integration", user="NULL::bigint")
+# `is_only_described` of a row, for the order of the list.
+_ONLY_DESCRIBED = f"""catalog_integration.kind <> 'skill'
+  AND NOT {runs_here_sql(integration="catalog_integration")}"""
 UNUSED_DAYS = 30
 _WORKING = [state.value for state in Installation.WORKING]
 
@@ -179,7 +189,7 @@ class IntegrationRow:
 
 
 def list_integrations(filters: IntegrationFilters) -> "QuerySet[Integration]":
-    """Return matching integrations by title."""
+    """Return matching integrations by title, those that nothing here carries out last."""
     fitting = with_installations(Integration.objects.select_related("owner"))
     if filters.owner is not None:
         fitting = fitting.filter(owner=filters.owner)
@@ -204,9 +214,11 @@ def list_integrations(filters: IntegrationFilters) -> "QuerySet[Integration]":
     # Counted for each row that is shown: a join would work out the states of all rows to group.
     tools = Capability.objects.filter(integration=OuterRef("pk")).order_by().values("integration")
     number = Subquery(tools.values(number=Count("pk")), output_field=IntegerField())
-    return fitting.annotate(tools=Coalesce(number, 0), picture=F("icon__image")).order_by(
-        "title", "pk"
-    )
+    return fitting.annotate(
+        tools=Coalesce(number, 0),
+        picture=F("icon__image"),
+        only_described=RawSQL(_ONLY_DESCRIBED, [], output_field=BooleanField()),  # noqa: S611
+    ).order_by("only_described", "title", "pk")
 
 
 def with_installations(integrations: "QuerySet[Integration]") -> "QuerySet[Integration]":

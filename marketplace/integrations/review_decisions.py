@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils.translation import ngettext
 
 from acl.audit.recorder import record
-from acl.platform.jobs.task_names import SYNC_INTEGRATION, send_on_commit
+from acl.platform.task_names import SYNC_INTEGRATION, send_on_commit
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.secret_redaction import redact_arguments, redact_text
 from catalog.locks import lock_definitions

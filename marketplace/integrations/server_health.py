@@ -10,7 +10,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 
 from acl.audit.recorder import record
-from acl.platform.jobs.task_names import CHECK_INTEGRATION, send_now
+from acl.platform.task_names import CHECK_INTEGRATION, send_now
 from catalog.models import HealthCheck, Integration, OutgoingHost
 from catalog.servers.client.server_problems import WORDS, Reason, label_problem
 

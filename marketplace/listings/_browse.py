@@ -30,7 +30,7 @@ from marketplace.listings.viewer import (
     visible_sources,
 )
 from marketplace.models import Listing, Source
-from marketplace.offers.package_test import (
+from marketplace.offers.offer import (
     FINDINGS,
     PackageTest,
     parse_findings,

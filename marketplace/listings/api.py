@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 
 from acl.models import ApiKey
 from acl.web.api_views import AdminView, CallerSerializer, take_caller_names
+from acl.web.authentication import has_scope
 from acl.web.problems import CONTENT_TYPE, Conflict
 from acl.web.request_callers import (
     caller_of,
@@ -21,7 +22,6 @@ from acl.web.request_callers import (
     is_installation_admin,
     principal_of,
 )
-from acl.web.scopes import has_scope
 from acl.web.serializers import ProblemSerializer, StrictSerializer, serializer_for
 from catalog.models import Capability, Integration
 from catalog.registration.definition_review import ChangedSinceError
@@ -32,7 +32,7 @@ from marketplace.listings.reviews import ListingReview, approve_listing, hide_li
 from marketplace.listings.viewer import Viewer
 from marketplace.models import Listing, ListingVersion
 from marketplace.offers.kinds.registry import CHOICES
-from marketplace.offers.package_test import PackageTest
+from marketplace.offers.offer import PackageTest
 
 # Serializers of the listing endpoints.
 

@@ -26,9 +26,9 @@ from rest_framework.views import APIView
 from acl.audit.recorder import record
 from acl.rights.caller_lookup import Caller
 from acl.web.api_views import CALLER_NAMES, AdminView, CallerSerializer, CallerView
+from acl.web.authentication import HasScope
 from acl.web.problems import CONTENT_TYPE
 from acl.web.request_callers import installation_admin
-from acl.web.scopes import HasScope
 from acl.web.serializers import ProblemSerializer, StrictSerializer, Text
 from catalog.access.integration_readiness import IntegrationReadiness, readiness_of_callers
 from catalog.capabilities.detail_levels import readiness_parts, short_description

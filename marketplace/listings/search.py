@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 from pgvector import SparseVector, Vector
 
-from acl.platform.jobs.rows import overdue
+from acl.platform.jobs import overdue
 from catalog.embedding.configured_embedder import embedder_for
 from catalog.embedding.embedder import EmbedderUnavailable, Vectors
 from catalog.embedding.jobs import VectorTable, chunks, maintained_models
@@ -158,12 +158,11 @@ def offer_listings(unmet: Unmet) -> list[HelpOffer]:
     viewer = Viewer(is_admin=False, caller=unmet.caller)
     keys = [source.pk for source in visible_sources(viewer)]
     matches = find_matches(unmet.message, sources=keys).found
+    background = unmet.near and unmet.near.nearness(())[:1]
     near = [
         match
         for match in matches
-        if is_enough(
-            margin([[match.cosine]], unmet.background and unmet.background[:1]), least=LEAST_MARGIN
-        )
+        if is_enough(margin([[match.cosine]], background), least=LEAST_MARGIN)
     ]
     return [
         HelpOffer(

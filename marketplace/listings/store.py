@@ -11,7 +11,7 @@ from catalog.formats.descriptors import Defect, IntegrationDescriptor, Renaming,
 from catalog.formats.icon_choice import icon_address
 from catalog.formats.names import slug_for
 from catalog.formats.readers.server_json import is_stable
-from catalog.icons.declarations import assign_icons
+from catalog.icons import assign_icons
 from catalog.registration.descriptor_rows import file_of, overwrite
 from catalog.registration.integration_identity import (
     DescribedIntegration,
@@ -97,7 +97,8 @@ def store_offers(offers: Iterable[Offer], *, source: Source) -> StoredListings:
         if row is None:
             rows[key] = Listing(slug=slugs.choose(offer), source=source, **values)
             new.append(rows[key])
-        elif not _is_older(row, offer, source) and _assign(row, values):
+        # An earlier page of this run may have stored a later version of it.
+        elif (row.run != source.run or offer.is_latest) and _assign(row, values):
             changed.append(row)
     assign_icons((row, icon_address(row.details.get("icon"))) for row in (*new, *changed))
     Listing.objects.bulk_create(new)
@@ -219,12 +220,6 @@ def _latest(versions: Sequence[Offer]) -> Offer:
     marked = [version for version in offered if version.is_latest] or offered or list(versions)
     dated = [version for version in marked if version.published_at is not None]
     return max(dated, key=lambda version: version.published_at) if dated else marked[-1]  # type: ignore[arg-type, return-value]
-
-
-def _is_older(row: Listing, offer: Offer, source: Source) -> bool:
-    """Return True if an earlier page of this run has already stored a later version."""
-    # A row with this run's number has been stored by an earlier page of the same reading.
-    return row.run == source.run and not offer.is_latest
 
 
 def _assign(row: Listing, values: dict[str, Any]) -> bool:

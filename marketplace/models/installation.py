@@ -8,7 +8,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from acl.models import Space
-from acl.platform.jobs.rows import JobRow
+from acl.platform.jobs import JobRow
 from acl.platform.stored_json import OrderedJSONField, StoredJSONField, is_storable_as_jsonb
 from catalog.formats.secret_redaction import word_address
 from catalog.models import ApiDocument, Integration

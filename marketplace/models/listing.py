@@ -11,7 +11,7 @@ from django.db.models import F, Func, Q
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import BitField, HalfVectorField, SparseVectorField
 
-from acl.platform.jobs.rows import JobRow
+from acl.platform.jobs import JobRow
 from acl.platform.migration_operations import DatabaseTrigger, Triggers
 from acl.platform.stored_json import StoredJSONField
 from catalog.formats.secret_redaction import word_address

@@ -17,8 +17,9 @@ from django.utils.translation import override
 
 from acl.audit.recorder import record
 from acl.people.languages import language_of
-from acl.platform.jobs.task_names import NOTIFY, send_on_commit
+from acl.platform.answer_model import FieldRefused
 from acl.platform.mail import delivers_mail
+from acl.platform.task_names import NOTIFY, send_on_commit
 from catalog.servers.net.address_check import AllowedHosts, EndpointNotAllowedError, check_address
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import seal
@@ -54,12 +55,8 @@ Topic = NotificationChannel.Topic
 MOST_OF_PERSON, MOST_OF_ADMINS = 10, 100
 
 
-class ChannelRefused(Exception):
+class ChannelRefused(FieldRefused):
     """The channel cannot be added. `field` names what is wrong."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
 
 
 @dataclass(frozen=True, slots=True)

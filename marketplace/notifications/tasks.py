@@ -7,11 +7,12 @@ from celery import shared_task
 from django.utils.translation import override
 
 from acl.people.languages import language_of
-from acl.platform.jobs.task_names import DELIVER_MAIL, DELIVER_NOTIFICATION, NOTIFY, send_each
+from acl.platform.task_names import DELIVER_MAIL, DELIVER_NOTIFICATION, NOTIFY, send_each
 from catalog.servers.net.guarded_requests import send_bytes
 from catalog.servers.secrets.sealed_values import unseal
 from marketplace.models import NotificationDelivery
-from marketplace.notifications._deliveries import (
+from marketplace.notifications.channels import signed_headers
+from marketplace.notifications.deliveries import (
     NotDeliveredError,
     add_deliveries,
     attempt_delivery,
@@ -19,7 +20,6 @@ from marketplace.notifications._deliveries import (
     is_mail_due,
     message_of,
 )
-from marketplace.notifications.channels import signed_headers
 from marketplace.notifications.kinds.registry import ADDRESS_KINDS, MAIL
 
 

@@ -1,21 +1,24 @@
 """Offers: plain values that every source's entries become before they are stored as listings."""
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from acl.platform.answer_model import Answer, Shown
 from catalog.capabilities.detail_levels import short_description
 from catalog.effects.classifier import assess, declared_effect
 from catalog.formats.categories import resolve_category
 from catalog.formats.descriptors import Descriptor, IntegrationDescriptor, JSONObject
 from catalog.formats.files import RefusedError
+from catalog.formats.package_names import check_constraint
 
 # Locations of sources: public https URLs, archives of repositories, and allowed folders.
 #
@@ -207,3 +210,61 @@ def _tools_by_name(names: Any) -> tuple[JSONObject, ...]:
         else {"name": str(name_or_tool["name"]), "side_effect": str(name_or_tool["effect"])}
         for name_or_tool in listed[:_MOST_TOOLS]
     )
+
+
+WORKING = ("ready", "needs_secret")
+ADDED = "added"  # the type of a reference to what was added by hand
+_TRUSTED = ("starter", ADDED)
+FINDINGS = "tested"  # their name in a listing's details, and in the reference of its descriptor
+
+
+# Findings of `make atlas` come with Pegboard, in the starter collection; what an admin adds by
+# hand gets those of the same package. They are no claims of a source.
+@dataclass(frozen=True, slots=True)
+class PackageTest(Answer):
+    """A test of a listing's package: in its cell, without network, with made-up secrets."""
+
+    version: Annotated[str, Shown("The version that was tested.")]
+    tested_on: date
+    state: Annotated[
+        str, Shown("`needs_secret`: it was started with made-up ones.", choices=WORKING)
+    ]
+    bounds: Annotated[tuple[str, ...], Shown("Bounds on what it requires, such as `name<2`.")] = ()
+    called: Annotated[str, Shown("A tool whose call succeeded, or empty.")] = ""
+    hosts: Annotated[tuple[str, ...], Shown("Hosts that it tried to reach.")] = ()
+    packages: Annotated[int, Shown("Number of packages, with what it requires.")] = 0
+    megabytes: Annotated[float, Shown("Size on disk.")] = 0.0
+    seconds: Annotated[float, Shown("Duration of the installation.")] = 0.0
+
+
+def read_package_test(reference: Mapping[str, Any]) -> PackageTest | None:
+    """Return the findings in a listing's details or a descriptor's reference; None without any."""
+    findings = reference.get(FINDINGS) if reference.get("type") in _TRUSTED else None
+    return _package_test(findings) if isinstance(findings, dict) else None
+
+
+def parse_findings(text: str | None) -> PackageTest | None:
+    """Return the findings in the JSON of a card's row."""
+    return _package_test(json.loads(text)) if text else None
+
+
+def _package_test(findings: Mapping[str, Any]) -> PackageTest:
+    return PackageTest(
+        version=findings["version"],
+        tested_on=date.fromisoformat(findings["tested_on"]),
+        state=findings["state"],
+        bounds=tuple(findings.get("bounds", ())),
+        called=findings.get("called", ""),
+        hosts=tuple(findings.get("hosts", ())),
+        packages=findings["packages"],
+        megabytes=findings["megabytes"],
+        seconds=findings["seconds"],
+    )
+
+
+def known_bounds(reference: Mapping[str, Any], version: str) -> list[str]:
+    """Return the bounds with which exactly this version is known to work."""
+    test = read_package_test(reference)
+    if test is None or test.version != version:
+        return []
+    return sorted({check_constraint(bound) for bound in test.bounds})

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from acl.platform.jobs.task_names import APPLY_TERMS, NOTE_AUDIT_HEAD, SEND_EVENTS
+from acl.platform.task_names import APPLY_TERMS, NOTE_AUDIT_HEAD, SEND_EVENTS
 from marketplace.operate.audit_anchor.sender import record_head
 from marketplace.operate.event_log import send_events
 from marketplace.operate.retention import apply_terms

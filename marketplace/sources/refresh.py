@@ -10,13 +10,15 @@ from hashlib import sha256
 from itertools import islice
 from time import monotonic
 
+from celery import shared_task
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet, Value
 from django.db.models.functions import Now
 from django.utils.translation import gettext_noop
 
-from acl.platform.jobs.rows import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, move, overdue
+from acl.platform.jobs import GAVE_UP, GAVE_UP_MESSAGE, lock_unless_taken, move, overdue, send_again
+from acl.platform.task_names import REFRESH_SOURCE, SWEEP_SOURCES
 from catalog.formats.descriptors import Defect, Loaded, canonical_json
 from catalog.formats.files import RefusedError
 from catalog.models import Integration
@@ -321,3 +323,15 @@ def _due() -> Q:
 
 
 _EXPECTED = (SourceProblemError, OutgoingError, LocationNotAllowedError, RefusedError)
+
+
+@shared_task(name=REFRESH_SOURCE)  # type: ignore[untyped-decorator]
+def refresh_one_source(pk: int) -> None:
+    """Read a queued source."""
+    refresh_source(pk)
+
+
+@shared_task(name=SWEEP_SOURCES)  # type: ignore[untyped-decorator]
+def sweep_sources() -> None:
+    """Send tasks for sources that are due, and for those whose task was lost."""
+    send_again(REFRESH_SOURCE, due_sources(), state=Source.State.QUEUED)

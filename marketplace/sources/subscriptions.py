@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
-from acl.platform.jobs.task_names import REFRESH_SOURCE, send_on_commit
+from acl.platform.task_names import REFRESH_SOURCE, send_on_commit
 from catalog.formats.files import RefusedError
 from catalog.formats.names import slug_for
 from catalog.formats.secret_redaction import REDACTED, redact_url, word_address

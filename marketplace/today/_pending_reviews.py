@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from catalog.capabilities.runtime_state import NOT_OVER
-from catalog.icons.declarations import face_of
+from catalog.icons import face_of
 from catalog.models import Capability, Definition, Integration, RuntimeCapability
 from catalog.models.integration import ReviewState
 from catalog.registration.definition_review import ChangedSinceError, NotReadableError

@@ -20,7 +20,7 @@ from acl.models import ApiKey
 from acl.rights.approvers import approver_of, eligibility_of
 from acl.rights.delegation import DelegationRefused
 from acl.visible_text.canonical_json import Rendering
-from catalog.icons.declarations import Face
+from catalog.icons import Face
 from discovery.calls.approval_queue import list_waiting
 from discovery.calls.approvals import (
     approvals_of,

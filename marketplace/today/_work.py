@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from acl.audit.recorder import record
 from acl.models import AccessRequest
 from acl.rights.caller_lookup import Caller
-from catalog.icons.declarations import face_of
+from catalog.icons import face_of
 from catalog.models import Capability, Integration
 from catalog.models.integration import ReviewState
 from catalog.readiness.obstacles import Obstacle, obstacle_sql

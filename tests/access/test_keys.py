@@ -25,6 +25,7 @@ from acl.models import ApiKey, AuditEntry
 from acl.web.authentication import KeyAuthentication
 from tests.access.people import People
 from tests.databases import as_superuser
+from tests.sessions import session_of
 from tests.web.conftest import client_with, new_key
 
 SELECT = "/api/v1/select"
@@ -112,8 +113,7 @@ def test_select_key_may_not_manage_keys(people: People) -> None:
 
 
 def test_person_who_is_not_staff_may_not_manage_keys(people: People) -> None:
-    client = Client()
-    client.force_login(people.alice)
+    client = session_of(people.alice)
 
     assert client.get(KEYS).status_code == 403
 
@@ -178,8 +178,7 @@ def test_key_is_in_no_log_line(people: People, caplog: pytest.LogCaptureFixture)
 
 def test_admin_pages_show_neither_key_nor_digest(people: People) -> None:
     raw = new_key(people.support)
-    client = Client()
-    client.force_login(User.objects.create_superuser("root"))
+    client = session_of(User.objects.create_superuser("root"))
     pages = ("/admin/acl/apikey/", f"/admin/acl/apikey/{the_key().pk}/change/")
 
     shown = [client.get(page) for page in pages]
@@ -347,8 +346,7 @@ def test_no_key_is_in_a_log_line(
 
 
 def test_no_key_is_on_a_page_of_an_admin(life_of_a_key: list[str]) -> None:
-    client = Client()
-    client.force_login(User.objects.create_superuser("root"))
+    client = session_of(User.objects.create_superuser("root"))
     paths = ["/admin/acl/apikey/", "/admin/acl/auditentry/", "/admin/", "/keys/", "/audit/"]
     paths += [f"/admin/acl/apikey/{key.pk}/change/" for key in ApiKey.objects.all()]
     paths += [f"/admin/acl/apikey/{key.pk}/history/" for key in ApiKey.objects.all()]

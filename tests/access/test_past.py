@@ -35,6 +35,7 @@ from tests.access.worlds import explained, store, stored_holders, usable
 from tests.databases import as_superuser
 from tests.examples import EXAMPLES_OF_STORIES
 from tests.factories import UserFactory
+from tests.sessions import session_of
 
 CHANGES = 15
 AT_ONCE = 3  # an example asks again about all moments
@@ -134,9 +135,7 @@ def test_what_ends_by_the_clock_ended_then(people: People) -> None:
 
 @pytest.fixture
 def staff(people: People) -> Client:
-    client = Client()
-    client.force_login(UserFactory.create(username="root", is_staff=True))
-    return client
+    return session_of(UserFactory.create(username="root", is_staff=True))
 
 
 @pytest.mark.django_db
@@ -168,8 +167,7 @@ def test_who_could_have_called_is_told_after_everything_is_gone(
 @pytest.mark.django_db
 def test_whoever_asks_is_judged_by_now(people: People) -> None:
     at = clock().isoformat()
-    client = Client()
-    client.force_login(people.alice)
+    client = session_of(people.alice)
     own = client.get(REACH, {"at": at}).json()["count"]
     other = client.get(REACH, {"user": "bob", "at": at}).status_code
     holders = client.get(HOLDERS, {"capability": SEND, "at": at}).status_code

@@ -17,8 +17,7 @@ from acl.people.spaces import (
     rename_space,
     set_open,
 )
-from acl.rights.decision import RULE_KINDS, beats, place_of
-from acl.rights.precedence_sql import NO, SUBJECT, TARGET
+from acl.rights.precedence import NO, RULE_KINDS, SUBJECT, TARGET, beats, place_of
 from catalog.access.grants import GrantRefused, grant, revoke, set_restricted
 from catalog.access.rules import (
     RuleConflict,

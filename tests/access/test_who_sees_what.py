@@ -26,6 +26,7 @@ from tests.factories import (
     remember,
     take_away,
 )
+from tests.sessions import session_of
 
 # Pages refer to static files, which were not collected.
 
@@ -80,11 +81,11 @@ OTHERS |= {  # tests/people/test_groups_api.py
 }
 OTHERS |= {  # tests/installs/test_installing.py
     "api-integration-confirm",  # tests/rights/test_confirmation.py
-    "api-integration-call-limit",  # tests/calls/test_call_limits.py
-    "api-integration-network",  # tests/integrations/test_network_page.py
-    "api-tool-settings",  # tests/integrations/test_tool_settings.py
-    "api-integration-application-executes",  # tests/integrations/test_application_executes.py
-    "api-integration-requestable",  # tests/integrations/test_requestable_page.py
+    "api-integration-call-limit",  # tests/calls/test_quotas.py
+    "api-integration-network",  # tests/integrations/test_settings.py
+    "api-tool-settings",  # tests/integrations/test_settings.py
+    "api-integration-application-executes",  # tests/integrations/test_settings.py
+    "api-integration-requestable",  # tests/integrations/test_settings.py
     "registry-status",  # tests/sources/test_registry.py
     "api-review",  # tests/trust/test_reviewing.py
     "api-review-approve",
@@ -253,8 +254,7 @@ def test_number_of_statements_tells_nothing_about_what_is_hidden(
 @pytest.mark.parametrize("words", ["mail", "pay", "e"])
 def test_finding_from_everywhere_tells_of_what_is_usable_only(people: People, words: str) -> None:
     def found(user: Any) -> str:
-        client = Client()
-        client.force_login(user)
+        client = session_of(user)
         response = client.get("/find/", {"q": words}, headers={"HX-Request": "true"})
         return response.content.decode()
 

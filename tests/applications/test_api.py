@@ -26,6 +26,7 @@ from tests.access.people import People
 from tests.applications.applications import key_of, make_application
 from tests.examples import EXAMPLES_OF_TEXTS
 from tests.factories import UserFactory
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
 ALL = "/api/v1/applications"
@@ -47,9 +48,7 @@ JSON = "application/json"
 
 @pytest.fixture
 def admin(people: People) -> Client:
-    client = Client()
-    client.force_login(UserFactory.create(username="root", is_staff=True, is_superuser=True))
-    return client
+    return session_of(UserFactory.create(username="root", is_staff=True, is_superuser=True))
 
 
 def post(client: Client, path: str, body: dict[str, Any]) -> Any:

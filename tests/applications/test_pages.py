@@ -10,6 +10,7 @@ from discovery.applications.pages import ApplicationForm
 from tests.access.people import People
 from tests.applications.applications import key_of, make_application
 from tests.factories import UserFactory
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
 SEND = "gmail__send_email"
@@ -29,9 +30,7 @@ FIELDS = {
 
 @pytest.fixture
 def admin(people: People) -> Client:
-    client = Client()
-    client.force_login(UserFactory.create(username="root", is_staff=True, is_superuser=True))
-    return client
+    return session_of(UserFactory.create(username="root", is_staff=True, is_superuser=True))
 
 
 def page(client: Client, path: str) -> str:

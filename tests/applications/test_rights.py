@@ -31,6 +31,7 @@ from tests.factories import (
     lay_down,
     take_away,
 )
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
 SEND, PAGE = "gmail__send_email", "wiki__read_page"
@@ -100,8 +101,7 @@ def test_nothing_of_what_it_may_not_reach_is_told(people: People, way: Way) -> N
 
 def test_explain_says_that_it_is_not_allowed_to_the_application(people: People) -> None:
     make_application(people.support, people.wiki, name="Website")
-    admin = Client()
-    admin.force_login(UserFactory.create(username="root", is_staff=True))
+    admin = session_of(UserFactory.create(username="root", is_staff=True))
     question = {"user": "alice", "group": "support", "capability": SEND}
 
     answer = admin.get("/api/v1/access/explain", {**question, "application": "Website"}).json()

@@ -5,7 +5,6 @@ from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
@@ -27,6 +26,7 @@ from tests.access.people import People, invite
 from tests.calls.worker import run_call
 from tests.mcp.asking import ask
 from tests.net.network import Names, RecordingNetwork, transport_on
+from tests.sessions import session_of
 from tests.web.conftest import client_with, new_key
 
 EXAMPLES: dict[str, dict[str, Any]] = {
@@ -129,8 +129,7 @@ def test_every_tool_runs_by_api_and_mcp_and_is_logged(people: People, name: str)
 
 def test_tools_are_listed_for_mcp_clients_and_tried_on_a_page(people: People) -> None:
     listed = listed_tools(people.caller)
-    client = Client()
-    client.force_login(people.alice)
+    client = session_of(people.alice)
 
     page = client.get(reverse("try-tool", args=["calculator"]))
     filled = {"arg:/expression": "6*7", "run": "1"}

@@ -1,9 +1,7 @@
 """Fixtures of calls: alice's group has a server, a program that counts requests, or an address."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,7 +58,3 @@ def tool(people: People) -> Tool:
         )
 
     return make
-
-
-def lines_of(file: Path) -> list[Any]:
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []

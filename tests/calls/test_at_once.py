@@ -18,7 +18,7 @@ from acl.platform.database_work import retry_on_lost_connection
 from acl.platform.redis_circuit import redis_client
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability
-from discovery.calls import channel, tasks, waiting
+from discovery.calls import channel, tasks
 from discovery.calls.approvals import CannotDecideError, approve_call
 from discovery.calls.arguments import digest_of
 from discovery.calls.channel import ChannelListener, ListenerThread
@@ -84,7 +84,7 @@ def test_one_key_is_one_call(
     people: People, tool: Tool, worker: list[UUID], settings: Settings, monkeypatch: Any
 ) -> None:
     settings.PEGBOARD_CALL_WAIT_SECONDS = 20
-    monkeypatch.setattr(waiting, "_LONG_POLLS", threading.BoundedSemaphore(TIMES))
+    monkeypatch.setattr(channel, "_LONG_POLLS", threading.BoundedSemaphore(TIMES))
     name, key = tool().full_name, new_key(people.support, "execute")
     body = {"user": "alice", "name": name, "arguments": {"text": "hello"}}
 
@@ -131,7 +131,7 @@ def test_one_yes_is_one_call(people: People, tool: Tool, worker: list[UUID]) -> 
 
     decisions = Counter(at_once(approve))
     at_once(lambda: start_call(call.pk))
-    call = waiting.wait_for_end(call, 10)
+    call = channel.wait_for_end(call, 10)
 
     assert decisions == {"approved": 1, "late": TIMES - 1}
     assert (call.state, call.attempts) == ("completed", 1)
@@ -162,11 +162,11 @@ def test_calls_at_once_do_not_exceed_a_quota(people: People, tool: Tool) -> None
 def test_end_is_heard_of_without_redis_too(people: People, tool: Tool, monkeypatch: Any) -> None:
     done = execute(caller=people.caller, full_name=tool().full_name, arguments={"text": "x"})
     call = Call.objects.get(pk=done.call_id)
-    early = waiting.wait_for_end(call, 0.1)
-    monkeypatch.setattr(waiting, "_listen", lambda pk, seconds: False)
+    early = channel.wait_for_end(call, 0.1)
+    monkeypatch.setattr(channel, "_listen", lambda pk, seconds: False)
 
     with ThreadPoolExecutor(1) as threads:
-        waited = threads.submit(closing(lambda: waiting.wait_for_end(call, 20)))
+        waited = threads.submit(closing(lambda: channel.wait_for_end(call, 20)))
         start_call(call.pk)
         heard = waited.result()
 
@@ -185,10 +185,10 @@ def test_nobody_waits_for_a_queue_that_redis_does_not_move(
         waits.append(seconds)
         return call
 
-    monkeypatch.setattr(waiting, "_wait", wait)
-    monkeypatch.setattr(waiting, "redis_circuit", SimpleNamespace(failing=True))
+    monkeypatch.setattr(channel, "_wait", wait)
+    monkeypatch.setattr(channel, "redis_circuit", SimpleNamespace(failing=True))
 
-    waiting.wait_for_end(Call.objects.get(pk=done.call_id), 20)
+    channel.wait_for_end(Call.objects.get(pk=done.call_id), 20)
 
     assert sum(waits) == (1 if state == "queued" else 20)
 
@@ -206,7 +206,7 @@ def test_a_connection_that_postgres_has_ended_is_replaced(people: People, tool: 
 
     retry_on_lost_connection(partial(start_call, pk))
 
-    call = waiting.wait_for_end(Call.objects.get(pk=pk), 10)
+    call = channel.wait_for_end(Call.objects.get(pk=pk), 10)
     assert call.state == Call.State.COMPLETED
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from django.utils import timezone
 
 from acl.models import AuditEntry
@@ -19,6 +18,7 @@ from discovery.models import Call
 from discovery.models.call import Content
 from tests.access.people import People
 from tests.factories import UserFactory, waiting_call
+from tests.sessions import session_of
 
 RESULT = {"content": [{"type": "text", "text": "salary: 4000"}], "structured": {"pay": 4000}}
 
@@ -131,8 +131,7 @@ def test_redacted_call_is_not_what_approvers_compare_with(people: People) -> Non
 
 
 def test_admin_sets_the_policy_by_api(people: People, root: User) -> None:
-    client = Client()
-    client.force_login(root)
+    client = session_of(root)
     path, kind = f"/api/v1/groups/{people.support.pk}/call-policy", "application/json"
 
     first = client.get(path).json()

@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from acl.actor.chain import note_key, request_context
+from acl.actor import note_key, request_context
 from acl.keys.lifecycle import create_key, holder_of
 from acl.models import ApiKey, Space
 from acl.rights.delegation.authority import KeyHolder
@@ -22,12 +22,12 @@ from catalog.models import Capability, Integration, Rule
 from catalog.servers.secrets.store import set_secret
 from discovery.calls.approval_queue import list_waiting
 from discovery.calls.approvals import count_waiting
+from discovery.calls.channel import wait_for_end
 from discovery.calls.execution import NotFoundError, execute
 from discovery.calls.queries import find_call, has_made
 from discovery.calls.state import unexpired
 from discovery.calls.tasks import MOST_ATTEMPTS, sweep
 from discovery.calls.view import describe_call
-from discovery.calls.waiting import wait_for_end
 from discovery.mcp.server import _client_side
 from discovery.mcp.server._client_side import hear_answer
 from discovery.models import Call

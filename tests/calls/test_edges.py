@@ -67,7 +67,7 @@ def test_call_by_rest_until_it_ends(people: People, tool: Tool, key: str) -> Non
 def test_each_change_of_a_call_is_sent_until_it_ends(
     people: People, tool: Tool, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("discovery.calls.waiting._LISTEN_SECONDS", 0.01)
+    monkeypatch.setattr("discovery.calls.channel._LISTEN_SECONDS", 0.01)
     client, body = client_with(key), {"user": "alice", "name": tool().full_name, "arguments": HELLO}
     place = client.post("/api/v1/execute", body, KIND)["Location"]
     stranger = client_with(new_key(people.finance, "execute")).get(f"{place}/events")

@@ -18,8 +18,7 @@ from acl.keys.lifecycle import create_key
 from catalog.capabilities.detail_levels import DETAILS, SHORT, schema_at, short_description
 from catalog.formats.descriptors import canonical_json
 from catalog.models import Capability
-from catalog.schemas.compact import compact
-from catalog.schemas.micro import micro
+from catalog.schemas import compact, micro
 from catalog.token_counter import TokenizerFile, estimate_tokens, token_counter
 from marketplace.config.env import SettingsError
 from marketplace.config.settings_table import read_settings

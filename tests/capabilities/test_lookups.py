@@ -34,6 +34,7 @@ from tests.factories import (
     give,
     take_away,
 )
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
 
@@ -141,8 +142,7 @@ def test_statistics_are_the_callers_own(client: Client) -> None:
 
 
 def test_person_who_is_logged_in_sees_their_own(people: People) -> None:
-    browser = Client()
-    browser.force_login(people.charlie)
+    browser = session_of(people.charlie)
 
     assert browser.get("/api/v1/names").json()["names"] == ["payroll__pay"]
     assert browser.get("/api/v1/names", {"user": "alice"}).status_code == 403

@@ -6,8 +6,8 @@ import pytest
 from celery import Celery
 from django.conf import settings
 
-from acl.platform.jobs.task_names import EMBED_CAPABILITIES
 from acl.platform.redis_circuit import redis_circuit
+from acl.platform.task_names import EMBED_CAPABILITIES
 from catalog.embedding import configured_embedder, query_vectors
 from tests.catalog.builders import WordyEmbedder
 

@@ -3,6 +3,7 @@
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -139,3 +140,65 @@ def test_worker_embeds_by_the_model_that_comes_with_the_install(
     assert len(row.vector) == row.model.dimension == 384
     with redis.Redis.from_url(deployment.queue.url) as client:
         assert client.exists(KEY)
+
+
+EVICTING = {"maxmemory": "3mb", "maxmemory-policy": "allkeys-lru"}
+QUEUE = "celery"
+
+
+@pytest.fixture
+def evicting(deployment: Deployment) -> Deployment:
+    """A deployment whose Redis evicts keys."""
+    deployment.queue.stop()
+    deployment.queue._settings = {**deployment.queue._settings, **EVICTING}
+    deployment.queue.start()
+    return deployment
+
+
+def crowd(client: redis.Redis, number: int) -> None:
+    """Write what others keep in Redis, so that it evicts."""
+    for place in range(number):
+        client.set(f"crowd-{place}", b"x" * 4_000)
+
+
+def test_redis_that_evicts_loses_tasks_and_no_work(evicting: Deployment) -> None:
+    store(*(tool(f"tool_{number}") for number in range(40)))
+    with redis.Redis.from_url(evicting.queue.url) as client:
+        evicting.send(ids())
+        assert client.exists(QUEUE)
+        time.sleep(1.5)  # Redis counts whole seconds, and takes what was used longest ago
+        crowd(client, 5_000)
+        assert not client.exists(QUEUE)
+        assert client.info("stats")["evicted_keys"] > 0
+
+        evicting.start_worker_and_beat()
+
+        def is_done() -> bool:
+            crowd(client, 20)
+            return not pending_embeddings().exists()
+
+        wait_for(is_done, "embedding beside evictions")
+    assert Embedding.objects.count() == 40
+    assert_every_vector_is_of_its_text()
+
+
+def test_worker_without_a_share_of_the_processor_does_its_work_once_it_runs(
+    deployment: Deployment,
+) -> None:
+    store(tool("first"))
+    worker = deployment.start_worker_and_beat()
+    deployment.send(ids())
+    wait_for(lambda: not pending_embeddings().exists(), "the first")
+
+    worker.send_signal(signal.SIGSTOP)
+    try:
+        store(*(tool(f"tool_{number}") for number in range(10)))
+        deployment.send(ids())
+        assert pending_embeddings().count() == 10
+    finally:
+        worker.send_signal(signal.SIGCONT)
+
+    wait_for(lambda: not pending_embeddings().exists(), "the rest")
+    assert Embedding.objects.count() == 11
+    assert_every_vector_is_of_its_text()
+    assert worker.poll() is None

@@ -9,12 +9,11 @@ from cryptography.fernet import Fernet
 from django.contrib.auth.models import User
 from pytest_django.fixtures import Settings
 
-from acl.actor.chain import request_context
+from acl.actor import request_context
 from catalog.models import Capability
-from discovery.chats.chats import begin_chat
+from discovery.chats.chats import begin_chat, go_on
 from discovery.chats.model_sender import send_request
 from discovery.chats.models import WantedModel, set_model
-from discovery.chats.work import go_on
 from discovery.models import ChatMessage, ChatModel, ModelRequest
 from tests.access.people import People
 from tests.chats.fake_models import KEY, MODEL, FakeModel, Serve, serve

@@ -34,6 +34,7 @@ from tests.connections.scripted import Message, Reply, ScriptedServer, result, s
 from tests.factories import CapabilityFactory, IntegrationFactory, give, take_away
 from tests.pages.conftest import sign_in
 from tests.screens.looking import WIDE_AND_NARROW, show_in, troubles
+from tests.sessions import session_of
 from tests.worker_parts import in_worker
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -253,8 +254,7 @@ def test_app_shows_its_result_calls_and_asks_before_it_opens_an_address(
     expect(app.locator("#first")).to_have_text("show_board")
     expect(page.get_by_text("The app's call waits for approval")).to_be_visible()
     waiting = Call.objects.get(state="waiting_approval")
-    approver = Client()
-    approver.force_login(admin())
+    approver = session_of(admin())
     approver.post(
         f"/approvals/{waiting.pk}/", {"approve": "1", "digest": _digest(approver, waiting)}
     )

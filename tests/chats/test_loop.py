@@ -11,9 +11,8 @@ from pytest_django.fixtures import Settings
 
 from catalog.models import Capability
 from discovery.chats.chats import ChatRefusedError, cancel_message, send_message
-from discovery.chats.model_sender import MOST_BYTES, send_request
+from discovery.chats.model_sender import MOST_BYTES, send_request, sweep_chats
 from discovery.chats.providers.registry import APIS
-from discovery.chats.tasks import sweep
 from discovery.models import Call, Chat, ChatMessage, ChatUse, ModelRequest, Turn
 from marketplace.operate.retention import apply_terms
 from tests.access.people import People
@@ -346,10 +345,10 @@ def test_a_request_whose_worker_died_is_sent_once_more(bench: Bench) -> None:
     requests = ModelRequest.objects.all()
     requests.update(state="running", attempts=1, sent_at=LONG_AGO)
 
-    sweep()
+    sweep_chats()
     again = requests.get().state
     requests.update(state="running", attempts=2, sent_at=LONG_AGO)
-    sweep()
+    sweep_chats()
     bench.work(message)
 
     assert again == ModelRequest.State.QUEUED

@@ -30,6 +30,7 @@ from tests.access.people import People
 from tests.chats import fake_models
 from tests.chats.conftest import Bench, admin
 from tests.chats.fake_models import KEY, MODEL, CallTools, FakeModel
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
 
@@ -164,9 +165,7 @@ FABLE = {"name": "Fable", "provider": "openai", "model": "fable-1", "key": KEY}
 
 @pytest.fixture
 def root(people: People) -> Client:
-    client = Client()
-    client.force_login(admin())
-    return client
+    return session_of(admin())
 
 
 def test_models_are_set_listed_and_deleted_without_their_key(root: Client, people: People) -> None:

@@ -17,7 +17,7 @@ import yaml
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Capability
-from discovery.mcp.connect._client_setups import CLIENTS, ClientAddress
+from discovery.mcp.connect import CLIENTS, ClientAddress
 from discovery.models import Call
 from tests.access.people import People
 from tests.web.conftest import new_key

@@ -14,7 +14,7 @@ from pytest_django import Settings
 
 from acl.keys.lifecycle import create_key
 from acl.models import Application, AuditEntry, GroupPolicy, Space
-from acl.people.sign_in_groups import groups_for
+from acl.people.groups import groups_for
 from catalog.access.grants import grant
 from catalog.models import Capability, Integration, Rule
 from catalog.models.integration import ReviewState

@@ -11,8 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from acl.models import Application, Space
-from acl.people.groups import create_group
-from acl.people.sign_in_groups import map_group, stored_pairs
+from acl.people.groups import create_group, map_group, stored_pairs
 from acl.people.spaces import create_space, rename_space
 from catalog.access.grants import grant, set_application_executes, set_requestable, set_restricted
 from catalog.access.rules import add_rule
@@ -30,8 +29,8 @@ from catalog.registration.register import register
 from catalog.servers.program_network import set_network
 from catalog.servers.secrets.store import set_own_secrets
 from discovery.applications.service import ApplicationFields, create_application
+from discovery.calls.flow_check import set_flow_rule, trust_value
 from discovery.calls.quotas import set_call_limit, set_quota
-from discovery.flow_guard.rules import set_flow_rule, trust_value
 from discovery.models import FlowRule, Quota, TrustedValue
 from marketplace.config_file.apply_service import apply_text
 from marketplace.config_file.export_service import export_document

@@ -8,7 +8,7 @@ import asyncio
 import gzip
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,9 @@ from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.trust.tool_list import read_tool
 from discovery.calls.argument_check import check_arguments
 from discovery.calls.worker import serialize_result
-from tests.connections.http_limits import QUICK
+from tests.connections.http_limits import in_pool
 from tests.connections.scripted import Message, Reply, ScriptedServer, scripted_server
-from tests.openapi.calls import LOOPBACK, call_operation
+from tests.openapi.calls import call_operation
 from tests.openapi.documents import library
 from tests.openapi.mock import Answer, mock_api
 
@@ -58,17 +58,6 @@ def answered(answer: Answer) -> tuple[str, int]:
         api.answers = [answer]
         result = call_operation(api, "list_books")
         return json.dumps([*result.content, result.structured], ensure_ascii=False), len(api.asked)
-
-
-def in_pool(ask: Callable[[ConnectionPool], Awaitable[Any]]) -> Any:
-    async def run() -> Any:
-        pool = ConnectionPool(limits=QUICK, allowed=LOOPBACK)
-        try:
-            return await ask(pool)
-        finally:
-            await pool.close_all()
-
-    return asyncio.run(run())
 
 
 def listed(*tools: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 
 from acl.models import AuditEntry
 from discovery.calls._audience import CHECKS, MOST_CHARACTERS, MOST_QUESTIONS
-from discovery.calls.waiting import wait_for_end
+from discovery.calls.channel import wait_for_end
 from discovery.mcp.server import _mcp_tools
 from discovery.models import Call
 from tests.access.people import People

@@ -12,7 +12,7 @@ from acl.models import ApiKey
 from catalog.models import Capability, Integration
 from discovery.calls.approvals import approve_call
 from discovery.calls.arguments import digest_of
-from discovery.calls.waiting import wait_for_end
+from discovery.calls.channel import wait_for_end
 from discovery.mcp.server import _change_stream, _mcp_tools, call_tasks
 from discovery.mcp.server._client_side import RELATED
 from discovery.models import Call, ServerRequest

@@ -26,7 +26,7 @@ from catalog.servers.client.targets import HttpServer, ServerLimits
 from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.net.address_check import AllowedHosts
 from tests.connections.addresses import EvilServer, evil_server, fine_server
-from tests.connections.http_limits import QUICK
+from tests.connections.http_limits import LOOPBACK, QUICK
 from tests.connections.scripted import Reply, ScriptedServer, scripted_server
 from tests.local_servers import Handler, running
 
@@ -115,7 +115,6 @@ def sse_server(script: Script) -> Iterator[SseServer]:
             server.ends.set()
 
 
-LOOPBACK = AllowedHosts.of([("127.0.0.1", None)])
 Ask = Callable[[Session], Awaitable[Any]]
 
 

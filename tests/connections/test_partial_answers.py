@@ -16,13 +16,11 @@ from catalog.servers.client._readable_json import make_readable, read_line
 from catalog.servers.client.mcp_session import Session, ToolResult, Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import HttpServer
-from catalog.servers.net.address_check import AllowedHosts
 from catalog.trust.tool_list import read_tool
-from tests.connections.http_limits import QUICK
+from tests.connections.http_limits import LOOPBACK, QUICK
 from tests.connections.scripted import TOOL, Message, Reply, ScriptedServer, result, scripted_server
 from tests.examples import EXAMPLES
 
-LOOPBACK = AllowedHosts.of([("127.0.0.1", None)])
 SERVER = IntegrationDescriptor(slug="shop", kind="mcp", title="Shop")
 # Everything that a value may be instead of what the protocol has in its place.
 ODD: tuple[Any, ...] = (None, True, False, 0, -1, 1.5, "", "text", [], [1], {}, {"a": None})

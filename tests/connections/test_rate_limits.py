@@ -18,15 +18,13 @@ from catalog.servers.client.targets import ApiServer, HttpServer
 from catalog.servers.connections._policy import Policy
 from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.server_requests import _call_with_retry
-from catalog.servers.net.address_check import AllowedHosts
-from tests.connections.http_limits import QUICK
+from tests.connections.http_limits import LOOPBACK, QUICK
 from tests.connections.scripted import Message, Reply, ScriptedServer, scripted_server
 from tests.examples import EXAMPLES
 from tests.openapi.calls import SECRETS
 from tests.openapi.documents import library
 from tests.openapi.mock import Answer, mock_api
 
-LOOPBACK = AllowedHosts.of([("127.0.0.1", None)])
 KEYS = ("1/all", "1/7", "1/8", "2/all")  # an integration, and who has secrets of their own at it
 LANES = ("", "/elicitation", "/roots#2")
 

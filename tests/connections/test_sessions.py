@@ -2,10 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,25 +14,11 @@ from catalog.servers.client.mcp_session import Session, ToolResult
 from catalog.servers.client.server_problems import Reason, ServerProblemError, failure_class
 from catalog.servers.client.targets import DEFAULT_LIMITS, HttpServer, StdioServer
 from catalog.servers.connections._session_pool import ConnectionPool
-from catalog.servers.net.address_check import AllowedHosts
 from tests.connections.evil_server import text_of
-from tests.connections.http_limits import QUICK
+from tests.connections.http_limits import LOOPBACK, QUICK, in_pool
 from tests.connections.scripted import Message, Reply, ScriptedServer, error, scripted_server
 from tests.examples import EXAMPLES
 from tests.mcp.node_client import FOLDER, NODE, SDK
-
-LOOPBACK = AllowedHosts.of([("127.0.0.1", None)])
-
-
-def in_pool(ask: Callable[[ConnectionPool], Awaitable[Any]]) -> Any:
-    async def run() -> Any:
-        connections = ConnectionPool(limits=QUICK, allowed=LOOPBACK)
-        try:
-            return await ask(connections)
-        finally:
-            await connections.close_all()
-
-    return asyncio.run(run())
 
 
 def plain(text: str, status: int) -> Callable[[Message], Reply]:

@@ -77,7 +77,7 @@ def test_every_service_is_bounded_restarted_and_of_one_version(services: dict[st
         assert tag != "latest", name
 
 
-@pytest.mark.parametrize("name", OURS[2:])
+@pytest.mark.parametrize("name", [name for name in OURS[2:] if name != "backup"])
 def test_programs_wait_for_the_set_up(services: dict[str, Any], name: str) -> None:
     assert services[name]["depends_on"] == {
         "set-up": {"condition": "service_completed_successfully"},
@@ -89,6 +89,7 @@ def test_set_up_waits_for_the_servers(services: dict[str, Any]) -> None:
     healthy = {"condition": "service_healthy"}
 
     assert services["roles"]["depends_on"] == {"postgres": healthy}
+    assert services["backup"]["depends_on"] == {"postgres": healthy, "redis": healthy}
     assert services["set-up"]["depends_on"] == {
         "roles": {"condition": "service_completed_successfully"},
         "redis": healthy,
@@ -298,17 +299,23 @@ def test_stages_that_run_have_no_tools_to_build_by() -> None:
     bases = {name: lines[0].split()[1] for name, lines in stages.items()}
 
     assert bases == {
-        "packages": PYTHON,
-        "node": "node:22-bookworm-slim",
-        "pegboard": PYTHON,
-        "connections": "pegboard",
+        "python-by-tag": PYTHON,
+        "node-by-tag": "node:22-bookworm-slim",
+        "python": "${PYTHON_IMAGE}",
+        "node": "${NODE_IMAGE}",
+        "packages": "python",
+        "application": "packages",
+        "trimmed": "application",
+        "common": "python",
+        "pegboard": "common",
+        "connections": "common",
     }
-    running = "\n".join([*stages["pegboard"], *stages["connections"]])
+    running = "\n".join([*stages["common"], *stages["pegboard"], *stages["connections"]])
     assert not any(word in running for word in ("apt-get", "pip install", "npm install", "gcc"))
 
 
 def test_image_says_whether_it_is_healthy() -> None:
-    assert any(line.startswith("HEALTHCHECK") for line in _stages()["pegboard"])
+    assert any(line.startswith("HEALTHCHECK") for line in _stages()["common"])
 
 
 def test_packages_are_installed_by_hash() -> None:

@@ -107,7 +107,7 @@ ELSEWHERE = (
         "tests/docs/test_first_steps.py::test_first_steps_are_those_of_the_readme",
     ),
     Elsewhere(
-        r"(\.venv/bin/)?python -m (pytest .*|lab\.\S* .*|tests\.cpu_times)",
+        r"(\.venv/bin/)?python -m (pytest .*|lab\.\S* .*)",
         "it runs tests, or measures with sets that are not part of Pegboard",
         f"{_HERE}::test_programs_that_are_named",
     ),
@@ -137,14 +137,15 @@ ELSEWHERE = (
         "tests/config/test_telemetry.py::test_selection_is_a_trace_of_its_statements_and_tells_no_words",
     ),
     Elsewhere(
-        r"docker compose -f docker/compose\.yaml .*",
-        "there is no engine",
-        "tests/docker/test_compose.py::test_compose_file_is_valid",
+        r"docker compose -f docker/compose\.yaml .*"
+        r"|docker build -f docker/Dockerfile --target \S+ -t registry\.example/.*",
+        "it needs an engine, which `make test-containers` has",
+        "tests/docker/containers.py::test_every_container_command_of_the_docs_works",
     ),
     Elsewhere(
-        r"docker build -f docker/Dockerfile --target \S+ -t registry\.example/.*",
-        "there is no engine",
-        "tests/docker/test_chart.py::test_every_role_of_compose_is_there_and_does_the_same",
+        r"make test-containers.*",
+        "it needs an engine",
+        "tests/docker/test_images.py::test_bases_are_pinned_to_what_the_registry_says",
     ),
     Elsewhere(
         r"kubectl .*|helm (install|template) pegboard docker/chart .*",

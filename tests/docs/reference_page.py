@@ -10,7 +10,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 from acl.web.problems import TITLES, TYPE, no_room
 from catalog.servers.client.server_problems import FAILURES
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools import META_TOOLS
 from marketplace.operate.checkup.registry import all_checks
 from tests.docs.room_map import APPS, PROJECT
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from acl.rights.precedence_sql import PRECEDENCE, SPACE, SUBJECT, TARGET
+from acl.rights.precedence import PRECEDENCE, SPACE, SUBJECT, TARGET
 from tests.access.worked_cases import CASES, UNITED_CASES
 
 DOCS = Path(__file__).parents[2] / "docs"

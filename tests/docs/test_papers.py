@@ -20,6 +20,7 @@ APPS = ("acl", "catalog", "discovery", "marketplace")
 MADE_BY_READERS = {
     "docker/.env",
     "docker/settings.env",
+    "docker/compose.digests.yaml",
     "docker/secrets",
     "docker/secrets/pegboard_admin_password",
 }
@@ -109,7 +110,7 @@ def _module_names() -> set[str]:
 def test_the_map_says_what_each_room_is_for() -> None:
     rows = [line for line in room_map.render_map().splitlines() if line.startswith("| `")]
 
-    assert len(rows) > 100
+    assert len(rows) > 80
     assert not [row for row in rows if row.split(" | ")[1].strip() == ""]
 
 

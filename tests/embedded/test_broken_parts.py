@@ -9,6 +9,7 @@ from pytest_django import Settings
 
 from marketplace.operate.embedded.disk_guard import BrokenPart, write_broken_parts
 from tests.factories import UserFactory
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
 
@@ -35,8 +36,7 @@ def test_admins_are_told_on_today_and_nobody_else_is() -> None:
 
 @pytest.mark.usefixtures("down")
 def test_readiness_names_the_part_and_says_why_to_those_who_may_read_metrics() -> None:
-    admin = Client()
-    admin.force_login(User.objects.create_superuser("root"))
+    admin = session_of(User.objects.create_superuser("root"))
 
     answer = admin.get("/readyz").json()
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django.fixtures import Settings
@@ -19,7 +18,6 @@ from catalog.models import Capability, Embedding, EmbeddingModel, LexicalVector
 from discovery.advice.questions import EXAMPLES
 from discovery.chats.problems import ChatProblem
 from discovery.example_requests import tasks
-from discovery.example_requests.gains import measure_run
 from discovery.example_requests.proposals import (
     ExamplesRefusedError,
     ask_for_examples,
@@ -27,6 +25,7 @@ from discovery.example_requests.proposals import (
     described_poorly,
     estimate,
     list_tools,
+    measure_run,
     set_examples,
 )
 from discovery.example_requests.tasks import MOST_ATTEMPTS, answer_for_examples, sweep_examples
@@ -40,6 +39,7 @@ from tests.chats.conftest import fakes as fakes
 from tests.chats.conftest import polite as polite
 from tests.chats.fake_models import FakeModel, Raw, Say, Serve
 from tests.factories import CapabilityFactory, IntegrationFactory, give
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
 TEXTS = ["water the tomatoes tonight", "the garden is dry", "give the roses a drink"]
@@ -283,8 +283,7 @@ def test_examples_outlive_a_change_by_the_source(opaque: Capability) -> None:
 def test_cost_is_told_before(fake: FakeModel, opaque: Capability, root: User) -> None:
     tools = choose_tools(opaque.integration, ())
     (cost,) = estimate(ChatModel.objects.all(), tools).values()
-    client = Client()
-    client.force_login(root)
+    client = session_of(root)
 
     page = client.get(f"/integrations/{opaque.integration.slug}/examples/").content.decode()
 
@@ -301,8 +300,7 @@ def root() -> User:
 
 def test_page_asks_shows_and_saves(fake: FakeModel, opaque: Capability, root: User) -> None:
     fake.script = [Say(json.dumps(TEXTS))]
-    client = Client()
-    client.force_login(root)
+    client = session_of(root)
     address = f"/integrations/{opaque.integration.slug}/examples/"
     model = ChatModel.objects.get()
 
@@ -329,8 +327,7 @@ def test_page_asks_shows_and_saves(fake: FakeModel, opaque: Capability, root: Us
 
 def test_api_does_the_same(fake: FakeModel, opaque: Capability, root: User) -> None:
     fake.script = [Say(json.dumps(TEXTS))]
-    client = Client()
-    client.force_login(root)
+    client = session_of(root)
     address = f"/api/v1/integrations/{opaque.integration.slug}/example-requests"
 
     def send(method: str, **body: Any) -> Any:

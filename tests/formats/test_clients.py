@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.package_names import NotAPackageError, parse_package
-from discovery.mcp.connect._client_setups import CLIENTS, AssistantClient, ClientAddress
+from discovery.mcp.connect import CLIENTS, AssistantClient, ClientAddress
 from marketplace.additions.recognition import NotRecognisedError, recognise
 from tests.examples import EXAMPLES_OF_TEXTS
 

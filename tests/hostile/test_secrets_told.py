@@ -19,7 +19,7 @@ from catalog.models import Integration
 from catalog.servers.client.server_problems import ServerProblemError
 from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.server_requests import call_tool
-from catalog.servers.oauth._client_registration import CLIENT, TOKEN, store_value
+from catalog.servers.oauth._authorization_server import CLIENT, TOKEN, store_value
 from catalog.servers.secrets.store import UnusableSecretError, set_secret
 from catalog.servers.tasks import check_integration
 from tests.connection_loops import own_connections

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acl.templatetags.integration_icons import integration_icon, letter_of, mark_of, name_key
+from acl.templatetags.components import integration_icon, letter_of, mark_of, name_key
 from acl.templatetags.pegboard import INTEGRATION_KIND_ICONS
 from catalog.models import Integration
 from lab.marks import BRANDS, NAMES, SPRITE, draw_marks

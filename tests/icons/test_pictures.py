@@ -13,12 +13,12 @@ from catalog.formats.mcpb import read_bundle
 from catalog.formats.readers.docker_catalog import read as read_docker
 from catalog.formats.readers.openapi import read_api
 from catalog.formats.readers.server_json import read as read_server_json
-from catalog.icons.declarations import set_icon
+from catalog.icons import set_icon
 from catalog.models import IconSource, Integration
 from catalog.servers.client import reader_process
 from catalog.servers.connections.server_requests import check_server
-from catalog.servers.icons import _reader
-from catalog.servers.icons._reader import draw_picture, write_png
+from catalog.servers.icons import reader
+from catalog.servers.icons.reader import draw_picture, write_png
 from marketplace.listings.store import store_offers
 from marketplace.models import Listing
 from marketplace.offers.offer import offer_of
@@ -132,7 +132,7 @@ def test_other_files_are_refused(name: str) -> None:
     ],
 )
 def test_a_broken_reader_yields_no_picture(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
-    monkeypatch.setattr(_reader, "read_apart", lambda *_, into, **__: into.write(said))
+    monkeypatch.setattr(reader, "read_apart", lambda *_, into, **__: into.write(said))
 
     with pytest.raises(RefusedError) as refused:
         draw_picture(b"any")

@@ -14,11 +14,11 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from acl.templatetags.integration_icons import HUES, hue_of, integration_icon, letter_of
-from catalog.icons.declarations import find_or_add, icon_problem, set_icon
+from acl.templatetags.components import HUES, hue_of, integration_icon, letter_of
+from catalog.icons import find_or_add, icon_problem, set_icon
 from catalog.models import IconImage, IconSource, Integration
-from catalog.servers.icons import _reader
-from catalog.servers.icons._reader import due_icons, forget_unused_icons, read_icon
+from catalog.servers.icons import reader
+from catalog.servers.icons.reader import due_icons, forget_unused_icons, read_icon
 from marketplace.models import Listing
 from tests.factories import (
     CapabilityFactory,
@@ -345,7 +345,7 @@ def test_what_ends_the_worker_every_time_is_given_up(
     def crash(_: Any) -> bytes:
         raise SystemExit
 
-    monkeypatch.setattr(_reader, "draw_picture", crash)
+    monkeypatch.setattr(reader, "draw_picture", crash)
     server.documents["/logo.png"] = picture()
     row = declared(server.at("/logo.png"))
     for _ in range(3):
@@ -370,7 +370,7 @@ def test_nothing_is_asked_for_an_unconfirmed_import_or_a_held_listing(server: Pl
     assert (before.state, server.hits, due_icons()) == (State.WAITING, [], [])
     Integration.objects.update(unconfirmed=False)
     assert due_icons() == [row.pk]
-    assert set(_reader.SHOWN) == set(Listing.PASSED)  # of an app above
+    assert set(reader.SHOWN) == set(Listing.PASSED)  # of an app above
 
 
 def test_sweep_takes_some_at_a_time_and_those_of_integrations_first() -> None:
@@ -382,7 +382,7 @@ def test_sweep_takes_some_at_a_time_and_those_of_integrations_first() -> None:
 
     due = due_icons()
 
-    assert len(due) == _reader.AT_ONCE
+    assert len(due) == reader.AT_ONCE
     assert due[0] == mail.icon_id
 
 

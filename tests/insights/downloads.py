@@ -3,14 +3,7 @@
 import csv
 import io
 
-from django.contrib.auth.models import User
 from django.test import Client
-
-
-def client_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def table(client: Client, name: str, query: str = "") -> list[dict[str, str]]:

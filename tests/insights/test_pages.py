@@ -14,7 +14,8 @@ from discovery.models import Call, OutcomeAlert
 from tests.access.people import People
 from tests.factories import give, take_away, waiting_call
 from tests.insights.conftest import NOW, SEARCH, SEND, happen
-from tests.insights.downloads import client_of, table
+from tests.insights.downloads import table
+from tests.sessions import session_of
 from tests.web.conftest import client_with, new_key
 
 pytestmark = pytest.mark.usefixtures("in_the_story")
@@ -29,7 +30,7 @@ def text_of(client: Client, path: str, status: int = 200) -> str:
 
 
 def test_page_file_and_api_tell_the_same(days: People, root: User) -> None:
-    client = client_of(root)
+    client = session_of(root)
     since = "2026-02-26T00:00:00Z"
 
     told = client.get("/api/v1/figures", {"since": since, "until": NOW.isoformat()}).json()
@@ -60,7 +61,7 @@ def test_page_file_and_api_tell_the_same(days: People, root: User) -> None:
 
 
 def test_admin_chooses_time_and_group(days: People, root: User) -> None:
-    client = client_of(root)
+    client = session_of(root)
 
     assert "4 turns since" in text_of(client, "/insights/?period=24h")
     assert "3 turns since" in text_of(client, "/insights/?period=24h&group=support")
@@ -73,7 +74,7 @@ def test_admin_chooses_time_and_group(days: People, root: User) -> None:
 def test_person_sees_their_own_turns_and_tools_only(days: People, root: User) -> None:
     waiting_call(days.bob, days.support, days.send, "x")
     Call.objects.update(state="rejected", ended_at=NOW - timedelta(hours=1))
-    alice, charlie = client_of(days.alice), client_of(days.charlie)
+    alice, charlie = session_of(days.alice), session_of(days.charlie)
 
     assert "3 turns since" in text_of(alice, "/insights/?group=finance")
     assert "By group" not in text_of(alice, "/insights/")
@@ -95,7 +96,7 @@ def test_admin_sees_what_is_used_and_what_is_not(days: People, root: User) -> No
     Call.objects.update(
         state="rejected", ended_at=NOW - timedelta(hours=1), flow={"verdict": "asks"}
     )
-    client = client_of(root)
+    client = session_of(root)
 
     assert table(client, "called", "?group=support") == [
         {"full_name": SEARCH, "turns": "2", "selected": "0", "failed_turns": "0",
@@ -124,7 +125,7 @@ def test_admin_sees_what_is_used_and_what_is_not(days: People, root: User) -> No
 
 def test_message_is_shown_only_where_it_was_kept(days: People, root: User) -> None:
     happen(days, 1, discovery_calls=1, discovery_empty=1)
-    client = client_of(root)
+    client = session_of(root)
 
     page = text_of(client, "/insights/tools/")
 
@@ -133,7 +134,7 @@ def test_message_is_shown_only_where_it_was_kept(days: People, root: User) -> No
     assert "This deployment does not keep messages" in page
     with override_settings(PEGBOARD_KEEP_MESSAGES=True):
         assert "Messages are shown" in text_of(client, "/insights/tools/")
-    assert "my secret wish" not in text_of(client_of(days.bob), "/insights/tools/")
+    assert "my secret wish" not in text_of(session_of(days.bob), "/insights/tools/")
 
 
 def test_windows_of_everyone_each_group_and_each_place(days: People, root: User) -> None:
@@ -145,7 +146,7 @@ def test_windows_of_everyone_each_group_and_each_place(days: People, root: User)
         OutcomeAlert.objects.create(
             scope="x", at=NOW.replace(month=1), reason="of January", **about
         )
-    client = client_of(root)
+    client = session_of(root)
 
     windows = table(client, "windows")
 
@@ -171,7 +172,7 @@ def test_number_of_statements_does_not_grow(days: People, root: User) -> None:
     for rows in (0, 20):
         for number in range(rows):
             happen(days, number, SEND, SEARCH, discovery_calls=1, discovery_empty=1)
-        client, person = client_of(root), client_of(days.alice)
+        client, person = session_of(root), session_of(days.alice)
         asked = [(client, path) for path in PAGES] + [(person, path) for path in PAGES[::2]]
         counts.append([_statements(who, path) for who, path in asked])
 
@@ -186,18 +187,18 @@ def _statements(client: Client, path: str) -> int:
 
 
 def test_whoever_has_no_turn_is_told_what_to_do(people: People, root: User) -> None:
-    assert "Create a key" in text_of(client_of(root), "/insights/")
-    assert "Try a message" in text_of(client_of(people.alice), "/insights/tools/")
-    assert "No outcomes reported yet" in text_of(client_of(root), "/insights/outcomes/")
+    assert "Create a key" in text_of(session_of(root), "/insights/")
+    assert "Try a message" in text_of(session_of(people.alice), "/insights/tools/")
+    assert "No outcomes reported yet" in text_of(session_of(root), "/insights/outcomes/")
     happen(people, 20 * 24)
-    assert "No turns in this period" in text_of(client_of(people.alice), "/insights/")
+    assert "No turns in this period" in text_of(session_of(people.alice), "/insights/")
     assert "The group finance has no turns yet" in text_of(
-        client_of(root), "/insights/?group=finance"
+        session_of(root), "/insights/?group=finance"
     )
 
 
 def test_page_is_light_and_strict(days: People, root: User) -> None:
-    response = client_of(root).get("/insights/")
+    response = session_of(root).get("/insights/")
     text = response.content.decode()
 
     assert not re.search(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son[a-z]+=", text)
@@ -220,7 +221,7 @@ def names(rows: list[dict[str, str]]) -> list[str]:
 
 
 def test_api_and_page_tell_the_same_of_tools(days: People, root: User) -> None:
-    staff = client_of(root)
+    staff = session_of(root)
 
     body = told(staff, group="support")
 

@@ -13,7 +13,8 @@ from discovery.models import Call, ModelPrice, Turn
 from discovery.prices.model import list_prices, price_of, set_price, shipped_prices
 from tests.access.people import People
 from tests.factories import UserFactory, waiting_call
-from tests.insights.downloads import client_of, table
+from tests.insights.downloads import table
+from tests.sessions import session_of
 from tests.web.conftest import client_with, new_key
 
 
@@ -51,7 +52,7 @@ def test_closest_pattern_holds_and_unknown_models_have_no_price() -> None:
 
 
 def test_admin_sets_and_deletes_prices_by_page_and_api(people: People, root: User) -> None:
-    client, path = client_of(root), "/insights/prices/"
+    client, path = session_of(root), "/insights/prices/"
     body = {"model": "Plum-1*", "input_price": "1.5", "output_price": "6", "source": "our contract"}
 
     saved = client.post(path, body)
@@ -90,7 +91,7 @@ def test_admin_sets_and_deletes_prices_by_page_and_api(people: People, root: Use
         AuditEntry.objects.filter(target="plum-1*").order_by("pk").values_list("action", flat=True)
     ) == ["model_price.set", "model_price.set", "model_price.deleted"]
     assert client_with(new_key(people.support, "admin")).get("/api/v1/prices").status_code == 403
-    assert client_of(people.alice).get(path).status_code == 404
+    assert session_of(people.alice).get(path).status_code == 404
 
 
 def test_costs_are_told_with_a_price_and_never_without(people: People, root: User) -> None:
@@ -104,7 +105,7 @@ def test_costs_are_told_with_a_price_and_never_without(people: People, root: Use
     Turn.objects.create(
         user=people.alice, group=people.support, tokens_all=90_000, tokens_selected=4000
     )
-    client, path = client_of(root), "/api/v1/figures/use"
+    client, path = session_of(root), "/api/v1/figures/use"
 
     person = client.get(path, {"by": "person", "model": "plum-1"}).json()
     tool = client.get(path, {"by": "tool", "model": "plum-1"}).json()

@@ -8,11 +8,13 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
+from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.servers.client.launch_rules import command_digest
 from marketplace.additions.requests import add
 from marketplace.additions.worker import look_at
 from marketplace.installs.requests import start_install
+from marketplace.installs.worker import install
 from marketplace.models import Addition, Installation
 from tests.connections.evil_server import EVIL
 from tests.local_servers import Handler, serve
@@ -46,3 +48,12 @@ def looked_at(by: User, address: str) -> Addition:
     look_at(row.pk)
     row.refresh_from_db()
     return row
+
+
+def worked(installation: Installation) -> Installation:
+    """Run all pending work, and return the installation as it is then."""
+    install(installation.pk)
+    embed_pending()
+    install(installation.pk)
+    installation.refresh_from_db()
+    return installation

@@ -29,8 +29,7 @@ from marketplace.installs.requests import (
     retry_install,
 )
 from marketplace.installs.state import transition
-from marketplace.installs.tasks import clean_up
-from marketplace.installs.worker import install
+from marketplace.installs.worker import clean_up, install
 from marketplace.models import Installation, ListingFile
 from tests.connections.evil_server import our_children
 from tests.factories import GroupFactory, ListingFactory, UserFactory

@@ -15,7 +15,6 @@ from cryptography.fernet import Fernet
 from django.contrib.auth.models import User
 from pytest_django.fixtures import Settings
 
-from catalog.embedding.jobs import embed_pending
 from catalog.formats.files import RefusedError
 from catalog.formats.mcpb import launch_arguments, read_bundle
 from catalog.formats.package_names import NotAPackageError, Package, parse_package
@@ -26,11 +25,10 @@ from marketplace.installs.packages.client import Watch
 from marketplace.installs.packages.folders import PackageProblemError, Place
 from marketplace.installs.preparation import prepare_install
 from marketplace.installs.requests import start_install
-from marketplace.installs.worker import install
 from marketplace.models import Installation, Listing
 from tests.connection_loops import own_connections
 from tests.factories import GroupFactory
-from tests.installs.installs import looked_at, served
+from tests.installs.installs import looked_at, served, worked
 from tests.installs.wheels import add_wheel, use_folder_as_index
 
 pytestmark = pytest.mark.django_db
@@ -177,11 +175,11 @@ def test_the_whole_way_from_an_address_to_a_call(
             secrets={"GREETING_TOKEN": "good-morning", "folder": "/data/here"},
         )
         bodies["/greeter.mcpb"] = bundle(manifest(version="6.6.6"))
-        changed = _worked(installation)
+        changed = worked(installation)
         refused = (changed.state, changed.reason)
         Installation.objects.filter(pk=installation.pk).update(state="queued", attempts=0)
         bodies["/greeter.mcpb"] = body
-        ready = _worked(installation)
+        ready = worked(installation)
         told = call_tool(Integration.objects.get(), "greet", {})
 
     assert (row.state, row.what) == ("ready", "package"), row.message
@@ -197,14 +195,6 @@ def test_the_whole_way_from_an_address_to_a_call(
     assert ready.state == "ready", ready.message
     # What was entered reaches the server; it is not told back.
     assert told.content[0]["text"] == "[hidden] --folder [hidden]"
-
-
-def _worked(installation: Installation) -> Installation:
-    install(installation.pk)
-    embed_pending()
-    install(installation.pk)
-    installation.refresh_from_db()
-    return installation
 
 
 def test_bundles_that_are_no_bundles_are_refused(alice: User, settings: Settings) -> None:
@@ -297,7 +287,7 @@ def test_python_bundle_is_installed_with_its_libraries(
         row = looked_at(alice, f"http://127.0.0.1:{server.server_port}/greeter.mcpb")
         prepared = prepare_install(by=alice, listing=Listing.objects.get(slug=row.listing))
         assert prepared is not None
-        ready = _worked(
+        ready = worked(
             start_install(by=alice, descriptor=prepared.descriptor, confirmed=prepared.digest)
         )
         told = call_tool(Integration.objects.get(), "greet", {})

@@ -3,7 +3,6 @@
 import pytest
 from django.contrib.auth.models import User
 
-from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.models import Capability, Integration
 from catalog.servers.client.launch_rules import CommandNotAllowedError
@@ -14,9 +13,9 @@ from marketplace.installs.integration_management import (
     start_update,
 )
 from marketplace.installs.requests import approve_install, start_install
-from marketplace.installs.worker import install
 from marketplace.models import Installation, Listing, ListingFile
 from tests.factories import ListingFactory
+from tests.installs.installs import worked
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder")]
 State = Installation.State
@@ -36,14 +35,6 @@ def put(row: Listing, files: dict[str, str]) -> None:
     ListingFile.objects.bulk_create(
         ListingFile(listing=row, path=path, content=text.encode()) for path, text in files.items()
     )
-
-
-def worked(installation: Installation) -> Installation:
-    install(installation.pk)
-    embed_pending()
-    install(installation.pk)
-    installation.refresh_from_db()
-    return installation
 
 
 @pytest.mark.parametrize("name", ["SKILL.md", "skill.md", "Skill.md"])

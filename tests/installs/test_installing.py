@@ -12,13 +12,15 @@ from pytest_django.fixtures import Settings
 from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry, Space
 from acl.people.spaces import create_space
-from acl.platform.jobs.rows import claim_overdue
+from acl.platform.jobs import claim_overdue
 from acl.rights.caller_lookup import Caller
 from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
-from catalog.models import Capability, Integration
+from catalog.models import Capability, Integration, IntegrationGroupPermission, Secret
+from catalog.models.integration import ReviewState
 from catalog.servers.client.launch_rules import CommandNotAllowedError, command_digest
 from catalog.servers.net.address_check import EndpointNotAllowedError
+from marketplace.installs.integration_management import NotReadyError, set_enabled, uninstall
 from marketplace.installs.requests import (
     AlreadyInstalledError,
     NotPermittedError,
@@ -32,8 +34,9 @@ from marketplace.installs.worker import MOST_ATTEMPTS, install, overdue_installa
 from marketplace.models import Installation, Listing
 from tests.connections.commands import HOSTILE
 from tests.connections.evil_server import EVIL, QUICK
-from tests.factories import GroupFactory, ListingFactory, UserFactory
-from tests.installs.installs import begin, evil
+from tests.factories import CapabilityFactory, GroupFactory, ListingFactory, UserFactory, give
+from tests.installs.installs import begin, evil, worked
+from tests.sessions import session_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder", "quick_connections")]
 
@@ -49,10 +52,7 @@ def test_what_a_server_announces_is_stored_before_it_is_ready(
 ) -> None:
     installation = begin(alice, evil("-".join(["announces", *features])))
 
-    install(installation.pk)
-    embed_pending()
-    install(installation.pk)
-    installation.refresh_from_db()
+    worked(installation)
 
     assert installation.state == State.READY
     assert set(Integration.objects.get(slug="evil").announces) == set(features)
@@ -304,8 +304,7 @@ PATH = "/api/v1/installations"
 
 @pytest.fixture
 def client(alice: User) -> Client:
-    client = Client()
-    client.force_login(alice)
+    client = session_of(alice)
     ListingFactory.create(
         slug="evil", title="Evil", transport="stdio", version="1",
         command=[sys.executable, "-I", str(EVIL)],
@@ -353,8 +352,7 @@ def test_the_whole_way(client: Client) -> None:
 def test_who_may_and_what_is_told_otherwise(client: Client, alice: User) -> None:
     digest = client.get(f"{PATH}/preview", {"listing": "evil"}).json()["digest"]
     wanted = {"listing": "evil", "confirmed": digest}
-    clerk = Client()
-    clerk.force_login(UserFactory.create(is_staff=True))
+    clerk = session_of(UserFactory.create(is_staff=True))
     group = GroupFactory.create()
     alice.groups.add(group)
     _, own = create_key(by=None, name="own", all_groups=True, scopes=["admin"], owner=alice)
@@ -395,3 +393,29 @@ def test_update_is_previewed_with_all_that_is_confirmed(client: Client) -> None:
     assert (update["version"], update["command"]) == ("2", preview["command"])
     assert (update["constraints"], update["proposed_hosts"]) == ([], [])
     assert update["digest"]
+
+
+def test_disabled_serves_nobody_and_removed_leaves_nothing(alice: User) -> None:
+    group = GroupFactory.create()
+    bob = UserFactory.create(username="bob", groups=[group])
+    mail = CapabilityFactory.create(vector=[1, 0, 0]).integration
+    give(mail, group)
+    Secret.objects.create(integration=mail, name="TOKEN", sealed=b"x")
+    usable = Capability.objects.usable_by(Caller(bob.pk, group.pk))
+
+    seen = [usable.count()]
+    changed = [set_enabled(by=alice, integration=mail, enabled=on) for on in (False, False)]
+    seen.append(usable.count())
+    changed.append(set_enabled(by=alice, integration=mail, enabled=True))
+    seen.append(usable.count())
+    Integration.objects.filter(pk=mail.pk).update(state=ReviewState.PENDING, enabled=False)
+    with pytest.raises(NotReadyError):
+        set_enabled(by=alice, integration=mail, enabled=True)
+    uninstall(by=alice, integration=mail)
+    uninstall(by=alice, integration=mail)
+
+    assert (seen, changed) == ([1, 0, 1], [True, False, True])
+    for table in (Integration, Capability, IntegrationGroupPermission, Secret):
+        assert not table.objects.exists()
+    actions = list(AuditEntry.objects.order_by("pk").values_list("action", flat=True))
+    assert actions == ["integration.disable", "integration.enable", "integration.uninstall"]

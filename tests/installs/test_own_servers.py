@@ -15,7 +15,6 @@ from acl.models import AuditEntry, Space
 from acl.rights.caller_lookup import Caller
 from catalog.access.grants import grant, set_requestable, set_restricted
 from catalog.access.rules import add_rule
-from catalog.embedding.jobs import embed_pending
 from catalog.models import Capability, Integration, Rule, Secret
 from catalog.registration.embedding_models import register_configured_model
 from marketplace.installs.own_servers import (
@@ -27,10 +26,10 @@ from marketplace.installs.own_servers import (
     list_own_servers,
     remove_own_server,
 )
-from marketplace.installs.worker import install
 from marketplace.models import Installation
 from tests.connections.addresses import fine_server
 from tests.factories import GroupFactory, UserFactory
+from tests.installs.installs import worked
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TOKEN = "only-for-alice-1"
@@ -64,10 +63,7 @@ def server(_allowed: None, alice: User) -> Iterator[Integration]:
     """Alice's own server, installed from its address."""
     with fine_server() as address:
         added = add_own_server(by=alice, address=address, title="Sums", token=TOKEN)
-        install(added.pk)
-        embed_pending()
-        install(added.pk)
-        added.refresh_from_db()
+        worked(added)
         assert added.state == Installation.State.READY, added.message
         yield Integration.objects.get(pk=added.integration_id)
 

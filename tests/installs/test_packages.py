@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from pytest_django.fixtures import Settings
 
 from acl.rights.caller_lookup import Caller
-from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.package_names import parse_package
 from catalog.models import Capability, Integration
@@ -32,7 +31,6 @@ from catalog.servers.connections.params import build_server
 from catalog.servers.connections.server_requests import call_tool, close_connection
 from catalog.servers.secrets.store import forget_secret, set_secret
 from marketplace.installs import package_step
-from marketplace.installs._progress import build_progress
 from marketplace.installs.integration_management import (
     pending_update,
     repair,
@@ -45,6 +43,7 @@ from marketplace.installs.packages.client import client_environment
 from marketplace.installs.packages.folders import Place
 from marketplace.installs.packages.pypi import find_definers, find_required_pythons
 from marketplace.installs.packages.suggested_bounds import name_cause, suggest_bounds
+from marketplace.installs.progress_pages import build_progress
 from marketplace.installs.requests import (
     NotPermittedError,
     approve_install,
@@ -53,13 +52,13 @@ from marketplace.installs.requests import (
     start_install,
     to_confirm,
 )
-from marketplace.installs.tasks import clean_up
-from marketplace.installs.worker import install
+from marketplace.installs.worker import clean_up, install
 from marketplace.models import Installation, Listing
 from tests.connection_loops import own_connections
 from tests.connections.evil_server import QUICK, text_of
 from tests.examples import EXAMPLES_OF_TEXTS
 from tests.factories import GroupFactory, UserFactory
+from tests.installs.installs import worked
 from tests.installs.wheels import (
     add_library,
     add_server,
@@ -92,15 +91,6 @@ def tiny(whole: str = "tiny-server==1.0.0", **more: Any) -> IntegrationDescripto
 
 def begin(by: User, descriptor: IntegrationDescriptor) -> Installation:
     return start_install(by=by, descriptor=descriptor, confirmed=to_confirm(descriptor).digest)
-
-
-def worked(installation: Installation) -> Installation:
-    """Run all pending work."""
-    install(installation.pk)
-    embed_pending()
-    install(installation.pk)
-    installation.refresh_from_db()
-    return installation
 
 
 def folders(settings: Settings) -> list[str]:

@@ -31,8 +31,7 @@ from catalog.servers.connections.server_requests import call_tool
 from marketplace.installs.integration_management import uninstall
 from marketplace.installs.packages.folders import TARBALLS
 from marketplace.installs.requests import retry_install, start_install, to_confirm
-from marketplace.installs.tasks import clean_up
-from marketplace.installs.worker import install
+from marketplace.installs.worker import clean_up, install
 from marketplace.models import Installation
 from marketplace.offers.kinds.starter import starter_listings
 from tests.connection_loops import own_connections

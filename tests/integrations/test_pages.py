@@ -1,8 +1,10 @@
 """The pages of integrations and their use: for admins, and for everyone else."""
 
+import ast
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -19,6 +21,7 @@ from catalog.servers.secrets.sealed_values import values_for
 from discovery.insights.use import list_people_using, use_by_integration
 from discovery.models import Call
 from marketplace.installs.preparation import find_receivers
+from marketplace.integrations import listing
 from marketplace.integrations.listing import (
     IntegrationFilters,
     describe_status,
@@ -38,6 +41,7 @@ from tests.factories import (
     waiting_call,
 )
 from tests.integrations.conftest import CANARY, installed
+from tests.sessions import session_of
 
 
 def words(client: Client, path: str) -> str:
@@ -270,7 +274,7 @@ def test_card_of_an_integration_that_is_described_only_says_so(as_admin: Client)
     page = as_admin.get("/integrations/").content.decode()
 
     assert "carried out by your application" in page
-    assert "Your application carries out their calls." in page
+    assert "Pegboard only describes these" in page
 
 
 def test_numbers_stand_with_several_states_only(as_admin: Client) -> None:
@@ -299,9 +303,7 @@ def test_page_and_api_list_what_could_not_be_read(as_admin: Client, mail: Integr
 
 @pytest.fixture
 def as_root(people: People) -> Client:
-    client = Client()
-    client.force_login(UserFactory.create(username="root", is_staff=True, is_superuser=True))
-    return client
+    return session_of(UserFactory.create(username="root", is_staff=True, is_superuser=True))
 
 
 def called(user: User, tool: Capability, *, days: float, state: str = "completed") -> None:
@@ -431,3 +433,24 @@ def test_a_form_suggests_the_group_where_there_is_one(
     assert suggested == ({support.pk} if count == 0 else set())
     assert find_receivers().ticked_groups == set()
     assert find_receivers(suggest=True, groups=[support.pk]).ticked_groups == {support.pk}
+
+
+PAGE = Path(__file__).parents[2] / "docs/integrations.md"
+
+
+def labels() -> set[str]:
+    """Return the first argument of each IntegrationStatus in the module."""
+    tree = ast.parse(Path(listing.__file__).read_text(encoding="utf-8"))
+    calls = [one for one in ast.walk(tree) if isinstance(one, ast.Call)]
+    made = [one.args[0] for one in calls if getattr(one.func, "id", "") == "IntegrationStatus"]
+    return {ast.literal_eval(one.args[0]) for one in made if isinstance(one, ast.Call)}
+
+
+def test_table_has_exactly_the_states_of_integrations() -> None:
+    table = PAGE.read_text(encoding="utf-8").partition("\n## ")[0]
+    rows = re.findall(r"^\| ([a-z, -]+) \|", table, re.MULTILINE)
+
+    told = {state for row in rows for state in row.split(", ")} - {"state"}
+
+    assert told == labels()
+    assert "works" not in told

@@ -25,6 +25,7 @@ from discovery.turns.records import select_for_turn
 from tests.access.people import People, client_of
 from tests.factories import UserFactory, take_away
 from tests.learning.conftest import bob_of, one, use
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
 
@@ -332,8 +333,7 @@ def test_reset_forgets_the_own_group_and_is_in_the_log(people: People, admin: Cl
 
 def test_only_admins_reset_and_people_name_the_group(people: People, admin: Client) -> None:
     use(people.caller, MOON, people.send)
-    person = Client()
-    person.force_login(UserFactory.create(is_staff=True))
+    person = session_of(UserFactory.create(is_staff=True))
 
     assert client_of(people.support).delete("/api/v1/learning").status_code == 403
     assert admin.delete("/api/v1/learning?group=finance").status_code == 403

@@ -17,8 +17,7 @@ from marketplace.listings.search import describe_missing, embed_listings, pendin
 from marketplace.listings.store import built_in_source, store_offers
 from marketplace.listings.viewer import Viewer
 from marketplace.models import Listing, ListingVector, ListingWords, Source
-from marketplace.offers.offer import Offer, offer_of
-from marketplace.offers.package_test import PackageTest
+from marketplace.offers.offer import Offer, PackageTest, offer_of
 from tests.catalog.builders import AbsentEmbedder, WordyEmbedder
 from tests.catalog.conftest import use
 from tests.factories import (

@@ -12,6 +12,7 @@ from pytest_django.fixtures import Settings
 from catalog.models import Integration
 from marketplace.listings.registry_api import RegistryReader
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
 PATH = "/v0.1/servers"
@@ -44,9 +45,7 @@ def client(group: Group) -> Client:
         CapabilityFactory.create(integration=row)
         give(row, group)
     person = UserFactory.create(groups=[group])
-    browser = Client()
-    browser.force_login(person)
-    return browser
+    return session_of(person)
 
 
 def listed(client: Client, **query: Any) -> dict[str, str]:

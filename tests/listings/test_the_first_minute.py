@@ -29,7 +29,7 @@ from catalog.models import Integration
 from discovery.calls import state, tasks
 from discovery.select.example_texts import warm_common_abilities
 from discovery.select.judgements import warm_small_talk
-from marketplace.config.celery_servers import PACKAGES
+from marketplace.config.celery_servers import MODULES
 from marketplace.models import Installation, Listing
 from tests.connection_loops import own_connections
 from tests.connections.evil_server import EVIL
@@ -62,8 +62,8 @@ def worker(
     settings.PEGBOARD_LAUNCHERS = ("uvx", sys.executable)
     settings.PEGBOARD_APPROVE = "write"
     settings.PEGBOARD_TRUSTED_SERVERS = ("time",)  # its claims that tools only read are trusted
-    for package in PACKAGES:
-        import_module(f"{package}.tasks")
+    for module in MODULES:
+        import_module(module)
     with own_connections():
         monkeypatch.setattr(state, "QUEUE", "calls of the first minute")
         calls = tasks.Listener(queue="calls of the first minute")

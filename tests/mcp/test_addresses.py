@@ -20,7 +20,7 @@ from acl.rights.caller_lookup import Caller
 from catalog.access.rules import add_rule
 from catalog.models import Capability, Integration, Rule
 from catalog.registration.admin_corrections import change_tool
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools import META_TOOLS
 from discovery.models import Call
 from tests.access.people import People
 from tests.conformance.older_client import OlderClient

@@ -26,11 +26,11 @@ from pytest_django.live_server_helper import LiveServer
 
 from acl.models import AuditEntry, ClientConnection, ClientDocument, RegisteredClient
 from acl.oauth import client_registration, pages
-from acl.platform.jobs.task_names import READ_CLIENT_DOCUMENT
+from acl.platform.task_names import READ_CLIENT_DOCUMENT
 from catalog.servers.net import guarded_transport
 from catalog.servers.net.address_check import AllowedHosts
 from catalog.servers.net.guarded_transport import GuardedBackend
-from catalog.servers.oauth.tasks import read_client_document, sweep_client_documents
+from catalog.servers.oauth.client_documents import read_client_document, sweep_client_documents
 from tests.access.people import People
 from tests.factories import UserFactory
 from tests.local_servers import Handler, running

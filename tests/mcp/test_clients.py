@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools import META_TOOLS
 from tests.access.people import People, invite
 from tests.factories import CapabilityFactory, IntegrationFactory, give
 from tests.mcp.conftest import key_of

@@ -25,7 +25,7 @@ from acl.oauth.client_registration import (
     origin_to_allow,
 )
 from acl.people.people import deactivate, reactivate
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools import META_TOOLS
 from tests.access.people import People
 from tests.examples import EXAMPLES_OF_TEXTS
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give

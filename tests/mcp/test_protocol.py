@@ -26,7 +26,7 @@ from discovery.calls.worker import serialize_result
 from discovery.mcp.server import _change_stream
 from discovery.mcp.server._client_side import ClientSide
 from discovery.mcp.server._mcp_tools import describe_tool, listed_for, result_of_call
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools import META_TOOLS
 from tests.access.people import People
 from tests.access.ways import META_CALLS, hide_something
 from tests.conformance.older_client import STREAM, Stream
@@ -43,6 +43,7 @@ from tests.mcp.asking import (
     send,
 )
 from tests.mcp.conftest import key_of
+from tests.sessions import session_of
 from tests.web.conftest import new_key
 
 TASKS: dict[str, Any] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
@@ -198,8 +199,7 @@ def test_session_needs_its_token(people: People) -> None:
     message = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     client = Client(enforce_csrf_checks=True)
     client.force_login(people.alice)
-    lenient = Client()
-    lenient.force_login(people.alice)
+    lenient = session_of(people.alice)
 
     refused = client.post("/mcp", message, content_type="application/json")
     answered = lenient.post("/mcp", message, content_type="application/json")

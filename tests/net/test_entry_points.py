@@ -13,14 +13,13 @@ import pytest
 from cryptography.fernet import Fernet
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.test import Client
 from pytest_django.fixtures import Settings
 
 from acl.models import ClientDocument
 from acl.rights.caller_lookup import Caller
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.files import RefusedError
-from catalog.icons.declarations import find_or_add
+from catalog.icons import find_or_add
 from catalog.models import (
     Integration,
     OAuthClient,
@@ -31,14 +30,14 @@ from catalog.models import (
 from catalog.servers.client.server_problems import ServerProblemError
 from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.server_requests import call_tool
-from catalog.servers.icons._reader import read_icon
+from catalog.servers.icons.reader import read_icon
 from catalog.servers.net import guarded_transport
 from catalog.servers.net.address_check import AllowedHosts, OutgoingError
 from catalog.servers.net.guarded_requests import fetch
 from catalog.servers.net.guarded_transport import GuardedBackend
-from catalog.servers.oauth._client_registration import TOKEN, store_value
+from catalog.servers.oauth._authorization_server import TOKEN, store_value
 from catalog.servers.oauth.authorization_client import OAuthHttp
-from catalog.servers.oauth.client_documents import read_document
+from catalog.servers.oauth.client_documents import read_client_document
 from catalog.servers.oauth.sign_in import prepare
 from catalog.servers.oauth.tokens import SOON, renew_token, revoke_token
 from catalog.servers.proposals import ProposalRefusedError, propose_server
@@ -52,6 +51,7 @@ from tests.connections.http_limits import QUICK
 from tests.factories import GroupFactory, IntegrationFactory, ListingFactory, SourceFactory
 from tests.net.addresses import WRITTEN
 from tests.net.network import Names, RecordingNetwork
+from tests.sessions import session_of
 
 HONEST, ADDRESS = "https://server.example", "1.1.1.1"
 # Names that resolve inwards: at once, beside a public address, and at the second query only.
@@ -165,7 +165,7 @@ def read_an_icon_of_a_server(world: World, url: str) -> str:
 
 def read_a_clients_document(world: World, url: str) -> str:
     row = ClientDocument.objects.create(address=url[:500])
-    read_document(row.pk)
+    read_client_document(row.pk)
     row.refresh_from_db()
     return row.problem if row.state == row.State.FAILED else "fetched"
 
@@ -292,8 +292,7 @@ class _Undone(Exception):
 
 def test_admin_changes_no_address(world: World) -> None:
     row = IntegrationFactory.create(transport="http", endpoint=HONEST)
-    client = Client()
-    client.force_login(world.root)
+    client = session_of(world.root)
 
     address = f"/admin/catalog/integration/{row.pk}/change/"
     inlines = [one.formset.prefix for one in client.get(address).context["inline_admin_formsets"]]

@@ -38,6 +38,7 @@ from tests.access.people import invite
 from tests.factories import IntegrationFactory
 from tests.net.addresses import NEVER_ADDRESSES, PRIVATE_ADDRESSES, WRITTEN
 from tests.net.network import OK, SILENCE, Names, RecordingNetwork, transport_on
+from tests.sessions import session_of
 from tests.web.conftest import client_with, new_key
 
 PUBLIC_ADDRESSES = (
@@ -269,9 +270,7 @@ def ask_host(url: str, network: RecordingNetwork, names: Names) -> None:
 
 @pytest.fixture
 def as_root(db: None) -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser("root"))
-    return client
+    return session_of(User.objects.create_superuser("root"))
 
 
 @pytest.mark.parametrize("address", [one for one in NEVER_ADDRESSES if one != "no address"])
@@ -391,8 +390,7 @@ def test_only_admins_of_everything_change_the_list(as_root: Client) -> None:
     User.objects.filter(pk=people.alice.pk).update(is_staff=True)
     people.alice.refresh_from_db()
     of_group = new_key(people.support, "admin", owner=people.alice)
-    member = Client()
-    member.force_login(people.charlie)
+    member = session_of(people.charlie)
     body = {"host": "localhost:8205"}
 
     for client in (client_with(of_group), member):

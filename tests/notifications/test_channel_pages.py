@@ -14,9 +14,13 @@ from acl.people.languages import Origin, keep_language, language_of
 from catalog.models import Capability
 from discovery.models import OutcomeAlert
 from marketplace.models import NotificationChannel
-from marketplace.notifications._deliveries import add_deliveries, claim_due, is_mail_due
 from marketplace.notifications.channels import NewChannel, add_channel, send_test
-from marketplace.notifications.mail_sender import deliver_mails
+from marketplace.notifications.deliveries import (
+    add_deliveries,
+    claim_due,
+    deliver_mails,
+    is_mail_due,
+)
 from marketplace.notifications.tasks import deliver
 from tests.factories import waiting_call
 from tests.notifications.conftest import Receiver

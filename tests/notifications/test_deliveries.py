@@ -12,7 +12,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from acl.models import AccessRequest
-from acl.platform.jobs.task_names import DELIVER_MAIL, DELIVER_NOTIFICATION
+from acl.platform.task_names import DELIVER_MAIL, DELIVER_NOTIFICATION
 from acl.rights.access_requests import decline_request
 from catalog.models import Capability, Integration
 from catalog.servers.secrets.sealed_values import rotate_secrets, unseal
@@ -23,15 +23,15 @@ from marketplace.config.celery import app
 from marketplace.management.commands import up
 from marketplace.models import NotificationChannel, NotificationDelivery
 from marketplace.notifications import tasks
-from marketplace.notifications._deliveries import (
+from marketplace.notifications.channels import NewChannel, add_channel, send_test, signed_headers
+from marketplace.notifications.deliveries import (
     AT_ONCE,
     BACK_OFF,
     add_deliveries,
     claim_due,
+    deliver_mails,
     is_mail_due,
 )
-from marketplace.notifications.channels import NewChannel, add_channel, send_test, signed_headers
-from marketplace.notifications.mail_sender import deliver_mails
 from marketplace.notifications.tasks import deliver
 from marketplace.operate.secret_broker import may_open
 from tests.factories import GroupFactory, IntegrationFactory, UserFactory, give, waiting_call

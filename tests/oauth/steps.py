@@ -3,18 +3,11 @@
 from datetime import timedelta
 
 import httpx2
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
 from catalog.models import OAuthSignIn
-from catalog.servers.oauth.tasks import finish_sign_in, prepare_sign_in
-
-
-def browser_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
+from catalog.servers.oauth.sign_in import finish_sign_in, prepare_sign_in
 
 
 def begin(client: Client, path: str = "/integrations/mail/sign-in/") -> OAuthSignIn:

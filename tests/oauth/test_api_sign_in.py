@@ -14,10 +14,11 @@ from catalog.models import Integration, OAuthClient, OAuthConnection
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import call_tool
 from catalog.servers.oauth.accounts import set_client
-from catalog.servers.oauth.tasks import renew_tokens
+from catalog.servers.oauth.sign_in import renew_tokens
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give
 from tests.oauth.server import METADATA, OPENID, SignInServer, sign_in_server
-from tests.oauth.steps import begin, browser_of, everything_stored, go_there, sign_in
+from tests.oauth.steps import begin, everything_stored, go_there, sign_in
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
 MINE = "/tools/connections/books/sign-in/"
@@ -85,9 +86,9 @@ def test_each_person_signs_in_for_the_scopes_of_the_installed_operations(
     with pytest.raises(ServerProblemError) as before:
         call_tool(books, "list_books", {}, user_id=alice.pk)
 
-    page = browser_of(root).get("/integrations/books/").content.decode()
+    page = session_of(root).get("/integrations/books/").content.decode()
     set_client(by=root, integration=books, client_id="pegboard", client_secret="secret-canary")
-    done = sign_in(browser_of(alice), MINE)
+    done = sign_in(session_of(alice), MINE)
     answer = call_tool(books, "list_books", {}, user_id=alice.pk)
     with pytest.raises(ServerProblemError) as other:
         call_tool(books, "list_books", {}, user_id=bob.pk)
@@ -145,7 +146,7 @@ def test_a_secret_goes_to_the_authorization_server_that_it_was_first_used_at_onl
             OAuthConnection.objects.update(expires_at="2020-01-01T00:00:00Z")
             with pytest.raises(ServerProblemError):
                 call_tool(books, "list_books", {})
-        refused = begin(browser_of(root), "/integrations/books/sign-in/")
+        refused = begin(session_of(root), "/integrations/books/sign-in/")
 
         assert refused.state == "failed"
         assert not evil.sent
@@ -169,7 +170,7 @@ def test_wrong_metadata_ends_the_sign_in_before_anything_is_sent(
     set_client(by=root, integration=books, client_id="pegboard", client_secret="secret-canary")
     api.instead = instead
 
-    row = begin(browser_of(root), "/integrations/books/sign-in/")
+    row = begin(session_of(root), "/integrations/books/sign-in/")
 
     assert row.state == "failed"
     assert (api.asked, api.sent) == (reached, [])
@@ -182,7 +183,7 @@ def test_document_that_names_a_private_token_endpoint_is_not_followed(
     for kind in ("authorizationCode", "openIdConnect"):
         books = install(api.origin, support, kind)
         set_client(by=root, integration=books, client_id="pegboard", client_secret="s")
-        row = begin(browser_of(root), "/integrations/books/sign-in/")
+        row = begin(session_of(root), "/integrations/books/sign-in/")
         assert row.state == "failed"
         books.delete()
     own = install(api.origin, support, "clientCredentials")
@@ -198,7 +199,7 @@ def test_code_of_another_issuer_and_a_wrong_state_are_refused(
 ) -> None:
     books = install(api.origin, support)
     set_client(by=root, integration=books, client_id="pegboard", client_secret="secret-canary")
-    browser = browser_of(root)
+    browser = session_of(root)
     row = begin(browser, "/integrations/books/sign-in/")
     back = go_there(browser, row)
     assert browser.get(back.replace("state=", "state=x")).status_code == 404

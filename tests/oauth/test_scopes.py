@@ -14,12 +14,13 @@ from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthRevoc
 from catalog.servers.client.http_transport import merge_scopes, read_missing_scopes
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import call_tool
-from catalog.servers.oauth.tasks import revoke_token, sweep_revocations
+from catalog.servers.oauth.sign_in import revoke_token, sweep_revocations
 from catalog.servers.oauth.tokens import get_bearer_token
 from catalog.servers.secrets.sealed_values import rotate_secrets
 from tests.factories import UserFactory
 from tests.oauth.server import SignInServer
-from tests.oauth.steps import begin, browser_of, everything_stored, sign_in
+from tests.oauth.steps import begin, everything_stored, sign_in
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
 
@@ -44,12 +45,12 @@ def test_next_sign_in_asks_for_the_union_and_then_it_works(
 ) -> None:
     alice = UserFactory.create(username="alice", groups=[support])
     user, person, path = (alice, alice, OWN) if own else (None, root, "/integrations/mail/sign-in/")
-    sign_in(browser_of(person), path)
+    sign_in(session_of(person), path)
     server.needs = "mail.read mail.send"
 
     first = refused(mail, user)
-    page = browser_of(person).get(path.replace("sign-in/", "")).content.decode()
-    sign_in(browser_of(person), path)
+    page = session_of(person).get(path.replace("sign-in/", "")).content.decode()
+    sign_in(session_of(person), path)
     answer = call_tool(mail, "whoami", {}, user_id=alice.pk)
 
     assert (first.reason, first.detail) == (Reason.SCOPE_NEEDED, "mail.read mail.send")
@@ -64,10 +65,10 @@ def test_second_refusal_is_told_in_words_and_leads_to_no_further_sign_in(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
     server.grants = {"mail.read"}
-    sign_in(browser_of(root))
+    sign_in(session_of(root))
     server.needs = "mail.send"
     assert refused(mail).reason is Reason.SCOPE_NEEDED
-    sign_in(browser_of(root))
+    sign_in(session_of(root))
 
     again = [refused(mail) for _ in range(3)]
 
@@ -76,14 +77,14 @@ def test_second_refusal_is_told_in_words_and_leads_to_no_further_sign_in(
     assert again[0].detail == "mail.send"
     assert OAuthConnection.objects.get().wanted_scope == ""
     assert (
-        "asks for more rights" not in browser_of(root).get("/integrations/mail/").content.decode()
+        "asks for more rights" not in session_of(root).get("/integrations/mail/").content.decode()
     )
 
 
 def test_other_tools_go_on_with_the_token_that_is_there(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
-    sign_in(browser_of(root))
+    sign_in(session_of(root))
     before, server.needs = get_bearer_token(mail), "mail.send"
     refused(mail)
     server.needs = ""
@@ -97,11 +98,11 @@ def test_other_tools_go_on_with_the_token_that_is_there(
 def test_tools_that_ask_one_after_the_other_lose_nothing(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
-    sign_in(browser_of(root))
+    sign_in(session_of(root))
     for needs in ("mail.send", "mail.delete"):
         server.needs = needs
         refused(mail)
-    sign_in(browser_of(root))
+    sign_in(session_of(root))
 
     assert scopes_asked(server)[-1] == ["mail.read", "mail.send", "mail.delete"]
 
@@ -110,7 +111,7 @@ def test_refusal_without_scopes_or_account_is_told_in_words(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
     server.good.add("token")
-    sign_in(browser_of(root))
+    sign_in(session_of(root))
     server.needs = "mail.read"
     server.scopes.clear()
 
@@ -151,7 +152,7 @@ def test_issuer_may_be_named_with_another_slash(
     else:
         server.resource_instead["authorization_servers"] = [slashed]
 
-    assert sign_in(browser_of(root)).state == "done"
+    assert sign_in(session_of(root)).state == "done"
 
 
 def test_issuer_of_the_way_back_is_the_one_of_the_metadata_to_the_letter(
@@ -159,7 +160,7 @@ def test_issuer_of_the_way_back_is_the_one_of_the_metadata_to_the_letter(
 ) -> None:
     server.issues = f"{server.origin}/"
 
-    assert sign_in(browser_of(root)).state == "failed"
+    assert sign_in(session_of(root)).state == "failed"
 
 
 def test_issuer_that_is_written_with_a_slash_everywhere_is_fine(
@@ -169,7 +170,7 @@ def test_issuer_that_is_written_with_a_slash_everywhere_is_fine(
     server.instead["issuer"] = server.issues = slashed
     server.resource_instead["authorization_servers"] = [slashed]
 
-    assert sign_in(browser_of(root)).state == "done"
+    assert sign_in(session_of(root)).state == "done"
     assert OAuthConnection.objects.get().issuer == slashed
 
 
@@ -178,7 +179,7 @@ SIGN_OUT = "/integrations/mail/sign-out/"
 
 def forgotten(root: User) -> OAuthRevocation:
     """The admin signs in for everyone and disconnects; no worker has run yet."""
-    client = browser_of(root)
+    client = session_of(root)
     sign_in(client)
     told = client.post(SIGN_OUT, follow=True).content.decode()
     assert "Pegboard asks the server to revoke its access" in told
@@ -218,7 +219,7 @@ def test_nothing_secret_is_stored_meanwhile(
     forgotten(root)
 
     assert "canary" not in everything_stored()
-    page = browser_of(root).get("/admin/catalog/oauthrevocation/").content.decode()
+    page = session_of(root).get("/admin/catalog/oauthrevocation/").content.decode()
     assert f"{server.origin}/revoke" in page
     assert "canary" not in page
 
@@ -255,8 +256,8 @@ def test_token_goes_back_with_its_person_or_its_integration(
     mail: Integration, server: SignInServer, root: User, support: Group
 ) -> None:
     alice = UserFactory.create(username="alice", groups=[support])
-    sign_in(browser_of(root))
-    sign_in(browser_of(alice), "/tools/connections/mail/sign-in/")
+    sign_in(session_of(root))
+    sign_in(session_of(alice), "/tools/connections/mail/sign-in/")
 
     alice.delete()
     mail.delete()
@@ -296,7 +297,7 @@ def test_server_without_such_an_address_is_told_nothing(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
     server.instead = {"revocation_endpoint": None}
-    client = browser_of(root)
+    client = session_of(root)
     sign_in(client)
     told = client.post(SIGN_OUT, follow=True).content.decode()
 
@@ -308,7 +309,7 @@ def test_server_without_such_an_address_is_told_nothing(
 def test_client_of_another_server_by_now_is_not_named_and_the_page_says_so(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
-    client = browser_of(root)
+    client = session_of(root)
     sign_in(client)
     OAuthClient.objects.update(issuer="https://other.example")
     told = client.post(SIGN_OUT, follow=True).content.decode()
@@ -322,7 +323,7 @@ def test_address_that_is_too_long_is_refused(
 ) -> None:
     server.instead = {"revocation_endpoint": f"{server.origin}/{'x' * 600}"}
 
-    row = begin(browser_of(root))
+    row = begin(session_of(root))
 
     assert row.state == "failed"
     assert "not valid OAuth" in row.message

@@ -21,15 +21,16 @@ from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.server_requests import call_tool, check_server
 from catalog.servers.oauth import tokens
 from catalog.servers.oauth.accounts import MAX_CONCURRENT
-from catalog.servers.oauth.sign_in_error import SignInError
-from catalog.servers.oauth.tasks import finish_sign_in, renew_tokens, sweep_sign_ins
+from catalog.servers.oauth.authorization_client import SignInError
+from catalog.servers.oauth.sign_in import finish_sign_in, renew_tokens, sweep_sign_ins
 from catalog.servers.oauth.tokens import get_bearer_token
 from discovery.models import Call
 from tests.calls.worker import run_call
 from tests.examples import some_of
 from tests.factories import IntegrationFactory, UserFactory
 from tests.oauth.server import SignInServer, sign_in_server
-from tests.oauth.steps import begin, browser_of, everything_stored, go_there, later, sign_in
+from tests.oauth.steps import begin, everything_stored, go_there, later, sign_in
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
 
@@ -44,8 +45,8 @@ def test_admin_signs_in_for_everyone_and_a_person_for_themselves(
     mail: Integration, server: SignInServer, root: User, support: Group
 ) -> None:
     alice, bob = (UserFactory.create(username=name, groups=[support]) for name in ("alice", "bob"))
-    before = sign_in(browser_of(root))
-    own = sign_in(browser_of(alice), "/tools/connections/mail/sign-in/")
+    before = sign_in(session_of(root))
+    own = sign_in(session_of(alice), "/tools/connections/mail/sign-in/")
 
     tokens = [
         get_bearer_token(mail),
@@ -68,9 +69,9 @@ def test_admin_signs_in_for_everyone_and_a_person_for_themselves(
     asked = parse_qs(urlsplit(next(path for path in server.asked if "/authorize" in path)).query)
     assert asked["resource"] == [f"{server.origin}/mcp"]
     assert asked["scope"] == ["mail.read"]
-    page = browser_of(root).get("/integrations/mail/").content.decode()
+    page = session_of(root).get("/integrations/mail/").content.decode()
     assert f"Signed in at {server.origin}" in page
-    shown = page + browser_of(alice).get("/tools/connections/mail/").content.decode()
+    shown = page + session_of(alice).get("/tools/connections/mail/").content.decode()
     assert "canary" not in shown + everything_stored()
     actions = AuditEntry.objects.filter(action__startswith="account").values_list(
         "action", flat=True
@@ -83,13 +84,13 @@ def test_way_back_is_for_the_browser_that_began(
     mail: Integration, server: SignInServer, root: User, support: Group
 ) -> None:
     mallory = UserFactory.create(username="mallory", groups=[support], is_staff=True)
-    victim, other = browser_of(root), browser_of(mallory)
+    victim, other = session_of(root), session_of(mallory)
     row = begin(victim)
     back = go_there(victim, row)
 
     strangers = [
         other.get(back).status_code,  # someone else's session
-        browser_of(root).get(back).status_code,  # the same person in another browser
+        session_of(root).get(back).status_code,  # the same person in another browser
         other.get(f"/connections/{row.public_id}/").status_code,
         victim.get("/connections/callback/?code=x&state=guessed").status_code,
         victim.get("/connections/callback/").status_code,
@@ -109,14 +110,14 @@ def test_way_back_is_for_the_browser_that_began(
 def test_code_is_used_once_whoever_delivers_the_task(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
-    row = sign_in(browser_of(root))
+    row = sign_in(session_of(root))
     finish_sign_in(row.pk)
 
     assert len([path for path, _, _ in server.sent if path == "/token"]) == 1
 
 
 def test_late_and_refused_sign_ins_end_in_words(mail: Integration, root: User) -> None:
-    client = browser_of(root)
+    client = session_of(root)
     refused = begin(client)
     state = parse_qs(go_there(client, refused).partition("?")[2])["state"][0]
     client.get(f"/connections/callback/?error=access_denied&state={state}")
@@ -157,7 +158,7 @@ def test_what_is_not_safe_is_not_gone_on_with(
 ) -> None:
     server.instead, server.resource_instead = metadata, resource
 
-    row = begin(browser_of(root))
+    row = begin(session_of(root))
 
     assert (row.state, row.authorization_url) == ("failed", "")
     assert words in row.message
@@ -170,7 +171,7 @@ def test_code_of_another_issuer_is_not_sent_anywhere(
 ) -> None:
     server.issues = issuer
 
-    row = sign_in(browser_of(root))
+    row = sign_in(session_of(root))
 
     assert "does not match the expected issuer" in row.message
     assert "/token" not in server.asked
@@ -179,7 +180,7 @@ def test_code_of_another_issuer_is_not_sent_anywhere(
 def test_token_of_one_server_never_reaches_another(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
-    sign_in(browser_of(root))
+    sign_in(session_of(root))
     with sign_in_server() as other:
         elsewhere = IntegrationFactory.create(transport="http", endpoint=f"{other.origin}/mcp")
         with pytest.raises(ServerProblemError):
@@ -196,7 +197,7 @@ def test_token_of_one_server_never_reaches_another(
 def test_client_set_by_hand_proves_itself_to_its_own_issuer_only(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
-    client, secret = browser_of(root), "canary-client-secret"
+    client, secret = session_of(root), "canary-client-secret"
     server.know("pegboard-1", secret)
     server.instead = {"registration_endpoint": None}
     client.post("/integrations/mail/client/", {"client_id": "pegboard-1", "client_secret": secret})
@@ -217,7 +218,7 @@ def test_registered_secret_is_kept_sealed_and_used(
 ) -> None:
     server.registers_secret = "canary-registered"
 
-    row = sign_in(browser_of(root))
+    row = sign_in(session_of(root))
 
     assert row.state == "done"
     assert OAuthClient.objects.get().auth_method == "client_secret_basic"
@@ -225,7 +226,7 @@ def test_registered_secret_is_kept_sealed_and_used(
 
 
 def test_lost_message_is_made_up_for(mail: Integration, root: User) -> None:
-    browser = browser_of(root)
+    browser = session_of(root)
     assert browser.post("/integrations/mail/sign-in/").status_code == 302  # no worker runs
     row = OAuthSignIn.objects.get()
 
@@ -251,7 +252,7 @@ def test_lost_message_is_made_up_for(mail: Integration, root: User) -> None:
 def test_sign_in_that_was_left_is_not_gone_on_with(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
-    browser_of(root).post("/integrations/mail/sign-in/")
+    session_of(root).post("/integrations/mail/sign-in/")
     later(OAuthSignIn.objects.get(), timedelta(minutes=11))
 
     sweep_sign_ins()
@@ -264,7 +265,7 @@ def test_token_is_renewed_before_it_ends_and_an_ended_one_is_told(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
     server.expires_in = 200
-    sign_in(browser_of(root))
+    sign_in(session_of(root))
     first = get_bearer_token(mail)
     renew_tokens()  # it expires within five minutes
     second = get_bearer_token(mail)
@@ -307,7 +308,7 @@ def test_passing_failure_of_a_token_endpoint_ends_no_account(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tokens, "_pauses", {})
-    sign_in(browser_of(root))
+    sign_in(session_of(root))
     OAuthConnection.objects.update(expires_at=timezone.now() - timedelta(minutes=5))
     server.fails = failure
     server.sent.clear()
@@ -331,7 +332,7 @@ def test_passing_failure_of_a_token_endpoint_ends_no_account(
 def test_refusal_that_means_it_ends_the_account(
     mail: Integration, server: SignInServer, root: User, code: str, status: int
 ) -> None:
-    sign_in(browser_of(root))
+    sign_in(session_of(root))
     OAuthConnection.objects.update(expires_at=timezone.now())
     server.fails = (status, json.dumps({"error": code}).encode(), "application/json")
 
@@ -345,7 +346,7 @@ def test_refusal_that_means_it_ends_the_account(
 def test_refused_token_is_renewed_at_the_next_call(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
-    sign_in(browser_of(root))
+    sign_in(session_of(root))
     server.good.clear()  # revoked at the server
     OAuthConnection.objects.update(refreshed_at=timezone.now() - timedelta(hours=1))
     with pytest.raises(ServerProblemError):
@@ -358,7 +359,7 @@ def test_refused_token_is_renewed_at_the_next_call(
 def test_many_at_once_renew_a_token_once(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
-    sign_in(browser_of(root))
+    sign_in(session_of(root))
     OAuthConnection.objects.update(expires_at=timezone.now())
     server.sent.clear()
     server.waits = 0.1
@@ -383,14 +384,14 @@ def test_server_of_before_resource_metadata_is_asked_at_its_own_origin(
 ) -> None:
     server.resource_instead = {"authorization_servers": []}  # no usable document
 
-    assert sign_in(browser_of(root)).state == "done"
+    assert sign_in(session_of(root)).state == "done"
 
 
 def test_look_without_an_account_says_nothing_where_people_have_their_own(
     mail: Integration, server: SignInServer, support: Group
 ) -> None:
     alice = UserFactory.create(username="alice", groups=[support])
-    sign_in(browser_of(alice), "/tools/connections/mail/sign-in/")
+    sign_in(session_of(alice), "/tools/connections/mail/sign-in/")
 
     with pytest.raises(ServerProblemError):
         check_server(mail)
@@ -400,7 +401,7 @@ def test_look_without_an_account_says_nothing_where_people_have_their_own(
 
 
 def test_nobody_begins_without_end(mail: Integration, root: User) -> None:
-    client = browser_of(root)
+    client = session_of(root)
     for _ in range(MAX_CONCURRENT + 2):
         client.post("/integrations/mail/sign-in/")
 
@@ -409,7 +410,7 @@ def test_nobody_begins_without_end(mail: Integration, root: User) -> None:
 
 
 def test_account_is_forgotten(mail: Integration, server: SignInServer, root: User) -> None:
-    client = browser_of(root)
+    client = session_of(root)
     sign_in(client)
     client.post("/integrations/mail/sign-out/")
 
@@ -425,7 +426,7 @@ def test_a_key_that_acts_for_a_person_uses_that_persons_account_and_no_other(
     settings.PEGBOARD_CALL_WAIT_SECONDS = 0  # the test runs the calls itself
     alice, bob = (UserFactory.create(username=name, groups=[support]) for name in ("alice", "bob"))
     for person in (alice, bob):
-        sign_in(browser_of(person), "/tools/connections/mail/sign-in/")
+        sign_in(session_of(person), "/tools/connections/mail/sign-in/")
     tokens = {person: get_bearer_token(mail, user_id=person.pk) for person in (alice, bob)}
     _, key = create_key(
         by=None, name="backend", group=support, scopes=["execute"], acts_for_users=True
@@ -484,7 +485,7 @@ def test_token_is_read_however_it_is_written(
 ) -> None:
     server.writes = write
 
-    row = sign_in(browser_of(root))
+    row = sign_in(session_of(root))
 
     assert row.state == "done"
     assert get_bearer_token(mail) in server.good
@@ -496,7 +497,7 @@ def test_token_is_read_however_it_is_written(
 def test_renewal_without_a_new_refresh_token_keeps_the_old_one(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
-    sign_in(browser_of(root))
+    sign_in(session_of(root))
     server.writes = written(refresh_token=None)
     OAuthConnection.objects.update(expires_at=timezone.now())
 
@@ -507,7 +508,7 @@ def test_renewal_without_a_new_refresh_token_keeps_the_old_one(
 def test_refusal_with_status_200_ends_an_account_as_another_does(
     mail: Integration, server: SignInServer, root: User
 ) -> None:
-    sign_in(browser_of(root))
+    sign_in(session_of(root))
     server.fails = (200, b'{"error": "invalid_grant"}', "application/json")
     OAuthConnection.objects.update(expires_at=timezone.now())
 
@@ -534,4 +535,4 @@ def test_metadata_may_be_wrong_where_nothing_depends_on_it(
     server.instead, server.issues = {**instead, "issuer": issuer}, issuer
     server.resource_instead = {"scopes_supported": "mail.read", "resource_documentation": ""}
 
-    assert sign_in(browser_of(root)).state == "done"
+    assert sign_in(session_of(root)).state == "done"

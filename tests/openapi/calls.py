@@ -8,9 +8,9 @@ from catalog.servers.client.api_session import ApiSession
 from catalog.servers.client.mcp_session import ToolResult
 from catalog.servers.client.targets import ApiServer
 from catalog.servers.net.address_check import AllowedHosts
+from tests.connections.http_limits import LOOPBACK
 from tests.openapi.mock import MockApi
 
-LOOPBACK = AllowedHosts.of([("127.0.0.1", None)])
 SECRETS = {"KEY": "s3cret-key", "LOGIN_USERNAME": "ann", "LOGIN_PASSWORD": "opensesame"}
 
 

@@ -24,6 +24,7 @@ from tests.connections.addresses import evil_server, fine_server
 from tests.factories import GroupFactory, IntegrationFactory, UserFactory
 from tests.openapi.documents import in_files, library
 from tests.openapi.mock import Answer, MockApi
+from tests.sessions import session_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder")]
 State, What = Addition.State, Addition.What
@@ -32,9 +33,7 @@ ADD = "/marketplace/add/"
 
 @pytest.fixture
 def client(alice: User) -> Client:
-    client = Client()
-    client.force_login(alice)
-    return client
+    return session_of(alice)
 
 
 @pytest.fixture
@@ -231,16 +230,14 @@ def test_document_with_a_fault_says_which(client: Client) -> None:
 
 def test_what_is_added_is_there_for_admins_only(client: Client, readers: Group) -> None:
     paste(client, "uvx mcp-maps==1.0")
-    bob = Client()
-    bob.force_login(UserFactory.create(groups=[readers]))
+    bob = session_of(UserFactory.create(groups=[readers]))
 
     assert client.get("/marketplace/listings/mcp-maps/").status_code == 200
     assert bob.get("/marketplace/listings/mcp-maps/").status_code == 404
 
 
 def test_everyone_else_proposes_and_an_admin_goes_on(client: Client, readers: Group) -> None:
-    bob = Client()
-    bob.force_login(UserFactory.create(username="bob", groups=[readers]))
+    bob = session_of(UserFactory.create(username="bob", groups=[readers]))
     paste(bob, "npx @acme/maps@1.0.0", why="For trips")
     proposal = ServerProposal.objects.get()
     nothing = (Addition.objects.count(), Listing.objects.count())
@@ -261,8 +258,7 @@ def test_everyone_else_proposes_and_an_admin_goes_on(client: Client, readers: Gr
     "what", ["API_KEY=sk-abcdefghij0123456789abcd npx @acme/maps", json.dumps(library())]
 )
 def test_secrets_and_documents_are_not_proposed(readers: Group, what: str) -> None:
-    bob = Client()
-    bob.force_login(UserFactory.create(groups=[readers]))
+    bob = session_of(UserFactory.create(groups=[readers]))
 
     answer = paste(bob, what)
 

@@ -18,7 +18,8 @@ from catalog.servers.client.mcp_session import Tools
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ApiServer
 from catalog.servers.net.address_check import AllowedHosts
-from tests.openapi.calls import LOOPBACK, SECRETS
+from tests.connections.http_limits import LOOPBACK
+from tests.openapi.calls import SECRETS
 from tests.openapi.calls import call_operation as call
 from tests.openapi.documents import library, new_library, old_library
 from tests.openapi.mock import Answer, Asked, MockApi, mock_api

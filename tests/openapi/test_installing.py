@@ -13,7 +13,6 @@ from django.contrib.auth.models import Group, User
 
 from acl.models import AuditEntry
 from acl.rights.caller_lookup import Caller
-from catalog.embedding.jobs import embed_pending
 from catalog.formats.descriptors import IntegrationDescriptor
 from catalog.formats.readers.openapi import read_api
 from catalog.models import ApiDocument, Capability, Definition, Integration, Sync
@@ -34,6 +33,7 @@ from marketplace.models import Addition, Installation, Listing
 from tests.calls.worker import run_call
 from tests.connections.addresses import fine_server
 from tests.factories import GroupFactory, UserFactory
+from tests.installs.installs import worked
 from tests.local_servers import Handler, serve
 from tests.openapi.documents import library
 from tests.openapi.mock import Answer, MockApi
@@ -71,10 +71,7 @@ def installed(
     one = start_install(
         by=alice, descriptor=describe(api, **more), groups=[readers], secrets=secrets
     )
-    install(one.pk)
-    embed_pending()
-    install(one.pk)
-    one.refresh_from_db()
+    worked(one)
     return one
 
 

@@ -9,11 +9,10 @@ from drf_spectacular.generators import SchemaGenerator
 from catalog.formats.readers.openapi import read_api
 from catalog.servers.client.api_session import ApiSession
 from catalog.servers.client.targets import ApiServer
-from catalog.servers.net.address_check import AllowedHosts
+from tests.connections.http_limits import LOOPBACK
 from tests.openapi.mock import mock_api
 
 pytestmark = pytest.mark.django_db
-LOOPBACK = AllowedHosts.of([("127.0.0.1", None)])
 
 
 def test_own_document_becomes_tools_that_reach_their_operations() -> None:

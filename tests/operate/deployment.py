@@ -19,7 +19,13 @@ from django.test import override_settings
 
 from catalog.embedding.shipped_model import prepare_model
 from marketplace.operate.embedded.data_folder import open_data_folder
-from marketplace.operate.embedded.pegboard_programs import ConnectionsProgram, Program, Web, Worker
+from marketplace.operate.embedded.pegboard_programs import (
+    ConnectionsProgram,
+    Program,
+    Watcher,
+    Web,
+    Worker,
+)
 from marketplace.operate.embedded.postgres import EmbeddedPostgres
 from marketplace.operate.embedded.redis import EmbeddedRedis
 from tests.databases import connected_to_server
@@ -61,7 +67,7 @@ class Deployment:
         self._programs: dict[str, Program] = {}
 
     def start(self, *names: str) -> None:
-        """Start some of web, worker and connections."""
+        """Start some of web, worker, beat, connections and manifests; `@2` is another one."""
         for name in names:
             self._programs[name] = program = self._made(name)
             program.start()
@@ -94,8 +100,20 @@ class Deployment:
         self.redis.stop()
         self.postgres.stop()
 
+    def log(self, name: str) -> str:
+        """Return what a program has logged."""
+        return self._programs[name].log.read_text()
+
     def _made(self, name: str) -> Program:
-        logs, environment = self.data / "logs", dict(self.environment)
+        name, _, number = name.partition("@")
+        logs, environment = self.data / "logs" / number, dict(self.environment)
+        logs.mkdir(exist_ok=True)
+        if name == "manifests":
+            return Watcher(logs=logs, environment=environment)
+        if name == "beat":
+            arguments: list[str | Path] = ["celery", "--app=marketplace.config.celery", "beat"]
+            arguments += ["--pidfile=", f"--schedule={logs / 'schedule'}", "--loglevel=INFO"]
+            return Program("Beat", arguments, log=logs / "beat.log", environment=environment)
         if name == "web":
             return Web(host="127.0.0.1", port=self.port, logs=logs, environment=environment)
         if name == "worker":

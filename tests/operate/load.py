@@ -7,12 +7,14 @@ server has accepted is never sent twice.
 import http.client
 import itertools
 import json
+import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 DIAL_SECONDS = 60.0
 REFUSED = "refused"
@@ -80,9 +82,16 @@ class Load:
 
 @contextmanager
 def steady_load(
-    port: int, key: str, *, rate: float = 10, dial_seconds: float = DIAL_SECONDS, user: str = USER
+    port: int,
+    key: str,
+    *,
+    rate: float = 10,
+    dial_seconds: float = DIAL_SECONDS,
+    user: str = USER,
+    tls: ssl.SSLContext | None = None,
 ) -> Iterator[Load]:
     """Send requests at a fixed rate until the block ends; then wait for the last answers."""
+    dial = partial(_dialled, port, dial_seconds, tls)
     load, over = Load(time.monotonic()), threading.Event()
 
     def run() -> None:
@@ -92,7 +101,7 @@ def steady_load(
                 if due > _LONGEST_SECONDS or over.wait(max(0.0, due - load.now)):
                     return
                 message = MESSAGES[place % len(MESSAGES)]
-                threads.submit(_ask, load, due, port, key, message, dial_seconds, user)
+                threads.submit(_ask, load, due, dial, key, message, user)
 
     asking = threading.Thread(target=run)
     asking.start()
@@ -106,15 +115,20 @@ def steady_load(
 def ask(port: int, key: str, message: str) -> Answer:
     """Send one request."""
     load = Load(time.monotonic())
-    _ask(load, 0, port, key, message, DIAL_SECONDS)
+    _ask(load, 0, partial(_dialled, port, DIAL_SECONDS), key, message)
     return load.answers[0]
 
 
 def _ask(
-    load: Load, due: float, port: int, key: str, message: str, dial_seconds: float, user: str = USER
+    load: Load,
+    due: float,
+    dial: Callable[[], http.client.HTTPConnection],
+    key: str,
+    message: str,
+    user: str = USER,
 ) -> None:
     try:
-        status, body = _answered(port, key, message, dial_seconds, user)
+        status, body = _answered(dial(), key, message, user)
         told = json.loads(body)
         names = tuple(each["full_name"] for each in told.get("selected", ()))
         answer = Answer(
@@ -128,8 +142,9 @@ def _ask(
     load.answers.append(answer)
 
 
-def _answered(port: int, key: str, message: str, dial_seconds: float, user: str) -> tuple[int, str]:
-    connection = _dialled(port, dial_seconds)
+def _answered(
+    connection: http.client.HTTPConnection, key: str, message: str, user: str
+) -> tuple[int, str]:
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     try:
         body = json.dumps({"user": user, "message": message})
@@ -142,11 +157,17 @@ def _answered(port: int, key: str, message: str, dial_seconds: float, user: str)
         connection.close()
 
 
-def _dialled(port: int, seconds: float) -> http.client.HTTPConnection:
+def _dialled(
+    port: int, seconds: float, tls: ssl.SSLContext | None = None
+) -> http.client.HTTPConnection:
     """Connect, retrying until someone listens."""
     until = time.monotonic() + seconds
     while True:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_ANSWER_SECONDS)
+        if tls is not None:  # the certificate of a proxy is chosen by the name
+            connection = http.client.HTTPSConnection(
+                "localhost", port, timeout=_ANSWER_SECONDS, context=tls
+            )
         try:
             connection.connect()
         except ConnectionRefusedError:

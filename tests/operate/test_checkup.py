@@ -29,9 +29,9 @@ from django.utils.html import escape
 
 from acl.audit.recorder import record
 from acl.platform import processes
-from acl.platform.jobs.task_names import NOTIFY
 from acl.platform.read_replica import read_replica
 from acl.platform.redis_circuit import attempt, redis_circuit
+from acl.platform.task_names import NOTIFY
 from catalog.embedding import configured_embedder
 from catalog.embedding.embedder import EmbedderUnavailable
 from catalog.servers.cell.report import KEY as CELLS

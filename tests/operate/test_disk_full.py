@@ -28,6 +28,7 @@ from discovery.models import Turn
 from marketplace.operate.backups import databases
 from tests.databases import superuser_conninfo
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
+from tests.sessions import session_of
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 SIZE = "96m"
@@ -185,8 +186,7 @@ def test_held_writes_are_refused_as_those_of_a_full_disk(group: Group) -> None:
     root = User.objects.create_superuser("root")
     root.groups.add(group)
     program, other = client_of(group, "select", root), client_of(group, "admin", root)
-    admin = Client()
-    admin.force_login(root)
+    admin = session_of(root)
     key = {"name": "one more", "group": "support", "owner": "root", "scopes": ["admin"]}
     form = {"name": "another", "groups": [group.pk], "scopes": ["select"]}
     message = {"user": "alice", "message": "send an email"}

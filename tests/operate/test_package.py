@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from django.conf import settings
 from uv import find_uv_bin
 
 from catalog.embedding.embedder import EmbedderUnavailable
@@ -66,6 +67,13 @@ def test_wheel_has_what_running_needs_and_nothing_that_measures_or_tests(wheel: 
         assert any(f"/{part}/" in name for name in names), part
     assert "sentence-transformers" not in metadata.split("Provides-Extra")[0]
     assert PACKAGE not in metadata  # it would bring gigabytes that nothing uses
+
+
+def test_version_is_that_of_the_package() -> None:
+    told = run(sys.executable, "manage.py", "--version")
+
+    assert told == f"Pegboard {settings.PEGBOARD_VERSION}\n"
+    assert f'version = "{settings.PEGBOARD_VERSION}"' in (PROJECT / "pyproject.toml").read_text()
 
 
 @pytest.fixture

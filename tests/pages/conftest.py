@@ -10,6 +10,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from catalog.models import Capability
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
+from tests.sessions import session_of
 
 PASSWORD = "correct horse battery"
 
@@ -110,7 +111,6 @@ def alices_page(page: Page, alice: User, live_server: LiveServer) -> Page:
 
 def sign_in(page: Page, user: User, live_server: LiveServer) -> None:
     """Sign the user in to the window."""
-    client = Client()
-    client.force_login(user)
+    client = session_of(user)
     session = client.cookies["sessionid"].value
     page.context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])

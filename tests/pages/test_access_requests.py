@@ -20,6 +20,7 @@ from discovery.select.helping_offers import rank_unheld
 from tests.factories import CapabilityFactory, IntegrationFactory, UserFactory, give, lay_down
 from tests.pages.access_changes import may_use, save
 from tests.pages.conftest import sign_in
+from tests.sessions import session_of
 
 
 @pytest.fixture
@@ -94,8 +95,7 @@ def test_granting_gives_and_answers_at_once(
 def test_declining_says_why(as_admin: Client, wish: AccessRequest, alice: User) -> None:
     as_admin.post(f"/access/requests/{wish.pk}/", {"decline": "1", "note": "Use the board"})
 
-    client = Client()
-    client.force_login(alice)
+    client = session_of(alice)
     text = client.get("/tools/requests/").content.decode()
 
     assert "Use the board" in text
@@ -116,8 +116,7 @@ def test_who_answered_and_when_is_kept_and_shown(
     assert wish.answered_by == admin
     assert wish.answered_at is not None
     when = f'<time datetime="{localtime(wish.answered_at).isoformat()}'
-    mine = Client()
-    mine.force_login(alice)
+    mine = session_of(alice)
     for client, path in (
         (as_admin, "/access/requests/?show=answered"),
         (as_admin, f"/access/requests/{wish.pk}/"),

@@ -20,6 +20,7 @@ from catalog.models import Capability, IntegrationGroupPermission, Rule
 from discovery.models import TurnReading
 from tests.factories import GroupFactory, UserFactory, lay_down
 from tests.pages.conftest import PASSWORD, sign_in
+from tests.sessions import session_of
 
 APPS = ("acl", "catalog", "discovery", "marketplace")
 SEALED = {TurnReading}  # nobody can read them, and they end with their turn
@@ -110,8 +111,7 @@ def test_filters_of_an_admins_own_open(as_admin: Client) -> None:
 @pytest.mark.django_db
 def test_search_finds_only_lists_that_the_person_may_view() -> None:
     staff = UserFactory.create(username="staff", is_staff=True)
-    client = Client()
-    client.force_login(staff)
+    client = session_of(staff)
     query = {"s": "key", "extended": "1"}
 
     before = client.get("/admin/search/", query).content.decode()

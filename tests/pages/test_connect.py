@@ -32,11 +32,12 @@ from acl.models import ApiKey
 from acl.people.spaces import create_space, ensure_root
 from catalog.models import Capability, Integration
 from catalog.servers.secrets.sealed_values import values_for
-from discovery.mcp.connect._client_setups import CLIENTS, ClientAddress, Setup
+from discovery.mcp.connect import CLIENTS, ClientAddress, Setup
 from marketplace.models import Addition, Installation
 from tests.examples import EXAMPLES_OF_STORIES
 from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
 from tests.pages.conftest import sign_in
+from tests.sessions import session_of
 
 PAGE = "/tools/connect/"
 TO = ClientAddress("pegboard-hub", "https://pegboard.example/mcp/hub")
@@ -204,9 +205,7 @@ SECRET = "canary-{}-Qm47vXk2Lp9sTz"
 @pytest.fixture
 def as_root(db: None, settings: Settings) -> Client:
     settings.PEGBOARD_ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
-    client = Client()
-    client.force_login(User.objects.create_superuser("root"))
-    return client
+    return session_of(User.objects.create_superuser("root"))
 
 
 def configuration(random: Random) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
@@ -324,8 +323,7 @@ def test_nothing_starts_before_the_commands_were_read(as_root: Client) -> None:
 def test_only_admins_see_it(as_root: Client) -> None:
     as_root.post(ADD, {"what": json.dumps(two_programs())})
     of = ",".join(str(row.public_id) for row in Addition.objects.all())
-    member = Client()
-    member.force_login(User.objects.create_user("bob"))
+    member = session_of(User.objects.create_user("bob"))
 
     assert as_root.get(f"{TOGETHER}?of={of}").status_code == 200
     assert member.get(f"{TOGETHER}?of={of}").status_code == 404

@@ -16,7 +16,7 @@ from discovery.answer.formats.registry import FORMATS
 from marketplace.listings._browse import Card, InstalledListing
 from marketplace.listings.pages import MOST_BADGES, badge_cards
 from marketplace.models import Listing
-from marketplace.offers.package_test import PackageTest
+from marketplace.offers.offer import PackageTest
 from tests.factories import CapabilityFactory
 from tests.pages.conftest import sign_in
 

@@ -28,7 +28,7 @@ from acl.web.help_pages import (
 )
 from acl.web.markdown import document_html, heading_id, safe_html
 from catalog.models import Capability
-from catalog.schemas.parameters import list_parameters
+from catalog.schemas import list_parameters
 from discovery.insights.pages.charts import draw_sparkline
 from tests.factories import GroupFactory, UserFactory
 from tests.pages.conftest import PASSWORD

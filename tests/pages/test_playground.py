@@ -34,6 +34,7 @@ from tests.factories import (
     give,
     lay_down,
 )
+from tests.sessions import session_of
 
 
 def test_a_message_gives_a_ranking_with_reasons(as_alice: Client, gmail: Capability) -> None:
@@ -311,8 +312,7 @@ def test_a_link_has_the_question_and_nothing_of_the_answer(
         query
     )
     assert link.names_caller
-    as_alice = Client()
-    as_alice.force_login(alice)
+    as_alice = session_of(alice)
     own = as_alice.get("/", {**query, "user": "root"}).context["link"]
     assert "user" not in parse_qs(urlsplit(own.address).query)
     assert not own.names_caller

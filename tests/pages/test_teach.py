@@ -4,13 +4,11 @@ import io
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 
 from acl.models import AuditEntry
 from acl.rights.caller_lookup import Caller
 from discovery.models import Experience, TaughtMessage
-from discovery.teaching.message_proposals import open_proposals
-from discovery.teaching.taught_messages import shown_messages
+from discovery.teaching.taught_messages import open_proposals, shown_messages
 from tests.access.people import People, invite
 from tests.factories import UserFactory, remember
 from tests.sessions import session_of
@@ -94,8 +92,7 @@ def test_experiences_are_listed_and_forgotten_after_a_question() -> None:
     for user in (people.alice, people.bob):
         remember(people.send, user, people.support)
     kept = remember(people.pay, people.charlie, people.finance)
-    client = Client()
-    client.force_login(UserFactory.create(is_staff=True, is_superuser=True))
+    client = session_of(UserFactory.create(is_staff=True, is_superuser=True))
     assert "gmail__send_email" in client.get(LIST).content.decode()
     assert client.get(f"{LIST}{kept.pk}/change/").status_code == 200
 

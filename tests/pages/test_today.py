@@ -29,6 +29,7 @@ from tests.factories import (
     give,
     waiting_call,
 )
+from tests.sessions import session_of
 
 
 def _choice(call: Call) -> str:
@@ -458,8 +459,7 @@ def test_hiding_is_remembered_and_taken_back(as_admin: Client, admin: User) -> N
     assert as_admin.post("/first-steps/", {"hidden": "on"}).status_code == 302
 
     assert at_start(as_admin) is None
-    other = Client()
-    other.force_login(admin)
+    other = session_of(admin)
     assert at_start(other) is None
     other.post("/first-steps/", {"hidden": ""})
     assert at_start(as_admin) == []

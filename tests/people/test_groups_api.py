@@ -9,6 +9,7 @@ from django.test import Client
 
 from acl.models import Invitation
 from catalog.models import Capability
+from tests.sessions import session_of
 
 JSON = "application/json"
 GRANTS = "/api/v1/grants"
@@ -17,9 +18,7 @@ GRANTS = "/api/v1/grants"
 @pytest.fixture
 def as_alice(alice: User) -> Client:
     """A browser beside the admin's."""
-    client = Client()
-    client.force_login(alice)
-    return client
+    return session_of(alice)
 
 
 def send(client: Client, method: str, path: str, body: dict[str, Any] | None = None) -> Any:

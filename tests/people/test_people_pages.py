@@ -20,14 +20,14 @@ from django.utils import timezone
 from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry, Invitation, RightsPeriod, ScimRecord
 from acl.people._invitations import invite
-from acl.people.people import PeopleRefused, create_service_account
-from acl.people.personal_data import erase_person, export_person
+from acl.people.people import PeopleRefused, create_service_account, erase_person, export_person
 from catalog.models import Capability, Rule
 from catalog.models.personal import Memo
 from discovery.models import Call, Chat, Outcome, Turn
 from marketplace.models import NotificationChannel, NotificationDelivery
 from tests.factories import GroupFactory, UserFactory, give, lay_down
 from tests.people.conftest import SECRET, is_signed_in, sign_in_as
+from tests.sessions import session_of
 
 
 def test_list_tells_who_there_is(as_admin: Client, alice_with_codes: User) -> None:
@@ -192,8 +192,7 @@ def test_nobody_locks_themselves_out(as_admin: Client, admin: User) -> None:
 
 def test_only_who_may_do_everything_changes_those_who_may(admin: User, support: Group) -> None:
     clerk = UserFactory.create(is_staff=True)
-    client = Client()
-    client.force_login(clerk)
+    client = session_of(clerk)
     TOTP.activate(admin, SECRET)
     sales = GroupFactory.create()
 
@@ -282,14 +281,12 @@ def by_service(admin: User, person: User) -> None:
 
 
 def by_page(admin: User, person: User) -> None:
-    client = Client()
-    client.force_login(admin)
+    client = session_of(admin)
     client.post(f"/people/{person.pk}/deactivate/", {"erase": "yes"})
 
 
 def by_api(admin: User, person: User) -> None:
-    client = Client()
-    client.force_login(admin)
+    client = session_of(admin)
     assert client.delete(f"/api/v1/people/{person.username}").status_code == 204
 
 
@@ -338,8 +335,7 @@ def test_an_export_has_everything_but_secrets(admin: User, person: User) -> None
 
 @pytest.mark.django_db
 def test_page_gives_the_export_as_a_file(admin: User, person: User) -> None:
-    client = Client()
-    client.force_login(admin)
+    client = session_of(admin)
 
     answer = client.get(f"/people/{person.pk}/?export")
 

@@ -27,6 +27,7 @@ from tests.factories import GroupFactory
 from tests.pages.conftest import PASSWORD
 from tests.people.codes import code_of
 from tests.people.conftest import SECRET
+from tests.sessions import session_of
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -470,8 +471,7 @@ def test_disconnecting_takes_a_password_to_come_back_with(
     connection = SocialAccount.objects.get()
     alice.set_unusable_password()
     alice.save()
-    client = Client()
-    client.force_login(alice)
+    client = session_of(alice)
 
     client.post("/account/connections/", {"account": connection.pk})
 

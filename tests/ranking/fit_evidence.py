@@ -16,7 +16,7 @@ from catalog.embedding.onnx_embedder import OnnxEmbedder
 from catalog.embedding.query_vectors import EmbeddedTexts
 from catalog.embedding.texts import embedding_text
 from catalog.formats.loader import load_path
-from discovery.select.example_texts import embed_examples, nearness_to, read_abilities
+from discovery.select.example_texts import embed_examples, nearest_of, read_abilities
 from discovery.select.message import read
 from discovery.select.ranking.fit import need_of_tools, something_fits
 from discovery.select.ranking.fusion import (
@@ -75,7 +75,9 @@ def read_verdicts(name: str, catalog: Path, embedder: OnnxEmbedder) -> list[Verd
         words = [tuple(_score(document, query) for query in queries) for document in documents]
         evidence = [MatchEvidence(tuple(c), w) for c, w in zip(cosines, words, strict=True)]
         judged = judge(evidence, features, scale)
-        ahead = margin(cosines, nearness_to(abilities, embedded)) or 0.0
+        near = nearest_of(abilities, embedded)
+        likeness = (vectors @ near.vectors.T).max(axis=0).tolist()
+        ahead = margin(cosines, near.nearness(likeness)) or 0.0
         found = _Found(ahead, max(map(max, cosines)), len(texts) - 1)
         fits = something_fits(
             judged,

@@ -32,7 +32,7 @@ from catalog.embedding.texts import embedding_text
 from catalog.formats.descriptors import Descriptor
 from catalog.formats.loader import load_path
 from catalog.words.foreign_letters import is_foreign_text
-from discovery.evaluation.labelled_sets import read_queries
+from discovery.evaluation import read_queries
 from discovery.select._glossary import is_foreign
 from discovery.select.message import read
 from discovery.select.ranking.fusion import scale_of

@@ -24,7 +24,7 @@ from catalog.servers.client.targets import ApiServer, Server, StdioServer
 from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.connections.params import build_server
 from catalog.servers.connections.server_requests import call_tool
-from catalog.servers.oauth._client_registration import TOKEN, store_value
+from catalog.servers.oauth._authorization_server import TOKEN, store_value
 from catalog.servers.secrets.store import list_secret_states, set_secret
 from tests.connection_loops import own_connections
 from tests.connections.evil_server import EVIL, QUICK

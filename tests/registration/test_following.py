@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from watchfiles import Change
 
-from catalog.registration import manifest_watcher
-from catalog.registration.manifest_watcher import follow
+from catalog.management.commands import watch_capabilities
+from catalog.management.commands.watch_capabilities import follow
 
 
 class Reader:
@@ -28,8 +28,8 @@ class Reader:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifest_watcher, "RETRY_SECONDS", 0.0)
-    monkeypatch.setattr(manifest_watcher, "TICK", 0.01)
+    monkeypatch.setattr(watch_capabilities, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(watch_capabilities, "TICK", 0.01)
 
 
 @pytest.mark.parametrize("is_there", [True, False])
@@ -47,7 +47,7 @@ def test_system_that_gives_no_watches_is_read_all_the_same(
     def refuse(*folders: Path, **options: Any) -> Iterator[Any]:
         raise OSError("OS file watch limit reached")
 
-    monkeypatch.setattr(manifest_watcher, "watch", refuse)
+    monkeypatch.setattr(watch_capabilities, "watch", refuse)
     reader = Reader(True, True, True)
 
     follow(lambda: [tmp_path], reader, stop=reader.stop)
@@ -69,4 +69,4 @@ def test_system_that_gives_no_watches_is_read_all_the_same(
     ],
 )
 def test_editors_temporary_files_wake_nobody(name: str, matters: bool) -> None:
-    assert manifest_watcher._is_relevant(Change.added, f"/folder/{name}") is matters
+    assert watch_capabilities._is_relevant(Change.added, f"/folder/{name}") is matters

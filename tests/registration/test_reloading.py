@@ -1,10 +1,13 @@
 """A pass over the watched folders: what is stored, takes precedence, or stays."""
 
+import json
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Group
+from django.core.management import call_command
 from django.test import Client
+from pytest_django import Settings
 
 from acl.models import AuditEntry, Space
 from acl.rights.caller_lookup import Caller
@@ -375,3 +378,45 @@ def test_admin_sees_each_manifest_and_its_problems(folders: Folders, admin_clien
     assert f"{folders.first}/lamp/CAPABILITY.yaml" in every
     assert "is not valid YAML" in every
     assert f"{folders.first}/lamp/CAPABILITY.yaml" not in faulty.content.decode()
+
+
+BAD = "name: door\nkind: tool\n"
+
+
+@pytest.fixture
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Folders:
+    """The folders of a person whose home and working folder are the test's own."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(here)
+    settings.PEGBOARD_CAPABILITY_DIRS = ()
+    return Folders(tmp_path / ".pegboard" / "capabilities", here / "capabilities")
+
+
+def test_single_pass_reports_each_defect_and_loads_the_rest(
+    own_folders: Folders, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own_folders.put(LAMP)
+    bad = own_folders.put(BAD, "door")
+
+    call_command("load_capabilities")
+
+    told = capsys.readouterr().err
+    assert f"{bad}: description: is required" in told
+    assert "1 new" in told
+    assert Capability.objects.filter(full_name="lamp", available=True).exists()
+
+
+def test_single_pass_answers_scripts(
+    own_folders: Folders, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own_folders.put(BAD, "door")
+
+    with pytest.raises(SystemExit) as ended:
+        call_command("load_capabilities", "--json")
+
+    told = json.loads(capsys.readouterr().out)
+    assert ended.value.code == 1
+    assert [defect["field"] for defect in told["defects"]] == ["description"]
+    assert str(own_folders.first) in told["folders"]

@@ -29,6 +29,7 @@ from discovery.select.selector import select_capabilities
 from tests.access.people import People, invite
 from tests.factories import CapabilityFactory, UserFactory, give
 from tests.relations.brought import bring, edges, tool
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
 
@@ -158,9 +159,7 @@ def test_rebuild_brings_back_all_that_is_lost() -> None:
 
 @pytest.fixture
 def admin() -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser("root"))
-    return client
+    return session_of(User.objects.create_superuser("root"))
 
 
 @pytest.fixture
@@ -355,8 +354,7 @@ def test_staff_decide_for_everyone_and_a_groups_own_word_goes_before(
 ) -> None:
     root = User.objects.create_superuser("root")
     root.groups.add(world.support)
-    staff = Client()
-    staff.force_login(root)
+    staff = session_of(root)
 
     everyones = post_relation(staff, "root", 0.5)
     own = post_relation(admin_key(world.support), "alice", 0.2)

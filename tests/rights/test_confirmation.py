@@ -22,7 +22,7 @@ from catalog.servers.connections.params import build_server
 from catalog.servers.oauth.accounts import CannotSignInError, begin_sign_in
 from catalog.servers.oauth.sign_in import prepare
 from catalog.servers.tasks import check_integrations, sync_definitions, sync_integrations
-from marketplace.config.celery_servers import PACKAGES
+from marketplace.config.celery_servers import MODULES
 from marketplace.installs.integration_management import pending_update, start_update
 from marketplace.installs.requests import TargetChangedError
 from marketplace.integrations.review_decisions import target_to_confirm
@@ -118,8 +118,8 @@ def test_every_periodic_task_leaves_it_alone(doors: list[str]) -> None:
     """Run all periodic tasks of the schedule, current and future; none goes out."""
     remote(connection="failing")
     program(slug="near", connection="failing")
-    for package in PACKAGES:
-        import_module(f"{package}.tasks")
+    for module in MODULES:
+        import_module(module)
     names = {str(entry["task"]) for entry in settings.CELERY_BEAT_SCHEDULE.values()}
     those_that_go_out = sorted(name for name in names if name.startswith("servers."))
 

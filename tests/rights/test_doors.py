@@ -48,7 +48,7 @@ from catalog.registration.register import register
 from catalog.servers.connections._policy import Policy
 from catalog.servers.connections._session_pool import ConnectionPool
 from catalog.servers.oauth import tokens
-from catalog.servers.oauth._client_registration import TOKEN, store_value
+from catalog.servers.oauth._authorization_server import TOKEN, store_value
 from catalog.servers.secrets.sealed_values import seal
 from discovery.models import AdvicePolicy, Call, ExampleRun, ModelRequest
 from marketplace.models import (

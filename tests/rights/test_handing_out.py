@@ -19,6 +19,7 @@ from acl.models import ApiKey, Invitation, ServiceAccount
 from acl.people._invitations import invite
 from tests.access.people import People
 from tests.factories import UserFactory
+from tests.sessions import session_of
 from tests.web.conftest import client_with
 
 KEYS = "/api/v1/keys"
@@ -37,9 +38,7 @@ class Cast:
         """Return a person's session, or a client with a key that the operator made for them."""
         if name in KINDS:
             return client_with(create_key(by=None, name=name, **KINDS[name](self))[1])
-        client = Client()
-        client.force_login(getattr(self.people if name == "alice" else self, name))
-        return client
+        return session_of(getattr(self.people if name == "alice" else self, name))
 
 
 ALL = ["select", "discover", "execute", "admin"]

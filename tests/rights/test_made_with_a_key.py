@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from acl.actor.chain import note_key, request_context
+from acl.actor import note_key, request_context
 from acl.keys.lifecycle import KeyRefused, create_key, holder_of, revoke_key, rotate_key
 from acl.models import ApiKey, AuthorizationCode, Invitation, RegisteredClient, Space, chain_columns
 from acl.people._invitations import accept, invite, open_invitation

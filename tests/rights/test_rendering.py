@@ -24,6 +24,7 @@ from discovery.calls.arguments import digest_of, hash_of, is_unaltered, serializ
 from discovery.models import Call
 from tests.access.people import People
 from tests.factories import UserFactory, waiting_call
+from tests.sessions import session_of
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=12)
 nasty = st.lists(
@@ -247,9 +248,7 @@ def ask(people: People, arguments: Any, **fields: Any) -> Call:
 
 
 def admin_of(people: People) -> Client:
-    client = Client()
-    client.force_login(UserFactory.create(username="root", is_staff=True, groups=[people.support]))
-    return client
+    return session_of(UserFactory.create(username="root", is_staff=True, groups=[people.support]))
 
 
 @pytest.mark.parametrize(
@@ -304,8 +303,7 @@ def test_difference_to_the_last_approved_call_is_for_those_who_decide(people: Pe
     alone = client.get(f"/approvals/{first.pk}/").content.decode()
     client.post(f"/approvals/{first.pk}/", {"approve": "1", "digest": digest_of(first)})
     second = ask(people, {"to": "bоb", "text": "hi", "bcc": 5})
-    owner = Client()
-    owner.force_login(people.alice)
+    owner = session_of(people.alice)
 
     page = client.get(f"/approvals/{second.pk}/").content.decode()
     told = client.get(f"/api/v1/approvals/{second.pk}").json()["compared"]

@@ -19,18 +19,18 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from rest_framework.views import APIView
 
-from acl.actor.chain import note_key, request_context
+from acl.actor import note_key, request_context
 from acl.audit.recorder import CONSEQUENCES, SCOPES, record
 from acl.keys.lifecycle import create_key, holder_of, revoke_key
 from acl.models import ApiKey, AuditEntry
 from acl.models.api_key import Rank
 from acl.platform.database_work import database_now
 from acl.rights.delegation.authority import KeyHolder
-from acl.web.scopes import scopes_of
+from acl.web.authentication import scopes_of
 from catalog.access.grants import grant, grant_integrations, revoke
 from catalog.models import Integration
 from discovery.calls._policy import set_policy
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools import META_TOOLS
 from discovery.models import CallPolicy
 from discovery.models.call import Content
 from marketplace.installs.integration_management import set_enabled, uninstall

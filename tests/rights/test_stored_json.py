@@ -30,6 +30,7 @@ from tests.factories import (
     UserFactory,
 )
 from tests.mcp.asking import error, send
+from tests.sessions import session_of
 from tests.web.conftest import new_key
 
 pytestmark = pytest.mark.django_db
@@ -59,9 +60,7 @@ def root(people: People) -> User:
 
 @pytest.fixture
 def client(root: User) -> Client:
-    client = Client()
-    client.force_login(root)
-    return client
+    return session_of(root)
 
 
 def overwrite(table: str, column: str, value: str, where: str) -> None:

@@ -9,6 +9,7 @@ from django.test import Client
 from acl.keys.lifecycle import create_key
 from tests.access.people import People, invite
 from tests.factories import UserFactory, active_model
+from tests.sessions import session_of
 
 HAIKU = {
     "kind": "skill",
@@ -62,6 +63,4 @@ def admin(people: People) -> Client:
     root = UserFactory.create(
         username="root", is_staff=True, is_superuser=True, groups=[people.finance]
     )
-    client = Client()
-    client.force_login(root)
-    return client
+    return session_of(root)

@@ -26,10 +26,11 @@ from catalog.registration.definition_review import (
     reject_definitions,
     seen_digest,
 )
-from discovery.answer.tiers.state import read_categories
+from discovery.answer.tiers import read_categories
 from tests.access.people import People
 from tests.factories import UserFactory, lay_down
 from tests.runtime.conftest import HAIKU, HIDDEN, SUM_UP, WHISPER, key_of, post, without_name
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
 
@@ -42,8 +43,7 @@ def name(people: People) -> str:
 
 
 def seen_by(user: User, **query: str) -> str:
-    client = Client()
-    client.force_login(user)
+    client = session_of(user)
     return str(client.get(LIST, query).content.decode())
 
 

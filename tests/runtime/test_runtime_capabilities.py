@@ -1,7 +1,10 @@
 """Runtime capabilities, from proposed to retired."""
 
+import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from acl.models import AuditEntry, GroupPolicy
 from acl.rights.caller_lookup import Caller
 from catalog.capabilities.runtime_state import retire_expired
 from catalog.models import Capability, Definition, Integration, RuntimeCapability
+from catalog.runtime.service import RUNTIME_KINDS
 from discovery.calls.tasks import sweep
 from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
@@ -278,3 +282,28 @@ def test_two_replacements_at_once_leave_one_whole_definition() -> None:
 def usable(caller: Caller) -> set[str]:
     found = Capability.objects.usable_by(caller)
     return set(found.values_list("full_name", flat=True))
+
+
+DOCS = (Path(__file__).parents[2] / "docs/sources.md").read_text("utf-8")
+# Kind, body, and who carries out the call.
+EXAMPLES = re.findall(r"^\| `([a-z-]+)` \| `(\{.+\})` \| (.+) \|$", DOCS, re.M)
+
+
+def test_each_kind_has_an_example() -> None:
+    assert {kind for kind, _, _ in EXAMPLES} == set(RUNTIME_KINDS)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("kind", "body", "called_by"), EXAMPLES)
+def test_documented_example_is_made_and_called(
+    people: People, kind: str, body: str, called_by: str
+) -> None:
+    client = key_of(people.alice)
+
+    made = post(client, json.loads(body))
+
+    assert (made.status_code, made.json()["kind"]) == (201, kind), made.json()
+    called = post(client, {"name": made.json()["full_name"]}, "execute").json()
+    by_pegboard = called_by == "Pegboard returns `content`"
+    assert called["status"] == ("completed" if by_pegboard else "client_executes")
+    assert called.get("content") == (json.loads(body)["content"] if by_pegboard else None)

@@ -1,11 +1,15 @@
 """People and groups by SCIM: who comes, changes and leaves, and what a client may not do."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from allauth.account.models import EmailAddress
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.sessions.models import Session
+from django.core import signals
+from django.core.handlers.wsgi import WSGIHandler
+from django.db import close_old_connections
 from django.test import Client
 
 from acl.keys.lifecycle import create_key
@@ -16,6 +20,7 @@ from acl.people.people import add_to_group, person_to_link
 from discovery.models import Turn
 from tests.factories import UserFactory
 from tests.scim.conftest import GROUP, USER, ScimClient, key_of
+from tests.sessions import session_of
 
 pytestmark = pytest.mark.django_db
 
@@ -58,8 +63,7 @@ def test_deactivation_ends_sessions_and_keys_at_once(scim: ScimClient, support: 
     made = scim.new_user("alice")
     alice = User.objects.get(username="alice")
     alice.groups.add(support)
-    browser = Client()
-    browser.force_login(alice)
+    browser = session_of(alice)
     _, raw = create_key(by=None, name="own", group=support, scopes=["discover"], owner=alice)
     other = Client(headers={"Authorization": f"Bearer {raw}"})
     before = [one.get("/api/v1/categories").status_code for one in (browser, other)]
@@ -241,8 +245,7 @@ def test_only_an_admins_key_with_the_scope_gets_in(root: User, support: Group) -
     member = ScimClient(key_of(alice, acts_for_users=False))
     other = ScimClient(key_of(root, "admin", "select"))
     nobody = ScimClient("pb_nothing")
-    admin = Client()
-    admin.force_login(root)
+    admin = session_of(root)
 
     statuses = [one.send("GET", "Users").status_code for one in (member, other, nobody)]
 
@@ -267,3 +270,42 @@ def test_a_list_takes_as_many_statements_for_twenty_as_for_two(
         add_to_group(by=root, person=person, group=support)
 
     assert statements() == two
+
+
+if TYPE_CHECKING:
+    from scim2_client.engines.wsgi import WSGISCIMClient
+
+
+@pytest.fixture
+def wsgi_client(raw_key: str) -> "Iterator[WSGISCIMClient]":
+    """A SCIM client of the whole application, without a socket between them."""
+    # Imported here: it takes two seconds, which every process that collects tests would spend.
+    from scim2_client.engines.wsgi import WSGISCIMClient
+
+    # They would end the test's own transaction.
+    for signal in (signals.request_started, signals.request_finished):
+        signal.disconnect(close_old_connections)
+    yield WSGISCIMClient(
+        WSGIHandler(),
+        base_url="http://testserver/scim/v2",
+        headers={"Authorization": f"Bearer {raw_key}"},
+    )
+    for signal in (signals.request_started, signals.request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.mark.long
+def test_the_server_conforms(wsgi_client: "WSGISCIMClient") -> None:
+    from scim2_tester import Status, check_server
+
+    results = check_server(wsgi_client)
+
+    bad = [
+        f"{one.title}: {one.reason}"
+        for one in results
+        if one.status in (Status.ERROR, Status.CRITICAL)
+        # An account without the attribute is active: there is no third state to return.
+        and str(one.reason) != "Attribute 'active' was not removed"
+    ]
+    assert not bad, "\n".join(bad)
+    assert sum(one.status == Status.SUCCESS for one in results) > 30

@@ -23,7 +23,7 @@ from playwright.sync_api import Page
 from pytest_django.live_server_helper import LiveServer
 
 from catalog.embedding.shipped_model import prepare_model
-from discovery.playground.first_steps_page import hide_steps
+from discovery.playground.page import hide_steps
 from discovery.select.example_texts import warm_common_abilities
 from discovery.select.judgements import warm_small_talk
 from marketplace.listings.search import embed_listings

@@ -19,8 +19,8 @@ from acl.models import AccessRequest, ApiKey, Application, ClientDocument, Space
 from acl.oauth.client_registration import register_client
 from acl.oauth.connections import connect_client, new_tokens, store_tokens
 from acl.people._invitations import invite
+from acl.people.groups import map_group
 from acl.people.people import create_service_account
-from acl.people.sign_in_groups import map_group
 from acl.people.spaces import create_space
 from acl.platform.strict_json import write_json
 from acl.rights.access_requests import decline_request
@@ -44,7 +44,7 @@ from catalog.registration.embedding_models import register_configured_model
 from catalog.runtime.service import Maker, create_capability
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.connections.health_history import record_health
-from catalog.servers.icons._reader import write_png
+from catalog.servers.icons.reader import write_png
 from discovery.models import (
     Call,
     Chat,
@@ -55,8 +55,7 @@ from discovery.models import (
     TaughtMessage,
     Turn,
 )
-from discovery.teaching.message_proposals import import_messages, open_proposals
-from discovery.teaching.taught_messages import Decision, decide
+from discovery.teaching.taught_messages import Decision, decide, import_messages, open_proposals
 from marketplace.additions._listing import store_server
 from marketplace.installs.own_servers import allow_own_servers
 from marketplace.listings.search import describe_missing

@@ -88,6 +88,7 @@ def random_query(caller: Caller, random: Random) -> CandidateQuery:
         model=MODEL,
         vectors=numbers.standard_normal((texts, 8)).astype(np.float32),
         words=words,
+        abilities=np.stack([unit(numbers.standard_normal(8)) for _ in range(4)]),
         names=random.choice([(), (named,), ("nobody__knows",)]),
         kind=random.choice(["", "", "tool", "skill"]),
         unavailable=random.random() < 0.3,
@@ -114,6 +115,7 @@ def comparable(found: Candidates) -> dict[str, Any]:
         "relations": sorted(map(tuple, found.relations)),
         "experiences": sorted(map(tuple, map(astuple_or_tuple, found.experiences))),
         "checked": found.checked,
+        "abilities": [_rounded(each) for each in found.likeness_of_abilities],
     }
 
 

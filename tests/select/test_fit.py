@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pytest
 from django.contrib.auth.models import Group, User
 from django.db import connection, transaction
@@ -17,6 +18,7 @@ from catalog.access.grants import set_requestable
 from catalog.embedding.jobs import embed_pending
 from catalog.models import Capability, Integration, Rule
 from catalog.relations.relations import relate
+from discovery.select.example_texts import COMPARED, SAME, NearAbilities
 from discovery.select.helping_offers import HelpOffer
 from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
@@ -50,6 +52,24 @@ def test_message_of_one_noun_gets_the_tools_for_it(shop: Shop, message: str, ser
 
     assert selection.fit == "fits"
     assert names(selection)[0].partition("__")[0] == server
+
+
+@pytest.mark.parametrize("about", ["cats", "flights to rome", "a plumber nearby"])
+def test_common_ability_that_is_at_hand_speaks_against_nothing(shop: Shop, about: str) -> None:
+    selection = shop.ask(f"search the web for {about}")
+
+    assert (selection.fit, names(selection)[0]) == ("fits", "web-search")
+
+
+def test_abilities_that_a_candidate_has_are_left_out_for_each_text() -> None:
+    falling = np.linspace(0.9, 0.2, COMPARED, dtype=np.float32)
+    near = NearAbilities(np.stack([falling, falling / 2]), np.empty((2 * COMPARED, 3), np.float32))
+    has = [0.0] * 2 * COMPARED
+    has[0] = has[2] = SAME  # of the first text's
+
+    assert near.nearness([]) == near.nearness([0.0] * len(has)) == pytest.approx((0.8, 0.4))
+    assert near.nearness(has) == pytest.approx(((0.8 + 0.6 + 0.5) / 3, 0.4))
+    assert near.nearness([1.0] * len(has)) == pytest.approx((0.2, 0.1))
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,12 @@ def test_hidden_tools_leave_no_trace(people: People) -> None:
 
 def test_hidden_tool_of_a_server_one_may_use_moves_no_rank(people: People) -> None:
     vectors = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]], dtype=np.float32)
-    query = replace(asks(people), vectors=vectors, words=[{EVERYWHERE: 1.0}] * 3)
+    query = replace(
+        asks(people),
+        vectors=vectors,
+        words=[{EVERYWHERE: 1.0}] * 3,
+        abilities=np.eye(3, dtype=np.float32),
+    )
     own = {people.send.pk, people.search.pk}
     with index_kept():
         alone = assert_same_way(query)

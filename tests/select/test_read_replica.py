@@ -200,7 +200,7 @@ def test_too_old_a_replica_reads_the_beat_alone(world: World) -> None:
     world.ask()
     world.keep_up()
     gate = {"beat_process": read_replica._beats.process, "beat_least": 2**40}
-    statement = _statement(1, 1, True, 0, united=False)
+    statement = _statement(1, 1, 0, True, 0, united=False)
     explained = f"EXPLAIN (ANALYZE, FORMAT JSON) {routing._gated(statement)}"
 
     told = table_of(explained, world.query.parameters() | gate, alias=ALIAS).rows[0][0]

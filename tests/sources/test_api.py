@@ -18,8 +18,8 @@ from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks, Settings
 
 from acl.keys.lifecycle import create_key
 from acl.models import AuditEntry
-from acl.platform.jobs.rows import claim_overdue
-from acl.platform.jobs.task_names import REFRESH_SOURCE, SWEEP_SOURCES
+from acl.platform.jobs import claim_overdue
+from acl.platform.task_names import REFRESH_SOURCE, SWEEP_SOURCES
 from catalog.models import Integration
 from catalog.servers.net.address_check import AllowedHosts
 from catalog.servers.net.guarded_requests import FetchedDocument, fetch

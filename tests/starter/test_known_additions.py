@@ -13,7 +13,7 @@ from marketplace.installs.preparation import prepare_install
 from marketplace.listings.store import store_listings
 from marketplace.models import Addition, Listing
 from marketplace.offers.kinds.starter import read_findings, starter_listings
-from marketplace.offers.package_test import WORKING
+from marketplace.offers.offer import WORKING
 from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db

@@ -27,6 +27,7 @@ from tests.connection_loops import own_connections
 from tests.connections.evil_server import QUICK
 from tests.factories import GroupFactory, UserFactory
 from tests.installs.wheels import add_library, add_server, tool
+from tests.sessions import session_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("embedder")]
 
@@ -75,8 +76,7 @@ def product(
     monkeypatch.setattr("lab.atlas.survey.COUNTED_WITHIN", 0)
     alice: User = UserFactory.create(username="alice", is_staff=True, is_superuser=True)
     alice.groups.add(GroupFactory.create(name=GROUP))
-    client = Client()
-    client.force_login(alice)
+    client = session_of(alice)
     with own_connections(lambda: ConnectionPool(limits=QUICK)):
         yield ProductHere(client, tmp_path)
 

@@ -8,21 +8,18 @@ from django.core.management import call_command
 
 from acl.rights.caller_lookup import Caller
 from catalog.models import Capability, EmbeddingModel
-from discovery.learning.experience_store import delete_expired
-from discovery.learning.review import reset
+from discovery.learning.experience_store import delete_expired, reset
 from discovery.models import Experience, TaughtMessage
 from discovery.select.selection import SelectRequest
 from discovery.select.selector import select_capabilities
-from discovery.teaching.message_proposals import (
-    import_messages,
-    offer_tools,
-    open_proposals,
-    propose_messages,
-)
 from discovery.teaching.taught_messages import (
     Decision,
     decide,
+    import_messages,
     learn_taught,
+    offer_tools,
+    open_proposals,
+    propose_messages,
     shown_messages,
     taught_figures,
 )

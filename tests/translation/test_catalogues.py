@@ -17,7 +17,7 @@ from django.utils.translation.template import templatize
 
 from acl.platform._stored_messages import MESSAGES
 from acl.platform.stored_texts import translate_stored
-from acl.rights.precedence_sql import NO, PROPOSE, SPACE
+from acl.rights.precedence import NO, PROPOSE, SPACE
 from catalog.access.rules import RuleInWords, find_conflicts
 from catalog.servers.cell.report import CellReport
 from marketplace.config.value_checks import available_languages

@@ -16,7 +16,7 @@ from catalog.servers.client.conversation import CannotAskError
 from catalog.trust.gate import must_be_held_back
 from catalog.trust.scanner import MOST_CHARACTERS, MOST_DEPTH, scan_definition
 from discovery.calls._audience import admit_note, check_question
-from discovery.calls._flow_check import texts_of
+from discovery.calls.flow_check import texts_of
 from discovery.calls.server_requests.worker import HeldBackError, admit, admit_error
 
 Path = tuple[Any, ...]

@@ -14,6 +14,7 @@ from discovery.turns.outcomes import infer_verdict, report_outcome, verdict_of_s
 from discovery.turns.records import TurnEnded, note_discovery
 from tests.access.people import People, invite
 from tests.factories import take_away
+from tests.sessions import session_of
 from tests.turns.api_answers import get
 from tests.turns.conftest import MAIL, NONSENSE
 from tests.web.conftest import client_with, new_key
@@ -250,8 +251,7 @@ def test_people_see_their_own_turns_and_staff_see_all(people: People, turn: str)
     for person, staff in ((people.alice, False), (people.bob, False), (people.charlie, True)):
         person.is_staff = staff
         person.save()
-        browser = Client()
-        browser.force_login(person)
+        browser = session_of(person)
         statuses.append(browser.get(f"/api/v1/turns/{turn}").status_code)
 
     assert statuses == [200, 404, 200]

@@ -22,7 +22,7 @@ from discovery.answer.formats.registry import (
     write_tools,
 )
 from discovery.answer.injection import as_tools
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools import META_TOOLS
 from discovery.playground._callers import OUTPUTS
 from tests.visible_text.schemas import GOOD
 

@@ -12,6 +12,7 @@ from pytest_django.fixtures import Settings
 from acl.models import ApiKey, Space
 from discovery.models import Turn
 from tests.access.people import People
+from tests.sessions import session_of
 from tests.web.conftest import client_with, new_key
 
 URL = "/api/v1/select"
@@ -240,8 +241,7 @@ def test_key_for_many_users_asks_for_the_user(key: str) -> None:
 
 
 def test_person_may_not_name_someone_else(people: People) -> None:
-    client = Client()
-    client.force_login(people.alice)
+    client = session_of(people.alice)
 
     assert refusal(client, {"user": "bob"})[0] == 403
 
@@ -249,8 +249,7 @@ def test_person_may_not_name_someone_else(people: People) -> None:
 def test_staff_may_name_anyone(people: People) -> None:
     people.bob.is_staff = True
     people.bob.save()
-    client = Client()
-    client.force_login(people.bob)
+    client = session_of(people.bob)
 
     response = client.post(
         URL, {"message": "hi", "user": "charlie"}, content_type="application/json"
@@ -266,8 +265,7 @@ def test_person_works_in_the_group_they_chose_or_else_in_the_first_by_name(
     chosen: str, group: str, people: People
 ) -> None:
     people.alice.groups.add(people.finance)
-    client = Client()
-    client.force_login(people.alice)
+    client = session_of(people.alice)
     session = client.session
     session["group"] = chosen
     session.save()

@@ -13,6 +13,7 @@ from catalog.models import Capability
 from discovery.answer.formats.registry import FORMATS
 from discovery.models import Turn
 from tests.access.people import People
+from tests.sessions import session_of
 from tests.web.conftest import client_with, new_key
 
 SCHEMA = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
@@ -128,8 +129,7 @@ def test_detail_decides_how_much_is_said_of_each(key: str) -> None:
 
 
 def test_person_asks_by_web_session_for_themselves(people: People) -> None:
-    client = Client()
-    client.force_login(people.bob)
+    client = session_of(people.bob)
 
     answer = post(client, {"message": "send an email"})
 

@@ -1,7 +1,7 @@
 """Answers of SCIM, by its library and our storage.
 
 Whatever a client asks for is done by the services of the pages, so it gets no further than the
-key's holder would. Only `scim_view.py` imports this, when somebody asks.
+key's holder would. Only `api.py` imports this, when somebody asks: the library is large.
 """
 
 from typing import Any

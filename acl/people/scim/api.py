@@ -9,6 +9,7 @@ from threading import Thread
 from typing import Any, cast
 
 from django.http import HttpResponse
+from django.urls import path
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -76,3 +77,9 @@ def _answers() -> Any:
     loading.start()
     loading.join()
     return import_module(name)
+
+
+urlpatterns = [
+    path("", ScimView.as_view(), name="scim-root"),
+    path("<path:path>", ScimView.as_view(), name="scim"),
+]

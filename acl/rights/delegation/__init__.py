@@ -2,7 +2,7 @@
 
 Whoever creates, rotates or extends a credential (a key, an invitation, a group membership, a staff
 flag) is compared with what it would give. Pages, the API, Django's admin and the commands all ask
-`delegation_rules`; `authority` reads from the database how much power someone has.
+`_rules`; `authority` reads from the database how much power someone has.
 """
 
 from acl.rights.delegation._rules import (

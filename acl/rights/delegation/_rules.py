@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from acl.models import ApiKey, Invitation, ServiceAccount
 from acl.models.api_key import Rank, hold_key, rank_of
+from acl.platform.answer_model import FieldRefused
 from acl.rights.delegation.authority import (
     EVERY_SCOPE,
     OWN_SCOPES,
@@ -24,12 +25,8 @@ from acl.rights.delegation.authority import (
 )
 
 
-class DelegationRefused(Exception):
+class DelegationRefused(FieldRefused):
     """The actor would hand out more power than they hold. `field` asks for too much."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(reason)
-        self.field = field
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from acl.models.application import LONGEST_NAME
-from acl.rights.precedence_sql import DECISIONS, EFFECTS
+from acl.rights.precedence import DECISIONS, EFFECTS
 from acl.web.api_views import CallerSerializer
 from acl.web.serializers import StrictSerializer, Text, page_serializer, serializer_for
 from catalog.access.explanation import ExplainedPlace, ExplanationStep, Holders

@@ -26,7 +26,7 @@ from acl.rights.past import (
     recorded_since,
     rights_at,
 )
-from acl.rights.precedence_sql import LADDER
+from acl.rights.precedence import LADDER
 from acl.web.frame import PageRequest, admins_only, frame_of, part_of, render_access, render_page
 from catalog.access._group_overview import build_tree, find_targets, walk_tree
 from catalog.access.explanation import (

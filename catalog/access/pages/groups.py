@@ -43,7 +43,7 @@ from catalog.access.pages.access_forms import (
     reference,
     write_change,
 )
-from catalog.access.pages.changes import render_preview
+from catalog.access.pages.matrix import render_preview
 from catalog.models import Integration, Rule
 
 # Pages of groups: members, grants and spaces.

@@ -11,12 +11,12 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from acl.models import Space
 from acl.people.spaces import SpaceRefused, delete_space, move_space, rename_space
-from acl.rights import precedence_sql
+from acl.rights import precedence
 from acl.web.frame import PageRequest, admins_only, posted, render_access
 from catalog.access._group_overview import Level, find_targets, list_levels
 from catalog.access.change_preview import Change
 from catalog.access.pages.access_forms import RuleForm, find_things, write_change
-from catalog.access.pages.changes import find_rule_warnings, render_preview
+from catalog.access.pages.matrix import find_rule_warnings, render_preview
 from catalog.access.rules import RuleConflict, RuleRefused
 from catalog.models import Rule
 
@@ -143,7 +143,7 @@ def _space_page(
         "warnings": _warnings(space_row, form),
         "refused": refused,
         "back": _address(space_row),
-        "precedence": [_(sentence) for sentence in precedence_sql.IN_WORDS],
+        "precedence": [_(sentence) for sentence in precedence.IN_WORDS],
     }
     wrong = refused or (request.method == "POST" and form.errors)
     return render_access(request, "space.html", context, tab="groups", status=422 if wrong else 200)

@@ -16,7 +16,7 @@ _VERSION_ONLY, _PATH_BENEATH = 1, 1
 # By the version of the kernel's interface, what it can forbid in files.
 _KNOWN = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 _EXECUTE, _WRITE, _READ, _LIST, _TRUNCATE, _CONTROL = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
-_MAKE_DEVICES = 1 << 6 | 1 << 11
+_MAKE_DEVICES = 1 << 6 | 1 << 11  # LANDLOCK_ACCESS_FS_MAKE_CHAR and _MAKE_BLOCK
 _ABSTRACT_SOCKETS, _SIGNALS = 1, 2
 
 

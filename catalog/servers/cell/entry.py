@@ -14,7 +14,7 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-_NS_GET_USERNS = 0xB701
+_NS_GET_USERNS = 0xB701  # of <linux/nsfs.h>; below, of <linux/sched.h>
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _BACKLOG = 64
 

@@ -136,8 +136,10 @@ def group_problem(folder: str) -> str:
 #
 # libseccomp comes with apt on Debian and Ubuntu, and with systemd elsewhere. It knows the numbers
 # of calls on each processor, so no table of ours can be wrong. Without it a cell has no filter, and
-# `cell_support` says so.
+# `support` says so.
 
+# Actions and comparisons of libseccomp: SCMP_ACT_ALLOW, SCMP_ACT_ERRNO, SCMP_CMP_EQ, _GT and
+# _MASKED_EQ.
 _ALLOW = 0x7FFF0000
 _ERRNO = 0x00050000
 _EQUAL, _GREATER, _MASKED = 4, 6, 7

@@ -183,7 +183,7 @@ def _is_system(path: Path) -> bool:
 
 # Owners and modes of a cell's files, where Pegboard runs as root and its programs do not.
 
-_READABLE = 0o005
+_READABLE = 0o005  # r-x for others
 
 
 def give_folder(folder: Path, user: int, *, fully: bool = False) -> None:

@@ -1,4 +1,4 @@
 """Open connections to MCP servers, held by one process on one event loop.
 
-`session_pool` opens, bounds and renews them and knows no database. Tasks call `server_requests`.
+`_session_pool` opens, bounds and renews them and knows no database. Tasks call `server_requests`.
 """

@@ -16,7 +16,7 @@ import anyio
 from django.conf import settings
 
 from acl.platform.back_off import BackOff
-from acl.platform.jobs.task_names import SYNC_INTEGRATION, send_now
+from acl.platform.task_names import SYNC_INTEGRATION, send_now
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.readers.tool import page_address, with_policy
 from catalog.models import Sync

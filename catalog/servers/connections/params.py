@@ -37,7 +37,7 @@ from catalog.servers.client.launch_rules import (
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.client.targets import ApiServer, HttpServer, Sealed, Server, StdioServer
 from catalog.servers.net.address_check import EndpointNotAllowedError, OutgoingError
-from catalog.servers.oauth.sign_in_error import SignInError
+from catalog.servers.oauth.authorization_client import SignInError
 from catalog.servers.oauth.tokens import find_connection, get_bearer_token, renew_own_account
 from catalog.servers.secrets.sealed_values import UsedValues, values_for
 

@@ -11,11 +11,11 @@ from typing import Any
 import anyio
 
 from acl.platform.back_off import BackOff
-from acl.platform.jobs.task_names import CHECK_INTEGRATION, send_now
+from acl.platform.task_names import CHECK_INTEGRATION, send_now
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.icon_choice import icon_address
 from catalog.formats.openapi.api_operations import HTTP
-from catalog.icons.declarations import set_icon
+from catalog.icons import set_icon
 from catalog.models import Capability, Integration, Secret
 from catalog.servers.call_needs import CallNeeds, load_call_needs
 from catalog.servers.client.conversation import SILENT, Audience, Dialogue, Hear

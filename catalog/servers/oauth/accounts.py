@@ -12,12 +12,7 @@ from django.utils.translation import gettext_noop
 
 from acl.audit.recorder import record
 from acl.platform.database_work import database_now
-from acl.platform.jobs.task_names import (
-    FINISH_SIGN_IN,
-    PREPARE_SIGN_IN,
-    REVOKE_TOKEN,
-    send_on_commit,
-)
+from acl.platform.task_names import FINISH_SIGN_IN, PREPARE_SIGN_IN, REVOKE_TOKEN, send_on_commit
 from catalog.models import (
     Integration,
     OAuthClient,

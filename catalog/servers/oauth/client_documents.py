@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 
 import httpx2
+from celery import shared_task
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
@@ -11,12 +12,15 @@ from django.utils.translation import gettext_noop
 
 from acl.models import ClientDocument, RegisteredClient
 from acl.oauth.client_registration import (
+    OPEN,
     DocumentRefused,
     check_document_address,
+    forget_unconnected_documents,
     read_metadata,
 )
-from acl.platform.jobs.rows import GAVE_UP_MESSAGE, move
+from acl.platform.jobs import GAVE_UP_MESSAGE, move, overdue, send_again
 from acl.platform.strict_json import StrictJSONError, parse_json
+from acl.platform.task_names import READ_CLIENT_DOCUMENT, SWEEP_CLIENT_DOCUMENTS
 from catalog.servers.net.address_check import AllowedHosts, AnswerTooLargeError, OutgoingError
 from catalog.servers.net.guarded_requests import Bounds, FetchedDocument, fetch
 
@@ -32,7 +36,8 @@ _JSON = re.compile(r"application/(?:[a-z0-9.-]{1,60}\+)?json")
 _MAX_AGE = re.compile(r"(?:^|[,\s])max-age=(\d{1,9})(?![\w\"])")
 
 
-def read_document(pk: int) -> None:
+@shared_task(name=READ_CLIENT_DOCUMENT)  # type: ignore[untyped-decorator]
+def read_client_document(pk: int) -> None:
     """Read a waiting document; store its client, or why it is refused. Safe to run twice."""
     row = ClientDocument.objects.filter(pk=pk, state=State.WAITING).first()
     counted = {"attempts": F("attempts") + 1, "sent_at": Now()}
@@ -101,3 +106,11 @@ def _store(row: ClientDocument, name: str, uris: list[str], lifetime: timedelta)
 def _refuse(row: ClientDocument, message: str) -> None:
     columns = {"problem": message[:300], "kept_until": Now() + REFUSAL_KEPT}
     move(row, State.FAILED, unchanged=("state", "attempts"), **columns)
+
+
+@shared_task(name=SWEEP_CLIENT_DOCUMENTS)  # type: ignore[untyped-decorator]
+def sweep_client_documents() -> None:
+    """Send lost tasks again, and delete documents that nobody needs."""
+    overdue_rows = ClientDocument.objects.filter(overdue(at_least=30), state__in=OPEN)
+    send_again(READ_CLIENT_DOCUMENT, overdue_rows, state=State.WAITING)
+    forget_unconnected_documents()

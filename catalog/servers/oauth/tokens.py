@@ -19,22 +19,22 @@ from catalog.models import Integration, OAuthClient, OAuthConnection, OAuthRevoc
 from catalog.servers.client.http_transport import merge_scopes
 from catalog.servers.client.server_problems import Reason, ServerProblemError
 from catalog.servers.net.address_check import OutgoingError, check_address
-from catalog.servers.oauth._client_registration import (
+from catalog.servers.oauth._authorization_server import (
     TOKEN,
     Client,
     bind_manual_client,
     client_at,
+    installed_scopes,
     load_value,
     store_value,
 )
-from catalog.servers.oauth._endpoint_discovery import installed_scopes
-from catalog.servers.oauth.authorization_client import OAuthHttp
-from catalog.servers.oauth.sign_in_error import SignInError
+from catalog.servers.oauth.authorization_client import OAuthHttp, SignInError
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.servers.secrets.sealed_values import unseal
 
 # A call may take a minute, so a token that expires sooner is renewed first.
 SOON = timedelta(minutes=1)
+# A server may send any number of seconds; one whose end no date can hold counts as a year.
 _WITHOUT_END = timedelta(days=365)
 _pauses: dict[int, BackOff] = {}  # of this process, between renewals of an account that failed
 

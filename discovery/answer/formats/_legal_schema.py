@@ -12,7 +12,7 @@ from typing import Any
 
 from catalog.formats.descriptors import JSONObject
 from catalog.formats.usable_schema import parse_pointer
-from catalog.schemas.compact import NAMED, ONE, SEVERAL, find_references
+from catalog.schemas import NAMED, ONE, SEVERAL, find_references
 
 DEEPEST = 40
 _TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})

@@ -15,7 +15,7 @@ from discovery.answer.formats._legal_schema import arguments_schema
 from discovery.answer.formats.base import Tool, describe, sort_by_name
 
 LABEL = "Anthropic"
-MOST_TOOLS = 10_000
+MOST_TOOLS = 10_000  # the provider's limit, with a tool search
 
 
 def render(tools: Sequence[Tool]) -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ def argument_names(tool: Tool) -> dict[str, str]:
 
 
 LEGAL = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
-_LONGEST = 64
+_LONGEST = 64  # characters of an argument's name, as `LEGAL` says
 _HASH = 8
 
 

@@ -10,7 +10,7 @@ from discovery.answer.formats._legal_schema import arguments_schema
 from discovery.answer.formats.base import Tool, describe
 
 LABEL = "Gemini"
-MOST_TOOLS = 128
+MOST_TOOLS = 128  # the provider's limit
 
 
 def render(tools: Sequence[Tool]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from discovery.answer.formats._legal_schema import arguments_schema
 from discovery.answer.formats.base import Tool
 
 LABEL = "MCP"
-MOST_TOOLS = 2_000
+MOST_TOOLS = 2_000  # ours: the protocol has no limit
 
 
 def render(tools: Sequence[Tool]) -> list[dict[str, Any]]:

@@ -5,4 +5,4 @@ from discovery.answer.formats.openai import argument_names, name_of, render
 __all__ = ["LABEL", "MOST_TOOLS", "argument_names", "name_of", "render"]
 
 LABEL = "Mistral"
-MOST_TOOLS = 128
+MOST_TOOLS = 128  # the provider's limit

@@ -11,7 +11,7 @@ from discovery.answer.formats._legal_schema import arguments_schema
 from discovery.answer.formats.base import Tool, describe
 
 LABEL = "OpenAI Responses"
-MOST_TOOLS = 128
+MOST_TOOLS = 128  # the provider's limit
 
 
 def render(tools: Sequence[Tool]) -> list[dict[str, Any]]:

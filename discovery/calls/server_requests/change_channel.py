@@ -13,7 +13,7 @@ from redis import Redis
 from acl.platform.redis_circuit import attempt
 from acl.platform.strict_json import write_json
 from catalog.formats.descriptors import JSONObject
-from discovery.calls.waiting import blocking_client
+from discovery.calls.channel import blocking_client
 
 # Of one session.
 MOST_RESOURCES, MOST_CHANGES = 50, 100

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from redis import Redis
 
-from acl.actor.chain import CredentialKind, current_chain
+from acl.actor import CredentialKind, current_chain
 from acl.models import ApiKey, chain_columns
 from acl.models.api_key import IN_FORCE
 from acl.platform.redis_circuit import attempt
@@ -22,7 +22,7 @@ from catalog.access.usable_ids import may_use_server, usable_servers
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Integration
 from discovery.calls._audience import name_asker
-from discovery.calls.waiting import wait_for_end
+from discovery.calls.channel import wait_for_end
 from discovery.models import ServerRequest
 
 # Methods of MCP that are passed on to a server, and what each is about.

@@ -12,13 +12,16 @@ from typing import Any
 from uuid import UUID
 
 import structlog
+from celery import shared_task
+from celery.signals import worker_ready, worker_shutting_down
 from django.conf import settings
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from acl.platform.database_work import retry_on_lost_connection
-from acl.platform.jobs.rows import move
+from acl.platform.jobs import move
 from acl.platform.strict_json import write_json
+from acl.platform.task_names import SWEEP_REQUESTS
 from catalog.formats.descriptors import JSONObject
 from catalog.servers.client.conversation import CannotAskError
 from catalog.servers.client.server_problems import Reason, ServerProblemError
@@ -26,14 +29,16 @@ from catalog.servers.connections.server_requests import begin_request, record_ca
 from catalog.servers.secrets.encryption_keys import SecretUnavailableError
 from catalog.trust.gate import must_be_held_back
 from discovery.calls._audience import admit_required
+from discovery.calls.channel import notify_waiters
 from discovery.calls.server_requests.forwarding import (
     BEGIN_WITHIN_SECONDS,
     INTERNAL_ERROR,
+    QUEUE,
     WATCHING,
     is_permitted,
 )
 from discovery.calls.server_requests.watches import server_watches
-from discovery.calls.waiting import notify_waiters
+from discovery.calls.tasks import Listener
 from discovery.models import ServerRequest
 
 # The gate for what servers say of their resources and prompts.
@@ -191,3 +196,26 @@ def _end(request: ServerRequest, to: ServerRequest.State, **columns: Any) -> Non
 
 
 _storing = ThreadPoolExecutor(4, thread_name_prefix="storing requests")
+
+
+_listener = Listener(start_request, QUEUE)
+
+
+@shared_task(name=SWEEP_REQUESTS)  # type: ignore[untyped-decorator]
+def sweep_requests() -> None:
+    """Sweep requests to servers that nobody waits for any more."""
+    sweep()
+
+
+@worker_ready.connect(dispatch_uid="pegboard-requests")  # type: ignore[untyped-decorator]
+def start_listener(**_: object) -> None:
+    """Start the listener with the worker."""
+    server_watches.start()
+    _listener.start()
+
+
+@worker_shutting_down.connect(dispatch_uid="pegboard-requests")  # type: ignore[untyped-decorator]
+def stop_listener(**_: object) -> None:
+    """Stop taking requests; running ones finish before the connections close."""
+    _listener.stop()
+    server_watches.stop()

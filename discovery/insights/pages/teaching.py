@@ -19,20 +19,18 @@ from acl.web.frame import PageRequest, admins_only, render_page
 from acl.web.text_upload import TextFileField
 from discovery.insights.pages.insights_query import InsightsQuery, with_query
 from discovery.insights.pages.overview import TEACH, render_insights
-from discovery.learning.review import review
+from discovery.learning.experience_store import review
 from discovery.models import TaughtMessage
-from discovery.teaching.message_proposals import (
+from discovery.teaching.taught_messages import (
+    Decision,
     OfferedTool,
+    TeachingRefusedError,
+    decide,
+    forget_taught,
     import_messages,
     offer_tools,
     open_proposals,
     propose_messages,
-)
-from discovery.teaching.taught_messages import (
-    Decision,
-    TeachingRefusedError,
-    decide,
-    forget_taught,
     shown_messages,
     taught_figures,
 )

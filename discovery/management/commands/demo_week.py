@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from acl.models import ApiKey
-from discovery.demo.backend import (
+from discovery.demo import (
     UNANSWERABLE,
     Backend,
     DemoError,
@@ -30,7 +30,7 @@ from discovery.demo.backend import (
     revoke_keys,
     times_of_week,
 )
-from discovery.evaluation.labelled_sets import Labelled, read_queries
+from discovery.evaluation import Labelled, read_queries
 from discovery.models import Turn
 
 BAD_TURNS = 12  # enough for an alert

@@ -13,8 +13,7 @@ from rich.progress import Progress
 from rich.table import Column, Table
 
 from acl.platform.database_connections import PooledError
-from discovery.evaluation.labelled_run import Evaluation, evaluate
-from discovery.evaluation.labelled_sets import BadSet, find_sets
+from discovery.evaluation import BadSet, Evaluation, evaluate, find_sets
 
 # Columns of the table over several sets.
 _RANKED = ("recall@1", "recall@5", "ndcg@10", "complete@10")

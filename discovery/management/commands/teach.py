@@ -11,17 +11,15 @@ from rich.table import Table
 
 from acl.rights.caller_lookup import Caller, CallerRefused, caller_for
 from discovery.models import TaughtMessage
-from discovery.teaching.message_proposals import (
-    import_messages,
-    offer_tools,
-    open_proposals,
-    propose_messages,
-)
 from discovery.teaching.taught_messages import (
     Decision,
     TeachingRefusedError,
     decide,
+    import_messages,
     learn_taught,
+    offer_tools,
+    open_proposals,
+    propose_messages,
     shown_messages,
     taught_figures,
 )

@@ -19,7 +19,7 @@ from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import NotFoundError, execute, near_names, not_found
 from discovery.calls.queries import find_own_call
 from discovery.calls.view import describe_call
-from discovery.metatools.registry import EVERY_KIND, META_TOOLS
+from discovery.metatools import EVERY_KIND, META_TOOLS
 from discovery.select.selection import Selected, Selection, SelectRequest
 from discovery.select.selector import select_capabilities
 from discovery.turns.records import note_discovery

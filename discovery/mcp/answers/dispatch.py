@@ -13,7 +13,7 @@ from catalog.capabilities.detail_levels import short_description
 from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability, Integration
 from catalog.readiness.readiness import ToolReadiness
-from catalog.schemas.parameters import list_parameters
+from catalog.schemas import list_parameters
 from catalog.servers.net.address_check import EndpointNotAllowedError
 from catalog.servers.proposals import ProposalRefusedError, propose_server
 from discovery.calls.argument_check import ArgumentsRefusedError, check_arguments
@@ -32,7 +32,7 @@ from discovery.mcp.answers._families import (
     search_row,
     without_empty,
 )
-from discovery.metatools.registry import META_TOOLS, REGISTER_SERVER
+from discovery.metatools import META_TOOLS, REGISTER_SERVER
 
 # Answers to the meta-tools about MCP servers of which the caller may use a tool.
 

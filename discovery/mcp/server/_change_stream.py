@@ -18,6 +18,7 @@ from redis import RedisError
 from acl.platform.redis_circuit import attempt
 from acl.web.open_streams import OpenStreams
 from catalog.formats.descriptors import JSONObject
+from discovery.calls.channel import release_connection
 from discovery.calls.server_requests.change_channel import (
     keep_listening,
     next_change,
@@ -25,7 +26,6 @@ from discovery.calls.server_requests.change_channel import (
     watcher_of,
 )
 from discovery.calls.server_requests.forwarding import LISTEN, SUBSCRIPTIONS, RequestFailedError
-from discovery.calls.waiting import release_connection
 from discovery.mcp.server._client_side import ClientSide
 from discovery.mcp.server._endpoints import Endpoint
 from discovery.mcp.server._mcp_sessions import McpSession

@@ -15,11 +15,16 @@ from acl.models.application import LONGEST_CONVERSATION
 from acl.rights.delegation.authority import KeyHolder, person_behind
 from acl.web.open_streams import open_streams
 from catalog.formats.descriptors import JSONObject
-from discovery.calls.channel import send_answer, send_cancellation, send_gone, waiting_questions
+from discovery.calls.channel import (
+    follow_messages,
+    send_answer,
+    send_cancellation,
+    send_gone,
+    waiting_questions,
+)
 from discovery.calls.execution import BegunCall
 from discovery.calls.queries import TooLateError, cancel_call, find_call, has_made
 from discovery.calls.state import STOPPED_BY_CLIENT
-from discovery.calls.waiting import follow_messages
 from discovery.mcp.server._mcp_sessions import McpSession, askable
 from discovery.models import Call
 

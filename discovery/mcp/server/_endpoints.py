@@ -11,7 +11,7 @@ from mcp_types.jsonrpc import INVALID_PARAMS, INVALID_REQUEST
 
 from acl.models import ApiKey
 from acl.rights.caller_lookup import Caller, CallerMissing
-from acl.web.scopes import has_scope
+from acl.web.authentication import has_scope
 from catalog.models import Capability, Integration
 from discovery.calls.execution import BegunCall
 from discovery.calls.server_requests.forwarding import (
@@ -45,7 +45,7 @@ from discovery.mcp.server.runnable_tools import (
     tools_of_apps,
     tools_of_integration,
 )
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools import META_TOOLS
 
 LIST_TTL_MS = 60_000  # a list changes with rights and servers only
 _EXECUTE = ApiKey.Scope.EXECUTE

@@ -90,7 +90,7 @@ from discovery.mcp.server._task_methods import (
 )
 from discovery.mcp.server.call_tasks import TaskRefusedError
 from discovery.mcp.server.runnable_tools import SKILL_METHODS, SKILLS_EXTENSION
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools import META_TOOLS
 
 CACHEABLE = frozenset(PASSED) - {"prompts/get", "completion/complete", *WATCHING}
 _RESULTS: dict[str, TypeAdapter[Any]] = {

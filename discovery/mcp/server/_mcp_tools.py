@@ -29,11 +29,11 @@ from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.argument_check import ArgumentsRefusedError
 from discovery.calls.execution import BegunCall, NeedsApprovalError, NotFoundError, begin
 from discovery.calls.view import Execution
-from discovery.mcp._metatool_permissions import may_call
 from discovery.mcp.answers.dispatch import call_meta_tool
+from discovery.mcp.metatool_api import may_call
 from discovery.mcp.server._client_side import ClientSide, LiveCall
 from discovery.mcp.server.call_tasks import TASK_AFTER_SECONDS, TaskRefusedError
-from discovery.metatools.registry import META_TOOLS, MetaTool
+from discovery.metatools import META_TOOLS, MetaTool
 from discovery.models import Call
 
 # Results of calls in MCP's types. An image is an image, and not a text that describes one.

@@ -23,12 +23,11 @@ from catalog.formats.descriptors import JSONObject
 from catalog.models import Capability, Integration
 from discovery.calls.approval_queue import TooManyWaitingError
 from discovery.calls.argument_check import ArgumentsRefusedError
-from discovery.calls.channel import send_answer, waiting_questions
+from discovery.calls.channel import send_answer, wait_for_end, waiting_questions
 from discovery.calls.execution import NotFoundError, begin
 from discovery.calls.queries import find_own_call, has_made
 from discovery.calls.state import STOPPED_BY_CLIENT
 from discovery.calls.view import describe_call
-from discovery.calls.waiting import wait_for_end
 from discovery.mcp.server._client_side import ClientSide, cancel
 from discovery.models import Call
 

@@ -1,4 +1,4 @@
-"""Mail, which the worker that knows the mail server sends: see `mail_sender`."""
+"""Mail, which the worker that knows the mail server sends: see `deliveries`."""
 
 from django.utils.translation import gettext_lazy
 

@@ -21,7 +21,7 @@ from marketplace.offers.offer import Offer, SourceProblemError, offer_of, resolv
 
 _META = "io.modelcontextprotocol.registry/official"
 _STATUSES = ("active", "deprecated", "deleted")
-_PER_PAGE = 100
+_PER_PAGE = 100  # the most that the API gives
 MOST_PAGES = 2_000
 _EMPTY_PAGES = 3
 NAME = "registry"

@@ -24,10 +24,9 @@ from catalog.formats.descriptors import (
 )
 from catalog.formats.names import display_name_for, full_name_for, identifier_for
 from catalog.formats.package_names import Index, Package
-from discovery.metatools.registry import META_TOOLS
+from discovery.metatools import META_TOOLS
 from marketplace.offers.kinds.base import SourceAccess
-from marketplace.offers.offer import Offer, offer_of
-from marketplace.offers.package_test import FINDINGS, WORKING
+from marketplace.offers.offer import FINDINGS, WORKING, Offer, offer_of
 
 LABEL = _("Comes with Pegboard")
 HINT = ""  # nobody adds it

@@ -19,7 +19,7 @@ from marketplace.operate.embedded._graceful_stop import drop_new_connections_on_
 worker_class = "marketplace.operate.embedded._graceful_stop.DrainingWorker"
 logger_class = "marketplace.config.logs.ServerLog"
 workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
-# Long-polling requests use threads too: discovery/calls/waiting.py allows them half.
+# Long-polling requests use threads too: discovery/calls/channel.py allows them half.
 threads = 8
 # The code is loaded once and shared by the workers; connections are opened after the fork.
 preload_app = True

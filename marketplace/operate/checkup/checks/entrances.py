@@ -13,7 +13,7 @@ from django.core.mail import get_connection
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from acl.people.sign_in_groups import list_mapped_groups
+from acl.people.groups import list_mapped_groups
 from acl.platform.mail import delivers_mail
 from marketplace.operate.checkup.registry import CheckFinding, check
 from marketplace.operate.checkup.visits import newest_visit

@@ -1,1 +1,0 @@
-"""Chain of an act: the actor, the credential, and the subject."""

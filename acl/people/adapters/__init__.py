@@ -1,1 +1,0 @@
-"""Adapters of django-allauth: accounts, sign-in codes and OpenID Connect providers."""

@@ -1,1 +1,0 @@
-"""Durable work: a row is the promise, a task its reminder, and a sweep sends lost tasks again."""

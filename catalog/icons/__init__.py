@@ -1,1 +1,0 @@
-"""Icons of integrations and listings: which address each has, and what is to be read."""

@@ -1,1 +1,0 @@
-"""Discovery in three tiers, each with a budget: categories, a line per match, full definitions."""

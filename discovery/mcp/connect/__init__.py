@@ -1,1 +1,0 @@
-"""Connecting MCP clients: addresses, and set-ups to copy."""

@@ -1,1 +1,0 @@
-"""Definitions of the meta-tools: plain values, the same for every caller."""

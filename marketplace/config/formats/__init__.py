@@ -1,1 +1,0 @@
-"""Formats of dates, for each language whose own differ from what pages need."""

@@ -1,1 +1,0 @@
-"""REST endpoints of installations."""

@@ -1,1 +1,0 @@
-"""Pages of installing: the form, the progress, and proposed servers."""

@@ -1,1 +1,0 @@
-"""REST endpoints of reviews and confirmations, and of programs' networks."""
