@@ -4,7 +4,9 @@ Front matter that is no YAML is read field by field; a name that is missing is t
 A `.skill` is a zip archive of the folder.
 """
 
+import json
 import re
+import tomllib
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -21,6 +23,13 @@ SUFFIX, ARCHIVE_SUFFIX = ".md", ".skill"
 # A comment for a linter may stand before it, and `...` ends a document of YAML, too.
 _START = r"\s*+(?:<!--(?:(?!-->).)*+-->\s*+)?+---[ \t]*\n"
 _FRONT_MATTER = re.compile(rf"{_START}(.*?)(?:\n|(?<=\n))(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+# TOML between lines of plus signs, and front matter in a fence or between longer lines.
+_TOML = re.compile(r"\s*+\+\+\+[ \t]*+\n(.*?)\n\+\+\+[ \t]*+(?:\n|\Z)", re.DOTALL)
+_FENCED = re.compile(
+    r"\s*+(?:(?P<fence>```|~~~)ya?ml[ \t]*+\n(?:---[ \t]*+\n)?|-{4,20}[ \t]*+\n)"
+    r"(?P<text>[A-Za-z_].*?)\n(?:---[ \t]*+\n)?(?(fence)(?P=fence)|-{4,20})[ \t]*+(?:\n|\Z)",
+    re.DOTALL,
+)
 # Without an end, it goes on to the first line that is no field.
 _OPEN = re.compile(
     rf"{_START}((?:[A-Za-z_][\w-]{{0,60}}:[^\n]*+\n(?:[ \t]++[^\n]*+\n)*+)++)", re.DOTALL
@@ -49,7 +58,9 @@ def read(document: Document) -> Loaded:
         if not is_skill_file(document.file.rpartition("/")[2]) or body.startswith("---"):
             raise RefusedError("must start with YAML between two lines of ---", "front matter")
         document.report("front matter", "is missing; the folder and the first lines stand for it")
-    elif not _FRONT_MATTER.match(document.value.replace("\r\n", "\n")):
+    elif _OPEN.match(text := document.value.replace("\r\n", "\n")) and not _FRONT_MATTER.match(
+        text
+    ):
         document.report("front matter", "has no end; the fields at its beginning are read")
     entry = document.entry(read_front_matter(document, front_matter or ""))
     name = entry.name("name")
@@ -103,6 +114,14 @@ def read_archive(document: Document, body: bytes) -> Loaded:
 def split_front_matter(text: str) -> tuple[str | None, str]:
     """Split a file into its YAML front matter (or None) and the Markdown after it."""
     unix = text.replace("\r\n", "\n")
+    if toml := _TOML.match(unix):
+        try:
+            fields = tomllib.loads(toml.group(1))
+            return json.dumps(fields, default=str), unix[toml.end() :]
+        except (tomllib.TOMLDecodeError, RecursionError):
+            return None, unix
+    if fenced := _FENCED.match(unix):
+        return fenced["text"], unix[fenced.end() :]
     match = _FRONT_MATTER.match(unix) or _OPEN.match(unix)
     return (match.group(1), unix[match.end() :]) if match else (None, unix)
 

@@ -102,6 +102,26 @@ def test_skill_has_its_instructions_and_asks_for_its_tools() -> None:
     assert skill.side_effect == "read"
 
 
+FRONT = {
+    "TOML": '+++\nname = "tidy"\ndescription = "Tidies up."\n+++\n# Tidy\n',
+    "JSON": '---\n{"name": "tidy", "description": "Tidies up."}\n---\n# Tidy\n',
+    "fence": "```yaml\nname: tidy\ndescription: Tidies up.\n```\n# Tidy\n",
+    "fence around lines": "```yaml\n---\nname: tidy\ndescription: Tidies up.\n---\n```\n# Tidy\n",
+    "longer lines": "-----\nname: tidy\ndescription: Tidies up.\n-----\n# Tidy\n",
+}
+
+
+@pytest.mark.parametrize("text", FRONT.values(), ids=FRONT)
+def test_front_matter_is_read_in_each_of_its_forms(text: str, tmp_path: Path) -> None:
+    write(tmp_path, "other/SKILL.md", text)
+
+    loaded = load_path(tmp_path)
+
+    skill = capability(loaded)
+    assert (skill.full_name, skill.description, skill.content) == ("tidy", "Tidies up.", "# Tidy")
+    assert not loaded.defects
+
+
 def test_manifest_reads_both_key_styles_and_the_files_beside_it() -> None:
     manifest = capability(sample("manifests"))
 

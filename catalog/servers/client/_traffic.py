@@ -121,7 +121,7 @@ class Traffic:
         if self._garbage > self._limits.garbage_lines:
             self.end(Reason.WRONG_ANSWER, "It writes more than messages to its output.")
             return False
-        return self._count_unsolicited(size)
+        return self._count_unsolicited(size, messages=0)
 
     def _begin_window(self) -> None:
         """Begin to count anew each minute: a connection may live for weeks."""
@@ -130,9 +130,9 @@ class Traffic:
             self._since = now
             self._unsolicited = self._unsolicited_bytes = self._garbage = self._progress = 0
 
-    def _count_unsolicited(self, size: int) -> bool:
+    def _count_unsolicited(self, size: int, *, messages: int = 1) -> bool:
         self._begin_window()
-        self._unsolicited += 1
+        self._unsolicited += messages
         self._unsolicited_bytes += size
         if (
             self._unsolicited > self._limits.unsolicited_messages
