@@ -8,7 +8,7 @@ import os
 import signal
 import time
 from contextlib import suppress
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 from celery import shared_task
@@ -181,6 +181,7 @@ def check_integrations() -> None:
 # Of several processes one keeps the connections; the others wait until it dies.
 _lease = Lease("pegboard/connections")
 _STANDBY_SECONDS = 2.0
+_has_ended = Event()
 
 
 @worker_init.connect(dispatch_uid="pegboard-connections-lease")  # type: ignore[untyped-decorator]
@@ -193,15 +194,18 @@ def wait_for_lease(**_: Any) -> None:
             logger.info("Another process keeps the connections: this one takes over when it dies.")
         touch_alive_file()
         time.sleep(_STANDBY_SECONDS)
+    _has_ended.clear()
     Thread(target=_end_when_replaced, name="lease", daemon=True).start()
 
 
 def _end_when_replaced() -> None:
     """End this process once another has the lease, as after a restart of Postgres."""
-    while _lease.hold() is not False:
-        time.sleep(_STANDBY_SECONDS)
-    logger.warning("Another process keeps the connections now, so this one ends.")
-    os.kill(os.getpid(), signal.SIGTERM)
+    while not _has_ended.wait(_STANDBY_SECONDS):
+        if _lease.hold() is False:
+            logger.warning("Another process keeps the connections now, so this one ends.")
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
+    _lease.release()
 
 
 @worker_ready.connect(dispatch_uid="pegboard-cells")  # type: ignore[untyped-decorator]
@@ -223,5 +227,6 @@ def repeat_how_programs_run(sender: object = None, **_: object) -> None:
 
 @worker_shutdown.connect(dispatch_uid="pegboard-connections")  # type: ignore[untyped-decorator]
 def end_connections(**_: Any) -> None:
-    """Close all connections, so that no server outlives this process."""
+    """Close all connections, so that no server outlives this process, and give up the lease."""
     connection_loop.stop(finishing_seconds=_FINISHING_SECONDS)
+    _has_ended.set()

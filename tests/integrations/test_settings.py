@@ -25,7 +25,7 @@ from catalog.registration.admin_corrections import change_tool
 from catalog.registration.register import register
 from marketplace.offers.kinds.starter import starter_collection
 from tests.examples import EXAMPLES
-from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, UserFactory, give
+from tests.factories import CapabilityFactory, GroupFactory, IntegrationFactory, give
 from tests.sessions import session_of
 
 ADDRESS = "/api/v1/integrations/mail/requestable"
@@ -168,11 +168,6 @@ def test_columns_of_the_source_are_no_settings(send: Capability, column: str) ->
 @pytest.fixture
 def program(db: None) -> Integration:
     return IntegrationFactory.create(slug="notes", transport="stdio", command=["uvx", "notes==1"])
-
-
-@pytest.fixture
-def admin(db: None) -> User:
-    return UserFactory.create(username="alice", is_staff=True, is_superuser=True)
 
 
 def test_admin_allows_a_refused_host_with_one_click(

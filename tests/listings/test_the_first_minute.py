@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from celery import current_app
 from celery.contrib.testing.worker import start_worker
+from celery.signals import worker_shutdown
 from django.contrib.auth.models import Group, User
 from django.db import connections
 from django.test import Client
@@ -75,6 +76,7 @@ def worker(
             queues=["celery", "servers"], loglevel="error", shutdown_timeout=30,
         ):  # fmt: skip
             yield
+        worker_shutdown.send(sender=None)  # as its process would say
         _use(*before)
         calls.stop()
     connections.close_all()

@@ -25,8 +25,9 @@ COMMAND = (str(PROJECT / "manage.py"), "watch_capabilities")
 # The same without the pass each minute, which would find what no event and no polling did.
 UNAIDED = (
     "-c",
-    "from catalog.registration import manifest_watcher; manifest_watcher.AT_LEAST_EVERY = 9999;"
-    "from marketplace.__main__ import main; main()",
+    "import os, django; os.environ['DJANGO_SETTINGS_MODULE'] = 'marketplace.config.settings';"
+    "django.setup(); from catalog.management.commands import watch_capabilities as watching;"
+    "watching.AT_LEAST_EVERY = 9999; from marketplace.__main__ import main; main()",
     "watch_capabilities",
 )
 

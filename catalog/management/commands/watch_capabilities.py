@@ -43,7 +43,9 @@ def _folders() -> tuple[Path, ...]:
 
 def _reload() -> bool:
     """Load the manifests once; log failures and return False, so that the command goes on."""
-    if not _lease.hold():
+    if not (is_held := _lease.hold()):
+        if is_held is None:
+            log.warning("manifests could not be loaded, retrying", reason="Postgres is away")
         return False
     close_old_connections()
     try:
