@@ -39,6 +39,11 @@ def try_lock(name: str) -> Iterator[bool]:
         lease.release()
 
 
+# By this name a restore knows the sessions for which it need not wait.
+LEASE_SESSION = "pegboard-lease"
+_SAY_LEASE = "SELECT set_config('application_name', %s, true)"
+
+
 class Lease:
     """A lock for as long as this process lives, by which one of several does a job.
 
@@ -53,10 +58,11 @@ class Lease:
     def hold(self) -> bool | None:
         """Take the lease, or confirm it. False if another process has it, None without Postgres."""
         try:
-            if self._holder is None:
-                return self.take()
-            with self._holder.cursor() as cursor:
-                cursor.execute("SELECT 1")
+            if self._holder is None and not self.take():
+                return False
+            if self._holder is not None:
+                with self._holder.cursor() as cursor:
+                    cursor.execute(_SAY_LEASE, [LEASE_SESSION])
         except (DatabaseError, InterfaceError):
             self.release()
             return None

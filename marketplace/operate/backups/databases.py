@@ -12,6 +12,7 @@ import psycopg
 from django.db import connection, connections
 from psycopg import sql
 
+from acl.platform.database_work import LEASE_SESSION
 from marketplace.operate._pause import CHECK_INTERVAL_SECONDS, pause_requests
 from marketplace.operate.embedded.postgres import postgres_programs
 from marketplace.operate.roles.names import TEMPLATE
@@ -107,11 +108,12 @@ class _StderrReader:
 _IDLE_SECONDS = 4 * CHECK_INTERVAL_SECONDS
 _MAX_WAIT_SECONDS = 30.0
 _POLL_SECONDS = 0.05
-_BUSY = """
+_BUSY = f"""
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = %(name)s AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+  AND application_name <> '{LEASE_SESSION}'
   AND (state <> 'idle' OR state_change > clock_timestamp() - %(quiet)s * interval '1 second')
-"""
+"""  # noqa: S608 - a constant
 # The template contains pgvector, which not every role may add.
 _FIND_TEMPLATE = "SELECT 1 FROM pg_database WHERE datname = %s AND datistemplate"
 # A superuser's sessions are left alone. Autovacuum workers need no mention: Postgres stops them
