@@ -1,6 +1,6 @@
 """Quality on the installation for tests, per language: `python -m lab.installation`.
 
-The starter collection beside the servers of the samples (`../shared/samples`), and 265 messages of
+The starter collection beside the servers of the samples (`../shared/samples`), and 438 messages of
 our own writing with the tools that are right for them. Some need no tool that is there: small talk,
 knowledge, and wishes that nothing serves. Needs the database that `DATABASE_URL` names; loads into
 temporary tables. With `--misses`, it lists what went wrong.
