@@ -45,7 +45,7 @@ def _reload() -> bool:
     """Load the manifests once; log failures and return False, so that the command goes on."""
     if not (is_held := _lease.hold()):
         if is_held is None:
-            log.warning("manifests could not be loaded, retrying", reason="Postgres is away")
+            log.warning("manifests could not be loaded while Postgres is away, retrying")
         return False
     close_old_connections()
     try:
